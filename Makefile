@@ -1,0 +1,49 @@
+# Everything works on a fresh machine with Python (3.11 or later) and make: each goal sets up what it needs in .venv/.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+# two test workers leave no core idle and none fought over
+WORKERS ?= 2
+
+.PHONY: demo test lint bench index nightly lock clean
+
+demo: $(VENV)/.installed
+	$(BIN)/ftheta audit digits-mlp --data digits-test --out demo/report.html
+	@echo "The report is in demo/report.html"
+
+test: $(VENV)/.installed-dev lint
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not nightly"
+
+lint: $(VENV)/.installed-dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/lint-imports
+	PYRIGHT_PYTHON_IGNORE_WARNINGS=1 $(BIN)/pyright
+
+bench: $(VENV)/.installed-dev
+	$(BIN)/python -m benchmarks
+
+nightly: $(VENV)/.installed-dev
+	$(BIN)/pytest -n $(WORKERS) -m nightly
+
+index: $(VENV)/.installed-dev
+	$(BIN)/python -m ftheta.catalogue
+	$(BIN)/python -m ftheta.report.document docs/result.schema.json
+
+lock: $(VENV)/.installed-dev
+	$(BIN)/python -m pip freeze --exclude-editable --exclude ftheta > constraints.txt
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) --editable .
+	touch $@
+
+$(VENV)/.installed-dev: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) --editable '.[lab,dev]'
+	touch $(VENV)/.installed $@

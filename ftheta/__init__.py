@@ -1,0 +1,50 @@
+"""The mathematics of deep learning, running.
+
+Everything public is one attribute away and imported when it is first used, so that `import ftheta` is light.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+_HOME = {
+    "Dataset": "ftheta.subjects",
+    "Family": "ftheta.subjects",
+    "Measure": "ftheta.subjects",
+    "Network": "ftheta.subjects",
+    "Target": "ftheta.subjects",
+    "Training": "ftheta.subjects",
+    "Enclosure": "ftheta.logic",
+    "Result": "ftheta.logic",
+    "Verdict": "ftheta.logic",
+    "audit": "ftheta.auditing",
+    "check": "ftheta.checking",
+    "load": "ftheta.subjects.resolve",
+    "save": "ftheta.report.save",
+    "theorems": "ftheta.catalogue",
+}
+
+if TYPE_CHECKING:
+    from ftheta.auditing import audit as audit
+    from ftheta.catalogue import theorems as theorems
+    from ftheta.checking import check as check
+    from ftheta.logic import Enclosure as Enclosure
+    from ftheta.logic import Result as Result
+    from ftheta.logic import Verdict as Verdict
+    from ftheta.report.save import save as save
+    from ftheta.subjects import Dataset as Dataset
+    from ftheta.subjects import Family as Family
+    from ftheta.subjects import Measure as Measure
+    from ftheta.subjects import Network as Network
+    from ftheta.subjects import Target as Target
+    from ftheta.subjects import Training as Training
+    from ftheta.subjects.resolve import load as load
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'ftheta' has no attribute {name!r}")
+    return getattr(import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(_HOME)

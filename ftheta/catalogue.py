@@ -1,0 +1,87 @@
+"""Every theorem of the package, found by walking `ftheta.theorems`; and the index that needs no JAX."""
+
+import difflib
+import json
+import pkgutil
+from collections.abc import Mapping
+from dataclasses import asdict
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import ftheta.theorems as root
+from ftheta.logic import Theorem, UsageError
+
+INDEX = Path(__file__).parent / "theorems" / "index.json"
+
+
+@cache
+def theorems() -> Mapping[str, Theorem]:
+    """All theorems by id, in the order of the chapters. Imports every theorem module, hence JAX."""
+    found: dict[str, Theorem] = {}
+    for info in pkgutil.walk_packages(root.__path__, f"{root.__name__}."):
+        if info.ispkg:
+            continue
+        for item in vars(import_module(info.name)).values():
+            if isinstance(item, Theorem) and found.setdefault(item.id, item) is not item:
+                raise ValueError(f"Two theorems have the id {item.id}; the second is in {info.name}.")
+    ordered = sorted(found.values(), key=lambda t: (root.CHAPTERS.index(t.chapter), t.id))
+    return MappingProxyType({t.id: t for t in ordered})
+
+
+@cache
+def theorem(name: str) -> Theorem:
+    """One theorem by id (`_` and `-` are the same); imports only its module."""
+    entry = entry_of(name)
+    module = import_module(entry["module"])
+    return getattr(module, entry["id"].replace("-", "_"))
+
+
+@cache
+def index() -> Mapping[str, dict[str, Any]]:
+    """What `list` and `show` print, read from the generated index file."""
+    return MappingProxyType({e["id"]: e for e in json.loads(INDEX.read_text(encoding="utf-8"))})
+
+
+def entry_of(name: str) -> dict[str, Any]:
+    """The index entry of an id; an unknown one suggests the nearest."""
+    wanted = name.lower().replace("_", "-")
+    if wanted not in index():
+        near = difflib.get_close_matches(wanted, index(), n=3, cutoff=0.4)
+        remedy = f"did you mean {', '.join(near)}?" if near else "`ftheta list` names them all"
+        raise UsageError("There is no theorem of this id.", got=name, remedy=remedy)
+    return index()[wanted]
+
+
+def make_index() -> list[dict[str, Any]]:
+    """The index, made anew from the theorem modules."""
+    return [_entry(t) for t in theorems().values()]
+
+
+def write_index() -> None:
+    """Write the index file; a test keeps it in step with the modules."""
+    INDEX.write_text(json.dumps(make_index(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _entry(t: Theorem) -> dict[str, Any]:
+    return {
+        "id": t.id,
+        "chapter": t.chapter,
+        "chapter_title": (import_module(f"{root.__name__}.{t.chapter}").__doc__ or t.chapter).strip().rstrip("."),
+        "title": t.title,
+        "module": t.measure.__module__,
+        "statement": t.statement,
+        "sources": list(t.sources),
+        "takes": [kind.__name__ for kind in t.takes],
+        "assumes": [{"name": h.name, "says": h.says, "remedy": h.remedy} for h in t.assumes],
+        "knobs": [json.loads(json.dumps(asdict(s))) for s in t.settings],
+        "subject_knobs": sorted(t.subject_settings),
+        "presets": {name: dict(knobs) for name, knobs in t.presets.items()},
+        "errata": t.errata,
+    }
+
+
+if __name__ == "__main__":
+    write_index()

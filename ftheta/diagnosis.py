@@ -1,0 +1,52 @@
+"""What is installed and what is not: `ftheta doctor`."""
+
+import os
+import platform
+import re
+from importlib.metadata import PackageNotFoundError, metadata, version
+from typing import Any
+
+_PURPOSE = {
+    "cyclopts": "command line",
+    "diffrax": "differential equations",
+    "equinox": "networks in JAX",
+    "jax": "tracing, differentiation, compilation",
+    "math-core": "statements as MathML",
+    "numpy": "arrays",
+    "optax": "optimisers",
+    "pydantic": "JSON documents",
+    "python-flint": "exact rationals and ball arithmetic",
+    "rich": "cards in the terminal",
+    "scipy": "special functions and linear algebra",
+    "vl-convert-python": "charts to SVG, PNG and PDF, offline",
+    "starlette": "the lab's server",
+    "uvicorn": "the lab's server",
+    "torch": "PyTorch networks as subjects",
+    "onnx": "ONNX files as subjects",
+    "distributed": "sweeps on a cluster",
+}
+
+
+def diagnose() -> dict[str, Any]:
+    """Versions of every package that ftheta uses, the part that needs it, and how to add the missing parts."""
+    rows = [_row(requirement) for requirement in metadata("ftheta").get_all("Requires-Dist") or []]
+    rows = [row for row in rows if row["part"] != "dev"]
+    missing = sorted({row["part"] for row in rows if row["version"] is None})
+    return {
+        "ftheta": version("ftheta"),
+        "python": platform.python_version(),
+        "platform": platform.platform(terse=True),
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "packages": rows,
+        "install": {part: f"pip install 'ftheta[{part}]'" for part in missing},
+    }
+
+
+def _row(requirement: str) -> dict[str, Any]:
+    name = re.split(r"[^A-Za-z0-9_.-]", requirement, maxsplit=1)[0]
+    extra = re.search(r"extra == ['\"](\w+)['\"]", requirement)
+    try:
+        found = version(name)
+    except PackageNotFoundError:
+        found = None
+    return {"name": name, "version": found, "part": extra[1] if extra else "base", "purpose": _PURPOSE.get(name, "")}

@@ -1,0 +1,23 @@
+"""Fitted rates with confidence intervals."""
+
+import numpy as np
+from scipy import special
+
+from ftheta.logic import Basis, Enclosure
+
+
+def fit_rate(scales: np.ndarray, errors: np.ndarray, confidence: float = 0.99) -> Enclosure:
+    r"""Slope $b$ of the least-squares line $\log e=a+b\log n$, with its Student-t interval.
+
+    `scales` are the $n$, `errors` the $e>0$; at least three pairs are needed.
+    """
+    x, y = np.log(np.asarray(scales, np.float64)), np.log(np.asarray(errors, np.float64))
+    n = x.size
+    if n < 3 or not (np.isfinite(x).all() and np.isfinite(y).all()):
+        raise ValueError(f"A rate needs at least three positive finite pairs, got {n}: {list(errors)}.")
+    x = x - x.mean()
+    slope = float(x @ y / (x @ x))
+    residual = y - y.mean() - slope * x
+    spread = float(np.sqrt(residual @ residual / (n - 2) / (x @ x)))
+    error = float(special.stdtrit(n - 2, (1 + confidence) / 2)) * spread
+    return Enclosure(slope - error, slope + error, Basis.SAMPLED, n, confidence)

@@ -1,0 +1,173 @@
+"""Charts as data. How they are drawn is the report's business.
+
+Every sequence is stored as tuples of floats, so that a chart is immutable, comparable and writes to JSON.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from typing import Any, Literal, TypeAlias
+
+Scale: TypeAlias = Literal["linear", "log", "symlog"]
+Role: TypeAlias = Literal["measured", "bound", "reference", "other"]
+
+
+def _frozen(value: Any) -> Any:
+    """Nested sequences and arrays as nested tuples of plain Python numbers."""
+    if isinstance(value, (str, bytes)) or value is None:
+        return value
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, Iterable):
+        return tuple(_frozen(v) for v in value)
+    return value
+
+
+class _Frozen:
+    """Turns the sequences a chart is given into tuples."""
+
+    __slots__ = ()
+
+    def __post_init__(self) -> None:
+        for field in fields(self):  # type: ignore[arg-type]
+            object.__setattr__(self, field.name, _frozen(getattr(self, field.name)))
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    label: str = ""
+    scale: Scale = "linear"
+
+
+@dataclass(frozen=True, slots=True)
+class Series(_Frozen):
+    """One curve with its direct label; `lo` and `hi` draw a band around it."""
+
+    name: str
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    role: Role = "measured"
+    mark: Literal["line", "points", "step"] = "line"
+    lo: tuple[float, ...] = ()
+    hi: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Curves(_Frozen):
+    title: str
+    x: Axis
+    y: Axis
+    series: tuple[Series, ...]
+    kind: Literal["curves"] = "curves"
+
+
+@dataclass(frozen=True, slots=True)
+class Bars(_Frozen):
+    """Grouped horizontal bars: `values[g][c]` belongs to group `groups[g]` and category `categories[c]`."""
+
+    title: str
+    x: Axis
+    categories: tuple[str, ...]
+    groups: tuple[str, ...]
+    values: tuple[tuple[float, ...], ...]
+    kind: Literal["bars"] = "bars"
+
+
+@dataclass(frozen=True, slots=True)
+class Heatmap(_Frozen):
+    """`values[i][j]` at row i (from the bottom) and column j of the rectangle `extent` = (x0, x1, y0, y1)."""
+
+    title: str
+    x: Axis
+    y: Axis
+    values: tuple[tuple[float, ...], ...]
+    extent: tuple[float, float, float, float]
+    label: str = ""
+    kind: Literal["heatmap"] = "heatmap"
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram(_Frozen):
+    """Counts or densities between consecutive `edges`, with curves drawn over them."""
+
+    title: str
+    x: Axis
+    y: Axis
+    edges: tuple[float, ...]
+    heights: tuple[float, ...]
+    curves: tuple[Series, ...] = ()
+    kind: Literal["histogram"] = "histogram"
+
+
+@dataclass(frozen=True, slots=True)
+class Regions(_Frozen):
+    """Polygons, each a tuple of (x, y) corners, coloured by `values`."""
+
+    title: str
+    x: Axis
+    y: Axis
+    polygons: tuple[tuple[tuple[float, float], ...], ...]
+    values: tuple[float, ...]
+    label: str = ""
+    kind: Literal["regions"] = "regions"
+
+
+@dataclass(frozen=True, slots=True)
+class Points(_Frozen):
+    """A scatter, coloured by group."""
+
+    title: str
+    x: Axis
+    y: Axis
+    xs: tuple[float, ...]
+    ys: tuple[float, ...]
+    groups: tuple[str, ...] = ()
+    kind: Literal["points"] = "points"
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One layer of a network diagram: its name, how many units it has, and a note such as the activation."""
+
+    name: str
+    units: int
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Diagram(_Frozen):
+    """A layered network, drawn left to right."""
+
+    title: str
+    layers: tuple[Layer, ...]
+    kind: Literal["diagram"] = "diagram"
+
+
+@dataclass(frozen=True, slots=True)
+class Vertex:
+    """A node of a computational graph: label above, value and adjoint below."""
+
+    id: str
+    label: str
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Dag(_Frozen):
+    """A computational graph: edges are pairs of vertex ids, from input to output."""
+
+    title: str
+    vertices: tuple[Vertex, ...]
+    edges: tuple[tuple[str, str], ...]
+    kind: Literal["dag"] = "dag"
+
+
+Chart: TypeAlias = Curves | Bars | Heatmap | Histogram | Regions | Points | Diagram | Dag
+
+
+@dataclass(frozen=True, slots=True)
+class Table(_Frozen):
+    """Rows of text and numbers under named columns."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[float | int | str, ...], ...]

@@ -1,0 +1,216 @@
+"""The few shapes a conclusion can take, and how each is judged.
+
+A claim holds only if it holds for every pair of numbers in the two enclosures, and is contradicted only if
+it fails for every pair. An EXACT enclosure already contains its rounding and a statistical one its error.
+One that carries the rounding of float64 is compared with the claim's tolerance: certified means
+"within the tolerance", and a contradiction has to exceed it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import inf, isfinite
+from typing import Literal, TypeAlias
+
+from .enclosure import Basis, Enclosure
+from .verdict import Judgement, Verdict
+
+Coordinate: TypeAlias = float | str | tuple[float, ...]
+
+_EARNED = {Basis.EXACT: Verdict.PROVED, Basis.FLOAT: Verdict.CERTIFIED, Basis.SAMPLED: Verdict.CONSISTENT}
+RTOL = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """A point where the claim fails, with both sides evaluated again there; `how` says by what means."""
+
+    at: Mapping[str, Coordinate]
+    left: Enclosure
+    right: Enclosure
+    how: str
+
+    def __post_init__(self) -> None:
+        if _sampled(self.left, self.right):
+            raise ValueError("A witness is evaluated again at its point: its two sides cannot be sampled.")
+
+
+@dataclass(frozen=True, slots=True)
+class AtMost:
+    """`left <= right`. `trivial` is the value that `left` cannot exceed anyway: a bound above it is vacuous."""
+
+    what: str
+    left: Enclosure
+    right: Enclosure
+    trivial: float = inf
+    witness: Witness | None = None
+    rtol: float = RTOL
+    atol: float = 0.0
+    kind: Literal["at-most"] = "at-most"
+
+    def judge(self) -> Judgement:
+        left, right = _rounded(self.left, self), _rounded(self.right, self)
+        vacuous = right.lo >= self.trivial
+        if left.lo > right.hi:
+            return _contradiction(self, self.witness, _exceeds)
+        if _at_most(self.left.hi, self.right.lo, self):
+            return Judgement(_earned(left, right), _basis_reason(self, left, right), vacuous)
+        if _sampled(left, right):
+            return Judgement(Verdict.CONSISTENT, _basis_reason(self, left, right), vacuous)
+        return Judgement(Verdict.INCONCLUSIVE, "the enclosures of the two sides overlap", vacuous)
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """`left = right`: proved for exact points, certified within the tolerance otherwise."""
+
+    what: str
+    left: Enclosure
+    right: Enclosure
+    witness: Witness | None = None
+    rtol: float = RTOL
+    atol: float = 0.0
+    kind: Literal["identity"] = "identity"
+
+    def judge(self) -> Judgement:
+        left, right = _rounded(self.left, self), _rounded(self.right, self)
+        if _apart(left, right):
+            return _contradiction(self, self.witness, _apart)
+        if _sampled(left, right):
+            return Judgement(Verdict.CONSISTENT, _basis_reason(self, left, right))
+        if left.is_point and right.is_point and left.basis is right.basis is Basis.EXACT:
+            return Judgement(Verdict.PROVED, "equal in exact arithmetic")
+        if max(self.left.width, self.right.width) <= self.rtol * _size(left, right) + self.atol:
+            return Judgement(Verdict.CERTIFIED, f"equal within {_tolerance(self)}")
+        return Judgement(Verdict.INCONCLUSIVE, "the enclosures overlap but are wider than the tolerance")
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """`error(n) = O(n^-order)`, read off the fitted slope of log error against log n.
+
+    A finite run neither proves nor refutes an asymptotic rate: consistent or inconclusive.
+    With `sharp` the error is claimed to be no smaller either.
+    """
+
+    what: str
+    order: float
+    slope: Enclosure
+    scales: tuple[float, ...]
+    errors: tuple[float, ...]
+    slack: float = 0.1
+    sharp: bool = False
+    kind: Literal["rate"] = "rate"
+
+    def judge(self) -> Judgement:
+        fast_enough = self.slope.hi <= -self.order + self.slack
+        not_faster = not self.sharp or self.slope.lo >= -self.order - self.slack
+        fitted = f"fitted slope in [{self.slope.lo:.4g}, {self.slope.hi:.4g}] over {len(self.scales)} scales"
+        wanted = f"{'exactly' if self.sharp else 'at most'} {-self.order:g} (slack {self.slack:g})"
+        verdict = Verdict.CONSISTENT if fast_enough and not_faster else Verdict.INCONCLUSIVE
+        return Judgement(verdict, f"{fitted}; claimed {wanted}")
+
+
+@dataclass(frozen=True, slots=True)
+class Converges:
+    """Values that approach a limit: the last one is within `within` of it. Never proved, never refuted."""
+
+    what: str
+    limit: Enclosure
+    values: tuple[Enclosure, ...]
+    scales: tuple[float, ...]
+    within: float
+    kind: Literal["converges"] = "converges"
+
+    def judge(self) -> Judgement:
+        last = self.values[-1]
+        distance = max(last.hi - self.limit.lo, self.limit.hi - last.lo)
+        verdict = Verdict.CONSISTENT if distance <= self.within else Verdict.INCONCLUSIVE
+        at = f"at scale {self.scales[-1]:g} the distance is at most {distance:.3g}"
+        return Judgement(verdict, f"{at}; asked: {self.within:g}")
+
+
+@dataclass(frozen=True, slots=True)
+class Exists:
+    """Something exists with `achieved <= wanted`: `found` describes it. Not finding it refutes nothing."""
+
+    what: str
+    found: Mapping[str, Coordinate]
+    achieved: Enclosure
+    wanted: Enclosure
+    rtol: float = RTOL
+    atol: float = 0.0
+    kind: Literal["exists"] = "exists"
+
+    def judge(self) -> Judgement:
+        judged = AtMost(self.what, self.achieved, self.wanted, rtol=self.rtol, atol=self.atol).judge()
+        if judged.verdict is Verdict.REFUTED or judged.contradicted:
+            return Judgement(Verdict.INCONCLUSIVE, "what was found does not do; something else may")
+        return judged
+
+
+Claim: TypeAlias = AtMost | Identity | Rate | Converges | Exists
+
+
+def _carries_rounding(side: Enclosure) -> bool:
+    return side.basis is not Basis.EXACT and side.confidence is None
+
+
+def _rounded(side: Enclosure, claim: AtMost | Identity) -> Enclosure:
+    return side.widened(claim.rtol, claim.atol) if _carries_rounding(side) else side
+
+
+def _at_most(a: float, b: float, claim: AtMost) -> bool:
+    """`a <= b`, within the tolerance where one of the sides carries rounding."""
+    if a <= b or not (_carries_rounding(claim.left) or _carries_rounding(claim.right)):
+        return a <= b
+    return isfinite(a) and isfinite(b) and a - b <= claim.rtol * max(abs(a), abs(b)) + claim.atol
+
+
+def _earned(*sides: Enclosure) -> Verdict:
+    return _EARNED[max((e.basis for e in sides), key=lambda b: b.rank)]
+
+
+def _sampled(*sides: Enclosure) -> bool:
+    return any(e.basis is Basis.SAMPLED for e in sides)
+
+
+def _size(left: Enclosure, right: Enclosure) -> float:
+    return max(abs(left.middle), abs(right.middle))
+
+
+def _exceeds(left: Enclosure, right: Enclosure) -> bool:
+    return left.lo > right.hi
+
+
+def _apart(left: Enclosure, right: Enclosure) -> bool:
+    return left.lo > right.hi or right.lo > left.hi
+
+
+def _tolerance(claim: AtMost | Identity) -> str:
+    return f"relative {claim.rtol:g}" + (f" and absolute {claim.atol:g}" if claim.atol else "")
+
+
+def _basis_reason(claim: AtMost | Identity, left: Enclosure, right: Enclosure) -> str:
+    counts = [e.samples for e in (left, right) if e.samples is not None]
+    confidence = [e.confidence for e in (left, right) if e.confidence is not None]
+    if counts:
+        stated = f" at confidence {min(confidence):g}" if confidence else ""
+        return f"{min(counts):,} samples{stated}; nothing contradicts"
+    if _earned(left, right) is Verdict.PROVED:
+        return "exact arithmetic or outward rounding on both sides"
+    return f"float64 within {_tolerance(claim)}"
+
+
+def _contradiction(claim: AtMost | Identity, witness: Witness | None, fails) -> Judgement:
+    """Refuted only by numbers that can be checked again; a sample alone contradicts without refuting."""
+    if witness is not None:
+        if fails(_rounded(witness.left, claim), _rounded(witness.right, claim)):
+            return Judgement(Verdict.REFUTED, f"fails at the witness, re-checked: {witness.how}")
+        return Judgement(Verdict.INCONCLUSIVE, "the witness did not survive being checked again")
+    if _sampled(claim.left, claim.right):
+        return Judgement(
+            Verdict.INCONCLUSIVE,
+            "the sample contradicts the claim, without a witness to check again",
+            contradicted=True,
+        )
+    return Judgement(Verdict.REFUTED, "the enclosures of the two sides are strictly apart")

@@ -1,0 +1,188 @@
+"""What is known of one real number: an interval that contains it, and how that is known."""
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from fractions import Fraction
+from math import inf, isfinite, isinf, isnan, nextafter, sqrt
+from typing import Any, Self
+
+
+class Basis(StrEnum):
+    """How an enclosure was obtained, from strongest."""
+
+    EXACT = "exact"  # exact arithmetic, or float64 rounded outward at every step
+    FLOAT = "float"  # a sound argument evaluated in float64, its rounding not enclosed
+    SAMPLED = "sampled"  # known from a sample: of points, of seeds, of draws
+
+    @property
+    def rank(self) -> int:
+        return list(Basis).index(self)
+
+
+def _down(x: float) -> float:
+    return nextafter(x, -inf)
+
+
+def _up(x: float) -> float:
+    return nextafter(x, inf)
+
+
+def _float_below(q: Fraction) -> float:
+    x = _nearest_float(q)
+    return x if x == -inf or (x != inf and Fraction(x) <= q) else _down(x)
+
+
+def _nearest_float(q: Fraction) -> float:
+    try:
+        return float(q)
+    except OverflowError:
+        return inf if q > 0 else -inf
+
+
+def _times(a: float, b: float) -> float:
+    return 0.0 if a == 0 or b == 0 else a * b  # 0·∞ = 0: the number itself is finite
+
+
+@dataclass(frozen=True, slots=True)
+class Enclosure:
+    """A number known to lie in `[lo, hi]`.
+
+    `samples` counts the points, seeds or draws behind a sampled enclosure. `confidence` is set when the
+    interval itself only holds with that probability (a Monte-Carlo mean); a sampled supremum has none,
+    because its lower end was attained.
+    """
+
+    lo: float = -inf
+    hi: float = inf
+    basis: Basis = Basis.FLOAT
+    samples: int | None = None
+    confidence: float | None = None
+
+    def __post_init__(self) -> None:
+        lo, hi = float(self.lo), float(self.hi)
+        if isnan(lo) or isnan(hi) or lo > hi:
+            raise ValueError(f"An enclosure needs lo <= hi and no NaN, got lo={self.lo!r}, hi={self.hi!r}.")
+        if (self.basis is Basis.SAMPLED) != (self.samples is not None):
+            raise ValueError("An enclosure states its number of samples exactly when its basis is SAMPLED.")
+        if self.confidence is not None and not (self.samples is not None and 0 < self.confidence < 1):
+            raise ValueError(f"A confidence lies in (0, 1) and needs samples, got {self.confidence!r}.")
+        object.__setattr__(self, "lo", lo)
+        object.__setattr__(self, "hi", hi)
+
+    # -- ways to know a number ------------------------------------------------------------------
+
+    @classmethod
+    def equal(cls, value: float) -> Self:
+        """A formula evaluated in float64."""
+        return cls(value, value)
+
+    @classmethod
+    def exact(cls, value: int | float | Fraction) -> Self:
+        """A number known exactly; one that is no float is rounded outward."""
+        q = Fraction(value)
+        return cls(_float_below(q), -_float_below(-q), Basis.EXACT)
+
+    @classmethod
+    def ball(cls, ball: Any) -> Self:
+        """An Arb ball of python-flint: midpoint-radius arithmetic, rounded outward to floats."""
+        return cls(_down(float(ball.lower())), _up(float(ball.upper())), Basis.EXACT)
+
+    @classmethod
+    def between(cls, lo: float, hi: float, basis: Basis = Basis.EXACT) -> Self:
+        """Both ends are certificates (by default with outward rounding)."""
+        return cls(lo, hi, basis)
+
+    @classmethod
+    def at_least(cls, value: float, *, samples: int | None = None) -> Self:
+        """A lower bound; with `samples`, the largest value met among that many points."""
+        return cls(value, inf, Basis.FLOAT if samples is None else Basis.SAMPLED, samples)
+
+    @classmethod
+    def at_most(cls, value: float, basis: Basis = Basis.FLOAT) -> Self:
+        """An upper bound that comes with an argument."""
+        return cls(-inf, value, basis)
+
+    @classmethod
+    def estimate(cls, mean: float, error: float, *, samples: int, confidence: float) -> Self:
+        """A statistical estimate: `mean ± error` with the stated confidence."""
+        return cls(mean - error, mean + error, Basis.SAMPLED, samples, confidence)
+
+    @classmethod
+    def measured(cls, value: float, *, samples: int) -> Self:
+        """A value read off that many sample points; it speaks for the sample alone."""
+        return cls(value, value, Basis.SAMPLED, samples)
+
+    # -- what can be asked ----------------------------------------------------------------------
+
+    @property
+    def is_point(self) -> bool:
+        return self.lo == self.hi
+
+    @property
+    def width(self) -> float:
+        return 0.0 if self.is_point else self.hi - self.lo
+
+    @property
+    def middle(self) -> float:
+        """The number to print: the middle, or the finite end of a one-sided enclosure."""
+        if isfinite(self.lo) and isfinite(self.hi):
+            return self.lo + (self.hi - self.lo) / 2
+        return self.lo if not isinf(self.lo) or self.is_point else self.hi if not isinf(self.hi) else 0.0
+
+    def __contains__(self, value: float | Fraction) -> bool:
+        return self.lo <= value <= self.hi
+
+    # -- arithmetic, rounded outward --------------------------------------------------------------
+
+    def widened(self, rel: float = 0.0, absolute: float = 0.0) -> Self:
+        """The enclosure made larger by `rel·|end| + absolute` on either side, then rounded outward."""
+        if rel == 0 and absolute == 0:
+            return self
+        lo = self.lo if isinf(self.lo) else _down(self.lo - (rel * abs(self.lo) + absolute))
+        hi = self.hi if isinf(self.hi) else _up(self.hi + (rel * abs(self.hi) + absolute))
+        return replace(self, lo=lo, hi=hi)
+
+    def __neg__(self) -> "Enclosure":
+        return replace(self, lo=-self.hi, hi=-self.lo)
+
+    def __add__(self, other: "Enclosure | float") -> "Enclosure":
+        other = _lift(other)
+        return _joint(self, other, _down(self.lo + other.lo), _up(self.hi + other.hi))
+
+    def __sub__(self, other: "Enclosure | float") -> "Enclosure":
+        return self + (-_lift(other))
+
+    def __mul__(self, other: "Enclosure | float") -> "Enclosure":
+        other = _lift(other)
+        corners = [_times(a, b) for a in (self.lo, self.hi) for b in (other.lo, other.hi)]
+        return _joint(self, other, _down(min(corners)), _up(max(corners)))
+
+    def __truediv__(self, other: "Enclosure | float") -> "Enclosure":
+        other = _lift(other)
+        if 0 in other:
+            return _joint(self, other, -inf, inf)
+        return self * _joint(other, other, _down(1 / other.hi), _up(1 / other.lo))
+
+    def sqrt(self) -> "Enclosure":
+        """The square root of a non-negative number (an end below zero is rounding and is cut)."""
+        if self.hi < 0:
+            raise ValueError(f"The square root needs a number >= 0, got one in [{self.lo}, {self.hi}].")
+        lo = max(self.lo, 0.0)
+        return replace(self, lo=max(0.0, _down(sqrt(lo))), hi=_up(sqrt(self.hi)))
+
+
+def _lift(value: "Enclosure | float") -> Enclosure:
+    return value if isinstance(value, Enclosure) else Enclosure.exact(value)
+
+
+def _joint(a: Enclosure, b: Enclosure, lo: float, hi: float) -> Enclosure:
+    """An enclosure as well known as the weaker of two."""
+    samples = [e.samples for e in (a, b) if e.samples is not None]
+    confidences = [e.confidence for e in (a, b) if e.confidence is not None]
+    basis = max(a.basis, b.basis, key=lambda basis: basis.rank)
+    # the union bound: two statements of confidence c hold together with at least 2c − 1
+    both = sum(confidences) - (len(confidences) - 1) if a is not b else confidences[0] if confidences else None
+    confidence = both if confidences else None
+    if confidence is not None and confidence <= 0:
+        lo, hi, confidence = -inf, inf, min(confidences)
+    return Enclosure(lo, hi, basis, min(samples) if samples else None, confidence)

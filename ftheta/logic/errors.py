@@ -1,0 +1,33 @@
+"""One form for every error a user can cause: what, where, what was got, what to do."""
+
+
+class FthetaError(Exception):
+    """Something the user can mend. `exit_code` is what the command line returns."""
+
+    exit_code = 70
+
+    def __init__(self, what: str, *, where: str = "", got: object = None, remedy: str = "") -> None:
+        self.what, self.where, self.got, self.remedy = what, where, got, remedy
+        super().__init__(str(self))
+
+    def __str__(self) -> str:
+        parts = [self.what]
+        if self.where:
+            parts.append(f"where: {self.where}")
+        if self.got is not None:
+            parts.append(f"got: {self.got}")
+        if self.remedy:
+            parts.append(f"remedy: {self.remedy}")
+        return "\n  ".join(parts)
+
+
+class UsageError(FthetaError):
+    """A wrong word on the command line or a wrong argument: an unknown id, a knob out of type or range."""
+
+    exit_code = 2
+
+
+class SubjectError(FthetaError):
+    """A subject that cannot be read or is not what it should be: a broken file, NaN weights, wrong shapes."""
+
+    exit_code = 4

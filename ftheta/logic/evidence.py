@@ -1,0 +1,33 @@
+"""What a theorem returns: claims and what was seen on the way. No verdict: that is judged elsewhere."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import isnan
+
+from .chart import Chart, Table
+from .claim import Claim
+from .enclosure import Enclosure
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """`claims` carry the verdict. `as_printed` are statements as a source prints them, judged beside the
+    theorem but never part of its verdict: that is where a misprint is refuted. `numbers` are the named
+    quantities that reference values are compared with; `summary` is one sentence with the main numbers."""
+
+    claims: tuple[Claim, ...]
+    charts: tuple[Chart, ...] = ()
+    numbers: Mapping[str, Enclosure | float] = field(default_factory=dict)
+    tables: tuple[Table, ...] = ()
+    as_printed: tuple[Claim, ...] = ()
+    summary: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "numbers", {name: _known(number) for name, number in self.numbers.items()})
+
+
+def _known(number: Enclosure | float) -> Enclosure:
+    """A plain number is a formula evaluated in float64; NaN (a run that diverged) is a number not known."""
+    if isinstance(number, Enclosure):
+        return number
+    return Enclosure() if isnan(number) else Enclosure.equal(number)

@@ -1,0 +1,116 @@
+"""The knobs of a theorem: its keyword-only arguments, read off the signature once for every view."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import isfinite
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+from .errors import UsageError
+
+Value = bool | int | float | str
+
+
+@dataclass(frozen=True, slots=True)
+class Knob:
+    """Range and plain meaning of one argument.
+
+    `lo` and `hi` are the ends of the slider. `least` and `most` are the values beyond which the theorem
+    refuses to run; they default to the slider's ends, so give wider ones where typing may go further.
+    `choices` replaces the range for words.
+    """
+
+    lo: float = 0.0
+    hi: float = 1.0
+    says: str = ""
+    symbol: str = ""
+    log: bool = False
+    least: float | None = None
+    most: float | None = None
+    choices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A knob with its name, type and default: what the command line, the lab and the schema read."""
+
+    name: str
+    type: str  # "int", "float", "bool" or "str"
+    default: Value
+    knob: Knob
+
+    def parse(self, value: Any) -> Value:
+        """The value in the knob's type and within its limits, or a UsageError that says what is wrong."""
+        parsed = self._typed(value)
+        if self.knob.choices and parsed not in self.knob.choices:
+            raise self._error(value, f"choose one of {', '.join(self.knob.choices)}")
+        if isinstance(parsed, (int, float)) and not isinstance(parsed, bool):
+            least = self.knob.lo if self.knob.least is None else self.knob.least
+            most = self.knob.hi if self.knob.most is None else self.knob.most
+            if not least <= parsed <= most:
+                raise self._error(value, f"give a value between {least:g} and {most:g}")
+        return parsed
+
+    def _typed(self, value: Any) -> Value:
+        words = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+        try:
+            match self.type:
+                case "bool":
+                    return words[str(value).lower()]
+                case "int":
+                    whole = float(value)
+                    if isinstance(value, bool) or whole != int(whole):
+                        raise ValueError
+                    return (
+                        int(value)
+                        if isinstance(value, (int, str)) and str(value).lstrip("+-").isdigit()
+                        else int(whole)
+                    )
+                case "float":
+                    number = float(value)
+                    if isinstance(value, bool) or not isfinite(number):
+                        raise ValueError
+                    return number
+                case _:
+                    return str(value)
+        except (ValueError, KeyError, TypeError, OverflowError):
+            kinds = {"int": "a whole number", "float": "a finite number", "bool": "true or false"}
+            raise self._error(value, f"give {kinds[self.type]}, for example {self.default}") from None
+
+    def _error(self, value: Any, remedy: str) -> UsageError:
+        meaning = f" ({self.knob.says})" if self.knob.says else ""
+        return UsageError(f"Knob `{self.name}`{meaning} cannot take this value.", got=repr(value), remedy=remedy)
+
+
+def settings_of(*functions: Callable[..., Any]) -> tuple[Setting, ...]:
+    """The knobs of several functions together: their keyword-only arguments annotated with a Knob."""
+    found: dict[str, Setting] = {}
+    for function in functions:
+        hints = get_type_hints(function, include_extras=True)
+        for parameter in inspect.signature(function).parameters.values():
+            if parameter.kind is parameter.KEYWORD_ONLY and parameter.name not in found:
+                setting = _setting(parameter, hints.get(parameter.name))
+                if setting is not None:
+                    found[parameter.name] = setting
+    return tuple(found.values())
+
+
+def _setting(parameter: inspect.Parameter, hint: Any) -> Setting | None:
+    if get_origin(hint) is not Annotated:
+        return None  # a hypothesis or a subject may name a knob of the theorem without describing it again
+    kind, *extras = get_args(hint)
+    knob = next((k for k in extras if isinstance(k, Knob)), None)
+    if knob is None:
+        return None
+    return Setting(parameter.name, kind.__name__, parameter.default, knob)
+
+
+def parse_knobs(settings: tuple[Setting, ...], given: Mapping[str, Any]) -> dict[str, Value]:
+    """All knobs with their values: the given ones checked, the others at their defaults."""
+    known = {s.name: s for s in settings}
+    unknown = {name.replace("-", "_") for name in given} - set(known)
+    if unknown:
+        options = ", ".join(f"--{name.replace('_', '-')}" for name in known) or "none"
+        raise UsageError(f"Unknown knob: {', '.join(sorted(unknown))}.", remedy=f"the knobs here are: {options}")
+    values = {name.replace("-", "_"): value for name, value in given.items()}
+    return {s.name: s.parse(values[s.name]) if s.name in values else s.default for s in settings}

@@ -1,0 +1,94 @@
+"""A theorem: a statement, what it asks, what it runs on, and the function that gathers its evidence."""
+
+import inspect
+import types
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+from .evidence import Evidence
+from .hypothesis import Hypothesis
+from .knob import Setting, Value, settings_of
+
+
+@dataclass(frozen=True, slots=True)
+class Theorem:
+    """What the decorator returns. `measure(subject, rng, **knobs)` gathers evidence and passes no judgement."""
+
+    id: str
+    chapter: str
+    title: str
+    statement: str
+    sources: tuple[str, ...]
+    assumes: tuple[Hypothesis, ...]
+    on: Callable[..., Any]
+    breaks_on: Callable[..., Any] | None
+    unbreakable: str
+    presets: Mapping[str, Mapping[str, Value]]
+    errata: str
+    settings: tuple[Setting, ...]
+    takes: tuple[type, ...]
+    measure: Callable[..., Evidence] = field(repr=False)
+
+    @property
+    def subject_settings(self) -> frozenset[str]:
+        """Knobs that only shape the built-in subject and mean nothing for a subject handed in."""
+        own = {s.name for s in settings_of(self.measure)}
+        return frozenset(s.name for s in self.settings if s.name not in own)
+
+
+def theorem(
+    *,
+    title: str,
+    sources: tuple[str, ...],
+    on: Callable[..., Any],
+    assumes: tuple[Hypothesis, ...] = (),
+    breaks_on: Callable[..., Any] | None = None,
+    unbreakable: str = "",
+    presets: Mapping[str, Mapping[str, Value]] | None = None,
+    errata: str = "",
+) -> Callable[[Callable[..., Evidence]], Theorem]:
+    r"""Make a theorem of `measure(subject, rng, *, knobs...) -> Evidence`.
+
+    The function's name gives the id, its docstring the statement (LaTeX between `$`), its keyword-only
+    arguments and those of `on` the knobs, the annotation of its first argument the subjects it takes.
+
+    - `sources`: "seed N" or keys of references.bib.
+    - `on(rng, *, knobs...)` makes the built-in subject; `breaks_on` likewise the negative control, on which
+      a hypothesis fails and, when forced, a claim is refuted. `unbreakable` says why if there is none that
+      can be refuted.
+    - `presets`: name -> knobs.
+    - `errata`: what the sources print wrongly.
+    """
+
+    def wrap(measure: Callable[..., Evidence]) -> Theorem:
+        return Theorem(
+            id=measure.__name__.replace("_", "-"),
+            chapter=_chapter(measure.__module__),
+            title=title,
+            statement=inspect.cleandoc(measure.__doc__ or ""),
+            sources=sources,
+            assumes=assumes,
+            on=on,
+            breaks_on=breaks_on,
+            unbreakable=unbreakable,
+            presets=dict(presets or {"textbook": {}}),
+            errata=inspect.cleandoc(errata),
+            settings=settings_of(measure, on),
+            takes=_subject_types(measure),
+            measure=measure,
+        )
+
+    return wrap
+
+
+def _chapter(module: str) -> str:
+    """`ftheta.theorems.<chapter>.<theorem>` names the chapter."""
+    parts = module.split(".")
+    return parts[parts.index("theorems") + 1] if "theorems" in parts else ""
+
+
+def _subject_types(measure: Callable[..., Evidence]) -> tuple[type, ...]:
+    first = next(iter(inspect.signature(measure).parameters))
+    hint = get_type_hints(measure)[first]
+    return get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)

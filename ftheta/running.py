@@ -1,0 +1,127 @@
+"""Hypotheses, then evidence, then verdict: the only place that orders them."""
+
+import time
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, cast
+
+import jax
+import numpy as np
+
+from ftheta.logic import Check, Enclosure, Evidence, Finding, Judged, Provenance, Result, Status, Theorem, UsageError
+from ftheta.logic.hypothesis import named
+from ftheta.logic.knob import Value, parse_knobs
+from ftheta.logic.result import conclude
+from ftheta.logic.verdict import Verdict
+from ftheta.subjects import Subject
+
+_RECORDED = ("ftheta", "jax", "jaxlib", "numpy", "scipy")
+
+
+def run(
+    theorem: Theorem,
+    subject: Subject | None = None,
+    *,
+    seed: int = 0,
+    force: bool = False,
+    breaker: bool = False,
+    preset: str | None = None,
+    **knobs: Any,
+) -> Result:
+    """Check the hypotheses on the subject, gather the evidence and judge it.
+
+    Without a subject the theorem runs on its built-in one, or with `breaker` on its negative control. When
+    a hypothesis fails, the evidence is gathered only with `force`.
+    """
+    started = time.perf_counter()
+    values = parse_knobs(theorem.settings, {**_preset(theorem, preset), **knobs})
+    with jax.enable_x64(True), np.errstate(all="ignore"):
+        if subject is None:
+            subject = _built_in(theorem, seed, breaker, values)
+        else:
+            _accept(theorem, subject, knobs)
+        findings = [h(subject, values) for h in theorem.assumes]
+        failed = any(f.status is Status.FAILED for f in findings)
+        evidence = Evidence(claims=())
+        if force or not failed:
+            rng = np.random.default_rng([seed, 1])
+            evidence = theorem.measure(subject, rng, **named(theorem.measure, values))
+        fingerprint = subject.fingerprint
+    provenance = Provenance(
+        versions=_versions(),
+        seed=seed,
+        knobs=values,
+        subject=subject.name,
+        subject_kind=type(subject).__name__,
+        subject_hash=fingerprint,
+        forced=force,
+        wall_seconds=time.perf_counter() - started,
+    )
+    return _result(theorem, findings, evidence, provenance)
+
+
+def _preset(theorem: Theorem, name: str | None) -> Mapping[str, Value]:
+    if name is None:
+        return {}
+    if name not in theorem.presets:
+        raise UsageError("Unknown preset.", got=name, remedy=f"choose one of {', '.join(theorem.presets)}")
+    return theorem.presets[name]
+
+
+def _built_in(theorem: Theorem, seed: int, breaker: bool, values: Mapping[str, Value]) -> Any:
+    if breaker and theorem.breaks_on is None:
+        raise UsageError(f"`{theorem.id}` has no negative control.", remedy=theorem.unbreakable)
+    make = theorem.breaks_on if breaker and theorem.breaks_on is not None else theorem.on
+    return make(np.random.default_rng([seed, 0]), **named(make, values))
+
+
+def _accept(theorem: Theorem, subject: Any, knobs: Mapping[str, Any]) -> None:
+    if not isinstance(subject, theorem.takes):
+        kinds = " or ".join(t.__name__ for t in theorem.takes)
+        raise UsageError(f"`{theorem.id}` is about a {kinds}.", got=f"a {type(subject).__name__}")
+    idle = theorem.subject_settings & {name.replace("-", "_") for name in knobs}
+    if idle:
+        raise UsageError(
+            f"The knobs {', '.join(sorted(idle))} shape the built-in subject only.",
+            remedy="leave them out when a subject is handed in",
+        )
+
+
+def _result(theorem: Theorem, findings: list[Finding], evidence: Evidence, provenance: Provenance) -> Result:
+    claims = tuple(Judged(c, c.judge()) for c in evidence.claims)
+    verdict = conclude(findings, [j.judgement for j in claims])
+    return Result(
+        id=theorem.id,
+        chapter=theorem.chapter,
+        title=theorem.title,
+        statement=theorem.statement,
+        sources=theorem.sources,
+        errata=theorem.errata,
+        verdict=verdict,
+        vacuous=any(j.judgement.vacuous for j in claims),
+        summary=evidence.summary or _failure(theorem, findings, verdict),
+        checks=tuple(Check(h.name, h.says, h.remedy, f) for h, f in zip(theorem.assumes, findings)),
+        claims=claims,
+        as_printed=tuple(Judged(c, c.judge()) for c in evidence.as_printed),
+        numbers=cast(dict[str, Enclosure], dict(evidence.numbers)),
+        tables=evidence.tables,
+        charts=evidence.charts,
+        provenance=provenance,
+    )
+
+
+def _failure(theorem: Theorem, findings: list[Finding], verdict: Verdict) -> str:
+    if verdict is not Verdict.INAPPLICABLE:
+        return ""
+    notes = [f"{h.name}: {f.note}" for h, f in zip(theorem.assumes, findings) if f.status is Status.FAILED]
+    return "; ".join(notes)
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for package in _RECORDED:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found

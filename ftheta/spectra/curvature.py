@@ -1,0 +1,37 @@
+"""How a function bends: the range of its Hessian's eigenvalues."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+
+from ftheta.logic import Basis, Enclosure
+
+
+def eigenvalue_range(hessian: np.ndarray) -> tuple[Enclosure, Enclosure]:
+    r"""Enclosures of $\lambda_{\min}$ and $\lambda_{\max}$ of a symmetric matrix, computed in float64.
+
+    The backward error of the symmetric eigensolver is at most a modest multiple of $n\,u\,\|H\|$; the entries of
+    a diagonal matrix are its eigenvalues exactly.
+    """
+    if np.array_equal(hessian, np.diag(np.diag(hessian))):
+        entries = np.diag(hessian)
+        return Enclosure.exact(float(entries.min())), Enclosure.exact(float(entries.max()))
+    values = np.linalg.eigvalsh(hessian)
+    error = 16 * len(values) * np.finfo(float).eps * float(np.abs(values).max())
+    lo, hi = float(values[0]), float(values[-1])
+    return (
+        Enclosure.between(lo - error, lo + error, Basis.FLOAT),
+        Enclosure.between(hi - error, hi + error, Basis.FLOAT),
+    )
+
+
+def sampled_curvature(objective: Callable[[Any], Any], points: np.ndarray) -> tuple[Enclosure, Enclosure]:
+    """The least and the largest Hessian eigenvalue met among the points (small dimensions)."""
+    hessians = np.asarray(jax.jit(jax.vmap(jax.hessian(objective)))(points))
+    values = np.linalg.eigvalsh(hessians.reshape(len(points), points[0].size, points[0].size))
+    return (
+        Enclosure.measured(float(values.min()), samples=len(points)),
+        Enclosure.measured(float(values.max()), samples=len(points)),
+    )

@@ -1,0 +1,55 @@
+"""Data: inputs and, where there are any, labels."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ftheta.logic import SubjectError
+
+from .fingerprint import digest
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    r"""Rows $x_i$ (`x`, shape `(n, ...)`) and labels $y_i$ (`y`, shape `(n, ...)`, or None), checked to be finite."""
+
+    name: str
+    x: np.ndarray
+    y: np.ndarray | None = None
+
+    def __post_init__(self) -> None:
+        x = np.asarray(self.x)
+        if x.ndim < 2 or len(x) == 0:
+            raise SubjectError("Data must be a non-empty array of rows.", where=self.name, got=f"shape {x.shape}")
+        object.__setattr__(self, "x", _finite(x, f"{self.name}: x"))
+        if self.y is not None:
+            y = np.asarray(self.y)
+            if len(y) != len(x):
+                raise SubjectError(
+                    "There must be one label a row.", where=self.name, got=f"{len(x)} rows, {len(y)} labels"
+                )
+            object.__setattr__(self, "y", _finite(y, f"{self.name}: y"))
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    @property
+    def fingerprint(self) -> str:
+        return digest(self.x, self.y)
+
+
+def _finite(array: np.ndarray, where: str) -> np.ndarray:
+    if array.dtype.kind not in "fiub":
+        raise SubjectError("Data must be real numbers.", where=where, got=f"dtype {array.dtype}")
+    if array.dtype.kind != "f":
+        return array.astype(np.int64)
+    bad = np.argwhere(~np.isfinite(array))
+    if len(bad):
+        place = tuple(int(k) for k in bad[0])
+        raise SubjectError(
+            "Data must be finite.",
+            where=f"{where}{list(place)}",
+            got=f"{array[place]} ({len(bad)} such values)",
+            remedy="drop or impute these rows",
+        )
+    return array.astype(np.float64)

@@ -1,0 +1,131 @@
+"""The other kinds of subject: a function, a training run, a measure, a family."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ftheta.logic import Enclosure, SubjectError
+
+from .fingerprint import digest, digest_function
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    r"""A function $f$ on the box $[\text{lo},\text{hi}]\subset\mathbb R^d$.
+
+    `f` takes one array of shape `(d,)`, or, when `arguments` names them, $d$ scalars. For $d=1$ without names it
+    takes one scalar. `spectrum` is its Fourier measure where it is known (for Barron's theorem).
+    """
+
+    name: str
+    f: Callable[..., Any]
+    lo: tuple[float, ...]
+    hi: tuple[float, ...]
+    arguments: tuple[str, ...] = ()
+    spectrum: "Spectrum | None" = None
+
+    @property
+    def dimension(self) -> int:
+        return len(self.lo)
+
+    @property
+    def example(self) -> tuple[Any, ...]:
+        """Arguments of the right shape: the centre of the box."""
+        centre = (np.asarray(self.lo) + np.asarray(self.hi)) / 2
+        if self.arguments:
+            return tuple(float(c) for c in centre)
+        return (float(centre[0]),) if self.dimension == 1 else (centre,)
+
+    @property
+    def fingerprint(self) -> str:
+        return digest(self.lo, self.hi, digest_function(self.f, *self.example))
+
+
+@dataclass(frozen=True, eq=False)
+class Spectrum:
+    r"""The Fourier side of $f(x)=\int e^{i\langle\omega,x\rangle}\hat f(\omega)\,d\omega$.
+
+    `sample(rng, n)` draws frequencies from the density proportional to $|\omega||\hat f(\omega)|$ (n rows) with the
+    phases of $\hat f$; `first_moment` is $C_f=\int|\omega||\hat f|\,d\omega$.
+    """
+
+    sample: Callable[[np.random.Generator, int], tuple[np.ndarray, np.ndarray]]
+    first_moment: Enclosure
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    r"""Minimise `objective` $F(\theta)$ from `start` $\theta_0$.
+
+    `optimum` is $\theta^*$ where it is known; `mu` and `smoothness` are the constants $\mu$ of strong convexity and
+    $L$ of smoothness that are claimed for it; `hessian` is the constant Hessian of a quadratic.
+    """
+
+    name: str
+    objective: Callable[[Any], Any]
+    start: np.ndarray
+    optimum: np.ndarray | None = None
+    mu: float | None = None
+    smoothness: float | None = None
+    hessian: np.ndarray | None = None
+
+    @classmethod
+    def quadratic(cls, name: str, hessian: np.ndarray, start: np.ndarray, **claimed: float) -> "Training":
+        r"""$F(\theta)=\frac12\theta^\top H\theta$ with minimiser 0; `claimed` may state `mu` and `smoothness`."""
+        H = np.asarray(hessian, np.float64)
+        return cls(name, lambda theta: theta @ (H @ theta) / 2, start, np.zeros(len(H)), hessian=H, **claimed)
+
+    @property
+    def fingerprint(self) -> str:
+        return digest(self.start, digest_function(self.objective, self.start))
+
+
+@dataclass(frozen=True, eq=False)
+class Measure:
+    r"""The probability $\sum_iw_i\,\mathcal N(a_i,s^2I)$ on $\mathbb R^d$; with `spread` $s=0$ it is discrete.
+
+    `atoms` has shape `(n, d)`, `weights` shape `(n,)`. One token cloud, one empirical law, one Gaussian mixture.
+    """
+
+    name: str
+    atoms: np.ndarray
+    weights: np.ndarray
+    spread: float = 0.0
+
+    def __post_init__(self) -> None:
+        atoms, weights = np.atleast_2d(np.asarray(self.atoms, np.float64)), np.asarray(self.weights, np.float64)
+        good = atoms.ndim == 2 and weights.shape == (len(atoms),) and np.isfinite(atoms).all()
+        if not good or (weights < 0).any() or abs(weights.sum() - 1) > 1e-9 or not self.spread >= 0:
+            raise SubjectError(
+                "A measure needs finite atoms (n, d), weights (n,) >= 0 of sum 1, and spread >= 0.",
+                where=self.name,
+                got=f"atoms {atoms.shape}, weights {weights.shape} of sum {weights.sum():g}, spread {self.spread}",
+            )
+        object.__setattr__(self, "atoms", atoms)
+        object.__setattr__(self, "weights", weights)
+
+    @classmethod
+    def empirical(cls, name: str, points: np.ndarray) -> "Measure":
+        points = np.atleast_2d(points)
+        return cls(name, points, np.full(len(points), 1 / len(points)))
+
+    @property
+    def fingerprint(self) -> str:
+        return digest(self.atoms, self.weights, self.spread)
+
+
+@dataclass(frozen=True, eq=False)
+class Family:
+    r"""$n\mapsto$ subject, for limits: `member(n, rng)` is the subject at scale $n$; `limit` is what it tends to."""
+
+    name: str
+    member: Callable[[int, np.random.Generator], Any]
+    limit: Any = None
+    scales: Sequence[int] = (8, 16, 32, 64, 128)
+
+    @property
+    def fingerprint(self) -> str:
+        first = self.member(self.scales[0], np.random.default_rng(0))
+        return digest(self.name, getattr(first, "fingerprint", repr(first)))

@@ -1,0 +1,133 @@
+"""A network: any JAX function with parameters, with a description where there is one."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import jax
+import numpy as np
+
+from ftheta.logic import SubjectError
+from ftheta.networks.description import Dense, Description
+
+from .dataset import Dataset
+from .fingerprint import digest, digest_function
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    r"""$f_\theta$: `apply(params, x)` for one input `x` of shape `input_shape`.
+
+    `params` are kept as float64 NumPy arrays whatever their dtype was. `data`, where given, is data the
+    network is to be judged on; theorems about a network and data ask for it by a hypothesis.
+    """
+
+    name: str
+    apply: Callable[[Any, Any], Any]
+    params: Any
+    input_shape: tuple[int, ...]
+    description: Description | None = None
+    data: Dataset | None = None
+
+    @classmethod
+    def described(cls, description: Description, name: str = "network") -> "Network":
+        return cls(name, description.apply, description.params, (description.widths[0],), description)
+
+    @classmethod
+    def of(cls, function: Callable[..., Any], example: Any, name: str = "") -> "Network":
+        """A network from a JAX callable or an equinox module and one example input (an array or its shape)."""
+        shape = tuple(example) if isinstance(example, (tuple, list)) else np.shape(example)
+        name = name or getattr(function, "__name__", type(function).__name__)
+        apply, params, description = _split(function)
+        net = cls(name, apply, params, shape, description)
+        net._check()
+        return net
+
+    def __call__(self, x: Any) -> jax.Array:
+        return self.apply(self.params, x)
+
+    def with_data(self, data: Dataset | None) -> "Network":
+        """The same network, to be judged on `data`; the rows must have the network's input shape."""
+        if data is None:
+            return replace(self, data=None)
+        rows = data.x.shape[1:]
+        if rows != self.input_shape and int(np.prod(rows)) != int(np.prod(self.input_shape)):
+            raise SubjectError(
+                "The data do not fit the network.",
+                where=f"{data.name} on {self.name}",
+                got=f"rows of shape {rows}, the network takes {self.input_shape}",
+                remedy="give data with one row an input of the network",
+            )
+        return replace(self, data=replace(data, x=data.x.reshape(len(data), *self.input_shape)))
+
+    @cached_property
+    def output_shape(self) -> tuple[int, ...]:
+        return jax.eval_shape(self, self.example).shape
+
+    @property
+    def example(self) -> jax.ShapeDtypeStruct:
+        return jax.ShapeDtypeStruct(self.input_shape, jax.dtypes.canonicalize_dtype(np.float64))
+
+    @property
+    def parameters(self) -> int:
+        return sum(np.size(leaf) for leaf in jax.tree.leaves(self.params))
+
+    @cached_property
+    def fingerprint(self) -> str:
+        return digest(self.params, digest_function(self.apply, self.params, self.example))
+
+    def _check(self) -> None:
+        for path, leaf in jax.tree_util.tree_leaves_with_path(self.params):
+            if not np.isfinite(leaf).all():
+                raise SubjectError(
+                    "A parameter is not finite.",
+                    where=f"{self.name}{jax.tree_util.keystr(path)}",
+                    got="NaN or infinity",
+                    remedy="retrain or repair the weights; every theorem needs finite numbers",
+                )
+        try:
+            output = jax.eval_shape(self, self.example)
+        except Exception as error:
+            raise SubjectError(
+                "JAX cannot trace this function.",
+                where=self.name,
+                got=f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}",
+                remedy=f"it must be written in jax.numpy and accept one input of shape {self.input_shape}",
+            ) from error
+        if not hasattr(output, "shape"):
+            raise SubjectError("A network returns one array.", where=self.name, got=type(output).__name__)
+
+
+def _split(function: Callable[..., Any]) -> tuple[Callable[[Any, Any], Any], Any, Description | None]:
+    """Parameters and the function of them. Only modules that are pytrees (equinox) have parameters to split off."""
+    import equinox as eqx
+
+    if not isinstance(function, eqx.Module):
+        return (lambda params, x: function(x)), (), None
+    arrays, static = eqx.partition(function, eqx.is_inexact_array)
+    params = jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), arrays)
+    return (lambda p, x: eqx.combine(p, static)(x)), params, _describe(function)
+
+
+def _describe(module: Any) -> Description | None:
+    """The description of an equinox MLP with a named activation; other modules have none yet."""
+    import equinox as eqx
+
+    if not isinstance(module, eqx.nn.MLP) or not all(layer.use_bias for layer in module.layers):
+        return None
+    names = {jax.nn.relu: "relu", jax.nn.tanh: "tanh", jax.nn.sigmoid: "sigmoid", jax.nn.silu: "silu"}
+    hidden = names.get(_wrapped(module.activation))
+    if hidden is None:
+        return None
+    last = len(module.layers) - 1
+    return Description(
+        tuple(
+            Dense(np.asarray(layer.weight), np.asarray(layer.bias), hidden if i < last else "identity")
+            for i, layer in enumerate(module.layers)
+        )
+    )
+
+
+def _wrapped(activation: Any) -> Any:
+    return getattr(activation, "fn", activation)

@@ -1,0 +1,1 @@
+"""Residual networks and infinite depth"""

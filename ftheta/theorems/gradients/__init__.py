@@ -1,0 +1,1 @@
+"""Gradients and automatic differentiation"""

@@ -1,0 +1,1 @@
+"""Piecewise-affine functions and ReLU networks"""

@@ -1,0 +1,1 @@
+"""Stability and robustness"""

@@ -1,0 +1,1 @@
+"""Universality and approximation rates"""

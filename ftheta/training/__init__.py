@@ -1,0 +1,3 @@
+"""Descent and, later, the fit loop, sweeps and their store."""
+
+from .descent import gradient_descent as gradient_descent
