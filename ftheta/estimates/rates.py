@@ -11,10 +11,11 @@ def fit_rate(scales: np.ndarray, errors: np.ndarray, confidence: float = 0.99) -
 
     `scales` are the $n$, `errors` the $e>0$; at least three pairs are needed.
     """
-    x, y = np.log(np.asarray(scales, np.float64)), np.log(np.asarray(errors, np.float64))
-    n = x.size
-    if n < 3 or not (np.isfinite(x).all() and np.isfinite(y).all()):
+    pairs = np.stack([np.asarray(scales, np.float64), np.asarray(errors, np.float64)])
+    n = pairs.shape[1]
+    if n < 3 or not (np.isfinite(pairs).all() and (pairs > 0).all()):
         raise ValueError(f"A rate needs at least three positive finite pairs, got {n}: {list(errors)}.")
+    x, y = np.log(pairs)
     x = x - x.mean()
     slope = float(x @ y / (x @ x))
     residual = y - y.mean() - slope * x

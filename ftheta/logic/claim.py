@@ -79,7 +79,8 @@ class Identity:
             return Judgement(Verdict.CONSISTENT, _basis_reason(self, left, right))
         if left.is_point and right.is_point and left.basis is right.basis is Basis.EXACT:
             return Judgement(Verdict.PROVED, "equal in exact arithmetic")
-        if max(self.left.width, self.right.width) <= self.rtol * _size(left, right) + self.atol:
+        width = max(self.left.width, self.right.width)
+        if isfinite(width) and width <= self.rtol * _size(self.left, self.right) + self.atol:
             return Judgement(Verdict.CERTIFIED, f"equal within {_tolerance(self)}")
         return Judgement(Verdict.INCONCLUSIVE, "the enclosures overlap but are wider than the tolerance")
 

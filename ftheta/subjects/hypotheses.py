@@ -9,7 +9,6 @@ from ftheta.spectra import eigenvalue_range, sampled_curvature
 from .kinds import Training
 
 SEGMENT_POINTS = 65
-NEWTON_STEPS = 50
 
 
 def curvature_of(run: Training) -> tuple[Enclosure, Enclosure]:
@@ -23,13 +22,16 @@ def curvature_of(run: Training) -> tuple[Enclosure, Enclosure]:
 
 
 def optimum_of(run: Training) -> tuple[np.ndarray, float]:
-    r"""The minimiser and how far off it may be: $\|\hat\theta-\theta^*\|\le\|\nabla F(\hat\theta)\|/\mu$, found by Newton's
-    method where it is not known (small dimensions, strongly convex objectives)."""
+    r"""The minimiser and how far off it may be: $\|\hat\theta-\theta^*\|\le\|\nabla F(\hat\theta)\|/\mu$.
+
+    Where it is not known, a trust-region Newton method finds it (small dimensions, strongly convex objectives).
+    """
     if run.optimum is not None:
         return run.optimum, 0.0
+    from scipy.optimize import minimize  # here, because it is slow to import and seldom needed
+
     gradient, hessian = jax.jit(jax.grad(run.objective)), jax.jit(jax.hessian(run.objective))
-    theta = np.asarray(run.start, np.float64)
-    for _ in range(NEWTON_STEPS):
-        theta = theta - np.linalg.lstsq(np.asarray(hessian(theta)), np.asarray(gradient(theta)), rcond=None)[0]
+    found = minimize(jax.jit(run.objective), run.start, jac=gradient, hess=hessian, method="trust-exact").x
+    theta = found - np.linalg.lstsq(np.asarray(hessian(found)), np.asarray(gradient(found)), rcond=None)[0]
     mu = float(np.linalg.eigvalsh(np.asarray(hessian(theta)))[0])
     return theta, float(np.linalg.norm(gradient(theta))) / mu if mu > 0 else np.inf

@@ -1,0 +1,188 @@
+"""The command line as a user meets it: output, errors, exit codes."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ftheta.cli import run
+
+FTHETA = [sys.executable, "-m", "ftheta"]
+
+
+def words(capsys, *arguments: str) -> tuple[int, str, str]:
+    code = run(arguments)
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def test_list_names_every_chapter(capsys):
+    code, out, _ = words(capsys, "list")
+    assert code == 0 and "gd-strongly-convex" in out and "generative" in out
+
+
+def test_list_of_a_chapter_names_only_that_chapter(capsys):
+    code, out, _ = words(capsys, "list", "--chapter", "optimisation", "--json")
+    assert code == 0 and {e["chapter"] for e in json.loads(out)} == {"optimisation"}
+
+
+def test_show_prints_statement_hypotheses_knobs_and_errata(capsys):
+    code, out, _ = words(capsys, "show", "gd_strongly_convex")
+    for part in ("τ", "kappa", "condition number", "nesterov2018", "broken on purpose", "Seed 2 prints"):
+        assert part in out, part
+    assert code == 0
+
+
+def test_check_prints_the_card_with_statement_bound_and_measurement(capsys):
+    code, out, _ = words(capsys, "check", "gd-strongly-convex", "--kappa", "100")
+    assert code == 0 and "certified" in out and "0.96078816" in out and "θ" in out
+
+
+def test_check_prints_json_that_parses_strictly(capsys):
+    def refuse(constant):
+        raise AssertionError(constant)
+
+    code, out, _ = words(capsys, "check", "gd-strongly-convex", "--json")
+    document = json.loads(out, parse_constant=refuse)
+    assert code == 0 and document["verdict"] == "certified" and document["provenance"]["knobs"]["kappa"] == 10
+
+
+def test_the_misprinted_hat_is_refuted_without_refuting_the_theorem(capsys):
+    code, out, _ = words(capsys, "check", "hat-function", "--json")
+    document = json.loads(out)
+    assert code == 0 and document["verdict"] == "proved"
+    refuted = [j for j in document["as_printed"] if j["judgement"]["verdict"] == "refuted"]
+    assert refuted and refuted[0]["claim"]["witness"]["at"]
+
+
+def test_the_worked_example_shows_values_adjoints_and_the_gradient(capsys):
+    code, out, _ = words(capsys, "check", "worked-example-graph", "--json")
+    numbers = json.loads(out)["numbers"]
+    gradient = sorted(n["lo"] for name, n in numbers.items() if name.startswith("∂"))
+    assert code == 0 and gradient == pytest.approx([1.5, 2.0])
+
+
+@pytest.mark.parametrize(
+    "arguments, code, part",
+    [
+        (("check", "no-such-theorem"), 2, "ftheta list"),
+        (("check", "gd-strongly-convex", "--kappa", "abc"), 2, "finite number"),
+        (("check", "gd-strongly-convex", "--kappa", "1e99"), 2, "between"),
+        (("check", "gd-strongly-convex", "--kapa", "3"), 2, "--kappa"),
+        (("check", "gd-strongly-convex", "--preset", "nope"), 2, "textbook"),
+        (("check", "gd-strongly-convex", "--save", "figure.bmp"), 2, ".svg"),
+        (("check", "lipschitz-bounds", "--on", "missing.npz"), 4, "no such file"),
+        (("check", "lipschitz-bounds", "--on", "digts-mlp"), 4, "digits-mlp"),
+        (("check", "lipschitz-bounds", "--on", "no.such.module:net"), 4, "ModuleNotFoundError"),
+        (("check", "gd-strongly-convex", "--on", "digits-mlp"), 2, "Training"),
+        (("audit", "digits-mlp", "--data", "digits-mlp"), 4, "Dataset"),
+        (("audit", "digits-mlp", "--out", "report.docx"), 2, ".html"),
+        (("list", "--chapter", "alchemy"), 2, "optimisation"),
+        (("frobnicate",), 2, "Available commands"),
+    ],
+)
+def test_bad_words_give_a_clear_error_and_the_right_exit_code(capsys, arguments, code, part):
+    got, out, err = words(capsys, *arguments)
+    assert got == code and part.lower() in err.lower() and "Traceback" not in err and out == ""
+    got, out, err = words(capsys, *arguments, "--json")
+    if arguments[0] != "frobnicate":
+        assert got == code and json.loads(out)["exit_code"] == code
+
+
+def write(path: Path, **arrays: np.ndarray) -> str:
+    np.savez(path, **arrays)  # type: ignore[arg-type]
+    return str(path)
+
+
+def test_broken_subject_files_are_named_and_exit_with_4(capsys, tmp_path):
+    eye = np.eye(2)
+    (tmp_path / "empty.npz").write_bytes(b"")
+    (tmp_path / "garbage.npz").write_bytes(b"PK\x03\x04 no")
+    (tmp_path / "words.txt").write_text("hello")
+    cases = {
+        write(tmp_path / "nan.npz", W0=np.array([[1, np.nan]]), b0=np.zeros(1)): "not finite",
+        write(tmp_path / "shapes.npz", W0=np.ones((3, 2)), b0=np.zeros(3), W1=np.ones((1, 4)), b1=np.zeros(1)): "chain",
+        write(tmp_path / "bias.npz", W0=eye, b0=np.zeros(3)): "bias",
+        write(tmp_path / "gap.npz", W0=eye, W2=eye): "gap",
+        write(tmp_path / "pickle.npz", W0=np.array([object()], dtype=object)): "cannot be read",
+        write(tmp_path / "names.npz", weights=eye): "neither weights nor data",
+        write(tmp_path / "word.npz", W0=eye, activations=np.array("wobble")): "Unknown activation",
+        str(tmp_path / "empty.npz"): "empty",
+        str(tmp_path / "garbage.npz"): "cannot be read",
+        str(tmp_path / "words.txt"): "not read",
+    }
+    for path, part in cases.items():
+        code, _, err = words(capsys, "check", "lipschitz-bounds", "--on", path)
+        assert part in err and code in (2, 4), (path, err)
+        assert code == 4 or "activation" in part
+
+
+def test_a_function_that_jax_cannot_trace_exits_with_4(capsys, tmp_path, monkeypatch):
+    source = "import ftheta, math\nnet = lambda: ftheta.Network.of(lambda x: math.sin(x), (3,))\nbad = None\n"
+    (tmp_path / "untraceable.py").write_text(source + "class N:\n    in_size = 3\n    def __call__(self, x):\n"
+                                             "        return math.sin(x[0])\nnet = N()\n")  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    code, _, err = words(capsys, "check", "lipschitz-bounds", "--on", "untraceable:net")
+    assert code == 4 and "cannot trace" in err and "jax.numpy" in err
+
+
+def test_strict_turns_a_failed_hypothesis_into_3_and_force_measures_it(capsys):
+    broken = ("check", "gd-strongly-convex", "--preset", "broken on purpose")
+    assert words(capsys, *broken)[0] == 0
+    assert words(capsys, *broken, "--strict")[0] == 3
+    assert words(capsys, *broken, "--force")[0] == 1
+
+
+@pytest.mark.parametrize("suffix", ["svg", "png", "pdf", "csv", "html", "json"])
+def test_save_writes_every_format(capsys, tmp_path, suffix):
+    path = tmp_path / f"figure.{suffix}"
+    code, _, err = words(capsys, "check", "gd-strongly-convex", "--save", str(path))
+    assert code == 0 and path.stat().st_size > 100, err
+
+
+def test_an_audit_writes_a_report_and_json(capsys, tmp_path):
+    page = tmp_path / "deep" / "report.html"
+    code, out, err = words(capsys, "audit", "digits-mlp", "--data", "digits-test", "--out", str(page))
+    assert code == 0 and page.is_file() and "lipschitz-bounds" in out, err
+    code, out, _ = words(capsys, "audit", "digits-mlp", "--json")
+    assert code == 0 and {"lipschitz-bounds", "activation-zoo"} <= {r["id"] for r in json.loads(out)["results"]}
+
+
+def test_data_of_the_wrong_shape_are_refused(capsys, tmp_path):
+    path = write(tmp_path / "rows.npz", x=np.ones((5, 3)))
+    code, _, err = words(capsys, "audit", "digits-mlp", "--data", path)
+    assert code == 4 and "do not fit" in err and "(64,)" in err
+
+
+def test_interrupting_a_long_run_says_so_and_leaves_no_traceback():
+    slow = [*FTHETA, "check", "gd-strongly-convex", "--steps", "20000", "--dimension", "1000"]
+    process = subprocess.Popen(slow, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(1.5)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode in (130, 0, -signal.SIGINT) and "Internal error" not in err
+
+
+def test_a_closed_pipe_is_no_error():
+    done = subprocess.run(
+        f"{sys.executable} -m ftheta list --json | head -1", shell=True, capture_output=True, text=True
+    )
+    assert done.stdout.startswith("[") and "Traceback" not in done.stderr and "BrokenPipe" not in done.stderr
+
+
+def test_no_color_is_obeyed():
+    done = subprocess.run([*FTHETA, "list"], capture_output=True, text=True, env={**os.environ, "NO_COLOR": "1"})
+    assert "\x1b[" not in done.stdout
+
+
+def test_doctor_lists_packages_and_how_to_add_the_missing(capsys):
+    code, out, _ = words(capsys, "doctor", "--json")
+    report = json.loads(out)
+    assert code == 0 and {"jax", "numpy", "torch"} <= {p["name"] for p in report["packages"]}

@@ -1,0 +1,153 @@
+"""The contract that every theorem of the catalogue passes."""
+
+import inspect
+import re
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from ftheta.catalogue import theorems
+from ftheta.logic import Result, Theorem, Verdict
+from ftheta.report.document import from_json, to_json
+from ftheta.report.vega import render
+from ftheta.running import run
+
+from .reference_values import REFERENCE
+
+ROOT = Path(__file__).parents[2]
+CATALOGUE = (Path(__file__).parent / "catalogue_ids.txt").read_text().split()
+THEOREMS = list(theorems().values())
+PRESETS = [(t, name) for t in THEOREMS for name in t.presets]
+BROKEN = "broken on purpose"
+
+each_theorem = pytest.mark.parametrize("theorem", THEOREMS, ids=lambda t: t.id)
+unhurried = pytest.mark.timeout(120)
+
+
+@cache
+def default_result(id: str) -> Result:
+    return run(theorems()[id])
+
+
+def timeless(result: Result) -> Result:
+    return replace(result, provenance=replace(result.provenance, wall_seconds=0.0))
+
+
+@each_theorem
+def test_the_id_is_one_of_the_catalogue_or_begins_with_one(theorem: Theorem):
+    assert any(theorem.id == item or theorem.id.startswith(f"{item}-") for item in CATALOGUE)
+    module = theorem.measure.__module__.rsplit(".", 1)[-1].replace("_", "-")
+    assert theorem.id == module or theorem.id.startswith(f"{module}-")
+
+
+@each_theorem
+def test_the_statement_has_mathematics_and_the_title_is_plain(theorem: Theorem):
+    assert re.search(r"\$.+\$", theorem.statement, re.DOTALL)
+    assert theorem.statement.count("$") % 2 == 0
+    assert theorem.title and "$" not in theorem.title
+
+
+@each_theorem
+def test_every_source_is_a_seed_or_in_the_bibliography(theorem: Theorem):
+    known = set(re.findall(r"^@\w+\{([^,\s]+),", (ROOT / "references.bib").read_text(), re.MULTILINE))
+    assert theorem.sources
+    for source in theorem.sources:
+        assert re.fullmatch(r"seed [0-4]", source) or source in known, source
+
+
+@each_theorem
+def test_each_knob_has_a_range_a_plain_meaning_and_a_default_within_its_limits(theorem: Theorem):
+    for setting in theorem.settings:
+        assert setting.knob.says, setting.name
+        assert setting.knob.choices or setting.type == "bool" or setting.knob.lo < setting.knob.hi, setting.name
+        assert setting.parse(setting.default) == setting.default
+
+
+@each_theorem
+def test_every_hypothesis_says_what_it_asks_and_how_to_meet_it(theorem: Theorem):
+    for hypothesis in theorem.assumes:
+        assert hypothesis.says and hypothesis.remedy, hypothesis.name
+
+
+@each_theorem
+def test_the_file_is_short(theorem: Theorem):
+    path = Path(inspect.getfile(theorem.measure))
+    assert len(path.read_text().splitlines()) <= 100
+
+
+@unhurried
+@each_theorem
+def test_the_default_run_holds_or_is_inconclusive_and_shows_something(theorem: Theorem):
+    result = default_result(theorem.id)
+    assert result.verdict not in (Verdict.REFUTED, Verdict.INAPPLICABLE), result.summary
+    assert result.claims and result.charts and result.summary
+    assert not any(j.judgement.contradicted for j in result.claims)
+
+
+@unhurried
+@each_theorem
+def test_a_run_is_a_function_of_its_seed(theorem: Theorem):
+    assert timeless(run(theorem)) == timeless(default_result(theorem.id))
+
+
+@unhurried
+@each_theorem
+def test_other_seeds_do_not_refute_it(theorem: Theorem):
+    for seed in (1, 2):
+        result = run(theorem, seed=seed)
+        assert result.verdict not in (Verdict.REFUTED, Verdict.INAPPLICABLE)
+        assert not any(j.judgement.contradicted for j in result.claims)
+
+
+@unhurried
+@each_theorem
+def test_the_breaker_is_inapplicable_and_refuted_when_forced(theorem: Theorem):
+    if theorem.breaks_on is None:
+        assert theorem.unbreakable
+        return
+    assert run(theorem, breaker=True).verdict is Verdict.INAPPLICABLE
+    forced = run(theorem, breaker=True, force=True)
+    assert forced.verdict is Verdict.REFUTED or (theorem.unbreakable and forced.verdict is Verdict.INAPPLICABLE)
+
+
+@unhurried
+@pytest.mark.parametrize("theorem, name", PRESETS, ids=lambda v: v if isinstance(v, str) else v.id)
+def test_every_preset_runs(theorem: Theorem, name: str):
+    result = run(theorem, preset=name)
+    assert (result.verdict is Verdict.INAPPLICABLE) == (name == BROKEN), result.summary
+    assert result.verdict is not Verdict.REFUTED
+
+
+@each_theorem
+def test_there_is_a_textbook_preset_and_a_broken_one(theorem: Theorem):
+    assert theorem.presets["textbook"] == {}
+    assert BROKEN in theorem.presets or theorem.unbreakable
+
+
+@unhurried
+@each_theorem
+def test_the_result_comes_back_from_json_as_an_equal_object(theorem: Theorem):
+    result = default_result(theorem.id)
+    assert from_json(to_json(result)) == result
+
+
+@unhurried
+@each_theorem
+def test_every_chart_renders_to_svg(theorem: Theorem):
+    for chart in default_result(theorem.id).charts:
+        svg = render(chart, "svg").decode()
+        assert svg.startswith("<svg") and "NaN" not in svg
+
+
+@unhurried
+@each_theorem
+def test_the_reference_values_of_the_catalogue_hold(theorem: Theorem):
+    assert REFERENCE.get(theorem.id), "a theorem needs reference values from the catalogue"
+    for reference in REFERENCE[theorem.id]:
+        numbers = run(theorem, **reference.knobs).numbers
+        for name, expected in reference.expected.items():
+            found = numbers[name]
+            assert found.middle == pytest.approx(expected, rel=reference.rtol, abs=1e-12), name
+            assert found.width <= max(reference.rtol * abs(expected), 1e-9) or found.confidence is None

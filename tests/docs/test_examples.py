@@ -1,0 +1,50 @@
+"""Every example in the documentation runs."""
+
+import doctest
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from ftheta.cli import run
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_python_examples_run_and_print_what_they_say(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names: dict = {"__name__": "__main__"}
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+    for i, block in enumerate(blocks(page, "python")):
+        if ">>>" in block:
+            case = doctest.DocTestParser().get_doctest(block, names, f"{page.name}[{i}]", str(page), 0)
+            runner.run(case, clear_globs=False)
+            names |= case.globs
+        else:
+            path = tmp_path / f"block_{i}.py"  # a real file, so that source lines can be found
+            path.write_text(block)
+            exec(compile(block, str(path), "exec"), names)
+    assert runner.summarize(verbose=False).failed == 0
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_command_lines_in_the_pages_run(page, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for block in blocks(page, "sh"):
+        for line in block.splitlines():
+            words = shlex.split(line, comments=True)
+            if words and words[0] == "ftheta":
+                assert run(words[1:]) == 0, line
+
+
+def test_links_between_the_pages_lead_somewhere():
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"

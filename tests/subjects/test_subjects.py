@@ -1,0 +1,86 @@
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from ftheta.logic import SubjectError
+from ftheta.networks import random_mlp
+from ftheta.subjects import Dataset, Measure, Network, Target, Training
+from ftheta.subjects.hypotheses import curvature_of, optimum_of
+from ftheta.subjects.resolve import load
+
+
+def mlp(seed: int = 0) -> Network:
+    return Network.described(random_mlp(np.random.default_rng(seed), (3, 4, 2)), "mlp")
+
+
+def test_an_equinox_mlp_becomes_a_network_with_its_description():
+    module = eqx.nn.MLP(3, 2, 8, 2, key=jax.random.key(0))
+    net = load(module)
+    assert isinstance(net, Network) and net.description is not None and net.description.widths == (3, 8, 8, 2)
+    x = np.array([0.1, -0.2, 0.3])
+    np.testing.assert_allclose(net(x), module(jnp.asarray(x, jnp.float32)), rtol=1e-5)
+    np.testing.assert_allclose(net.description.apply(net.description.params, x), net(x), rtol=1e-5)
+
+
+def test_parameters_are_kept_in_float64_whatever_they_were():
+    net = Network.of(eqx.nn.Linear(3, 2, key=jax.random.key(0)), (3,))
+    assert {leaf.dtype for leaf in jax.tree.leaves(net.params)} == {np.dtype(np.float64)}
+    assert net.parameters == 8 and net.output_shape == (2,)
+
+
+def test_the_fingerprint_changes_with_any_weight_and_not_otherwise():
+    assert mlp(0).fingerprint == mlp(0).fingerprint != mlp(1).fingerprint
+    one, two = (Network.of(lambda x, c=c: c * x, (3,)) for c in (1.0, 2.0))
+    assert one.fingerprint != two.fingerprint
+
+
+def test_a_function_that_cannot_be_traced_is_refused_with_its_name():
+    with pytest.raises(SubjectError, match="cannot trace"):
+        Network.of(lambda x: float(x[0]), (3,))
+    with pytest.raises(SubjectError, match="cannot trace"):
+        Network.of(lambda x: jnp.ones((2, 5)) @ x, (3,))
+
+
+def test_nan_parameters_are_refused():
+    module = eqx.tree_at(lambda m: m.weight, eqx.nn.Linear(2, 1, key=jax.random.key(0)), jnp.array([[jnp.nan, 1.0]]))
+    with pytest.raises(SubjectError, match="not finite"):
+        Network.of(module, (2,))
+
+
+def test_data_must_fit_the_network_and_be_finite():
+    with pytest.raises(SubjectError, match="do not fit"):
+        mlp().with_data(Dataset("rows", np.ones((4, 5))))
+    with pytest.raises(SubjectError, match=r"x\[1, 0\]"):
+        Dataset("rows", np.array([[1.0], [np.inf]]))
+    with pytest.raises(SubjectError, match="one label a row"):
+        Dataset("rows", np.ones((3, 1)), np.zeros(2))
+
+
+def test_images_are_reshaped_to_a_network_that_takes_vectors():
+    net = Network.described(random_mlp(np.random.default_rng(0), (64, 3)), "net")
+    assert net.with_data(Dataset("images", np.ones((5, 8, 8)))).data.x.shape == (5, 64)  # type: ignore[union-attr]
+
+
+def test_a_function_of_scalars_becomes_a_target_named_after_its_arguments():
+    target = load(lambda a, b: a * b, takes=(Target,))
+    assert isinstance(target, Target) and target.arguments == ("a", "b") and target.dimension == 2
+
+
+def test_a_measure_needs_weights_of_sum_one():
+    with pytest.raises(SubjectError, match="sum 1"):
+        Measure("m", np.ones((2, 1)), np.array([0.5, 0.6]))
+
+
+def test_the_optimum_of_a_convex_objective_is_found_with_its_error():
+    centre = np.array([1.0, -2.0])
+
+    def objective(theta):
+        return jnp.sum(jnp.log(jnp.cosh(theta - centre))) + 0.1 * jnp.sum((theta - centre) ** 2)
+
+    with jax.enable_x64(True):
+        found, doubt = optimum_of(Training("softly convex", objective, np.zeros(2)))
+        lo, hi = curvature_of(Training("softly convex", objective, np.zeros(2), centre))
+    np.testing.assert_allclose(found, centre, atol=1e-10)
+    assert doubt < 1e-10 and 0.2 <= lo.lo <= hi.hi <= 1.2 + 1e-12
