@@ -1,0 +1,114 @@
+"""The value type: `Interval(lo, hi)`, an array of closed intervals of the extended reals."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ftheta.graph.domains.interval.rounding import Array, add_above, add_below
+from ftheta.graph.errors import GraphError
+
+
+@dataclass(frozen=True, eq=False)
+class Interval:
+    """All arrays x with lo ≤ x ≤ hi, entry by entry.
+
+    Numbers, integers included, are float64 whatever the program's dtype; truth values are bool, and
+    (False, True) is undecided. An infinite end means unbounded; (−∞, ∞) says that nothing is known.
+    """
+
+    lo: Array
+    hi: Array
+
+    def __post_init__(self) -> None:
+        lo, hi = _ends(self.lo), _ends(self.hi)
+        if lo.shape != hi.shape or lo.dtype != hi.dtype:
+            raise GraphError("the ends of an interval have one shape and one type", do="broadcast them first",
+                             got=f"{lo.dtype}{list(lo.shape)} and {hi.dtype}{list(hi.shape)}")
+        if not bool(np.all(lo <= hi)):
+            raise GraphError("an interval has lo ≤ hi and no NaN", got=f"lo={self.lo}, hi={self.hi}",
+                             do="exchange the ends, or use Interval.hull_of for two arrays in any order")
+        object.__setattr__(self, "lo", lo)
+        object.__setattr__(self, "hi", hi)
+
+    @classmethod
+    def point(cls, value: Any) -> "Interval":
+        """The interval of one value. Integers beyond 2⁵³ are enclosed; NaN is enclosed by (−∞, ∞)."""
+        x = _ends(value)
+        if x.dtype == bool:
+            return cls(x, x)
+        inexact = (np.abs(x) >= 2.0**53) & (np.asarray(value).dtype.kind in "iu")
+        return cls.enclosing(np.where(inexact, np.nextafter(x, -np.inf), x),
+                             np.where(inexact, np.nextafter(x, np.inf), x))
+
+    @classmethod
+    def enclosing(cls, lo: Array, hi: Array) -> "Interval":
+        """Ends that may be NaN, which then say nothing: −∞ below, ∞ above."""
+        return cls(np.where(np.isnan(lo), -np.inf, lo), np.where(np.isnan(hi), np.inf, hi))
+
+    @classmethod
+    def around(cls, centre: Any, radius: Any) -> "Interval":
+        """centre ± radius, rounded outward."""
+        c, r = np.broadcast_arrays(_ends(centre), _ends(radius))
+        return cls(add_below(c, -r), add_above(c, r))
+
+    @classmethod
+    def hull_of(cls, a: Any, b: Any) -> "Interval":
+        """The smallest interval that holds both arrays."""
+        a, b = np.broadcast_arrays(_ends(a), _ends(b))
+        return cls(np.minimum(a, b), np.maximum(a, b))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.lo.shape
+
+    @property
+    def is_point(self) -> bool:
+        return bool(np.all(self.lo == self.hi))
+
+    @property
+    def is_bool(self) -> bool:
+        return self.lo.dtype == bool
+
+    @property
+    def width(self) -> Array:
+        """hi − lo, rounded up."""
+        return np.where(self.lo == self.hi, 0.0, add_above(self.hi, -self.lo))
+
+    @property
+    def magnitude(self) -> Array:
+        """The largest absolute value."""
+        return np.maximum(np.abs(self.lo), np.abs(self.hi))
+
+    def contains(self, x: Any) -> bool:
+        x = np.asarray(x)
+        return bool(np.all((self.lo <= x) & (x <= self.hi)))
+
+    def map(self, move: Any) -> "Interval":
+        """Apply a function that only moves entries."""
+        return Interval(move(self.lo), move(self.hi))
+
+    def hull(self, other: "Interval") -> "Interval":
+        return Interval(np.minimum(self.lo, other.lo), np.maximum(self.hi, other.hi))
+
+    def meet(self, other: "Interval") -> "Interval":
+        """Both enclose the same value: so does their intersection."""
+        lo, hi = np.maximum(self.lo, other.lo), np.minimum(self.hi, other.hi)
+        if not bool(np.all(lo <= hi)):
+            raise GraphError("two enclosures of one value do not meet", got=f"{self} and {other}",
+                             do="the program is undefined on all of the box, or a rule is wrong: please report it")
+        return Interval(lo, hi)
+
+    def __str__(self) -> str:
+        return f"[{self.lo}, {self.hi}]"
+
+
+def _ends(x: Any) -> Array:
+    x = np.asarray(x)
+    if x.dtype.kind == "c" or x.dtype.kind in "OSU":
+        raise GraphError("intervals are of real numbers or truth values", got=str(x.dtype), do="use real arrays")
+    return x if x.dtype == bool or x.dtype == np.float64 else x.astype(np.float64)
+
+
+WHOLE_LINE = Interval(np.array(-np.inf), np.array(np.inf))
+UNDECIDED = Interval(np.array(False), np.array(True))

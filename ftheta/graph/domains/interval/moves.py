@@ -1,0 +1,193 @@
+"""Primitives that move entries and compute nothing.
+
+The common ones are NumPy's. The rest (gather, pad, scatter, dynamic slices) are evaluated by JAX once on the
+*positions* of the entries instead of the entries: whatever the parameters mean, the result says which entry goes
+where.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from ftheta.graph.domains.interval.intervals import UNDECIDED, WHOLE_LINE, Interval
+from ftheta.graph.domains.interval.rounding import Array, above, below, sum_error
+from ftheta.graph.domains.interval.sums import FILE
+from ftheta.graph.graph import Node
+from ftheta.graph.interpret import missing_rule
+
+Rule = Callable[..., Any]
+
+
+def _each(move: Callable[[Node, Array], Array]) -> Rule:
+    return lambda node, x: x.map(lambda end: move(node, end))
+
+
+def reshape(node: Node, x: Interval) -> Interval:
+    if node.params.get("dimensions") is not None:
+        raise missing_rule("interval", FILE, node, "with `dimensions`")
+    return x.map(lambda end: end.reshape(node.shape))
+
+
+def _slice(node: Node, end: Array) -> Array:
+    p = node.params
+    strides = p["strides"] or (1,) * end.ndim
+    return end[tuple(slice(a, b, s) for a, b, s in zip(p["start_indices"], p["limit_indices"], strides))]
+
+
+def _broadcast(node: Node, end: Array) -> Array:
+    shape = [1] * len(node.shape)
+    for axis, size in zip(node.params["broadcast_dimensions"], end.shape):
+        shape[axis] = size
+    return np.broadcast_to(end.reshape(shape), node.shape)
+
+
+def concatenate(node: Node, *pieces: Interval) -> Interval:
+    axis = node.params["dimension"]
+    return Interval(np.concatenate([p.lo for p in pieces], axis), np.concatenate([p.hi for p in pieces], axis))
+
+
+def split(node: Node, x: Interval) -> Any:
+    cuts = np.cumsum(node.params["sizes"])[:-1]
+    axis = node.params["axis"]
+    parts = [Interval(lo, hi) for lo, hi in zip(np.split(x.lo, cuts, axis), np.split(x.hi, cuts, axis))]
+    return parts if len(node.outputs) > 1 else parts[0]
+
+
+def stack(node: Node, *pieces: Interval) -> Interval:
+    axis = node.params["axis"]
+    return Interval(np.stack([p.lo for p in pieces], axis), np.stack([p.hi for p in pieces], axis))
+
+
+def unstack(node: Node, x: Interval) -> Any:
+    axis = node.params["axis"]
+    parts = [x.map(lambda end, k=k: np.take(end, k, axis)) for k in range(x.shape[axis])]
+    return parts if len(node.outputs) > 1 else parts[0]
+
+
+def _positions(shape: tuple[int, ...], start: int = 0) -> Array:
+    return np.arange(start, start + math.prod(shape), dtype=np.int32).reshape(shape)
+
+
+def _indices(node: Node, values: tuple[Interval, ...]) -> list[Array]:
+    """Index operands that are known exactly, in their own dtypes."""
+    slots = node.inputs[len(node.inputs) - len(values):]
+    return [value.lo.astype(slot.dtype) for value, slot in zip(values, slots)]
+
+
+def _take(entries: list[Interval], where: Array) -> Interval:
+    """Entry number `where` of all the entries in a row."""
+    lo, hi = (np.concatenate([getattr(e, side).ravel() for e in entries]) for side in ("lo", "hi"))
+    return Interval(lo[where], hi[where])
+
+
+def _nothing_known(like: Interval) -> Interval:
+    return UNDECIDED if like.is_bool else WHOLE_LINE
+
+
+def _any_entry(entries: list[Interval], shape: tuple[int, ...]) -> Interval:
+    """The hull of all entries: what is left when the index is not known."""
+    lo, hi = min(e.lo.min() for e in entries), max(e.hi.max() for e in entries)
+    return Interval(np.full(shape, lo), np.full(shape, hi))
+
+
+def gather(node: Node, x: Interval, index: Interval) -> Interval:
+    """Places out of bounds hold the fill value, which is NaN unless the program says otherwise."""
+    value = node.params.get("fill_value")
+    fill = _nothing_known(x) if value is None else Interval.point(value)
+    if not index.is_point:
+        may_leave = node.params["mode"] == lax.GatherScatterMode.FILL_OR_DROP
+        return _any_entry([x, fill] if may_leave else [x], node.shape)
+    (where,) = node.evaluate(_positions(x.shape), *_indices(node, (index,)))
+    (again,) = node.evaluate(_positions(x.shape, x.lo.size), *_indices(node, (index,)))
+    inside = np.asarray(again) - np.asarray(where) == x.lo.size  # the fill value does not move with the positions
+    return _take([x, fill], np.where(inside, where, x.lo.size))
+
+
+def dynamic_slice(node: Node, x: Interval, *start: Interval) -> Interval:
+    if not all(s.is_point for s in start):
+        return _any_entry([x], node.shape)
+    (where,) = node.evaluate(_positions(x.shape), *_indices(node, start))
+    return _take([x], np.asarray(where))
+
+
+def dynamic_update_slice(node: Node, x: Interval, update: Interval, *start: Interval) -> Interval:
+    if not all(s.is_point for s in start):
+        news = _any_entry([update], x.shape)
+        return x.hull(news)
+    positions = _positions(update.shape, x.lo.size)
+    (where,) = node.evaluate(_positions(x.shape), positions, *_indices(node, start))
+    return _take([x, update], np.asarray(where))
+
+
+def pad(node: Node, x: Interval, fill: Interval) -> Interval:
+    (where,) = node.evaluate(_positions(x.shape), np.int32(x.lo.size))
+    return _take([x, fill], np.asarray(where))
+
+
+def scatter(node: Node, x: Interval, index: Interval, update: Interval) -> Interval:
+    if not index.is_point:
+        return x.hull(_any_entry([update], x.shape))
+    if not node.params["unique_indices"] and _collides(node, x, index, update):
+        raise missing_rule("interval", FILE, node, "where updates collide or fall outside")
+    (where,) = node.evaluate(_positions(x.shape), index.lo.astype(node.inputs[1].dtype),
+                             _positions(update.shape, x.lo.size))
+    return _take([x, update], np.asarray(where))
+
+
+def _collides(node: Node, x: Interval, index: Interval, update: Interval) -> bool:
+    """Does some update get lost because another one lands on the same entry?"""
+    (where,) = node.evaluate(_positions(x.shape), index.lo.astype(node.inputs[1].dtype),
+                             _positions(update.shape, x.lo.size))
+    return int((np.asarray(where) >= x.lo.size).sum()) < update.lo.size
+
+
+def scatter_add(node: Node, x: Interval, index: Interval, update: Interval) -> Interval:
+    """x plus the updates that land on each entry: increasing in every entry, so ends go to ends."""
+    if not index.is_point:
+        raise missing_rule("interval", FILE, node, "with an index that is not concrete")
+    target = _landing_places(node, x.shape, index.lo.astype(node.inputs[1].dtype), update.shape)
+
+    def total(base: Array, more: Array) -> Array:
+        sums = np.bincount(target[target >= 0], more.ravel()[target >= 0], minlength=base.size)
+        return base + sums.reshape(base.shape)
+
+    terms = 1 + int(np.bincount(target[target >= 0], minlength=1).max())
+    lo_error = sum_error(total(np.abs(x.lo), np.abs(update.lo)), terms)
+    hi_error = sum_error(total(np.abs(x.hi), np.abs(update.hi)), terms)
+    return Interval(below(total(x.lo, update.lo) - lo_error), above(total(x.hi, update.hi) + hi_error))
+
+
+def _landing_places(node: Node, shape: tuple[int, ...], index: Array, updates: tuple[int, ...]) -> Array:
+    """The entry that each update is added to (−1: none), read off the transposed map, which gathers positions."""
+    dtype = node.dtype
+    if math.prod(shape) >= 1 / np.finfo(dtype).eps:
+        raise missing_rule("interval", FILE, node, f"on more entries than {dtype} can count")
+    numbers = (1 + _positions(shape)).astype(dtype)
+    transpose = jax.vjp(lambda u: node.evaluate(np.zeros(shape, dtype), index, u)[0], jnp.zeros(updates, dtype))[1]
+    return np.asarray(transpose(numbers)[0]).astype(np.int64).ravel() - 1
+
+
+RULES: dict[str, Rule] = {
+    "reshape": reshape,
+    "transpose": _each(lambda node, end: end.transpose(node.params["permutation"])),
+    "broadcast_in_dim": _each(_broadcast),
+    "squeeze": _each(lambda node, end: end.reshape(node.shape)),
+    "slice": _each(_slice),
+    "rev": _each(lambda node, end: np.flip(end, node.params["dimensions"])),
+    "concatenate": concatenate,
+    "split": split,
+    "stack": stack,
+    "unstack": unstack,
+    "tile": _each(lambda node, end: np.tile(end, node.params["reps"])),
+    "pad": pad,
+    "gather": gather,
+    "dynamic_slice": dynamic_slice,
+    "dynamic_update_slice": dynamic_update_slice,
+    "scatter": scatter,
+    "scatter-add": scatter_add,
+}

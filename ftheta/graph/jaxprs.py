@@ -1,0 +1,389 @@
+"""The one door to JAX's graphs: `trace` turns any JAX function into a flat `Graph`.
+
+A jaxpr is nested (jit in scan in checkpoint ...) and full of constants. The walk below flattens it:
+
+* calls (`jit`, `closed_call`, `checkpoint`) are entered, so that they leave no trace of their own;
+* `scan`, and `while` where the predicate is known at every step, are unrolled, up to a budget of equations;
+* `cond` with a known predicate becomes the branch taken; otherwise it stays one node with its branches inside;
+* `custom_jvp_call` and `custom_vjp_call` stay one node with the body inside: entering them would replace the
+  user's derivative by another one (that of `relu` at 0 would change from 0 to 1/2);
+* what depends on constants alone is computed here and becomes a constant; what no output needs is dropped.
+
+Everything else becomes one node that evaluates one equation. No other file touches `jax.extend.core`.
+"""
+
+import inspect
+import sysconfig
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.ad_checkpoint import checkpoint_name
+from jax.extend import core as jex
+from jax.tree_util import keystr, tree_flatten_with_path
+
+from ftheta.graph.errors import GraphTooLarge, NotTraceable, UnknownTripCount
+from ftheta.graph.graph import Graph, Node, Signature, Slot
+
+BUDGET = 20_000
+"""Equations that `trace` visits before it gives up; each unrolled step of a loop counts anew."""
+
+CALLS = {"jit": "jaxpr", "pjit": "jaxpr", "closed_call": "call_jaxpr", "core_call": "call_jaxpr",
+         "call": "call_jaxpr", "remat": "jaxpr", "remat2": "jaxpr", "checkpoint": "jaxpr"}
+"""Calls that are entered, with the parameter that holds the callee."""
+
+CUSTOM = {"custom_jvp_call": "call_jaxpr", "custom_vjp_call": "call_jaxpr"}
+"""Calls that bring a derivative of their own and stay one node."""
+
+LIBRARIES = tuple(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib"))
+"""Folders whose lines are not the user's."""
+
+JAX = str(Path(jax.__file__).parent)
+
+
+def trace(f: Callable[..., Any], *args: Any, names: Sequence[str] | None = None, budget: int = BUDGET) -> Graph:
+    """The graph of `f` at the shapes and dtypes of `args` (arrays, `ShapeDtypeStruct`s, or pytrees of them).
+
+    Leaves of `args` that are not arrays (functions inside a module, strings) are taken as part of the program.
+    `names` renames the inputs, one name a leaf; by default they carry the argument's name and path. Inside `f`,
+    `named(x, "u")` names a sub-expression. Nothing of JAX's configuration is changed: the graph is traced in the
+    precision mode of the caller (`jax.enable_x64`).
+    """
+    paths, tree = tree_flatten_with_path(tuple(args))
+    is_input = tuple(_is_array(leaf) for _, leaf in paths)
+    shapes = [_shape_of(leaf) for _, leaf in paths if _is_array(leaf)]
+    results: list[Any] = []
+
+    def flat(*values: Any) -> list[Any]:
+        given = iter(values)
+        leaves = [next(given) if array else leaf for array, (_, leaf) in zip(is_input, paths)]
+        out, out_tree = jax.tree.flatten(f(*jax.tree.unflatten(tree, leaves)))
+        results.append(out_tree)
+        return out
+
+    closed = jax.make_jaxpr(flat)(*shapes)
+    signature = Signature(tree, is_input, results[-1])
+    given = names if names is not None else [_input_name(f, path) for (path, _), a in zip(paths, is_input) if a]
+    if len(given) != len(shapes):
+        raise NotTraceable("one name is needed for each array among the arguments", where=_definition(f),
+                           got=f"{len(given)} names for {len(shapes)} arrays", do="pass one name a leaf, in order")
+    return _graph_of(closed, given, signature, _definition(f), budget)
+
+
+def named(x: Any, name: str) -> Any:
+    """The identity; the slot of `x` gets this name in the graph (and `[t]` after it in step t of a loop)."""
+    return checkpoint_name(x, name)
+
+
+# ---- from a closed jaxpr to a graph --------------------------------------------------------------------------
+
+
+def _graph_of(closed: Any, names: Sequence[str], signature: Signature, where: str, budget: int) -> Graph:
+    walk = _Walk(budget)
+    inputs = [walk.new_slot(v.aval, name) for v, name in zip(closed.jaxpr.invars, names)]
+    walk.fixed_names.update(inputs)
+    outputs = walk.enter(closed, inputs, where)
+    return walk.finish(inputs, outputs, signature, where)
+
+
+def _inner_graph(closed: Any, where: str, budget: int) -> Graph:
+    """A body or branch as a graph of its own, with flat arguments and results."""
+    leaves = jax.tree.structure((0,) * len(closed.jaxpr.invars))
+    results = jax.tree.structure([0] * len(closed.jaxpr.outvars))
+    signature = Signature(leaves, (True,) * len(closed.jaxpr.invars), results)
+    return _graph_of(closed, [f"a{i + 1}" for i in range(len(closed.jaxpr.invars))], signature, where, budget)
+
+
+class _Walk:
+    """The state of one flattening. Slots are numbered as they appear; `finish` renumbers those that are needed."""
+
+    def __init__(self, budget: int):
+        self.budget, self.visited = budget, 0
+        self.avals: list[Any] = []
+        self.names: dict[int, str] = {}
+        self.fixed_names: set[int] = set()
+        self.constants: dict[int, Any] = {}
+        self.scalars: dict[tuple[str, bytes], int] = {}
+        self.equations: list[tuple[Any, list[int], list[int], str]] = []
+        self.steps: tuple[int, ...] = ()
+
+    def new_slot(self, aval: Any, name: str = "") -> int:
+        self.avals.append(aval)
+        if name:
+            self.names[len(self.avals) - 1] = name
+        return len(self.avals) - 1
+
+    def constant(self, value: Any, aval: Any, where: str) -> int:
+        if isinstance(value, jax.core.Tracer):
+            raise NotTraceable("the function closes over a value that an outer jit, grad or vmap is tracing",
+                               where=where, got=str(value), do="call trace outside, or pass the value as an argument")
+        value = _concrete(value, aval.dtype)
+        key = (str(value.dtype), value.tobytes()) if isinstance(value, np.ndarray) and value.shape == () else None
+        if key is not None and key in self.scalars:
+            return self.scalars[key]
+        slot = self.new_slot(aval)
+        self.constants[slot] = value
+        if key is not None:
+            self.scalars[key] = slot
+        return slot
+
+    def enter(self, closed: Any, inputs: Sequence[int], where: str) -> list[int]:
+        """Flatten a closed jaxpr whose arguments are the given slots; returns the slots of its results."""
+        jaxpr = closed.jaxpr
+        slots = dict(zip(jaxpr.invars, inputs))
+        slots.update((v, self.constant(c, v.aval, where)) for v, c in zip(jaxpr.constvars, closed.consts))
+
+        def read(atom: Any) -> int:
+            return self.constant(atom.val, atom.aval, where) if isinstance(atom, jex.Literal) else slots[atom]
+
+        for eqn in jaxpr.eqns:
+            source = _source(eqn, where)
+            self.count(1, source, eqn.primitive.name)
+            outputs = self.equation(eqn, [read(atom) for atom in eqn.invars], source)
+            slots.update(zip(eqn.outvars, outputs))
+        return [read(atom) for atom in jaxpr.outvars]
+
+    def equation(self, eqn: Any, inputs: list[int], source: str) -> list[int]:
+        if not eqn.effects and all(slot in self.constants for slot in inputs):
+            return self.fold(eqn, inputs, source)
+        return HANDLERS.get(eqn.primitive.name, _keep)(self, eqn, inputs, source)
+
+    def fold(self, eqn: Any, inputs: list[int], source: str) -> list[int]:
+        with jax.core.ensure_compile_time_eval():
+            values = _one_equation(eqn)(*[self.constants[slot] for slot in inputs])
+        return [self.constant(value, v.aval, source) for value, v in zip(values, eqn.outvars)]
+
+    def count(self, equations: int, source: str, construct: str) -> None:
+        self.visited += equations
+        if self.visited > self.budget:
+            raise GraphTooLarge(
+                f"the flat graph would pass the budget of {self.budget} equations", where=source,
+                got=f"{construct} at equation {self.visited}",
+                do="shorten the loop, trace one step and compose, or raise trace(..., budget=...)")
+
+    def finish(self, inputs: list[int], outputs: list[int], signature: Signature, where: str) -> Graph:
+        equations = self.needed(outputs)
+        used = {slot for _, ins, _, _ in equations for slot in ins} | set(outputs)
+        constants = [slot for slot in self.constants if slot in used]
+        order = [*inputs, *constants, *(slot for _, _, outs, _ in equations for slot in outs)]
+        slots = self.slots(order, set(constants))
+        nodes = tuple(_node(i, eqn, [slots[s] for s in ins], [slots[s] for s in outs], source, self.budget)
+                      for i, (eqn, ins, outs, source) in enumerate(equations))
+        return Graph(slots=tuple(slots[s] for s in order), inputs=tuple(slots[s] for s in inputs),
+                     constants=MappingProxyType({slots[s].id: self.constants[s] for s in constants}), nodes=nodes,
+                     outputs=tuple(slots[s] for s in outputs), signature=signature, source=where,
+                     x64=bool(jax.config.jax_enable_x64))
+
+    def needed(self, outputs: list[int]) -> list[tuple[Any, list[int], list[int], str]]:
+        """The equations that some output depends on, in order."""
+        live, kept = set(outputs), []
+        for equation in reversed(self.equations):
+            if not live.isdisjoint(equation[2]):
+                live.update(equation[1])
+                kept.append(equation)
+        return kept[::-1]
+
+    def slots(self, order: list[int], constants: set[int]) -> dict[int, Slot]:
+        """Final slots: unnamed values are x1, x2, ... counted with the inputs, constants c1, c2, ..."""
+        slots, taken, variables, fixed = {}, set(), 0, 0
+        for new, old in enumerate(order):
+            fixed, variables = (fixed + 1, variables) if old in constants else (fixed, variables + 1)
+            name = self.names.get(old) or (f"c{fixed}" if old in constants else f"x{variables}")
+            while name in taken:
+                name += "'"
+            taken.add(name)
+            aval = self.avals[old]
+            slots[old] = Slot(new, name, tuple(map(int, aval.shape)), aval.dtype)
+        return slots
+
+
+def _node(number: int, eqn: Any, inputs: list[Slot], outputs: list[Slot], source: str, budget: int) -> Node:
+    name = eqn.primitive.name
+    inside = [eqn.params[CUSTOM[name]]] if name in CUSTOM else list(eqn.params["branches"]) if name == "cond" else []
+    label = inside[0].jaxpr.debug_info.func_src_info.split(" at ")[0] if name in CUSTOM else ""
+    params = {key: _plain(value) for key, value in eqn.params.items() if not _holds_graph(value)}
+    return Node(number, name, tuple(inputs), tuple(outputs), source, MappingProxyType(params), _one_equation(eqn),
+                label, lambda: tuple(_inner_graph(_closed(j), source, budget) for j in inside))
+
+
+# ---- what each construct of JAX becomes -----------------------------------------------------------------------
+
+
+def _keep(walk: _Walk, eqn: Any, inputs: list[int], source: str) -> list[int]:
+    outputs = [walk.new_slot(v.aval) for v in eqn.outvars]
+    walk.equations.append((eqn, inputs, outputs, source))
+    return outputs
+
+
+def _call(walk: _Walk, eqn: Any, inputs: list[int], source: str) -> list[int]:
+    return walk.enter(_closed(eqn.params[CALLS[eqn.primitive.name]]), inputs, source)
+
+
+def _name(walk: _Walk, eqn: Any, inputs: list[int], source: str) -> list[int]:
+    (slot,) = inputs
+    if slot not in walk.fixed_names:
+        walk.fixed_names.add(slot)
+        walk.names[slot] = eqn.params["name"] + "".join(f"[{t}]" for t in walk.steps)
+    return inputs
+
+
+def _select(walk: _Walk, eqn: Any, inputs: list[int], source: str) -> list[int]:
+    """A predicate that is constant and everywhere the same chooses its case here (`jnp.var` hides a NaN so)."""
+    which, *cases = inputs
+    values = np.unique(walk.constants[which]) if which in walk.constants else ()
+    return [cases[int(values[0])]] if len(values) == 1 else _keep(walk, eqn, inputs, source)
+
+
+def _cond(walk: _Walk, eqn: Any, inputs: list[int], source: str) -> list[int]:
+    which, *operands = inputs
+    if which not in walk.constants:
+        return _keep(walk, eqn, inputs, source)
+    branches = eqn.params["branches"]
+    return walk.enter(branches[min(max(int(walk.constants[which]), 0), len(branches) - 1)], operands, source)
+
+
+def _scan(walk: _Walk, eqn: Any, inputs: list[int], source: str) -> list[int]:
+    """carry_{t+1}, y_t = body(consts, carry_t, x_t), written out for t = 0 .. T-1 (or downwards)."""
+    p = eqn.params
+    length, body, carried = p["length"], p["jaxpr"], p["num_carry"]
+    if walk.visited + length * len(body.jaxpr.eqns) > walk.budget:
+        walk.count(length * len(body.jaxpr.eqns), source, f"scan of length {length}")
+    constants, carry = inputs[:p["num_consts"]], inputs[p["num_consts"]:p["num_consts"] + carried]
+    rows = [walk.enter(_rows(walk.avals[x], length), [x], source) for x in inputs[p["num_consts"] + carried:]]
+    results: list[Any] = [None] * length
+    outer = walk.steps
+    for t in reversed(range(length)) if p["reverse"] else range(length):
+        walk.steps = (*outer, t)
+        out = walk.enter(body, [*constants, *carry, *(row[t] for row in rows)], source)
+        carry, results[t] = out[:carried], out[carried:]
+    walk.steps = outer
+    stacks = [walk.enter(_stack(v.aval, length), [y[k] for y in results], source)[0]
+              for k, v in enumerate(body.jaxpr.outvars[carried:])]
+    return [*carry, *stacks]
+
+
+def _while(walk: _Walk, eqn: Any, inputs: list[int], source: str) -> list[int]:
+    """Unrolled as long as the predicate is known; a predicate that depends on the inputs cannot be."""
+    p, outer, t = eqn.params, walk.steps, 0
+    cut = p["cond_nconsts"] + p["body_nconsts"]
+    of_test, of_body, state = inputs[:p["cond_nconsts"]], inputs[p["cond_nconsts"]:cut], inputs[cut:]
+    while True:
+        (more,) = walk.enter(p["cond_jaxpr"], [*of_test, *state], source)
+        if more not in walk.constants:
+            raise UnknownTripCount(
+                "a while loop whose number of steps depends on the inputs has no finite graph (and no reverse mode)",
+                where=source, got=f"a predicate that is not constant at step {t}",
+                do="use lax.fori_loop with static bounds or lax.scan, or wrap the loop in jax.custom_vjp")
+        if not walk.constants[more]:
+            break
+        walk.steps = (*outer, t)
+        state, t = walk.enter(p["body_jaxpr"], [*of_body, *state], source), t + 1
+    walk.steps = outer
+    return list(state)
+
+
+HANDLERS: Mapping[str, Callable[[_Walk, Any, list[int], str], list[int]]] = {
+    **dict.fromkeys(CALLS, _call), "name": _name, "select_n": _select, "cond": _cond, "scan": _scan, "while": _while}
+
+
+# ---- small pieces of JAX --------------------------------------------------------------------------------------
+
+
+def _one_equation(eqn: Any) -> Callable[..., tuple[Any, ...]]:
+    """Evaluate one equation through a jaxpr that holds nothing else (primitives cannot be bound directly: the
+    parameters of a bind differ from those of an equation)."""
+    invars, outvars = ([jex.Var(v.aval) for v in vs] for vs in (eqn.invars, eqn.outvars))
+    info = jex.DebugInfo("equation", eqn.primitive.name, ("",) * len(invars), ("",) * len(outvars))
+    jaxpr = jex.Jaxpr((), invars, outvars, [eqn.replace(invars=invars, outvars=outvars)], eqn.effects, info)
+    return lambda *values: tuple(jax.core.eval_jaxpr(jaxpr, (), *values))
+
+
+def _rows(aval: Any, length: int) -> Any:
+    """The rows of an array, as one node with as many outputs: its adjoint is one stacking."""
+    return jax.make_jaxpr(lambda x: jnp.unstack(x) if length else [])(_struct(aval))
+
+
+def _stack(aval: Any, length: int) -> Any:
+    if length == 0:
+        return jax.make_jaxpr(lambda: jnp.zeros((0, *aval.shape), aval.dtype))()
+    return jax.make_jaxpr(lambda *rows: jnp.stack(rows))(*[_struct(aval)] * length)
+
+
+def _closed(jaxpr: Any) -> Any:
+    return jaxpr if isinstance(jaxpr, jex.ClosedJaxpr) else jex.ClosedJaxpr(jaxpr, ())
+
+
+def _struct(aval: Any) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct(aval.shape, aval.dtype)
+
+
+def _holds_graph(value: Any) -> bool:
+    items = value if isinstance(value, (tuple, list)) else (value,)
+    return any(isinstance(item, (jex.Jaxpr, jex.ClosedJaxpr)) for item in items)
+
+
+def _plain(value: Any) -> Any:
+    """Parameters with Python's integers for NumPy's and tuples for lists; named tuples keep their names."""
+    if isinstance(value, np.integer):
+        return int(value)
+    if isinstance(value, list) or type(value) is tuple:
+        return tuple(_plain(item) for item in value)
+    return value
+
+
+def _concrete(value: Any, dtype: Any) -> Any:
+    """Constants are NumPy arrays, so that every domain can read them; random keys have no NumPy form."""
+    return value if jnp.issubdtype(dtype, jax.dtypes.extended) else np.asarray(value, dtype)
+
+
+def _is_array(leaf: Any) -> bool:
+    return isinstance(leaf, (jax.Array, np.ndarray, np.generic, jax.ShapeDtypeStruct, bool, int, float, complex))
+
+
+def _shape_of(leaf: Any) -> jax.ShapeDtypeStruct:
+    if isinstance(leaf, jax.ShapeDtypeStruct):
+        return leaf
+    aval = jax.typeof(leaf)
+    return jax.ShapeDtypeStruct(aval.shape, aval.dtype)
+
+
+# ---- names and places in the user's source --------------------------------------------------------------------
+
+
+def _input_name(f: Callable[..., Any], path: tuple[Any, ...]) -> str:
+    """`x` for a whole argument, `params['w']` for a leaf of one."""
+    position = path[0].idx
+    try:
+        parameters = list(inspect.signature(f).parameters.values())
+    except (TypeError, ValueError):
+        parameters = []
+    positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    variadic = [p.name for p in parameters if p.kind == p.VAR_POSITIONAL]
+    if position < len(positional):
+        return positional[position] + keystr(path[1:])
+    return (f"{variadic[0]}[{position - len(positional)}]" if variadic else f"x{position + 1}") + keystr(path[1:])
+
+
+def _definition(f: Callable[..., Any]) -> str:
+    target = inspect.unwrap(f)
+    code = getattr(getattr(target, "__func__", target), "__code__", None)
+    return f"{code.co_filename}:{code.co_firstlineno} ({code.co_name})" if code else f"({type(f).__name__})"
+
+
+def _source(eqn: Any, enclosing: str) -> str:
+    """`file:line (function)` of the user's line: the innermost frame outside installed libraries and this file.
+
+    JAX cuts tracebacks where a nested function begins, and caches nested functions. So a frame that is there
+    belongs to this equation, and library code inside a call is given the line of the call.
+    """
+    traceback = eqn.source_info.traceback
+    frames = [f for f in (traceback.frames if traceback is not None else ()) if f.file_name != __file__]
+    own = [f for f in frames if not f.file_name.startswith(LIBRARIES)]
+    others = [f for f in frames if not f.file_name.startswith(JAX)] if enclosing.startswith("(") else []
+    for frame in own or others:
+        return f"{frame.file_name}:{frame.line_num} ({frame.function_name.split('.')[-1]})"
+    return enclosing

@@ -1,0 +1,38 @@
+"""What primitives have in common, whatever the domain."""
+
+from ftheta.graph.errors import GraphError
+from ftheta.graph.graph import Graph, Node
+
+IDENTITIES = frozenset({"copy", "stop_gradient"})
+"""Primitives that return their operand as it is."""
+
+COMPARISONS = frozenset("lt le gt ge eq ne".split())
+
+ELEMENTWISE = frozenset(
+    """add add_any sub mul div neg abs sign max min clamp square sqrt rsqrt cbrt integer_pow pow rem
+    exp exp2 expm1 log log1p tanh logistic erf erfc erf_inv sin cos tan asin acos atan atan2 sinh cosh asinh acosh
+    atanh floor ceil round is_finite and or not xor select_n convert_element_type copy stop_gradient
+    lt le gt ge eq ne""".split())
+"""Primitives whose output entry depends on the same entry of the operands only (scalars broadcast)."""
+
+CUSTOM_CALLS = frozenset({"custom_jvp_call", "custom_vjp_call"})
+
+
+def is_elementwise(node: Node) -> bool:
+    """Entry by entry, also where the node is a custom derivative with such a body."""
+    if node.primitive in CUSTOM_CALLS:
+        try:
+            return all(_is_elementwise_graph(graph) for graph in node.graphs)
+        except GraphError:  # the body has no flat graph: not one to look into
+            return False
+    return node.primitive in ELEMENTWISE
+
+
+def _is_elementwise_graph(graph: Graph) -> bool:
+    return all(is_elementwise(node) for node in graph.nodes)
+
+
+def body(node: Node) -> Graph:
+    """The body of a custom derivative."""
+    (graph,) = node.graphs
+    return graph

@@ -1,0 +1,79 @@
+"""Parts of a graph that are functions of one variable, applied entry by entry.
+
+`x·Φ(x)`, `where(x > 0, x, a·x)`, `x·tanh(softplus(x))` use their variable several times, which interval arithmetic
+takes for several variables. A `Region` says that a slot is such a function of another slot, so that a domain can cut
+the variable's range into pieces and treat each by itself.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ftheta.graph.graph import Graph, Node, Slot
+from ftheta.graph.primitives import COMPARISONS, is_elementwise
+
+LARGEST_REGION = 64
+"""Nodes in a region; a longer chain (an unrolled recurrence) starts a new variable."""
+
+MOST_KNOTS = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Region:
+    """The slot computed by the last of `nodes` is a function of `variable` alone, entry by entry.
+
+    `knots` are the numbers that the variable is compared with: where a piecewise function may change its formula.
+    """
+
+    variable: Slot
+    nodes: tuple[Node, ...]
+    knots: tuple[float, ...]
+
+
+def regions(graph: Graph) -> dict[int, Region]:
+    """Slot id → region, for each slot at which two paths from one variable meet again."""
+    variable: dict[int, Slot] = {slot.id: slot for slot in graph.slots}
+    inside: dict[int, dict[int, Node]] = {}  # slot id → the nodes between its variable and itself
+    found: dict[int, Region] = {}
+    for node in graph.nodes:
+        moving = [slot for slot in node.inputs if slot.id not in graph.constants]
+        sources = {variable[slot.id].id: variable[slot.id] for slot in moving}
+        if len(sources) != 1 or not _extends(node):
+            continue
+        (source,) = sources.values()
+        nodes = {n.id: n for slot in moving for n in inside.get(slot.id, {}).values()} | {node.id: node}
+        if len(nodes) > LARGEST_REGION or node.shape != source.shape:
+            continue
+        out = node.outputs[0]
+        variable[out.id], inside[out.id] = source, nodes
+        members = tuple(nodes[i] for i in sorted(nodes))
+        knots = _knots(graph, source, members)
+        if out.is_real and _paths_meet(node, moving) and len(knots) <= MOST_KNOTS:
+            found[out.id] = Region(source, members, knots)
+    return found
+
+
+def _extends(node: Node) -> bool:
+    """One output, of real numbers or truth values, entry by entry."""
+    plain = all(slot.is_real or slot.dtype == bool for slot in (*node.outputs, *node.inputs))
+    return len(node.outputs) == 1 and plain and is_elementwise(node)
+
+
+def _paths_meet(node: Node, moving: list[Slot]) -> bool:
+    """Two different operands, or one operand twice where the domains' rules do not see it by themselves."""
+    return len({slot.id for slot in moving}) > 1 or (len(moving) > 1 and node.primitive in ("sub", "div", "pow"))
+
+
+def compares_variable(graph: Graph, variable: Slot, node: Node) -> bool:
+    """Does the node compare the variable itself with a constant?"""
+    constants = [slot for slot in node.inputs if slot.id in graph.constants]
+    return node.primitive in COMPARISONS and variable in node.inputs and len(constants) == 1
+
+
+def _knots(graph: Graph, variable: Slot, nodes: tuple[Node, ...]) -> tuple[float, ...]:
+    values: set[float] = set()
+    for node in nodes:
+        if compares_variable(graph, variable, node):
+            (slot,) = (slot for slot in node.inputs if slot.id in graph.constants)
+            values.update(np.unique(np.asarray(graph.constants[slot.id], float)).tolist())
+    return tuple(sorted(v for v in values if np.isfinite(v)))
