@@ -1,0 +1,168 @@
+"""A Result, and an Audit, as a card for the terminal."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ftheta.logic import Check, Curves, Judged, Result, Status, Table
+from ftheta.logic.result import Audit
+
+from .letters import letters
+from .numbers import basis, enclosure, number, sides
+from .plain import plain
+from .reproduce import audit_command, command, versions
+from .terminal import FAINT, Card, Columns, Plot, Styled, hanging, heading, indented, line
+from .verdicts import NOT_CHECKED, look, remarks
+from .words import counts, found, headline, obstacle
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+MARKS = {
+    Status.PROVED: ("✓", "green"),
+    Status.SAMPLED: ("~", "yellow"),
+    Status.ASSUMED: ("?", "yellow"),
+    Status.FAILED: ("✗", "red"),
+}
+_MOST_ROWS = 24
+
+
+def card(result: Result, *, plot: bool = True) -> Card:
+    """All that a result says, for `rich` to print: statement, hypotheses, claims, numbers, verdict, how to repeat."""
+    return Card(_parts(result, plot))
+
+
+def audit_card(audit: Audit, report: Path | None = None) -> Card:
+    """An audit, one line for each theorem; `report` is the file that says more."""
+    return Card(_audit_parts(audit, report))
+
+
+def _parts(result: Result, plot: bool) -> Iterator["RenderableType"]:
+    yield line((result.title, "bold"), f"  {result.id}", (f" · {result.chapter}", FAINT))
+    yield indented(line(plain(result.statement)), below=1)
+    if result.checks:
+        yield heading("Hypotheses")
+        yield from map(_check, result.checks)
+        yield line("")
+    if result.claims:
+        yield heading("Claims")
+        yield _claims(result.claims)
+        yield from _reasons(result.claims)
+        yield line("")
+    if result.as_printed:
+        yield heading("As printed in the source")
+        yield from (part for judged in result.as_printed for part in _printed(judged))
+        yield line("")
+    yield from _extras(result, plot)
+    yield from _verdict(result)
+    yield from _provenance(result)
+
+
+def _check(check: Check) -> "RenderableType":
+    mark, style = MARKS[check.finding.status]
+    known = "" if check.finding.status is Status.PROVED else f" ({check.finding.status.value})"
+    failed = check.finding.status is Status.FAILED
+    remedy: Styled = (f"\nto meet it: {letters(check.remedy)}", "yellow") if failed and check.remedy else ""
+    says = letters(check.says) or check.name
+    return hanging(mark, style, says, (f"\n{letters(check.finding.note)}{known}", FAINT), remedy)
+
+
+def _claims(claims: tuple[Judged, ...]) -> "RenderableType":
+    rows: list[list[Styled]] = []
+    for judged in claims:
+        here, row = look(judged.judgement.verdict), sides(judged.claim)
+        word = f"{here.sign} {here.word}" + (" (vacuous)" if judged.judgement.vacuous else "")
+        rows.append([letters(judged.claim.what), (word, here.style), row.measured, row.bound, row.slack])
+    return Columns(("claim", "verdict", "measured", "bound", "slack"), rows, left=(0, 1))
+
+
+def _reasons(claims: tuple[Judged, ...]) -> Iterator["RenderableType"]:
+    """How each claim is known, said once where all are known alike; witnesses, and what has to be remarked."""
+    reasons = list(dict.fromkeys(j.judgement.reason for j in claims))
+    for reason in reasons:
+        which = "; ".join(letters(j.claim.what) for j in claims if j.judgement.reason == reason)
+        yield hanging("", "", (f"how we know: {reason}" + (f" ({which})" if len(reasons) > 1 else ""), FAINT))
+    for judged in claims:
+        yield from (hanging("!", "yellow", remark) for remark in remarks(judged.judgement))
+        yield from (hanging("", "", words) for words in found(judged))
+
+
+def _printed(judged: Judged) -> Iterator["RenderableType"]:
+    here, row = look(judged.judgement.verdict), sides(judged.claim)
+    yield hanging(here.sign, here.style, f"{letters(judged.claim.what)}: ", (here.word, here.style))
+    yield hanging("", "", (f"{row.measured} against {row.bound}; {judged.judgement.reason}", FAINT))
+    yield from (hanging("", "", words) for words in found(judged))
+
+
+def _extras(result: Result, plot: bool) -> Iterator["RenderableType"]:
+    """Numbers, tables and a small picture."""
+    if result.numbers:
+        yield heading("Numbers")
+        for name, value in result.numbers.items():
+            yield hanging("", "", f"{letters(name)} = {enclosure(value)}", (f"  {basis(value)}", FAINT))
+        yield line("")
+    for table in result.tables:
+        yield heading(letters(table.title))
+        yield _table(table)
+        yield line("")
+    first = result.charts[0] if result.charts else None
+    if plot and isinstance(first, Curves):
+        yield Plot(first)
+
+
+def _table(table: Table) -> "RenderableType":
+    texts = [
+        i for i in range(len(table.columns)) if any(isinstance(c, str) for row in table.rows for c in row[i : i + 1])
+    ]
+    rows = [[letters(c) if isinstance(c, str) else number(c) for c in row[: len(table.columns)]] for row in table.rows]
+    if len(rows) > _MOST_ROWS:
+        rows = [*rows[:_MOST_ROWS], [f"… {len(rows):,} rows in all"]]
+    return Columns([letters(c) for c in table.columns], rows, left=(0, *texts))
+
+
+def _verdict(result: Result) -> Iterator["RenderableType"]:
+    here = look(result.verdict)
+    means = "" if here.word in here.means else f"  {here.means}"
+    yield line((f"{here.sign} {here.word}", f"bold {here.style}"), (means, FAINT))
+    yield from (hanging("!", "yellow", remark) for remark in remarks(result))
+    if result.summary:
+        yield hanging("", "", letters(result.summary))
+    if result.errata:
+        yield hanging("", "", (f"errata: {' '.join(plain(result.errata).split())}", FAINT))
+
+
+def _provenance(result: Result) -> Iterator["RenderableType"]:
+    p = result.provenance
+    subject = f"{p.subject_kind} “{p.subject}” {p.subject_hash}"
+    yield line((f"{subject} · seed {p.seed} · {versions(p.versions)} · {p.wall_seconds:.2g} s", FAINT))
+    yield line(("again: ", FAINT), command(result), ("   more: ", FAINT), f"ftheta show {result.id}")
+
+
+def _audit_parts(audit: Audit, report: Path | None) -> Iterator["RenderableType"]:
+    yield line((f"Audit of {audit.subject}", "bold"), (f"  {audit.kind} {audit.hash}", FAINT))
+    yield indented(line((", ".join(f"{name} {value}" for name, value in audit.facts), FAINT)), below=1)
+    rows = [_audit_row(result) for result in audit.results]
+    yield Columns(("theorem", "verdict", "measured", "bound", "slack"), rows, left=(0, 1))
+    yield line("")
+    for result in audit.results:
+        if obstacle(result):
+            yield hanging("△", "dark_orange", f"{result.id} asks for: {obstacle(result)}")
+    for id, reason in audit.skipped:
+        yield hanging(NOT_CHECKED.sign, NOT_CHECKED.style, f"{id} was {NOT_CHECKED.word}: {reason}")
+    tallies: list[Styled] = []
+    styles = {"holds": "green", "open": "yellow", "fails": "dark_orange", "unchecked": FAINT, "refuted": "red"}
+    for family, number_, label in counts(audit):
+        tallies += [(f"{number_} ", f"bold {styles[family]}" if number_ else FAINT), f"{label}   "]
+    yield line(*tallies)
+    if report is not None:
+        yield line(("report: ", FAINT), str(report))
+    yield line(("again: ", FAINT), audit_command(audit))
+
+
+def _audit_row(result: Result) -> list[Styled]:
+    here, judged = look(result.verdict), headline(result)
+    word = (f"{here.sign} {here.word}" + (" (vacuous)" if result.vacuous else ""), here.style)
+    if judged is None:
+        return [result.id, word, "", "", ""]
+    row = sides(judged.claim)
+    return [result.id, word, row.measured, row.bound, row.slack]

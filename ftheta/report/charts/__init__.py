@@ -1,0 +1,1 @@
+"""One file a kind of chart: its data become a Vega specification."""

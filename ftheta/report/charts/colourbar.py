@@ -1,0 +1,64 @@
+"""The bar that says which colour stands for which value, and the square in which both axes are alike."""
+
+from dataclasses import replace
+from math import isfinite
+
+from ftheta.logic.chart import Axis
+
+from ..letters import letters
+from .frame import TICK, Canvas, Frame, Spec, framed, mark, sparse, text
+from .measure import shortened, text_width
+from .png import LEVELS, picture
+from .scales import Scaled, scaled
+
+_WIDTH, _GAP = 14, 16
+
+
+def value_scale(values: list[float]) -> Scaled | None:
+    """The values that the colours span; None if none is finite."""
+    finite = [v for v in values if isfinite(v)]
+    return scaled(Axis(), finite) if finite else None
+
+
+def colour_ends(values: list[float]) -> tuple[float, float]:
+    """The least and the largest finite value."""
+    finite = [v for v in values if isfinite(v)]
+    return (min(finite), max(finite)) if finite else (0.0, 0.0)
+
+
+def beside(title: str, x: Scaled, y: Scaled, canvas: Canvas, label: str, values: Scaled) -> Frame:
+    """A frame with room for the bar at its right, square where both axes have about the same length."""
+    words = max((text_width(t.label, TICK) for t in values.ticks(6)), default=0.0)
+    bar = _GAP + _WIDTH + 8 + max(words, min(text_width(letters(label), TICK), 90) - _WIDTH) + 10
+    frame = framed(title, x, y, canvas, right=bar)
+    if not (x.axis.scale == y.axis.scale == "linear" and 0.4 < (x.hi - x.lo) / (y.hi - y.lo) < 2.5):
+        return frame
+    shape = (x.hi - x.lo) / (y.hi - y.lo)
+    width = min(frame.width, frame.height * shape)
+    height = width / shape
+    spare, low = (frame.width - width) / 2, (frame.height - height) / 2
+    margins = {"left": frame.left + spare, "right": frame.right + spare, "top": frame.top + low}
+    ticks = {"x_ticks": sparse(x, width), "y_ticks": y.ticks(max(2, int(height / 44)))}
+    return replace(frame, **margins, bottom=frame.bottom + low, **ticks)
+
+
+def bar_marks(frame: Frame, label: str, values: Scaled) -> list[Spec]:
+    """The bar with its ticks and, above it, what the values are."""
+    theme, x = frame.canvas.theme, frame.width + _GAP
+    height = min(frame.height, 260.0)
+    strip = [bytes([LEVELS - 1 - i]) for i in range(LEVELS)]
+    image = {"url": picture(strip), "x": x, "y": 0, "width": _WIDTH, "height": height, "aspect": False}
+    marks = [mark("image", image)]
+    for tick in values.ticks(max(2, int(height / 44))):
+        y = (1 - values.fraction(tick.value)) * height
+        marks.append(mark("rule", {"x": x + _WIDTH, "x2": x + _WIDTH + 4, "y": y, "stroke": theme.rule}))
+        marks.append(text([tick.label], x + _WIDTH + 7, y + TICK * 0.36, theme.muted, size=TICK))
+    if label:
+        marks.append(text([shortened(letters(label), TICK, 110)], x, -8, theme.ink, size=TICK))
+    return marks
+
+
+def border(frame: Frame) -> Spec:
+    """A thin line around the picture."""
+    box = {"x": 0, "y": 0, "width": frame.width, "height": frame.height, "stroke": frame.canvas.theme.rule}
+    return mark("rect", {**box, "strokeWidth": 1})

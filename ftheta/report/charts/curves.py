@@ -1,0 +1,215 @@
+"""Curves with their labels at their ends: measured solid, bounds dashed, references thin and grey."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import count
+from math import isfinite
+
+from ftheta.logic.chart import Curves, Series
+
+from .frame import Canvas, Frame, Spec, empty, field, framed, mark, specification, text
+from .labels import LEADING, SIZE, Label, margin, place
+from .scales import Scaled, scaled
+from .theme import Theme
+from .thinning import MOST, spaced, thinned
+
+_DASHES = ([7, 4], [3, 3], [10, 3, 2, 3], [2, 2])
+
+
+@dataclass(frozen=True, slots=True)
+class Pen:
+    """How a series is drawn."""
+
+    colour: str
+    words: str
+    dash: list[int]
+    width: float
+
+
+def curves(chart: Curves, canvas: Canvas) -> Spec:
+    """The Vega specification of a chart of curves."""
+    x = scaled(chart.x, (v for s in chart.series for v in s.x))
+    y = scaled(chart.y, _heights(chart.series, x), nice=True) if x else None
+    if x is None or y is None:
+        return empty(chart.title, canvas, "no finite values to draw")
+    names = [_name(s, x, y) for s in chart.series]
+    frame = framed(chart.title, x, y, canvas, right=margin(names, canvas.width))
+    data, marks = drawn(chart.series, names, frame)
+    return specification(frame, chart.title, marks, data=data)
+
+
+def _heights(series: Sequence[Series], x: Scaled) -> Iterable[float]:
+    """The values that the vertical axis has to span."""
+    for s in series:
+        yield from (b for a, b in zip(s.x, s.y) if x.keeps(a))
+        yield from s.lo
+        yield from s.hi
+
+
+def _name(series: Series, x: Scaled, y: Scaled) -> str:
+    drawable = any(x.keeps(a) and y.keeps(b) for a, b in zip(series.x, series.y))
+    return series.name if drawable else f"{series.name} (no finite values)"
+
+
+def drawn(series: Sequence[Series], names: Sequence[str], frame: Frame) -> tuple[list[Spec], list[Spec]]:
+    """Data and marks of the series inside a frame, with their labels to the right of it."""
+    data: list[Spec] = []
+    layers: dict[str, list[Spec]] = {"reference": _between(series, frame, data), "measured": [], "bound": []}
+    labels: list[Label] = []
+    for i, (s, pen) in enumerate(zip(series, pens(series, frame.canvas.theme))):
+        points = _points(s, frame)
+        layers["measured" if s.role == "other" else s.role] += _marks(f"series{i}", s, points, pen, data)
+        ends = [p for p in points if p is not None]
+        end = frame.at(*max(ends, key=lambda p: p[0])[:2]) if ends else (frame.width, frame.height)
+        labels.append(Label(names[i], end, pen.words if ends else frame.canvas.theme.muted))
+    marks = [m for layer in layers.values() for m in layer]  # bounds last: their dashes let a curve below be seen
+    return data, [*marks, *label_marks(labels, frame)]
+
+
+def pens(series: Sequence[Series], theme: Theme) -> list[Pen]:
+    """A colour of its own for every series: bounds are orange and dashed, references grey, the rest blue first."""
+    measured, bounds = count(), count()
+    chosen = []
+    for s in series:
+        if s.role == "bound":
+            i = next(bounds)
+            k = i % len(theme.bounds)
+            chosen.append(Pen(theme.bounds[k], theme.bounds_text[k], _DASHES[i % len(_DASHES)], 2))
+        elif s.role == "reference":
+            chosen.append(Pen(theme.reference, theme.muted, [], 1.25))
+        else:
+            k = (next(measured) + (s.role == "other" and not any(t.role == "measured" for t in series))) % len(
+                theme.measured
+            )
+            chosen.append(Pen(theme.measured[k], theme.measured_text[k], [], 2.25))
+    return chosen
+
+
+Point = tuple[float, float, float | None, float | None]  # x, y and the band
+
+
+def _points(series: Series, frame: Frame) -> list[Point | None]:
+    """What can be drawn of a series; None where there is a gap. Thinned if there are many."""
+    banded = len(series.lo) == len(series.hi) == len(series.x)
+    los, his = (series.lo, series.hi) if banded else ((None,) * len(series.x),) * 2
+    rows: list[Point | None] = []
+    for a, b, lo, hi in zip(series.x, series.y, los, his):
+        if frame.x.keeps(a) and frame.y.keeps(b):
+            rows.append((frame.x.cut(a), frame.y.cut(b), _end(lo, frame, -1), _end(hi, frame, 1)))
+        elif rows and rows[-1] is not None:
+            rows.append(None)
+    return _thin(rows, series.mark == "points", frame)
+
+
+def _end(value: float | None, frame: Frame, side: int) -> float | None:
+    """An end of the band; one that cannot be drawn goes to the edge of the frame."""
+    if value is None or value != value:
+        return None
+    if frame.y.keeps(value):
+        return frame.y.cut(value)
+    return frame.y.hi if side > 0 and value > 0 else frame.y.lo
+
+
+def _thin(rows: list[Point | None], scattered: bool, frame: Frame) -> list[Point | None]:
+    kept: list[Point | None] = []
+    pieces: list[list[Point]] = [[]]
+    for row in rows:
+        if row is None:
+            pieces.append([])
+        else:
+            pieces[-1].append(row)
+    many = sum(len(piece) for piece in pieces) > MOST
+    for piece in pieces:
+        if scattered:
+            chosen = spaced([(*frame.at(p[0], p[1]), "") for p in piece])
+        elif many:
+            chosen = thinned([p[0] for p in piece], [p[1] for p in piece], frame.x.fraction)
+        else:
+            chosen = range(len(piece))
+        kept += [*(piece[i] for i in chosen), None]
+    return kept[:-1]
+
+
+def _marks(name: str, series: Series, points: list[Point | None], pen: Pen, data: list[Spec]) -> list[Spec]:
+    rows = [{"x": p[0], "y": p[1], "lo": p[2], "hi": p[3], "ok": True} if p else _gap(points) for p in points]
+    data.append({"name": name, "values": rows})
+    at = {"x": field("x", "x"), "y": field("y", "y")}
+    marks = []
+    if any(p is not None and p[2] is not None and p[3] is not None for p in points):
+        band = {"x": at["x"], "y": field("lo", "y"), "y2": field("hi", "y"), "fill": pen.colour, "fillOpacity": 0.16}
+        marks.append(
+            mark("area", {**band, "defined": {"signal": "datum.ok && datum.lo != null && datum.hi != null"}}, data=name)
+        )
+    if series.mark == "points":
+        marks.append(_dots(name, pen))
+    else:
+        line = {
+            "stroke": pen.colour,
+            "strokeWidth": pen.width,
+            "strokeDash": {"value": pen.dash},
+            "defined": field("ok"),
+        }
+        interpolate = {"interpolate": "step-after"} if series.mark == "step" else {}
+        marks.append(mark("line", {**at, **line, **interpolate, "strokeJoin": "round"}, data=name))
+        marks += _lonely(name, points, pen, data)
+    return marks
+
+
+def _gap(points: list[Point | None]) -> Spec:
+    """A row that interrupts the line; it needs a place, which is not drawn."""
+    somewhere = next(p for p in points if p is not None)
+    return {"x": somewhere[0], "y": somewhere[1], "lo": None, "hi": None, "ok": False}
+
+
+def _lonely(name: str, points: list[Point | None], pen: Pen, data: list[Spec]) -> list[Spec]:
+    """Points with a gap on either side, which a line alone would not show."""
+    around = [None, *points, None]
+    alone = [p for before, p, after in zip(around, points, around[2:]) if p and before is None and after is None]
+    if not alone:
+        return []
+    data.append({"name": f"{name}alone", "values": [{"x": p[0], "y": p[1]} for p in alone]})
+    return [_dots(f"{name}alone", pen)]
+
+
+def _dots(name: str, pen: Pen) -> Spec:
+    dot = {"x": field("x", "x"), "y": field("y", "y"), "size": 34, "fill": pen.colour, "fillOpacity": 0.85}
+    return mark("symbol", {**dot, "shape": "circle"}, data=name)
+
+
+def _between(series: Sequence[Series], frame: Frame, data: list[Spec]) -> list[Spec]:
+    """The room between the one measured curve and its one bound, lightly coloured."""
+    bounds, measured = ([s for s in series if s.role == role and s.mark == "line"] for role in ("bound", "measured"))
+    if len(bounds) != 1 or len(measured) != 1 or bounds[0].x != measured[0].x or len(bounds[0].x) < 2:
+        return []
+    rows = [
+        p
+        for p in zip(bounds[0].x, bounds[0].y, measured[0].y)
+        if frame.x.keeps(p[0]) and all(map(frame.y.keeps, p[1:]))
+    ]
+    kept = range(len(rows))
+    if len(rows) > MOST:
+        kept = thinned([r[0] for r in rows], [r[1] for r in rows], frame.x.fraction)
+    x, y = frame.x, frame.y
+    values = [{"x": x.cut(rows[i][0]), "y": y.cut(rows[i][1]), "z": y.cut(rows[i][2])} for i in kept]
+    data.append({"name": "between", "values": values})
+    area = {"x": field("x", "x"), "y": field("y", "y"), "y2": field("z", "y")}
+    return [mark("area", {**area, "fill": frame.canvas.theme.bounds[0], "fillOpacity": 0.07}, data="between")]
+
+
+def label_marks(labels: Sequence[Label], frame: Frame) -> list[Spec]:
+    """The labels in the right margin, each with a thin line to its end where it had to move."""
+    marks: list[Spec] = []
+    for placed in place(labels, frame.right - 18, 0, frame.height):
+        x, y = placed.label.end
+        if all(map(isfinite, (x, y))) and (abs(placed.y - y) > 4 or frame.width - x > 12):
+            leader = {"x": x + 3, "y": y, "x2": frame.width + 8, "y2": placed.y, "stroke": placed.label.colour}
+            marks.append(mark("rule", {**leader, "strokeWidth": 0.75, "strokeOpacity": 0.6}))
+        first = placed.y - (len(placed.lines) - 1) * LEADING / 2 + SIZE * 0.36
+        marks.append(_label(list(placed.lines), frame.width + 11, first, placed.label.colour))
+    return marks
+
+
+def _label(lines: list[str], x: float, y: float, colour: str) -> Spec:
+    label = text(lines, x, y, colour, size=SIZE, bold=True)
+    label["encode"]["enter"]["lineHeight"] = {"value": LEADING}
+    return label

@@ -1,0 +1,98 @@
+"""A layered network: columns of circles from left to right, joined by lines."""
+
+from dataclasses import dataclass
+
+from ftheta.logic.chart import Diagram, Layer
+
+from ..letters import letters
+from .frame import TICK, Canvas, Spec, bare, empty, heading, mark, text
+from .measure import wrapped
+
+_MOST_UNITS, _MOST_LAYERS = 8, 11
+_RADIUS = 8.0
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A layer, or (without one) the place of layers that are left out; circles and dots by their heights."""
+
+    layer: Layer | None
+    hidden: int
+    circles: tuple[float, ...]
+    dots: tuple[float, ...]
+
+
+def diagram(chart: Diagram, canvas: Canvas) -> Spec:
+    """The Vega specification of a network diagram."""
+    if not chart.layers:
+        return empty(chart.title, canvas, "no layers to draw")
+    top = 18.0 + 18 * len(heading(chart.title, canvas))
+    bottom = canvas.height - 68
+    columns = [_column(layer, hidden, top, bottom) for layer, hidden in _shown(chart.layers)]
+    pitch = canvas.width / len(columns)
+    middles = [(i + 0.5) * pitch for i in range(len(columns))]
+    pairs = list(zip(columns, columns[1:], middles, middles[1:]))
+    marks = [_edges(pairs, canvas), *(m for c, x in zip(columns, middles) for m in _circles(c, x, canvas))]
+    for column, x in zip(columns, middles):
+        marks += _caption(column, x, pitch, bottom + 22, canvas)
+    return bare(chart.title, canvas, marks)
+
+
+def _shown(layers: tuple[Layer, ...]) -> list[tuple[Layer | None, int]]:
+    """All layers, or the first and last ones with the number left out between."""
+    if len(layers) <= _MOST_LAYERS:
+        return [(layer, 0) for layer in layers]
+    ends = _MOST_LAYERS // 2
+    first, last = layers[:ends], layers[-ends:]
+    return [*((a, 0) for a in first), (None, len(layers) - 2 * ends), *((b, 0) for b in last)]
+
+
+def _column(layer: Layer | None, hidden: int, top: float, bottom: float) -> Column:
+    middle, pitch = (top + bottom) / 2, min(30.0, (bottom - top) / _MOST_UNITS)
+    if layer is None:
+        return Column(None, hidden, (), ())
+    shown = min(max(layer.units, 0), _MOST_UNITS)
+    ys = [middle + (i - (shown - 1) / 2) * pitch for i in range(shown)]
+    if layer.units <= _MOST_UNITS:
+        return Column(layer, 0, tuple(ys), ())
+    gap = _MOST_UNITS // 2
+    dots = tuple(ys[gap] + d for d in (-6.0, 0.0, 6.0))
+    return Column(layer, 0, (*ys[:gap], *ys[gap + 1 :]), dots)
+
+
+def _edges(pairs: list[tuple[Column, Column, float, float]], canvas: Canvas) -> Spec:
+    """All lines between neighbouring columns, as one path."""
+    lines = [
+        f"M{x + _RADIUS:.1f},{a:.1f}L{z - _RADIUS:.1f},{b:.1f}"
+        for left, right, x, z in pairs
+        for a in left.circles
+        for b in right.circles
+    ]
+    line = {"stroke": canvas.theme.rule, "strokeWidth": 0.7, "strokeOpacity": 0.8}
+    return mark("path", {"path": "".join(lines) or "M0,0", **line})
+
+
+def _circles(column: Column, x: float, canvas: Canvas) -> list[Spec]:
+    theme = canvas.theme
+    if column.layer is None:
+        middle = [
+            mark("symbol", {"x": x + d, "y": canvas.height / 2 - 20, "size": 14, "fill": theme.muted})
+            for d in (-9, 0, 9)
+        ]
+        return middle
+    circle = {"size": 4 * _RADIUS**2 * 0.785, "fill": theme.box, "stroke": theme.measured[0], "strokeWidth": 1.75}
+    circles = [mark("symbol", {"x": x, "y": y, "shape": "circle", **circle}) for y in column.circles]
+    return circles + [mark("symbol", {"x": x, "y": y, "size": 9, "fill": theme.muted}) for y in column.dots]
+
+
+def _caption(column: Column, x: float, pitch: float, y: float, canvas: Canvas) -> list[Spec]:
+    """Name, width and note below a column."""
+    theme, room = canvas.theme, pitch - 8
+    if column.layer is None:
+        return [text([f"{column.hidden:,} more"], x, y, theme.muted, size=TICK, align="center")]
+    name = wrapped(letters(column.layer.name), TICK, room, bold=True, most=1)
+    width = wrapped(f"{column.layer.units:,}", TICK, room, most=1)
+    note = wrapped(letters(column.layer.note), TICK, room, most=1)
+    marks = [text(name, x, y, theme.ink, size=TICK, bold=True, align="center")]
+    marks.append(text(width, x, y + 16, theme.measured_text[0], size=TICK, align="center"))
+    return [*marks, text(note, x, y + 32, theme.muted, size=TICK, align="center")] if note != [""] else marks

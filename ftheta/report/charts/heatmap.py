@@ -1,0 +1,51 @@
+"""A grid of values as colours: an image, and for small grids the numbers too."""
+
+from ftheta.logic.chart import Heatmap
+
+from ..numbers import number, typeset
+from .colourbar import bar_marks, beside, border, colour_ends, value_scale
+from .frame import TICK, Canvas, Frame, Spec, empty, mark, specification, text
+from .measure import text_width
+from .png import LEVELS, level, picture
+from .scales import scaled
+
+_MOST_NUMBERS = 150
+
+
+def heatmap(chart: Heatmap, canvas: Canvas) -> Spec:
+    """The Vega specification of a heatmap. On a logarithmic axis the cells are even in the logarithm."""
+    columns = max((len(row) for row in chart.values), default=0)
+    flat = [v for row in chart.values for v in row]
+    x, y = scaled(chart.x, chart.extent[:2]), scaled(chart.y, chart.extent[2:])
+    values = value_scale(flat)
+    if not columns or x is None or y is None or values is None:
+        return empty(chart.title, canvas, "no finite values to draw")
+    ends = colour_ends(flat)
+    rows = [bytes(level(v, *ends) for v in row).ljust(columns, b"\xff") for row in reversed(chart.values)]
+    frame = beside(chart.title, x, y, canvas, chart.label, values)
+    image = {"url": picture(rows), "x": 0, "y": 0, "width": frame.width, "height": frame.height}
+    picture_mark = mark("image", {**image, "aspect": False, "smooth": {"value": False}})
+    marks = [picture_mark, border(frame), *_numbers(chart, frame, ends), *bar_marks(frame, chart.label, values)]
+    return specification(frame, chart.title, marks, grid=False)
+
+
+def _numbers(chart: Heatmap, frame: Frame, ends: tuple[float, float]) -> list[Spec]:
+    """The values written into their cells, where all of them fit."""
+    rows, columns = len(chart.values), max(len(row) for row in chart.values)
+    wide, high = frame.width / columns, frame.height / rows
+    if rows * columns > _MOST_NUMBERS or high < TICK + 6:
+        return []
+    words = [[typeset(number(v, 3)) if v == v else "–" for v in row] for row in chart.values]
+    if any(text_width(word, TICK) > wide - 6 for row in words for word in row):
+        return []
+    return [
+        text([word], (j + 0.5) * wide, (rows - i - 0.5) * high + TICK * 0.36, _ink(v, ends), size=TICK, align="center")
+        for i, row in enumerate(words)
+        for j, (word, v) in enumerate(zip(row, chart.values[i]))
+    ]
+
+
+def _ink(value: float, ends: tuple[float, float]) -> str:
+    """Letters that can be read on the colour of the value."""
+    here = level(value, *ends)
+    return "#0f1729" if LEVELS * 0.55 < here < LEVELS else "#fefefe" if here < LEVELS else "#64748c"

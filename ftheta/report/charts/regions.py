@@ -1,0 +1,99 @@
+"""Polygons in the plane, coloured by a value: exact up to a few thousand, an image above."""
+
+from collections import defaultdict
+from math import ceil, floor, isfinite
+
+from ftheta.logic.chart import Regions
+
+from .colourbar import bar_marks, beside, border, colour_ends, value_scale
+from .frame import Canvas, Frame, Spec, empty, mark, specification
+from .png import EDGE, LEVELS, NOTHING, colour, level, picture
+from .scales import scaled
+
+EXACT = 5000  # more polygons than this are drawn as an image
+_PIXELS = 700
+Corners = list[tuple[float, float]]
+
+
+def regions(chart: Regions, canvas: Canvas) -> Spec:
+    """The Vega specification of a coloured subdivision."""
+    kept = [(p, v) for p, v in zip(chart.polygons, _values(chart)) if _drawable(p)]
+    x = scaled(chart.x, (c[0] for p, _ in kept for c in p))
+    y = scaled(chart.y, (c[1] for p, _ in kept for c in p))
+    if x is None or y is None:
+        return empty(chart.title, canvas, "no polygons to draw")
+    numbers = [v for _, v in kept]
+    values = value_scale(numbers) if chart.values else None
+    ends = colour_ends(numbers)
+    frame = beside(chart.title, x, y, canvas, chart.label, values or x)
+    polygons = [([frame.at(a, b) for a, b in p], level(v, *ends)) for p, v in kept]
+    inside = _exact(polygons, frame) if len(polygons) <= EXACT else [_raster(polygons, frame)]
+    bar = bar_marks(frame, chart.label, values) if values else []
+    return specification(frame, chart.title, [*inside, border(frame), *bar], grid=False)
+
+
+def _values(chart: Regions) -> list[float]:
+    """A value for every polygon; where there are too few, none."""
+    return [*chart.values, *[float("nan")] * (len(chart.polygons) - len(chart.values))]
+
+
+def _drawable(polygon: tuple[tuple[float, float], ...]) -> bool:
+    return len(polygon) >= 3 and all(isfinite(c) for corner in polygon for c in corner)
+
+
+def _exact(polygons: list[tuple[Corners, int]], frame: Frame) -> list[Spec]:
+    """One path for each colour: polygons of the same colour are drawn together."""
+    paths: dict[int, list[str]] = defaultdict(list)
+    for corners, shade in polygons:
+        paths[shade].append("M" + "L".join(f"{x:.2f},{y:.2f}" for x, y in corners) + "Z")
+    thin = max(0.25, min(0.9, 14 / (1 + len(polygons)) ** 0.5))
+    return [
+        mark(
+            "path",
+            {
+                "path": "".join(path),
+                "fill": frame.canvas.theme.box if shade == NOTHING else colour(shade / (LEVELS - 1)),
+                "stroke": "#0f172b",
+                "strokeWidth": thin,
+                "strokeOpacity": 0.75,
+                "strokeJoin": "round",
+            },
+        )
+        for shade, path in sorted(paths.items())
+    ]
+
+
+def _raster(polygons: list[tuple[Corners, int]], frame: Frame) -> Spec:
+    """An image of the polygons, with a dark pixel where one ends beside another."""
+    scale = _PIXELS / max(frame.width, frame.height)
+    wide, high = ceil(frame.width * scale), ceil(frame.height * scale)
+    owner = [[-1] * wide for _ in range(high)]
+    for i, (corners, _) in enumerate(polygons):
+        _fill(owner, [(x * scale, y * scale) for x, y in corners], i)
+    shades = [shade for _, shade in polygons] + [NOTHING]
+    edged = len(polygons) < 60_000  # with more, the edges would cover everything
+    rows = []
+    for above, row in zip([owner[0], *owner], owner):
+        lefts = [row[0], *row[:-1]]
+        ends = (here != left or here != up for here, left, up in zip(row, lefts, above))
+        rows.append(bytes(EDGE if edged and end and here >= 0 else shades[here] for here, end in zip(row, ends)))
+    url = picture(rows)
+    return mark("image", {"url": url, "x": 0, "y": 0, "width": frame.width, "height": frame.height, "aspect": False})
+
+
+def _fill(owner: list[list[int]], corners: Corners, index: int) -> None:
+    """Give the pixels inside a polygon to it, row by row: even-odd rule at the middle of each pixel."""
+    wide, high = len(owner[0]), len(owner)
+    ys = [y for _, y in corners]
+    edges = list(zip(corners, [*corners[1:], corners[0]]))
+    for row in range(max(0, floor(min(ys))), min(high, ceil(max(ys)))):
+        middle = row + 0.5
+        cuts = sorted(
+            x0 + (middle - y0) * (x1 - x0) / (y1 - y0)
+            for (x0, y0), (x1, y1) in edges
+            if (y0 <= middle) != (y1 <= middle)
+        )
+        for a, b in zip(cuts[::2], cuts[1::2]):
+            first, last = max(0, ceil(a - 0.5)), min(wide, ceil(b - 0.5))
+            if last > first:
+                owner[row][first:last] = [index] * (last - first)

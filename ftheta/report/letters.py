@@ -1,0 +1,33 @@
+"""Labels of charts, tables and claims: formulas and simple indices written with their own letters."""
+
+import re
+from collections.abc import Callable
+
+from .plain import plain
+from .symbols import lowered, raised
+
+_INDEX = re.compile(r"(?<![\w\\])([^\W\d_])_(\w{1,8})(?!\w)")
+_POWER = re.compile(r"(?<![\w\\])([^\W\d_])\^(\w{1,3})(?!\w)")
+
+_UPRIGHT = {0x1D49C + i: chr(ord("A") + i) for i in range(26)} | {0x1D504 + i: chr(ord("A") + i) for i in range(26)}
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+def visible(text: str) -> str:
+    """The text without control characters, which could move the cursor or turn the direction of writing."""
+    return _CONTROL.sub("", text)
+
+
+def letters(text: str) -> str:
+    """`θ_k` as θₖ, `$\\gamma^k$` as γᵏ; other text as it is, on one line. Script letters, which few fonts have, are
+    written upright."""
+    flat = re.sub(r"\s+", " ", visible(plain(text) if "$" in text else text)).strip().translate(_UPRIGHT)
+    return _POWER.sub(_with(raised), _INDEX.sub(_with(lowered), flat))
+
+
+def _with(script: Callable[[str], str]) -> Callable[[re.Match[str]], str]:
+    def changed(found: re.Match[str]) -> str:
+        moved = script(found[2])
+        return found[0] if moved[0] in "_^" else found[1] + moved
+
+    return changed

@@ -1,0 +1,56 @@
+"""Statements as HTML: text with `$…$` and `$$…$$` becomes escaped text with MathML."""
+
+import re
+from functools import cache, lru_cache
+from html import escape
+from typing import Any
+
+from .plain import FORMULA
+from .plain import plain as plain
+
+_CODE = re.compile(r"`([^`]+)`")
+_STARRED = re.compile(r"(\\(?!operatorname)[a-zA-Z]+)\*")  # `\varrho*` is a product, no starred command
+_SMALL_MATRIX = re.compile(r"\{([pbBvV]?)smallmatrix\}")
+
+
+def statement_html(text: str) -> str:
+    """Text with formulas as HTML; what stands between backticks is code."""
+    parts, end = [], 0
+    for found in FORMULA.finditer(text):
+        parts.append(_words(text[end : found.start()]))
+        display, inline = found.groups()
+        parts.append(mathml(inline if display is None else display, display=display is not None))
+        end = found.end()
+    return "".join([*parts, _words(text[end:])])
+
+
+def formulas(text: str) -> tuple[str, ...]:
+    """The displayed formulas of a statement; if it has none, its inline ones."""
+    found = [match.groups() for match in FORMULA.finditer(text)]
+    displayed = tuple(display for display, _ in found if display is not None)
+    return displayed or tuple(inline for _, inline in found)
+
+
+@lru_cache(4096)
+def mathml(latex: str, *, display: bool = False) -> str:
+    """One formula as a MathML element; the escaped LaTeX if it cannot be read."""
+    from math_core import LatexError
+
+    source = _SMALL_MATRIX.sub(r"{\1matrix}", _STARRED.sub(r"\1 *", latex.strip()))
+    try:
+        return _converter().convert_with_local_state(source, displaystyle=display)
+    except LatexError:
+        return f"<code>{escape(latex)}</code>"
+
+
+@cache
+def _converter() -> Any:
+    from math_core import LatexToMathML
+
+    return LatexToMathML(fancy_error=False)
+
+
+def _words(text: str) -> str:
+    """Plain text, escaped; the dollar and percent signs that LaTeX wants escaped are not."""
+    bare = text.replace("\\$", "$").replace("\\%", "%")
+    return _CODE.sub(lambda found: f"<code>{found[1]}</code>", escape(bare))

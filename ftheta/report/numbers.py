@@ -1,0 +1,131 @@
+"""Numbers and enclosures as people read them."""
+
+import re
+from dataclasses import dataclass
+from math import floor, inf, isfinite, isinf, isnan, log10
+
+from ftheta.logic import AtMost, Basis, Claim, Converges, Enclosure, Exists, Identity, Rate
+
+_EXPONENT = re.compile(r"(?<=\d)e(-?\d+)\b")
+_RAISED = str.maketrans("0123456789-+", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺")
+
+
+def number(x: float | str, digits: int = 4) -> str:
+    """A number in at most so many digits: 989,991 · 4.13 · 2.38e-5 · ∞. Text stays as it is."""
+    if isinstance(x, str):
+        return x
+    if isinstance(x, bool):
+        return "yes" if x else "no"
+    if isnan(x):
+        return "not a number"
+    if isinf(x):
+        return "∞" if x > 0 else "−∞"
+    if x == int(x) and abs(x) < 1e12:
+        return _minus(f"{int(x):,}")
+    if 10**digits - 0.5 <= abs(x) < 1e6:
+        return _minus(f"{x:,.0f}")
+    return _minus(_tidy(f"{x:.{digits}g}" if 1e-4 <= abs(x) < 1e6 else f"{x:.{digits - 1}e}"))
+
+
+def _minus(text: str) -> str:
+    return f"−{text[1:]}" if text.startswith("-") else text
+
+
+def _tidy(text: str) -> str:
+    """Without trailing zeros and with a plain exponent: 2.380e-05 becomes 2.38e-5."""
+    digits, _, power = text.partition("e")
+    if "." in digits:
+        digits = digits.rstrip("0").rstrip(".")
+    return f"{digits}e{int(power)}" if power else digits
+
+
+def typeset(text: str) -> str:
+    """The numbers of a text with raised exponents: `2.38e-5` as 2.38×10⁻⁵."""
+    return _EXPONENT.sub(lambda found: f"×{power_of_ten(int(found[1]))}", text)
+
+
+def power_of_ten(exponent: int) -> str:
+    """10⁻⁵, written with raised digits."""
+    return "10" + str(exponent).translate(_RAISED)
+
+
+def enclosure(e: Enclosure) -> str:
+    """`4.13`, `≥ 4.13`, `≤ 17.4`, `[4.1, 4.2]`, `4.13 ± 0.02 (95 %)` or `unknown`."""
+    if isinf(e.lo) and isinf(e.hi):
+        return number(e.lo) if e.is_point else "unknown"
+    if isinf(e.hi):
+        return f"≥ {number(e.lo)}"
+    if isinf(e.lo):
+        return f"≤ {number(e.hi)}"
+    if e.confidence is not None:
+        return f"{number(e.middle)} ± {number(e.width / 2, 2)} ({number(100 * e.confidence)} %)"
+    if e.width <= 1e-4 * max(abs(e.lo), abs(e.hi)):
+        return number(e.middle)
+    return f"[{number(e.lo)}, {number(e.hi)}]"
+
+
+def basis(e: Enclosure) -> str:
+    """How a number is known, in a few words."""
+    if e.basis is Basis.SAMPLED:
+        confidence = "" if e.confidence is None else f" at confidence {e.confidence:g}"
+        return f"{e.samples:,} samples{confidence}"
+    return {Basis.EXACT: "exact or rounded outward", Basis.FLOAT: "float64"}[e.basis]
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """A claim as a row of a table: what was measured, what it is compared with, and the room between."""
+
+    measured: str
+    bound: str
+    slack: str
+
+
+def sides(claim: Claim) -> Sides:
+    """The two sides of a claim and the room between them."""
+    match claim:
+        case AtMost(left=left, right=right):
+            return Sides(enclosure(left), enclosure(right), _room(_top(left), _bottom(right)))
+        case Identity(left=left, right=right):
+            return Sides(enclosure(left), f"= {enclosure(right)}", _distance(left.middle, right.middle))
+        case Rate(slope=slope, order=order, sharp=sharp):
+            return Sides(f"slope {enclosure(slope)}", f"{'' if sharp else '≤ '}{number(-order)}", "")
+        case Converges(values=values, limit=limit):
+            last = values[-1].middle if values else inf
+            known = enclosure(values[-1]) if values else "unknown"
+            return Sides(known, f"→ {enclosure(limit)}", _distance(last, limit.middle))
+        case Exists(achieved=achieved, wanted=wanted):
+            return Sides(enclosure(achieved), f"≤ {enclosure(wanted)}", _room(_top(achieved), _bottom(wanted)))
+
+
+def _top(e: Enclosure) -> float:
+    """The end that a bound from above is compared with; the other one if it is not known."""
+    return e.hi if isfinite(e.hi) else e.lo
+
+
+def _bottom(e: Enclosure) -> float:
+    return e.lo if isfinite(e.lo) else e.hi
+
+
+def _room(left: float, right: float) -> str:
+    """How far `left` is below `right`: as a factor where both are positive."""
+    if not (isfinite(left) and isfinite(right)):
+        return ""
+    if left > 0 and right > 0:
+        factor = 10 ** min(log10(right) - log10(left), 300.0)
+        digits = 2 if factor < 10 else 3
+        return f"{_factor(factor, digits)}×"
+    return number(right - left, 3)
+
+
+def _factor(x: float, digits: int) -> str:
+    if 0.995 <= x < 1.005:
+        return "1"
+    if x <= 0:
+        return "0"
+    rounded = round(x, digits - 1 - floor(log10(x)))
+    return number(rounded, digits)
+
+
+def _distance(a: float, b: float) -> str:
+    return f"Δ {number(abs(a - b), 2)}" if isfinite(a) and isfinite(b) else ""

@@ -1,0 +1,160 @@
+"""Charts as files: SVG, PNG, PDF, HTML and CSV, drawn offline by vl-convert with the vendored fonts."""
+
+import csv
+import io
+import re
+from collections.abc import Iterator
+from functools import cache
+from html import escape
+from itertools import count
+from typing import Any, Literal, TypeAlias
+
+from ftheta.logic import UsageError
+from ftheta.logic.chart import Bars, Chart, Curves, Dag, Diagram, Heatmap, Histogram, Points, Regions
+
+from .charts.frame import Spec
+from .charts.measure import FONTS
+from .charts.theme import ThemeName
+from .letters import letters
+from .vega import vega
+
+Format: TypeAlias = Literal["svg", "png", "pdf", "html", "csv"]
+FORMATS: tuple[Format, ...] = ("svg", "png", "pdf", "html", "csv")
+_NUMBERS = count()
+
+
+def render(
+    chart: Chart,
+    format: Format,
+    *,
+    theme: ThemeName = "light",
+    width: float | None = None,
+    height: float | None = None,
+    title: bool = True,
+    scale: float = 2.0,
+) -> str | bytes:
+    """The chart as text (svg, html, csv) or bytes (png, pdf). `scale` is the number of pixels of a PNG per unit."""
+    if format not in FORMATS:
+        raise UsageError("Charts have no such format.", got=format, remedy=f"choose one of {', '.join(FORMATS)}")
+    if format == "csv":
+        return chart_csv(chart)
+    spec = vega(chart, theme=theme, width=width, height=height, title=title)
+    if format == "html":
+        return _page(chart, svg(spec))
+    if format == "svg":
+        return svg(spec)
+    return png(spec, scale) if format == "png" else _converter().vega_to_pdf(spec, allowed_base_urls=[])
+
+
+def svg(spec: Spec) -> str:
+    """A specification as an SVG document."""
+    return _converter().vega_to_svg(spec, allowed_base_urls=[])
+
+
+def png(spec: Spec, scale: float = 2.0) -> bytes:
+    """A specification as a PNG image."""
+    return _converter().vega_to_png(spec, scale=scale, ppi=72, allowed_base_urls=[])
+
+
+def figure(chart: Chart, *, width: float | None = None, height: float | None = None) -> str:
+    """The chart as an SVG element to be put into a page: named for screen readers, transparent, without its title.
+
+    Names inside it are made different from those of every other figure.
+    """
+    drawn = svg({**vega(chart, width=width, height=height, title=False), "background": None})
+    prefix = f"f{next(_NUMBERS)}-"
+    drawn = re.sub(r'\bid="', f'id="{prefix}', drawn)
+    drawn = re.sub(r"url\(#|xlink:href=\"#", lambda found: found[0] + prefix, drawn)
+    label = escape(described(chart), quote=True)
+    return drawn.replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)
+
+
+def described(chart: Chart) -> str:
+    """A sentence that says what the chart shows, for those who cannot see it."""
+    match chart:
+        case Curves(series=series):
+            named = "; ".join(letters(s.name) for s in series)
+            return f"{letters(chart.title)}: {letters(chart.y.label)} against {letters(chart.x.label)}; {named}"
+        case Bars(groups=groups, categories=categories):
+            return f"{letters(chart.title)}: {', '.join(groups)} for {', '.join(categories[:12])}"
+        case Regions(polygons=polygons):
+            return f"{letters(chart.title)}: {len(polygons):,} regions"
+        case Diagram(layers=layers):
+            return f"{letters(chart.title)}: " + ", ".join(f"{layer.name} {layer.units:,}" for layer in layers[:12])
+        case Dag(vertices=vertices, edges=edges):
+            return f"{letters(chart.title)}: graph of {len(vertices)} nodes and {len(edges)} edges"
+    return letters(chart.title)
+
+
+def _page(chart: Chart, drawn: str) -> str:
+    title = escape(letters(chart.title))
+    style = "body{margin:2rem;display:flex;justify-content:center}svg{max-width:100%;height:auto}"
+    head = f'<meta charset="utf-8"><title>{title}</title><style>{style}</style>'
+    return f'<!DOCTYPE html>\n<html lang="en"><head>{head}</head><body>{drawn}</body></html>\n'
+
+
+@cache
+def _converter() -> Any:
+    import vl_convert
+
+    vl_convert.register_font_directory(str(FONTS))
+    return vl_convert
+
+
+# -- data -------------------------------------------------------------------------------------------
+
+
+def chart_csv(chart: Chart) -> str:
+    """The data of the chart, one row for each thing that is drawn."""
+    file = io.StringIO()
+    csv.writer(file, lineterminator="\n").writerows(_rows(chart))
+    return file.getvalue()
+
+
+def _rows(chart: Chart) -> Iterator[tuple[Any, ...]]:
+    match chart:
+        case Curves(series=series):
+            yield "series", "x", "y", "lo", "hi"
+            for s in series:
+                yield from ((s.name, *row) for row in zip(s.x, s.y, _padded(s.lo, s.x), _padded(s.hi, s.x)))
+        case Bars(categories=categories, groups=groups, values=values):
+            yield "category", "group", "value"
+            yield from ((c, g, v) for g, row in zip(groups, values) for c, v in zip(categories, row))
+        case Heatmap():
+            yield "x", "y", "value"
+            yield from _cells(chart)
+        case Histogram(edges=edges, heights=heights, curves=curves):
+            yield "series", "from", "to", "height"
+            yield from (("histogram", *row) for row in zip(edges, edges[1:], heights))
+            yield from ((s.name, x, x, y) for s in curves for x, y in zip(s.x, s.y))
+        case Regions(polygons=polygons, values=values):
+            yield "region", "x", "y", "value"
+            yield from (
+                (i, *corner, v) for i, (p, v) in enumerate(zip(polygons, _padded(values, polygons))) for corner in p
+            )
+        case Points(xs=xs, ys=ys, groups=groups):
+            yield "x", "y", "group"
+            yield from zip(xs, ys, _padded(groups, xs))
+        case Diagram(layers=layers):
+            yield "layer", "units", "note"
+            yield from ((layer.name, layer.units, layer.note) for layer in layers)
+        case Dag(vertices=vertices, edges=edges):
+            yield "kind", "id or from", "label or to", "note"
+            yield from (("vertex", v.id, v.label, v.note) for v in vertices)
+            yield from (("edge", a, b, "") for a, b in edges)
+
+
+def _padded(values: tuple[Any, ...], like: tuple[Any, ...]) -> tuple[Any, ...]:
+    return values if len(values) == len(like) else ("",) * len(like)
+
+
+def _cells(chart: Heatmap) -> Iterator[tuple[float, float, float]]:
+    """The middle of each cell with its value; even in the logarithm on a logarithmic axis."""
+    x0, x1, y0, y1 = chart.extent
+    for i, row in enumerate(chart.values):
+        y = _between(y0, y1, (i + 0.5) / len(chart.values), chart.y.scale)
+        yield from ((_between(x0, x1, (j + 0.5) / len(row), chart.x.scale), y, v) for j, v in enumerate(row))
+
+
+def _between(lo: float, hi: float, share: float, scale: str) -> float:
+    return lo ** (1 - share) * hi**share if scale == "log" and lo > 0 and hi > 0 else lo + share * (hi - lo)

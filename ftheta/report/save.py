@@ -1,0 +1,82 @@
+"""Results, charts and audits as files; the suffix says which form."""
+
+from pathlib import Path
+
+from ftheta.logic import Result, UsageError
+from ftheta.logic.chart import Chart
+from ftheta.logic.result import Audit
+
+DRAWN = (".pdf", ".svg", ".png", ".csv")
+SUFFIXES = (*DRAWN, ".html", ".json")
+
+
+def save(result: Result | Audit | Chart, path: str | Path) -> tuple[Path, ...]:
+    """Write a result, an audit or a chart, and say which files were written.
+
+    `.json` is the whole document, `.html` a page about it. `.pdf`, `.svg`, `.png` and `.csv` are the charts of a
+    result: the first under the name given, further ones under that name with -2, -3 … before the suffix.
+    """
+    path = Path(path)
+    if isinstance(result, Audit):
+        return save_audit(result, path)
+    ensure_savable(path)
+    if isinstance(result, Result) and path.suffix.lower() in (".html", ".json"):
+        return (_write(path, _page(result, path)),)
+    if path.suffix.lower() == ".json":
+        raise UsageError(
+            "A chart alone has no JSON form.", got=path.name, remedy="save the result, or the chart as .csv"
+        )
+    charts = result.charts if isinstance(result, Result) else (result,)
+    if not charts:
+        raise UsageError(
+            "This result has no chart.",
+            got=path.name,
+            remedy="save it as .html or .json; if a hypothesis fails, force=True measures anyway",
+        )
+    return tuple(_write(_numbered(path, i), _drawn(chart, path)) for i, chart in enumerate(charts, 1))
+
+
+def save_audit(audit: Audit, path: str | Path) -> tuple[Path, ...]:
+    """Write an audit as a page (.html) or as its document (.json)."""
+    path = Path(path)
+    ensure_savable(path, (".html", ".json"))
+    return (_write(path, _page(audit, path)),)
+
+
+def ensure_savable(path: str | Path, suffixes: tuple[str, ...] = SUFFIXES) -> None:
+    """Refuse, before any work is done, a file that could not be written."""
+    path = Path(path)
+    if path.suffix.lower() not in suffixes:
+        raise UsageError("Unknown kind of file.", got=path.name, remedy=f"end its name with {', '.join(suffixes)}")
+    if not path.absolute().parent.is_dir():
+        raise UsageError("The folder does not exist.", where=str(path), remedy=f"make {path.parent} first")
+    if path.is_dir():
+        raise UsageError("This is a folder.", where=str(path), remedy="give the name of a file in it")
+
+
+def _page(document: Result | Audit, path: Path) -> str:
+    if path.suffix.lower() == ".json":
+        from .document import to_json
+
+        return to_json(document, indent=1) + "\n"
+    from .html import audit_page, result_page
+
+    return audit_page(document) if isinstance(document, Audit) else result_page(document)
+
+
+def _drawn(chart: Chart, path: Path) -> str | bytes:
+    from .render import render
+
+    return render(chart, path.suffix.lower().removeprefix("."))  # type: ignore[arg-type]
+
+
+def _numbered(path: Path, index: int) -> Path:
+    return path if index == 1 else path.with_name(f"{path.stem}-{index}{path.suffix}")
+
+
+def _write(path: Path, content: str | bytes) -> Path:
+    try:
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+    except OSError as error:
+        raise UsageError("The file cannot be written.", where=str(path), got=error.strerror) from None
+    return path

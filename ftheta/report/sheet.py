@@ -1,0 +1,69 @@
+"""A theorem of the index as a sheet for the terminal: what `ftheta show` prints."""
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from .letters import letters
+from .numbers import number
+from .plain import plain
+from .terminal import FAINT, Card, Columns, Styled, hanging, heading, indented, line
+from .words import source
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+
+def sheet(entry: Mapping[str, Any]) -> Card:
+    """Statement, hypotheses, knobs, presets, sources, and what the sources print wrongly."""
+    return Card(_parts(entry))
+
+
+def _parts(entry: Mapping[str, Any]) -> Iterator["RenderableType"]:
+    yield line((entry["title"], "bold"), f"  {entry['id']}", (f" · {entry['chapter_title']}", FAINT))
+    yield indented(line(plain(entry["statement"])), below=1)
+    if entry["assumes"]:
+        yield heading("Hypotheses")
+        for asked in entry["assumes"]:
+            remedy: Styled = (f"\nto meet it: {letters(asked['remedy'])}", FAINT) if asked["remedy"] else ""
+            yield hanging("·", FAINT, letters(asked["says"]) or asked["name"], remedy)
+        yield line("")
+    if entry["knobs"]:
+        yield heading("Knobs")
+        yield Columns(("option", "meaning", "range", "default"), [_knob(k) for k in entry["knobs"]], left=(0, 1, 2))
+        yield line("")
+    if entry["presets"]:
+        yield heading("Presets")
+        rows = [[f"--preset {_quoted(name)}", _settings(knobs)] for name, knobs in entry["presets"].items()]
+        yield Columns(("", ""), rows, left=(0, 1))
+        yield line("")
+    yield from _sources(entry)
+    takes = " or ".join(entry["takes"])
+    yield line(("takes: ", FAINT), takes, ("   check: ", FAINT), f"ftheta check {entry['id']}")
+
+
+def _knob(setting: Mapping[str, Any]) -> list[Styled]:
+    knob = setting["knob"]
+    symbol = f"{knob['symbol']}: " if knob["symbol"] else ""
+    ends = f"{number(knob['lo'])} … {number(knob['hi'])}" + (" (log)" if knob["log"] else "")
+    if setting["type"] in ("bool", "str"):
+        ends = ", ".join(knob["choices"]) or ("true, false" if setting["type"] == "bool" else "text")
+    option = f"--{setting['name'].replace('_', '-')}"
+    return [option, f"{symbol}{letters(knob['says'])}", (ends, FAINT), number(setting["default"])]
+
+
+def _settings(knobs: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} = {number(value)}" for name, value in knobs.items()) or "the defaults"
+
+
+def _quoted(name: str) -> str:
+    return f'"{name}"' if " " in name else name
+
+
+def _sources(entry: Mapping[str, Any]) -> Iterator["RenderableType"]:
+    if entry["sources"]:
+        yield heading("Sources")
+        yield from (hanging("", "", source(key)) for key in entry["sources"])
+        yield line("")
+    if entry["errata"]:
+        yield heading("What the sources print wrongly")
+        yield indented(line(" ".join(plain(entry["errata"]).split())), below=1)

@@ -1,0 +1,42 @@
+"""The words, signs and colours of the verdicts, for every view."""
+
+from dataclasses import dataclass
+
+from ftheta.logic.result import Result
+from ftheta.logic.verdict import MEANING, Judgement, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How a verdict appears: its sign and word, its family (the counter and the CSS class it belongs to) and,
+    for the terminal, its colour."""
+
+    sign: str
+    word: str
+    family: str
+    style: str
+    means: str
+
+
+LOOKS = {
+    Verdict.PROVED: Look("✓", "proved", "holds", "green", MEANING[Verdict.PROVED]),
+    Verdict.CERTIFIED: Look("✓", "certified", "holds", "green", MEANING[Verdict.CERTIFIED]),
+    Verdict.CONSISTENT: Look("✓", "consistent", "holds", "green", MEANING[Verdict.CONSISTENT]),
+    Verdict.INCONCLUSIVE: Look("~", "inconclusive", "open", "yellow", MEANING[Verdict.INCONCLUSIVE]),
+    Verdict.INAPPLICABLE: Look("△", "hypothesis fails", "fails", "dark_orange", MEANING[Verdict.INAPPLICABLE]),
+    Verdict.REFUTED: Look("✗", "refuted", "refuted", "red", MEANING[Verdict.REFUTED]),
+}
+NOT_CHECKED = Look("–", "not checked", "unchecked", "bright_black", "the theorem was not run on this subject")
+CONTRADICTED = "a sample contradicts it, without a witness that could be checked again"
+VACUOUS = "vacuous: the bound holds but lies above the trivial value"
+
+
+def look(verdict: Verdict | None) -> Look:
+    """The look of a verdict; of none, that of a theorem that was not checked."""
+    return NOT_CHECKED if verdict is None else LOOKS[verdict]
+
+
+def remarks(judged: Judgement | Result) -> tuple[str, ...]:
+    """What has to be said beside the verdict word: vacuous, contradicted by a sample."""
+    contradicted = isinstance(judged, Judgement) and judged.contradicted
+    return (VACUOUS,) * judged.vacuous + (CONTRADICTED,) * contradicted

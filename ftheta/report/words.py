@@ -1,0 +1,80 @@
+"""What claims, witnesses and audits say, in words that every view uses."""
+
+from collections.abc import Mapping
+from functools import cache
+
+from ftheta.bibliography import references
+from ftheta.logic import AtMost, Exists, Identity, Judged, Result, Status
+from ftheta.logic.claim import Coordinate, Witness
+from ftheta.logic.result import Audit
+
+from .letters import letters
+from .numbers import enclosure, number
+from .verdicts import look
+
+
+def headline(result: Result) -> Judged | None:
+    """The claim that decides the verdict: the first of the weakest."""
+    return max(result.claims, key=lambda judged: judged.judgement.verdict.rank, default=None)
+
+
+def obstacle(result: Result) -> str:
+    """The hypotheses that fail, by name."""
+    return ", ".join(c.name for c in result.checks if c.finding.status is Status.FAILED)
+
+
+def counts(audit: Audit) -> list[tuple[str, int, str]]:
+    """How many theorems hold, fail a hypothesis, were not checked, are violated; with the family each belongs to.
+
+    Inconclusive ones are counted only where there are any.
+    """
+    families = [look(r.verdict).family for r in audit.results]
+    rows = [
+        ("holds", families.count("holds"), "hold" if families.count("holds") != 1 else "holds"),
+        ("fails", families.count("fails"), "hypothesis fails"),
+        ("unchecked", len(audit.skipped), "not checked"),
+        ("refuted", families.count("refuted"), "violations" if families.count("refuted") != 1 else "violation"),
+    ]
+    unclear = ("open", families.count("open"), "inconclusive")
+    return [rows[0], unclear, *rows[1:]] if unclear[1] else rows
+
+
+def found(judged: Judged) -> list[str]:
+    """The witness of a claim, or the object that it says exists."""
+    claim = judged.claim
+    words = []
+    if isinstance(claim, Exists) and claim.found:
+        words.append("found: " + coordinates(claim.found))
+    if isinstance(claim, (AtMost, Identity)) and claim.witness is not None:
+        words.append(_witness(claim.witness))
+    return words
+
+
+def _witness(witness: Witness) -> str:
+    values = f"{enclosure(witness.left)} against {enclosure(witness.right)}"
+    return f"witness: {coordinates(witness.at)}; there {values} ({letters(witness.how)})"
+
+
+def coordinates(at: Mapping[str, Coordinate]) -> str:
+    """`x = 1, w = (1, 2, 3)`, long tuples cut."""
+    return ", ".join(f"{letters(name)} = {_coordinate(value)}" for name, value in at.items())
+
+
+def _coordinate(value: Coordinate) -> str:
+    if isinstance(value, tuple):
+        rest = f", … {len(value):,} in all" if len(value) > 6 else ""
+        return f"({', '.join(number(v) for v in value[:6])}{rest})"
+    return letters(value) if isinstance(value, str) else number(value)
+
+
+def source(key: str) -> str:
+    """A source as one line of the bibliography; its key where there is none."""
+    return _bibliography().get(key, key)
+
+
+@cache
+def _bibliography() -> dict[str, str]:
+    try:
+        return references()
+    except OSError:  # an installation without the file
+        return {}

@@ -1,0 +1,148 @@
+"""Results with everything a result can hold, numbers that are not finite included."""
+
+from math import isnan
+
+from hypothesis import strategies as st
+
+from ftheta.logic import (
+    AtMost,
+    Axis,
+    Bars,
+    Basis,
+    Check,
+    Converges,
+    Curves,
+    Dag,
+    Diagram,
+    Enclosure,
+    Exists,
+    Finding,
+    Heatmap,
+    Histogram,
+    Identity,
+    Judged,
+    Judgement,
+    Layer,
+    Points,
+    Provenance,
+    Rate,
+    Regions,
+    Result,
+    Series,
+    Status,
+    Table,
+    Verdict,
+    Vertex,
+    Witness,
+)
+from ftheta.logic.result import Audit
+
+floats = st.floats(width=64)  # NaN and both infinities among them
+texts = st.one_of(st.text(max_size=12), st.sampled_from(["inf", "-inf", "nan", "\\inf", "\\\\nan", "θ_k", "<script>"]))
+
+
+def tuples(of, most=4):
+    return st.lists(of, max_size=most).map(tuple)
+
+
+@st.composite
+def enclosures(draw, basis=st.sampled_from(list(Basis))) -> Enclosure:
+    lo, hi = sorted(draw(st.tuples(*(st.floats(allow_nan=False),) * 2)))
+    known = draw(basis)
+    samples = draw(st.integers(1, 10**9)) if known is Basis.SAMPLED else None
+    confidence = draw(st.none() | st.floats(0.5, 0.999)) if samples else None
+    return Enclosure(lo, hi, known, samples, confidence)
+
+
+sound = enclosures(basis=st.sampled_from([Basis.EXACT, Basis.FLOAT]))
+coordinates = st.dictionaries(texts, st.one_of(floats, texts, tuples(floats)), max_size=3)
+witnesses = st.none() | st.builds(Witness, coordinates, sound, sound, texts)
+claims = st.one_of(
+    st.builds(AtMost, texts, enclosures(), enclosures(), floats, witnesses, floats, floats),
+    st.builds(Identity, texts, enclosures(), enclosures(), witnesses, floats, floats),
+    st.builds(Rate, texts, floats, enclosures(), tuples(floats), tuples(floats), floats, st.booleans()),
+    st.builds(Converges, texts, enclosures(), tuples(enclosures()), tuples(floats), floats),
+    st.builds(Exists, texts, coordinates, enclosures(), enclosures(), floats, floats),
+)
+judgements = st.builds(Judgement, st.sampled_from(list(Verdict)), texts, st.booleans(), st.booleans())
+judged = st.builds(Judged, claims, judgements)
+
+axes = st.builds(Axis, texts, st.sampled_from(["linear", "log", "symlog"]))
+roles, marks = st.sampled_from(["measured", "bound", "reference", "other"]), st.sampled_from(["line", "points", "step"])
+columns = tuples(floats, 6)
+series = st.builds(Series, texts, columns, columns, roles, marks, columns, columns)
+corners = tuples(st.tuples(floats, floats))
+diagrams = st.builds(Diagram, texts, tuples(st.builds(Layer, texts, st.integers(0, 10**6), texts)))
+charts = st.one_of(
+    st.builds(Curves, texts, axes, axes, tuples(series)),
+    st.builds(Bars, texts, axes, tuples(texts), tuples(texts), tuples(columns)),
+    st.builds(Heatmap, texts, axes, axes, tuples(columns), st.tuples(*(floats,) * 4), texts),
+    st.builds(Histogram, texts, axes, axes, columns, columns, tuples(series, 2)),
+    st.builds(Regions, texts, axes, axes, tuples(corners), columns, texts),
+    st.builds(Points, texts, axes, axes, columns, columns, tuples(texts)),
+    diagrams,
+    st.builds(Dag, texts, tuples(st.builds(Vertex, texts, texts, texts)), tuples(st.tuples(texts, texts))),
+)
+cells = st.one_of(floats, st.integers(-(10**6), 10**6), texts)
+tables = st.builds(Table, texts, tuples(texts), tuples(tuples(cells)))
+findings = st.builds(
+    Finding, st.sampled_from(list(Status)), texts, st.none() | enclosures(), st.sampled_from(list(Basis))
+)
+provenances = st.builds(
+    Provenance,
+    versions=st.dictionaries(texts, texts, max_size=2),
+    seed=st.integers(0, 2**63),
+    knobs=st.dictionaries(texts, st.one_of(st.booleans(), st.integers(), floats, texts), max_size=3),
+    subject=texts,
+    subject_kind=texts,
+    subject_hash=texts,
+    forced=st.booleans(),
+    wall_seconds=floats,
+)
+results = st.builds(
+    Result,
+    id=texts,
+    chapter=texts,
+    title=texts,
+    statement=texts,
+    sources=tuples(texts),
+    errata=texts,
+    verdict=st.sampled_from(list(Verdict)),
+    vacuous=st.booleans(),
+    summary=texts,
+    checks=tuples(st.builds(Check, texts, texts, texts, findings), 2),
+    claims=tuples(judged, 2),
+    as_printed=tuples(judged, 1),
+    numbers=st.dictionaries(texts, enclosures(), max_size=2),
+    tables=tuples(tables, 2),
+    charts=tuples(charts, 3),
+    provenance=provenances,
+)
+pairs = tuples(st.tuples(texts, texts), 2)
+audits = st.builds(
+    Audit,
+    subject=texts,
+    kind=texts,
+    hash=texts,
+    facts=pairs,
+    diagram=st.none() | diagrams,
+    results=tuples(results, 2),
+    skipped=pairs,
+    seed=st.integers(0, 2**63),
+    date=texts,
+    version=texts,
+)
+
+
+def same(a: object, b: object) -> bool:
+    """Equality in which NaN equals NaN; types count where text, whole and real numbers may stand."""
+    if isinstance(a, float) and isinstance(b, float):
+        return a == b or (isnan(a) and isnan(b))
+    if isinstance(a, (tuple, list)) and isinstance(b, (tuple, list)):
+        return len(a) == len(b) and all(map(same, a, b))
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(same(a[k], b[k]) for k in a)
+    if hasattr(a, "__dataclass_fields__"):
+        names = type(a).__dataclass_fields__
+        return type(a) is type(b) and all(same(getattr(a, n), getattr(b, n)) for n in names)
+    return type(a) is type(b) and a == b

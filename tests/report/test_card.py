@@ -1,0 +1,149 @@
+"""What is printed in the terminal and shown in notebooks."""
+
+import io
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from rich.console import Console
+
+import ftheta
+from ftheta.logic import Result
+from ftheta.report.card import audit_card, card
+from ftheta.report.notebook import install, mimebundle
+from ftheta.report.sheet import sheet
+
+from . import samples
+
+INDEX = Path(ftheta.__file__).parent / "theorems" / "index.json"
+RESULTS = [samples.result(), samples.inapplicable(), samples.refuted(), samples.rich_result()]
+
+
+def printed(renderable: object, width: int = 120, **options: object) -> str:
+    console = Console(file=io.StringIO(), width=width, highlight=False, **options)  # type: ignore[arg-type]
+    console.print(renderable)
+    return console.file.getvalue()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("width", [60, 120])
+@pytest.mark.parametrize("result", RESULTS, ids=lambda r: r.id)
+def test_a_card_fits_its_terminal_and_loses_nothing(result: Result, width: int) -> None:
+    text = printed(card(result), width)
+    assert all(len(line) <= width for line in text.splitlines())
+    flat = re.sub(r"\s+", " ", text)
+    for word in (result.title, result.id, result.chapter, "ftheta check", f"ftheta show {result.id}", "seed 0"):
+        assert word in flat
+    for judged in result.claims:
+        assert judged.judgement.verdict.value in flat
+    for check in result.checks:
+        assert check.finding.note in flat
+
+
+def test_a_card_says_all_that_was_found() -> None:
+    text = re.sub(r"\s+", " ", printed(card(samples.rich_result())))
+    assert "Lip(f_θ) ≤ ∏_(ℓ=1)⁴ ‖W_ℓ‖₂" in text
+    assert "≥ 4.13 ≤ 17.4 4.2×" in text
+    assert "As printed in the source ✗ the constant as printed: refuted" in text
+    assert "witness: x = 0.5, w = (1, 2, 3), case = inf; there 3 against 2 (exact arithmetic)" in text
+    assert "vacuous" in text
+    assert "interval = [1, 2]" in text
+    assert "how we know: 200 samples; nothing contradicts" in text
+    assert "θ₁ 1 not a number" in text
+    assert "errata: Seed 3 prints ∑ for ∏." in text
+    assert re.search(r"[⠁-⣿]{3}", text)  # the small picture
+
+
+def test_a_failed_hypothesis_is_told_with_its_remedy() -> None:
+    text = re.sub(r"\s+", " ", printed(card(samples.inapplicable())))
+    assert "✗ every convolution pads circularly" in text
+    assert 'to meet it: set `padding_mode="circular"`' in text
+    assert "△ hypothesis fails" in text
+
+
+def test_colours_are_used_on_a_terminal_and_left_out_when_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    colour = re.compile(r"\x1b\[[0-9;]*(3[0-8]|9[0-7])[0-9;]*m")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert colour.search(printed(card(samples.result()), force_terminal=True, color_system="standard"))
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert not colour.search(printed(card(samples.result()), force_terminal=True, color_system="standard"))
+
+
+def test_a_terminal_without_unicode_gets_letters_that_it_has() -> None:
+    raw = io.BytesIO()
+    console = Console(file=io.TextIOWrapper(raw, encoding="ascii", newline=""), width=100)
+    for renderable in (card(samples.rich_result()), audit_card(samples.audit())):
+        console.print(renderable)
+    console.file.flush()
+    text = raw.getvalue().decode("ascii")
+    assert "Lip(f_theta) <= prod_(l=1)^4 ||W_l||_2" in text
+    assert "ok consistent" in text and "*" in text
+
+
+def test_control_characters_in_names_do_not_reach_the_terminal() -> None:
+    evil = "net\x1b]0;owned\x07\x1b[2J\r"
+    nasty = replace(samples.result(title=evil), provenance=replace(samples.PROVENANCE, subject=evil))
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f]", printed(card(nasty)))
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f]", printed(audit_card(samples.audit(evil))))
+
+
+def test_square_brackets_are_not_taken_for_markup() -> None:
+    assert "[bold]x[/bold]" in printed(card(replace(samples.result(), summary="[bold]x[/bold]")))
+
+
+@pytest.mark.parametrize("width", [60, 120])
+def test_an_audit_is_one_line_for_each_theorem_with_the_counts(width: int) -> None:
+    text = printed(audit_card(samples.audit(), Path("report.html")), width)
+    assert all(len(line) <= width for line in text.splitlines())
+    flat = re.sub(r"\s+", " ", text)
+    assert "3 hold 1 inconclusive 1 hypothesis fails 1 not checked 1 violation" in flat
+    assert "lazy-regime was not checked: needs the initial weights" in flat
+    assert "conv-iff-equivariant asks for: circular padding" in flat
+    assert "report: report.html" in flat and "ftheta audit mnist_mlp.onnx --seed 0" in flat
+
+
+@pytest.mark.parametrize("width", [60, 120])
+def test_the_sheet_of_a_theorem_lists_what_can_be_turned(width: int) -> None:
+    entry = next(e for e in json.loads(INDEX.read_text(encoding="utf-8")) if e["id"] == "gd-strongly-convex")
+    text = printed(sheet(entry), width)
+    assert all(len(line) <= width for line in text.splitlines())
+    flat = re.sub(r"\s+", " ", text)
+    assert "--kappa" in flat and "condition number" in flat and '--preset "at the edge"' in flat
+    assert "‖θₖ − θ*‖² ≤ γᵏ ‖θ₀ − θ*‖²" in flat
+
+
+# -- notebooks --------------------------------------------------------------------------------------
+
+
+def test_a_notebook_gets_three_forms_without_svg_or_mathml() -> None:
+    bundle = mimebundle(samples.rich_result())
+    assert set(bundle) == {"text/html", "text/latex", "text/plain"}
+    html = bundle["text/html"]
+    assert "<svg" not in html and "<math" not in html and "<script" not in html
+    assert 'src="data:image/png;base64,' in html and "<details>" in html and "$$" in html
+    assert "consistent" in bundle["text/latex"] and "$$" in bundle["text/latex"]
+    assert "✓ consistent" in bundle["text/plain"] and "\x1b" not in bundle["text/plain"]
+
+
+def test_a_notebook_may_ask_for_some_forms_only() -> None:
+    assert set(mimebundle(samples.result(), include={"text/plain"})) == {"text/plain"}
+    assert "text/html" not in mimebundle(samples.result(), exclude={"text/html"})
+    assert set(mimebundle(samples.audit())) == {"text/html", "text/plain"}
+
+
+def test_markup_in_names_is_escaped_in_notebooks() -> None:
+    evil = "<script>alert(1)</script>"
+    nasty = replace(samples.result(title=evil, statement=evil), summary=evil)
+    assert "<script" not in mimebundle(nasty)["text/html"]
+    assert "<script" not in mimebundle(samples.audit(evil))["text/html"]
+
+
+def test_results_are_registered_by_name_with_a_running_ipython_only() -> None:
+    seen: list[tuple[str, str]] = []
+    formatter = SimpleNamespace(for_type_by_name=lambda module, name, function: seen.append((module, name)))
+    assert install(SimpleNamespace(display_formatter=SimpleNamespace(mimebundle_formatter=formatter)))
+    assert seen == [("ftheta.logic.result", "Result"), ("ftheta.logic.result", "Audit")]
+    assert install(SimpleNamespace()) is False
+    assert (Result.__module__, Result.__name__) == seen[0]

@@ -1,0 +1,244 @@
+"""Every kind of chart, with good data and with the worst."""
+
+import re
+import xml.etree.ElementTree as ElementTree
+from itertools import product
+from math import inf, nan, sin
+
+import pytest
+from hypothesis import given, settings
+
+from ftheta.logic import (
+    Axis,
+    Bars,
+    Chart,
+    Curves,
+    Dag,
+    Diagram,
+    Heatmap,
+    Histogram,
+    Layer,
+    Points,
+    Regions,
+    Series,
+    UsageError,
+    Vertex,
+)
+from ftheta.report.charts import regions as regions_module
+from ftheta.report.render import FORMATS, chart_csv, figure, render
+from ftheta.report.vega import vega
+
+from . import samples
+from .strategies import charts
+
+HOSTILE = "<script>alert('x')</script> & \" ]]> \\ \x1b[31m $\\theta_k$ " + "w" * 200
+NASTY = {
+    "empty": ((), ()),
+    "one point": ((1.0,), (2.0,)),
+    "not a number": ((1.0, 2.0, 3.0), (nan, nan, nan)),
+    "infinite": ((1.0, 2.0, 3.0, 4.0), (1.0, inf, -inf, 2.0)),
+    "zeros": ((0.0, 0.0, 1.0), (0.0, 0.0, 0.0)),
+    "huge and small": ((1e-308, 1.0, 1e308), (-1e308, 5e-324, 1.7e308)),
+    "constant": ((1.0, 2.0, 3.0), (5.0, 5.0, 5.0)),
+    "of unequal length": ((1.0, 2.0, 3.0), (1.0,)),
+}
+
+
+def texts(svg: str) -> str:
+    """All words of a drawing, which is thereby shown to be well-formed XML."""
+    root = ElementTree.fromstring(svg)
+    return " ".join(" ".join(e.itertext()) for e in root.iter() if e.tag.endswith("text"))
+
+
+def nasty_charts(scale: str, xs: tuple[float, ...], ys: tuple[float, ...]) -> list[Chart]:
+    x, y = Axis(HOSTILE, scale), Axis("y", scale)  # type: ignore[arg-type]
+    kinds = (
+        Series(HOSTILE, xs, ys, lo=ys, hi=ys),
+        Series("b", xs, ys, "bound", "points"),
+        Series("c", xs, ys, "other", "step"),
+    )
+    corners = tuple(zip(xs, ys))
+    return [
+        Curves(HOSTILE, x, y, kinds),
+        Points(HOSTILE, x, y, xs, ys, (HOSTILE,) * len(xs)),
+        Histogram(HOSTILE, x, y, xs, ys[:-1], kinds[:1]),
+        Bars(HOSTILE, x, (HOSTILE,) * len(ys), ("a", "b"), (ys, ys)),
+        Heatmap(HOSTILE, x, y, (ys, ys), (*(xs[:1] or (0.0,)), *(xs[-1:] or (0.0,)), 0.0, 1.0), HOSTILE),
+        Regions(HOSTILE, x, y, (corners, ((0.0, 0.0), (1.0, 0.0), (1.0, 1.0))), ys[:2], HOSTILE),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("chart", "words"),
+    [
+        (samples.CURVES, ("bound 2C/√n", "measured ‖f − fₙ‖", "slope −1/2", "width n", "L²(μ) error", "1,000", "0.1")),
+        (samples.BARS, ("layer 1", "layer 4", "measured stretch", "spectral norm", "3.1", "norm")),
+        (samples.HEATMAP, ("loss surface", "θ₁", "θ₂", "loss")),
+        (samples.HISTOGRAM, ("normal limit", "density", "z")),
+        (samples.REGIONS, ("affine pieces", "x₁", "‖∇f‖")),
+        (samples.POINTS, ("inner", "outer", "x₂")),
+        (samples.DIAGRAM, ("input", "784", "hidden 1", "ReLU", "softmax")),
+        (samples.DAG, ("θ₃ = exp θ₁", "value 2.718", "adjoint 7.862")),
+    ],
+    ids=lambda value: getattr(value, "kind", None),
+)
+def test_each_kind_draws_its_labels_in_both_themes(chart: Chart, words: tuple[str, ...]) -> None:
+    for theme in ("light", "dark"):
+        written = texts(str(render(chart, "svg", theme=theme)))
+        for word in words:
+            assert word in written
+        assert chart.title in written
+
+
+@pytest.mark.parametrize(("scale", "data"), list(product(("linear", "log", "symlog"), NASTY)))
+def test_the_worst_data_are_drawn_or_said_to_be_missing(scale: str, data: str) -> None:
+    for chart in nasty_charts(scale, *NASTY[data]):
+        svg = str(render(chart, "svg"))
+        assert texts(svg)
+        assert "<script" not in svg
+        assert not re.search(r'[="(, ](NaN|Infinity|undefined)\b', svg)
+        assert chart_csv(chart).count("\n") >= 1
+
+
+@given(charts)
+@settings(max_examples=60)
+def test_a_specification_is_plain_finite_data(chart: Chart) -> None:
+    import json
+
+    for theme, size in (("light", None), ("dark", 320.0)):
+        json.dumps(vega(chart, theme=theme, width=size, height=size), allow_nan=False)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "chart",
+    [
+        Curves("c", Axis(), Axis(), ()),
+        Curves("c", Axis(), Axis("", "log"), (Series("s", (1.0, 2.0), (0.0, -1.0)),)),
+        Bars("c", Axis(), (), (), ()),
+        Heatmap("c", Axis(), Axis(), (), (0.0, 1.0, 0.0, 1.0)),
+        Heatmap("c", Axis(), Axis(), ((nan,),), (0.0, 1.0, 0.0, 1.0)),
+        Histogram("c", Axis(), Axis(), (), ()),
+        Regions("c", Axis(), Axis(), (), ()),
+        Points("c", Axis(), Axis(), (nan,), (1.0,)),
+        Diagram("c", ()),
+        Dag("c", (), ()),
+        Dag("c", tuple(Vertex(str(i), "v") for i in range(1000)), ()),
+    ],
+    ids=lambda chart: chart.kind,
+)
+def test_an_empty_chart_says_so(chart: Chart) -> None:
+    assert re.search(r"\b(no .*to draw|too many to draw)", texts(str(render(chart, "svg"))))
+
+
+def test_a_gap_stays_a_gap() -> None:
+    chart = Curves("c", Axis(), Axis(), (Series("s", tuple(map(float, range(6))), (1.0, 2.0, nan, inf, 1.0, 2.0)),))
+    line = next(d for d in vega(chart)["data"] if d["name"] == "series0")["values"]
+    assert [row["ok"] for row in line] == [True, True, False, True, True]
+
+
+def test_a_point_alone_between_gaps_is_shown_as_a_dot() -> None:
+    chart = Curves("c", Axis(), Axis(), (Series("s", (0.0, 1.0, 2.0), (nan, 1.0, nan)),))
+    assert any(d["name"] == "series0alone" and len(d["values"]) == 1 for d in vega(chart)["data"])
+
+
+def test_a_hundred_thousand_points_are_thinned_without_losing_the_extremes() -> None:
+    xs = tuple(i / 1000 for i in range(100_000))
+    ys = [sin(x) for x in xs]
+    ys[71_234] = 40.0
+    ys[7] = -30.0
+    chart = Curves(
+        "c", Axis("", "symlog"), Axis(), (Series("s", xs, tuple(ys)), Series("dots", xs, tuple(ys), mark="points"))
+    )
+    for data in vega(chart)["data"]:
+        drawn = [row["y"] for row in data["values"]]
+        assert len(drawn) <= 4100
+        assert {40.0, -30.0} <= set(drawn)
+    assert len(str(render(chart, "svg"))) < 2_000_000
+
+
+def test_a_large_heatmap_and_many_regions_are_images() -> None:
+    heat = Heatmap(
+        "c", Axis(), Axis(), tuple(tuple(float(i * j) for j in range(300)) for i in range(300)), (0.0, 1.0, 0.0, 1.0)
+    )
+    squares = tuple(
+        ((a / 80, b / 80), ((a + 1) / 80, b / 80), ((a + 1) / 80, (b + 1) / 80), (a / 80, (b + 1) / 80))
+        for a in range(80)
+        for b in range(80)
+    )
+    many = Regions("c", Axis(), Axis(), squares, tuple(float(i % 7) for i in range(len(squares))))
+    assert len(squares) > regions_module.EXACT
+    for chart in (heat, many):
+        svg = str(render(chart, "svg"))
+        assert svg.count("data:image/png;base64,") == 2  # the picture and the colour bar
+        assert len(svg) < 400_000
+    few = str(render(samples.REGIONS, "svg"))
+    assert few.count("data:image/png;base64,") == 1
+
+
+def test_a_heatmap_has_its_first_row_at_the_bottom() -> None:
+    from base64 import b64decode
+    from zlib import decompress
+
+    chart = Heatmap("c", Axis(), Axis(), ((0.0, 0.0), (1.0, 1.0)), (0.0, 1.0, 0.0, 1.0))
+    image = next(m for m in vega(chart)["marks"] if m["type"] == "image")["encode"]["enter"]["url"]["value"]
+    png = b64decode(image.split(",")[1])
+    start = png.index(b"IDAT") + 4
+    pixels = decompress(png[start : png.index(b"IEND") - 8])
+    assert pixels[1] > pixels[4]  # the upper row of the picture holds the larger values
+
+
+def test_small_heatmaps_show_their_numbers() -> None:
+    chart = Heatmap("c", Axis(), Axis(), ((0.125, nan), (7.0, 2.5)), (0.0, 2.0, 0.0, 2.0))
+    written = texts(str(render(chart, "svg")))
+    assert "0.125" in written and "2.5" in written
+
+
+def test_a_graph_with_a_cycle_and_unknown_ends_is_drawn_without_them() -> None:
+    chart = Dag("g", (Vertex("a", "A"), Vertex("b", "B")), (("a", "b"), ("b", "a"), ("a", "stranger"), ("a", "a")))
+    assert "A" in texts(str(render(chart, "svg")))
+
+
+def test_a_deep_network_is_shortened_in_the_middle() -> None:
+    chart = Diagram("d", tuple(Layer(f"layer {i}", 3) for i in range(40)))
+    written = texts(str(render(chart, "svg")))
+    assert "30 more" in written and "layer 0" in written and "layer 39" in written and "layer 20" not in written
+
+
+def test_every_format_has_its_signature() -> None:
+    begins = {"svg": "<svg", "html": "<!DOCTYPE html>", "csv": "series,x,y", "png": b"\x89PNG", "pdf": b"%PDF"}
+    for format in FORMATS:
+        made = render(samples.CURVES, format)
+        assert made[: len(begins[format])] == begins[format]
+
+
+def test_an_unknown_format_is_refused_with_the_list() -> None:
+    with pytest.raises(UsageError, match="svg, png, pdf, html, csv"):
+        render(samples.CURVES, "gif")  # type: ignore[arg-type]
+
+
+def test_drawings_have_the_size_that_was_asked_for() -> None:
+    for chart in samples.CHARTS:
+        if chart.kind != "dag":  # a graph takes the height it needs
+            svg = str(render(chart, "svg", width=500, height=333))
+            assert 'width="500" height="333"' in svg
+
+
+def test_nothing_is_fetched_from_anywhere() -> None:
+    for chart in samples.CHARTS:
+        svg = str(render(chart, "svg"))
+        assert not re.search(r'(?:href|src)="(?!data:)', svg)
+
+
+def test_two_figures_of_one_page_share_no_names() -> None:
+    first, second = figure(samples.CURVES), figure(samples.CURVES)
+    names = lambda svg: set(re.findall(r'\bid="([^"]+)"', svg))
+    assert not names(first) & names(second)
+    assert 'role="img"' in first and 'aria-label="error of a network of width n' in first
+
+
+def test_csv_holds_the_numbers_that_were_measured() -> None:
+    rows = chart_csv(samples.BARS).splitlines()
+    assert rows[0] == "category,group,value"
+    assert "layer 2,spectral norm,2.4" in rows
+    assert len(chart_csv(samples.HEATMAP).splitlines()) == 1 + 40 * 40
+    assert chart_csv(samples.HEATMAP).splitlines()[1].startswith("-0.975,-0.975,")
