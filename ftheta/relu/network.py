@@ -14,6 +14,9 @@ from scipy import sparse
 
 from ftheta.logic import SubjectError
 
+from .calculus import Operators
+from .matrices import FLOATS, Algebra
+
 
 @dataclass(frozen=True, eq=False)
 class Step:
@@ -23,51 +26,67 @@ class Step:
     `rectified` is a Boolean mask of shape `(out,)`.
     """
 
-    matrix: np.ndarray | sparse.csr_array
+    matrix: Any
     offset: np.ndarray
     rectified: np.ndarray
 
     def __post_init__(self) -> None:
-        matrix = sparse.csr_array(self.matrix, dtype=np.float64) if sparse.issparse(self.matrix) else self.matrix
-        matrix = matrix if sparse.issparse(matrix) else np.atleast_2d(np.asarray(matrix, np.float64))
+        is_sparse = sparse.issparse(self.matrix)
+        matrix: Any = (
+            sparse.csr_array(self.matrix, dtype=np.float64)
+            if is_sparse
+            else np.atleast_2d(np.asarray(self.matrix, np.float64))
+        )
         offset, rectified = np.asarray(self.offset, np.float64), np.asarray(self.rectified, bool)
         if offset.shape != matrix.shape[:1] or rectified.shape != matrix.shape[:1]:
             raise SubjectError(
                 "A step needs a matrix (out, in), an offset (out,) and a mask (out,).",
                 got=f"matrix {matrix.shape}, offset {offset.shape}, mask {rectified.shape}",
             )
-        entries = matrix.data if sparse.issparse(matrix) else matrix
+        entries = matrix.data if is_sparse else matrix
         if not (np.isfinite(entries).all() and np.isfinite(offset).all()):
             raise SubjectError("A step needs finite numbers.", got="NaN or infinity among its weights")
         for name, value in (("matrix", matrix), ("offset", offset), ("rectified", rectified)):
             object.__setattr__(self, name, value)
 
     def dense(self) -> np.ndarray:
-        return self.matrix.toarray() if sparse.issparse(self.matrix) else self.matrix  # type: ignore[union-attr]
+        return self.matrix.toarray() if sparse.issparse(self.matrix) else self.matrix
+
+
+def chained(steps: Sequence[Any]) -> None:
+    """Raise unless the steps chain and end in an affine map."""
+    if not steps or steps[-1].rectified.any():
+        raise SubjectError("A ReLU network ends in an affine map.", got=f"{len(steps)} steps")
+    for i, (before, after) in enumerate(pairwise(steps)):
+        if before.matrix.shape[0] != after.matrix.shape[1]:
+            raise SubjectError(
+                "The shapes of consecutive steps do not chain.",
+                where=f"steps {i} and {i + 1}",
+                got=f"{before.matrix.shape} then {after.matrix.shape}",
+            )
 
 
 @dataclass(frozen=True, eq=False)
-class ReluNetwork:
+class ReluNetwork(Operators):
     """Steps in order; on the last one nothing is rectified, so that its output is affine in the last state."""
 
     steps: tuple[Step, ...]
 
     def __post_init__(self) -> None:
-        if not self.steps or self.steps[-1].rectified.any():
-            raise SubjectError("A ReLU network ends in an affine map.", got=f"{len(self.steps)} steps")
-        for i, (before, after) in enumerate(pairwise(self.steps)):
-            if before.matrix.shape[0] != after.matrix.shape[1]:
-                raise SubjectError(
-                    "The shapes of consecutive steps do not chain.",
-                    where=f"steps {i} and {i + 1}",
-                    got=f"{before.matrix.shape} then {after.matrix.shape}",
-                )
+        chained(self.steps)
 
     @classmethod
     def dense(cls, weights: Sequence[Any], biases: Sequence[Any]) -> "ReluNetwork":
         r"""A plain multi-layer perceptron $W_L\circ r\circ\cdots\circ r\circ W_1$: ReLU on every hidden coordinate."""
         last = len(weights) - 1
         return cls(tuple(Step(W, b, np.full(len(b), i < last)) for i, (W, b) in enumerate(zip(weights, biases))))
+
+    @property
+    def algebra(self) -> Algebra:
+        return FLOATS
+
+    def rebuilt(self, parts: Sequence[tuple[Any, Any, np.ndarray]]) -> "ReluNetwork":
+        return ReluNetwork(tuple(Step(*part) for part in parts))
 
     @property
     def widths(self) -> tuple[int, ...]:

@@ -1,0 +1,123 @@
+"""The loop around a compiled kernel: budgets, buffers that grow, chunks of finished cells, and open signs.
+
+A kernel runs for some tens of milliseconds and returns with a reason; all that is left to do lies in its stack. So an
+enumeration can stop at any budget, be interrupted from the keyboard, and hand over its cells while it runs.
+"""
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from math import inf
+from pathlib import Path as FilePath
+from typing import Any, Protocol
+
+import numpy as np
+
+PAUSE_AFTER = 20_000_000  # units of work between two looks at the clock: some tens of milliseconds
+CHUNK = 1 << 15  # cells in a chunk
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How much may be spent; None is no limit."""
+
+    max_cells: int | None = None
+    max_seconds: float | None = None
+
+
+@dataclass
+class Tally:
+    """What an enumeration has counted so far."""
+
+    cells: int = 0
+    corners: int = 0
+    cuts: int = 0
+    volume: float = 0.0
+    margin: float = inf  # the narrowest sign decided in float64, as a multiple of its error bound
+    guessed: int = 0  # decisions in which a sign below its error bound was taken for zero
+    answered: int = 0  # signs decided in rational arithmetic
+    vanished: int = 0  # among them, those that are exactly zero
+    seconds: float = 0.0
+    complete: bool = False
+    stopped_by: str = ""  # the budget that ran out
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class Chunk:
+    """Finished cells as flat arrays: corners `ends[i]` to `ends[i+1]` belong to cell `i`."""
+
+    vertices: np.ndarray
+    radius: np.ndarray
+    labels: np.ndarray
+    ends: np.ndarray
+    names: np.ndarray
+    patterns: np.ndarray
+    maps: np.ndarray | None
+    neighbours: np.ndarray | None = None  # d ≥ 3: the vertex graph of every cell
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
+class Kernel(Protocol):
+    """One compiled kernel with its arrays."""
+
+    name: str
+    tally: Tally
+
+    def run(self, max_cells: int, pause: int) -> int: ...
+    def grow_depth(self) -> None: ...
+    def grow_width(self) -> None: ...
+    def answer(self) -> None: ...
+    def take(self) -> Chunk | None: ...
+
+
+def enumerate_cells(kernel: Kernel, budget: Budget, deadline: float) -> Iterator[Chunk]:
+    """Run a kernel to its end or to the end of the budget; yields what it stores (nothing in a pure count)."""
+    from . import kernel_parts as status
+
+    limit = -1 if budget.max_cells is None else budget.max_cells
+    begun = time.perf_counter()
+    react: dict[int, Callable[[], None]] = {
+        status.SIGN: kernel.answer,
+        status.DEEPER: kernel.grow_depth,
+        status.WIDER: kernel.grow_width,
+    }
+    while True:
+        reason = kernel.run(limit, PAUSE_AFTER)
+        if reason in react:
+            react[reason]()
+        elif reason != status.PAUSE and (chunk := kernel.take()) is not None:
+            yield chunk
+        tally = kernel.tally
+        if reason == status.DONE:
+            tally.complete = True
+        elif reason == status.LIMIT:
+            tally.stopped_by = f"max_cells = {limit:,}"
+        elif time.perf_counter() > deadline:
+            tally.stopped_by = f"max_seconds = {budget.max_seconds:g}"
+            if (chunk := kernel.take()) is not None:
+                yield chunk
+        tally.seconds = time.perf_counter() - begun
+        if tally.complete or tally.stopped_by:
+            return
+
+
+def doubled(array: np.ndarray, axis: int = 0) -> np.ndarray:
+    """The array with twice the room along one axis, its content kept."""
+    shape = list(array.shape)
+    shape[axis] *= 2
+    larger = np.zeros(shape, array.dtype)
+    larger[tuple(slice(0, n) for n in array.shape)] = array
+    return larger
+
+
+def announce_compilation(dispatcher: Any, what: str) -> None:
+    """Say on a terminal that a kernel is compiled now; later runs find it in the cache on disk."""
+    if dispatcher.signatures or not sys.stderr.isatty():
+        return
+    folder = FilePath(dispatcher.stats.cache_path)
+    if not any(folder.glob(f"{dispatcher.py_func.__module__.split('.')[-1]}.{dispatcher.py_func.__name__}*.nbi")):
+        print(f"ftheta: compiling the kernel for {what}, once; it is kept on disk.", file=sys.stderr, flush=True)

@@ -1,0 +1,187 @@
+r"""Affine forms of a network on a cell in exact integer arithmetic, and the signs that float64 leaves open.
+
+Weights in float64 are integers times a power of two. The forms of layer $l$ are kept as integers times $2^{-\sigma_l}$,
+so signs are signs of integers: no rounding, no tolerance. Forms depend on the activation pattern of earlier layers only
+and are remembered by that prefix.
+"""
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from flint import fmpz, fmpz_mat
+from scipy import sparse
+
+from ftheta.relu.network import Step
+
+from .plan import Plan
+
+REMEMBERED = 256  # prefixes whose forms are kept
+
+
+def dyadic(values: Any) -> tuple[list[int], int]:
+    r"""Integers $m_i$ and one $e\ge0$ with $x_i=m_i2^{-e}$ exactly."""
+    pairs = [float(x).as_integer_ratio() for x in np.asarray(values, np.float64).ravel()]
+    exponent = max((q.bit_length() - 1 for _, q in pairs), default=0)
+    return [p << (exponent - q.bit_length() + 1) for p, q in pairs], exponent
+
+
+def exact_sum(a: np.ndarray, b: np.ndarray) -> tuple[list[int], int]:
+    """`a + b` as integers over one power of two."""
+    (p, e), (q, f) = dyadic(a), dyadic(b)
+    top = max(e, f)
+    return [(x << (top - e)) + (y << (top - f)) for x, y in zip(p, q)], top
+
+
+@dataclass(eq=False)
+class _ExactStep:
+    """One step over the integers: `scale` is the exponent of its result."""
+
+    step: Step
+    scale_before: int
+    scale: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        matrix = self.step.matrix
+        self.sparse = sparse.issparse(matrix)
+        entries, exponent = dyadic(matrix.data if self.sparse else matrix)  # type: ignore[union-attr]
+        offsets, offset_exponent = dyadic(self.step.offset)
+        lift = max(0, offset_exponent - self.scale_before - exponent)
+        entries = [m << lift for m in entries]
+        self.scale = self.scale_before + exponent + lift
+        self.offsets = [m << (self.scale - offset_exponent) for m in offsets]
+        n = matrix.shape[1]
+        if self.sparse:
+            ends = matrix.indptr.tolist()  # type: ignore[union-attr]
+            columns = matrix.indices.tolist()  # type: ignore[union-attr]
+            self.rows = [list(zip(columns[a:b], entries[a:b])) for a, b in zip(ends, ends[1:])]
+        else:
+            self.rows = [fmpz_mat(1, n, entries[k * n : (k + 1) * n]) for k in range(matrix.shape[0])]
+
+    def row(self, k: int, state: "_State") -> tuple[int, ...]:
+        """The form of coordinate `k` from the (masked) state before."""
+        if self.sparse:
+            entries = [(w, state.rows[j]) for j, w in self.rows[k]]
+            total = [sum(w * form[c] for w, form in entries) for c in range(state.columns)]
+        else:
+            total = [int(x) for x in (self.rows[k] * state.matrix).entries()]
+        total[-1] += self.offsets[k]
+        return tuple(total)
+
+
+class _State:
+    """Masked forms of one layer, as rows and (on demand) as one flint matrix."""
+
+    def __init__(self, rows: list[tuple[int, ...]]) -> None:
+        self.rows, self.columns = rows, len(rows[0])
+        self._matrix: fmpz_mat | None = None
+        self.wanted: dict[int, tuple[int, ...]] = {}  # forms of the next layer that were asked for
+
+    @property
+    def matrix(self) -> fmpz_mat:
+        if self._matrix is None:
+            self._matrix = fmpz_mat(len(self.rows), self.columns, [x for row in self.rows for x in row])
+        return self._matrix
+
+
+class ExactForms:
+    """Exact affine forms on cells named by their patterns (an integer whose bit `i` says that neuron `i` is active)."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        entries, exponent = exact_sum(plan.chart.basis, plan.chart.tail)
+        origin, origin_exponent = dyadic(plan.chart.origin)
+        top = max(exponent, origin_exponent)
+        entries = [m << (top - exponent) for m in entries]
+        origin = [m << (top - origin_exponent) for m in origin]
+        d = plan.dimension
+        self._chart = _State([(*entries[i * d : (i + 1) * d], origin[i]) for i in range(len(origin))])
+        self.steps: list[_ExactStep] = []
+        scale = top
+        for step in plan.net.steps:
+            self.steps.append(_ExactStep(step, scale))
+            scale = self.steps[-1].scale
+        weights = plan.weights
+        self._numbers = [
+            weights.neuron[weights.first[layer] : weights.first[layer] + weights.sizes[layer]].tolist()
+            for layer in range(len(weights.sizes))
+        ]
+        self._ends = [0]  # neurons in the layers up to each one
+        for ids in self._numbers[1:]:
+            self._ends.append(max([self._ends[-1], *(i + 1 for i in ids if i < plan.neurons)]))
+        self._states: OrderedDict[tuple[int, int], _State] = OrderedDict()
+
+    def form(self, layer: int, k: int, pattern: int) -> tuple[int, ...]:
+        """Coordinate `k` of a layer before its ReLU, on the cell of the pattern: integers over one power of two."""
+        state = self._state(layer - 1, pattern)
+        if k not in state.wanted:
+            state.wanted[k] = self.steps[layer - 1].row(k, state)
+        return state.wanted[k]
+
+    def neuron_form(self, neuron: int, pattern: int) -> tuple[int, ...]:
+        step, k = self.plan.units[neuron].tolist()
+        return self.form(step + 1, k, pattern)
+
+    def scale(self, layer: int) -> int:
+        """The exponent $\\sigma$: forms of the layer are integers times $2^{-\\sigma}$."""
+        return self.steps[layer - 1].scale
+
+    def _state(self, layer: int, pattern: int) -> _State:
+        if layer == 0:
+            return self._chart
+        key = (layer, pattern & ((1 << self._ends[layer]) - 1))
+        if key not in self._states:
+            zero = (0,) * (self.plan.dimension + 1)
+            total = self.plan.neurons
+            rows = [
+                self.form(layer, k, pattern) if number == total or pattern >> number & 1 else zero
+                for k, number in enumerate(self._numbers[layer])
+            ]
+            self._states[key] = _State(rows)
+            if len(self._states) > REMEMBERED:
+                self._states.popitem(last=False)
+        else:
+            self._states.move_to_end(key)
+        return self._states[key]
+
+
+def common_zero(forms: Sequence[Sequence[int]]) -> tuple[int, ...]:
+    r"""The homogeneous point $(x,w)$ where $d$ independent forms in $d+1$ coordinates vanish, up to its sign."""
+    d = len(forms)
+    if d == 1:
+        return -forms[0][1], forms[0][0]
+    if d == 2:
+        (a, b, c), (p, q, r) = forms
+        return b * r - c * q, c * p - a * r, a * q - b * p
+    minors = (
+        fmpz_mat([[fmpz(x) for j, x in enumerate(form) if j != i] for form in forms]).det() for i in range(d + 1)
+    )
+    return tuple(int(m) if i % 2 == 0 else -int(m) for i, m in enumerate(minors))
+
+
+def oriented(point: Sequence[int], near: Sequence[float]) -> tuple[int, ...]:
+    """The point with the sign that makes it a positive multiple of the float64 point `near` (homogeneous)."""
+    if point[-1]:
+        return tuple(point) if point[-1] > 0 else tuple(-x for x in point)
+    size = max(map(abs, point))
+    scaled = [x / size for x in point]  # integers of any length: true division rounds correctly
+    dot = sum(a * b for a, b in zip(scaled, near))
+    return tuple(point) if dot > 0 else tuple(-x for x in point)
+
+
+def sign_at(form: Sequence[int], point: Sequence[int]) -> int:
+    value = sum(a * x for a, x in zip(form, point))
+    return (value > 0) - (value < 0)
+
+
+def polygon_sides(corners: np.ndarray) -> list[tuple[int, int, int]]:
+    """The lines through consecutive corners, over the integers; positive inside."""
+    numbers, exponent = dyadic(corners)
+    points = list(zip(numbers[::2], numbers[1::2]))
+    one = 1 << exponent
+    return [
+        ((ay - by) * one, (bx - ax) * one, ax * by - bx * ay)
+        for (ax, ay), (bx, by) in zip(points, points[1:] + points[:1])
+    ]

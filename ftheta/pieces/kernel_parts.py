@@ -1,0 +1,199 @@
+"""What the compiled kernels share: status codes, counters, and the loops over the neurons of a layer.
+
+This module imports numba; nothing imports it before the first enumeration.
+"""
+
+from math import sqrt
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+# why a kernel returned
+DONE, SIGN, DEEPER, WIDER, FULL, LIMIT, PAUSE = range(7)
+# positions in the integer counters
+HEIGHT, CELLS, CORNERS, KEPT, KEPT_CORNERS, CUTS, GUESSED, ASKED, FORCED, WORK = range(10)
+# positions in the float gauges
+VOLUME, MARGIN, ALLOWED = range(3)
+# answers to a question about signs
+NO_ANSWER, SIGNS, VANISHES = range(3)
+
+U = 2.0**-53
+LEAST = 1e-290  # covers underflow
+
+
+
+def compiled(fastmath: Any = False) -> Any:
+    """Compiled on first use and kept on disk. Nothing is allocated inside, so references need not be counted either."""
+    return njit(cache=True, nogil=True, error_model="numpy", fastmath=fastmath, _nrt=False)
+
+
+loose = {"contract", "reassoc", "nnan", "nsz"}  # for sums of magnitudes, where the order does not matter
+
+
+@compiled(fastmath={"contract"})
+def add_columns(weights, layer, forms, active, count, target):
+    """target += Σ over active coordinates k of (form of k) ⊗ (column k of the step after `layer`).
+
+    Four columns at a time: the target is then read and written a quarter as often.
+    """
+    rows = target.shape[0]
+    width = weights.sizes[layer + 1]
+    if weights.is_sparse[layer]:
+        for i in range(count):
+            add_column(weights, layer, forms, active[i], target)
+        return
+    start = weights.start[layer]
+    i = 0
+    while i + 4 <= count:
+        p, q, r, s = active[i], active[i + 1], active[i + 2], active[i + 3]
+        # views, not offsets: indices that are plainly not negative let the loop run on vectors
+        first = weights.columns[start + p * width : start + (p + 1) * width]
+        second = weights.columns[start + q * width : start + (q + 1) * width]
+        third = weights.columns[start + r * width : start + (r + 1) * width]
+        fourth = weights.columns[start + s * width : start + (s + 1) * width]
+        for c in range(rows):
+            a0, a1, a2, a3 = forms[c, p], forms[c, q], forms[c, r], forms[c, s]
+            line = target[c]
+            for j in range(width):
+                line[j] += (first[j] * a0 + second[j] * a1) + (third[j] * a2 + fourth[j] * a3)
+        i += 4
+    while i < count:
+        add_column(weights, layer, forms, active[i], target)
+        i += 1
+
+
+@compiled(fastmath={"contract"})
+def add_column(weights, layer, forms, k, target):
+    rows = target.shape[0]
+    if weights.is_sparse[layer]:
+        base = weights.pointer_start[layer] + k
+        for e in range(weights.pointer[base], weights.pointer[base + 1]):
+            j = weights.index[e]
+            for c in range(rows):
+                target[c, j] += weights.columns[e] * forms[c, k]
+        return
+    width = weights.sizes[layer + 1]
+    start = weights.start[layer] + k * width
+    column = weights.columns[start : start + width]
+    for c in range(rows):
+        a = forms[c, k]
+        line = target[c]
+        for j in range(width):
+            line[j] += column[j] * a
+
+
+@compiled(fastmath={"contract"})
+def copy_and_add_column(weights, layer, forms, k, source, target):
+    """target = source + (form of k) ⊗ (column k): the active child of a split."""
+    rows = target.shape[0]
+    width = weights.sizes[layer + 1]
+    if weights.is_sparse[layer]:
+        for c in range(rows):
+            for j in range(width):
+                target[c, j] = source[c, j]
+        add_column(weights, layer, forms, k, target)
+        return
+    start = weights.start[layer] + k * width
+    column = weights.columns[start : start + width]
+    for c in range(rows):
+        a = forms[c, k]
+        new, old = target[c], source[c]
+        for j in range(width):
+            new[j] = old[j] + column[j] * a
+
+
+@compiled(fastmath=loose)
+def form_sizes(forms, width, size, sizes):
+    """Frobenius norm of the forms and the largest norm of one, with the coordinates scaled by the domain's size."""
+    d = forms.shape[0] - 1
+    for k in range(width):
+        sizes[k] = forms[d, k] * forms[d, k]
+    for c in range(d):
+        for k in range(width):
+            a = forms[c, k] * size
+            sizes[k] += a * a
+    total = 0.0
+    largest = 0.0
+    for k in range(width):
+        total += sizes[k]
+        largest = max(largest, sizes[k])
+    return 1.0001 * sqrt(total), 1.0001 * sqrt(largest)
+
+
+@compiled()
+def measure_forms(weights, path, layer, size):
+    """On entering a layer: how large its forms are, and how wrong those of the next layer can be."""
+    total, largest = form_sizes(path.forms[layer], weights.sizes[layer], size, path.gap)
+    path.row_size[layer] = largest
+    norms = weights.norms[layer]
+    carried = norms[0] * path.form_error[layer]
+    path.form_error[layer + 1] = carried + norms[2] * (norms[1] * total + norms[3]) * 1.0001
+
+
+@compiled()
+def threshold(path, layer, worst, size, d):
+    """A bound on the error of any form of the layer at any corner of a cell whose corners are off by `worst` at most."""
+    root = 1.001 * sqrt(d + 1.0)
+    error = path.form_error[layer]
+    largest = path.row_size[layer]
+    position = (largest + error) * (worst / size)
+    return root * error + 1.001 * position + 8.0 * (d + 2) * root * U * largest + LEAST
+
+
+@compiled(fastmath=loose)
+def centre_test(forms, width, box, allowance, middle, gap):
+    """The value of every form at the centre of a bounding box, and by how much it beats its variation over the box."""
+    d = forms.shape[0] - 1
+    for k in range(width):
+        middle[k] = forms[d, k]
+        gap[k] = -allowance
+    for c in range(d):
+        x = box[2 * c]
+        h = box[2 * c + 1]
+        for k in range(width):
+            middle[k] += forms[c, k] * x
+            gap[k] -= abs(forms[c, k]) * h
+    for k in range(width):
+        gap[k] += abs(middle[k])
+
+
+@compiled()
+def set_active(weights, layer, k, slot, stack):
+    """Mark coordinate k as active in the name and the pattern of a cell."""
+    number = weights.neuron[weights.first[layer] + k]
+    stack.name[slot] ^= weights.keys[number]
+    stack.pattern[slot, number >> 6] |= np.uint64(1) << np.uint64(number & 63)
+
+
+@compiled()
+def start_partial(weights, layer, target):
+    """The next layer's map before any coordinate is added: the offsets."""
+    width = weights.sizes[layer + 1]
+    d = target.shape[0] - 1
+    for c in range(d):
+        for j in range(width):
+            target[c, j] = 0.0
+    begin = weights.first[layer + 1]
+    for j in range(width):
+        target[d, j] = weights.offset[begin + j]
+
+
+@compiled()
+def descend(weights, path, layer, slot, stack):
+    """The finished map of a cell becomes the forms of the next layer; the slot enters that layer afresh."""
+    width = weights.sizes[layer + 1]
+    source = stack.partial[slot]
+    target = path.forms[layer + 1]
+    for c in range(source.shape[0]):
+        for j in range(width):
+            target[c, j] = source[c, j]
+    stack.layer[slot] = layer + 1
+    stack.position[slot] = -1
+
+
+@compiled()
+def note_margin(gauges, smallest, allowance):
+    """Remember the narrowest certain decision, as a multiple of its error bound."""
+    if smallest < gauges[MARGIN] * allowance:
+        gauges[MARGIN] = smallest / allowance

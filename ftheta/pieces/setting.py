@@ -1,0 +1,116 @@
+"""From a network and a domain to an enumeration: which method, which budget, which arithmetic."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import inf
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from ftheta.logic import UsageError
+from ftheta.relu.network import ReluNetwork
+
+from .domains import Box, Domain, Polygon, Polyline, Segment, Space
+from .enumeration import Budget, Chunk, Tally, enumerate_cells
+from .exact import dyadic
+from .plan import Plan, make_plan
+
+Exactness: TypeAlias = bool | Literal["auto"]
+LARGEST_BOX = 10  # above this dimension a box alone has too many corners to be split
+
+
+@dataclass(eq=False)
+class Enumeration:
+    """One enumeration under way: `chunks` runs it, `tally` tells how far it is."""
+
+    plan: Plan
+    tally: Tally
+    chunks: Iterator[Chunk]
+
+
+def checked_budget(max_cells: Any, max_seconds: Any) -> Budget:
+    if max_cells is not None and (not isinstance(max_cells, int | np.integer) or max_cells < 1):
+        raise UsageError("max_cells is a whole number >= 1 or None.", got=max_cells)
+    if max_seconds is not None and not 0 < float(max_seconds) < inf:
+        raise UsageError("max_seconds is a positive number or None.", got=max_seconds)
+    return Budget(None if max_cells is None else int(max_cells), max_seconds)
+
+
+def checked_arguments(net: Any, domain: Any, exact: Any) -> None:
+    if not isinstance(net, ReluNetwork):
+        raise UsageError(
+            "Pieces are those of a ReluNetwork.", got=type(net).__name__, remedy="ReluNetwork.dense(weights, biases)"
+        )
+    if not isinstance(domain, Segment | Polyline | Polygon | Box | Space):
+        remedy = "Segment(a, b), Polyline(points), Polygon(vertices), Box(lower, upper) or Space(d)"
+        raise UsageError("That is no domain.", got=type(domain).__name__, remedy=remedy)
+    if exact not in (True, False, "auto"):
+        raise UsageError('exact is True, False or "auto".', got=exact)
+
+
+def begin(
+    net: ReluNetwork, domain: Domain, exact: Exactness, budget: Budget, *, store: bool, maps: bool
+) -> list[Enumeration]:
+    """The enumerations that make up a domain: one, or one for every segment of a polyline."""
+    checked_arguments(net, domain, exact)
+    deadline = inf if budget.max_seconds is None else time.perf_counter() + budget.max_seconds
+    parts = domain.segments if isinstance(domain, Polyline) else (domain,)
+    return [_begin(net, part, exact, budget, deadline, store, maps) for part in parts]
+
+
+def _begin(
+    net: ReluNetwork, domain: Any, exact: Exactness, budget: Budget, deadline: float, store: bool, maps: bool
+) -> Enumeration:
+    plan = make_plan(net, domain.chart)
+    if isinstance(domain, Space):
+        raise UsageError("Pieces of all of space are counted, not stored.", remedy="count_pieces(net, Space(d))")
+    if exact is True:
+        from .rational import RationalEnumeration, chunks, initial_vertices
+
+        corners, sides = exact_body(domain)
+        run = RationalEnumeration(plan, initial_vertices(corners, sides), len(sides))
+        return Enumeration(plan, run.tally, chunks(run, budget, deadline, maps and store))
+    kernel = _kernel(plan, domain, exact == "auto", store, maps)
+    return Enumeration(plan, kernel.tally, enumerate_cells(kernel, budget, deadline))
+
+
+def _kernel(plan: Plan, domain: Any, ask: bool, store: bool, maps: bool) -> Any:
+    if plan.dimension == 1:
+        from .line import LineKernel
+
+        ends = np.sort(domain.corners[:, 0])
+        return LineKernel(plan, ends, ask=ask, store=store, maps=maps)
+    if plan.dimension == 2:
+        from .plane import PlaneKernel
+
+        return PlaneKernel(plan, domain.corners, ask=ask, store=store, maps=maps)
+    if plan.dimension > LARGEST_BOX:
+        raise UsageError(
+            f"Boxes are enumerated up to dimension {LARGEST_BOX}.",
+            got=plan.dimension,
+            remedy="take a slice: Polygon(vertices, origin, basis) or Segment(start, end)",
+        )
+    from .box import BoxKernel, box_body
+
+    return BoxKernel(plan, *box_body(domain), ask=ask, store=store, maps=maps)
+
+
+def exact_body(domain: Any) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
+    """Corners (homogeneous) and sides (forms, positive inside) of a bounded domain, over the integers."""
+    corners, d = domain.corners, domain.dimension
+    numbers, exponent = dyadic(corners)
+    one = 1 << exponent
+    points = [(*numbers[i * d : (i + 1) * d], one) for i in range(len(corners))]
+    if d == 2:
+        from .exact import polygon_sides
+
+        return points, [tuple(side) for side in polygon_sides(corners)]
+    lower = [min(p[i] for p in points) for i in range(d)]
+    upper = [max(p[i] for p in points) for i in range(d)]
+    unit = [tuple(one if j == i else 0 for j in range(d)) for i in range(d)]
+    sides = []
+    for i in range(d):
+        sides.append((*unit[i], -lower[i]))
+        sides.append((*(-x for x in unit[i]), upper[i]))
+    return points, sides

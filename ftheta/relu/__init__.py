@@ -1,0 +1,1 @@
+"""ReLU networks as exact piecewise-affine functions."""

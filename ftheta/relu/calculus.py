@@ -1,0 +1,217 @@
+r"""Networks are closed under composition, sums, stacking and padding, with counts known in advance.
+
+Everything here works on any network whose steps carry a matrix, an offset and a mask of rectified coordinates:
+float64 (`ReluNetwork`) or rational (`ExactNetwork`). With $L$ affine maps, $N$ rectified coordinates, $W$ non-zero
+weights, $m$ outputs of the inner network, and $\alpha_f,\omega_f$ non-zero weights in the first and last map of $f$:
+
+| operation | $L$ | $N$ | $W$ |
+|---|---|---|---|
+| `compose(f, g)` | $L_f+L_g-1$ | $N_f+N_g$ | of the merged middle matrix |
+| `compose_sparse(f, g)` | $L_f+L_g$ | $N_f+N_g+2m$ | $W_f+W_g+\alpha_f+\omega_g\le2W_f+2W_g$ |
+| `pad(f, k)`, $k>L$ | $k$ | $N+2m(k-L)$ | $W+\omega_f+2m(k-L)$ |
+| `parallel`, `stack` (equal depths) | $L$ | $\sum N_i$ | $\sum W_i$ |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+
+from ftheta.logic import SubjectError
+
+from .matrices import Algebra, Number
+
+
+class AffineStep(Protocol):
+    """$z\\mapsto Az+b$, then ReLU on the coordinates in the mask."""
+
+    @property
+    def matrix(self) -> Any: ...
+    @property
+    def offset(self) -> Any: ...
+    @property
+    def rectified(self) -> np.ndarray: ...
+
+
+class Steps(Protocol):
+    """A network of any kind of numbers."""
+
+    @property
+    def steps(self) -> Sequence[Any]: ...
+    @property
+    def algebra(self) -> Algebra: ...
+    @property
+    def widths(self) -> tuple[int, ...]: ...
+    def rebuilt(self, parts: Sequence[tuple[Any, Any, np.ndarray]]) -> Any: ...
+
+
+N = TypeVar("N", bound=Steps)
+Part = tuple[Any, Any, np.ndarray]
+
+
+def parts(net: Steps) -> list[Part]:
+    """The steps as triples (matrix, offset, mask)."""
+    return [(step.matrix, step.offset, step.rectified) for step in net.steps]
+
+
+def compose(outer: N, inner: N) -> N:
+    r"""$f\circ g$, the two middle affine maps merged into one: $L_f+L_g-1$ affine maps."""
+    algebra = alike((outer, inner))
+    _chain(outer, inner)
+    (A, b, _), (B, c, mask) = parts(inner)[-1], parts(outer)[0]
+    middle = (algebra.product(B, A), algebra.add(algebra.image(B, b), c), mask)
+    return inner.rebuilt([*parts(inner)[:-1], middle, *parts(outer)[1:]])
+
+
+def compose_sparse(outer: N, inner: N) -> N:
+    r"""$f\circ g$ through $y=r(y)-r(-y)$: $L_f+L_g$ affine maps and at most $2W_f+2W_g$ non-zero weights."""
+    algebra = alike((outer, inner))
+    _chain(outer, inner)
+    B, c, mask = parts(outer)[0]
+    return inner.rebuilt(
+        [
+            *parts(inner)[:-1],
+            _doubled(algebra, parts(inner)[-1]),
+            (algebra.beside([B, algebra.scaled(-1, B)]), c, mask),
+            *parts(outer)[1:],
+        ]
+    )
+
+
+def pad(net: N, depth: int) -> N:
+    r"""The same function with `depth` affine maps: $y=r(y)-r(-y)$, two neurons an output in each layer added."""
+    algebra, given = net.algebra, parts(net)
+    more = depth - len(given)
+    if more < 0:
+        raise SubjectError("Padding cannot make a network shallower.", got=f"{len(given)} affine maps, wanted {depth}")
+    if more == 0:
+        return net
+    m = net.widths[-1]
+    one, zero = algebra.eye(m), algebra.vector([0] * m)
+    carry = (algebra.eye(2 * m), algebra.vector([0] * (2 * m)), np.ones(2 * m, bool))
+    last = (algebra.beside([one, algebra.scaled(-1, one)]), zero, np.zeros(m, bool))
+    return net.rebuilt([*given[:-1], _doubled(algebra, given[-1]), *[carry] * (more - 1), last])
+
+
+def level(nets: Sequence[N]) -> list[N]:
+    """The networks, padded to the depth of the deepest."""
+    depth = max(len(net.steps) for net in nets)
+    return [pad(net, depth) for net in nets]
+
+
+def parallel(*nets: N) -> N:
+    r"""$(x_1,\dots,x_n)\mapsto(f_1(x_1),\dots,f_n(x_n))$ with block-diagonal weights; shallower ones are padded."""
+    algebra = alike(nets)
+    layers = zip(*map(parts, level(nets)))
+    return nets[0].rebuilt([_side_by_side(algebra, layer, shared=False) for layer in layers])
+
+
+def stack(*nets: N) -> N:
+    r"""$x\mapsto(f_1(x),\dots,f_n(x))$: one input for all; shallower ones are padded."""
+    algebra = alike(nets)
+    if len({net.widths[0] for net in nets}) > 1:
+        raise SubjectError("Networks stacked on one input need equal input sizes.", got=[n.widths[0] for n in nets])
+    first, *others = zip(*map(parts, level(nets)))
+    top = _side_by_side(algebra, first, shared=True)
+    return nets[0].rebuilt([top, *(_side_by_side(algebra, layer, shared=False) for layer in others)])
+
+
+def combination(coefficients: Sequence[Number], nets: Sequence[N]) -> N:
+    r"""$x\mapsto\sum_ic_if_i(x)$."""
+    algebra = alike(nets)
+    sizes = {net.widths[-1] for net in nets}
+    if len(sizes) > 1 or len(coefficients) != len(nets):
+        raise SubjectError("A sum needs networks of one output size, one coefficient each.", got=sorted(sizes))
+    one = algebra.eye(sizes.pop())
+    total = algebra.beside([algebra.scaled(c, one) for c in coefficients])
+    return postcompose(stack(*nets), total)
+
+
+def scale(net: N, c: Number) -> N:
+    r"""$x\mapsto c\,f(x)$."""
+    A, b, mask = parts(net)[-1]
+    return net.rebuilt([*parts(net)[:-1], (net.algebra.scaled(c, A), net.algebra.multiple(c, b), mask)])
+
+
+def precompose(net: N, A: Any, b: Any = None) -> N:
+    r"""$x\mapsto f(Ax+b)$, merged into the first affine map."""
+    algebra = net.algebra
+    M, (B, c, mask) = algebra.matrix(A), parts(net)[0]
+    if M.shape[0] != B.shape[1]:
+        raise SubjectError("The affine map does not fit the input.", got=f"{M.shape} before {B.shape}")
+    shift = algebra.vector([0] * M.shape[0] if b is None else b)
+    return net.rebuilt([(algebra.product(B, M), algebra.add(algebra.image(B, shift), c), mask), *parts(net)[1:]])
+
+
+def postcompose(net: N, A: Any, b: Any = None) -> N:
+    r"""$x\mapsto A\,f(x)+b$, merged into the last affine map."""
+    algebra = net.algebra
+    M, (B, c, _) = algebra.matrix(A), parts(net)[-1]
+    if M.shape[1] != B.shape[0]:
+        raise SubjectError("The affine map does not fit the output.", got=f"{M.shape} after {B.shape}")
+    shift = algebra.vector([0] * M.shape[0] if b is None else b)
+    last = (algebra.product(M, B), algebra.add(algebra.image(M, c), shift), np.zeros(M.shape[0], bool))
+    return net.rebuilt([*parts(net)[:-1], last])
+
+
+class Operators:
+    r"""`f @ g` composes, `f + g`, `f - g`, `c * f` and `-f` combine, `f | g` is $x\mapsto(f(x),g(x))$."""
+
+    def __matmul__(self: N, other: N) -> N:
+        return compose(self, other)
+
+    def __add__(self: N, other: N) -> N:
+        return combination((1, 1), (self, other))
+
+    def __sub__(self: N, other: N) -> N:
+        return combination((1, -1), (self, other))
+
+    def __mul__(self: N, c: Number) -> N:
+        return scale(self, c)
+
+    def __rmul__(self: N, c: Number) -> N:
+        return scale(self, c)
+
+    def __neg__(self: N) -> N:
+        return scale(self, -1)
+
+    def __or__(self: N, other: N) -> N:
+        return stack(self, other)
+
+
+def alike(nets: Sequence[Steps]) -> Algebra:
+    """The algebra that all the networks share."""
+    if not nets:
+        raise SubjectError("An operation on networks needs at least one.", got="none")
+    kinds = {type(net) for net in nets}
+    if len(kinds) > 1:
+        raise SubjectError(
+            "Networks in one operation need one kind of numbers.",
+            got=", ".join(sorted(kind.__name__ for kind in kinds)),
+            remedy="convert with exact(net) or rounded(net).network",
+        )
+    return nets[0].algebra
+
+
+def _chain(outer: Steps, inner: Steps) -> None:
+    if outer.widths[0] != inner.widths[-1]:
+        raise SubjectError(
+            "The networks do not chain.",
+            got=f"{inner.widths[-1]} outputs into {outer.widths[0]} inputs",
+            remedy="f @ g applies g first",
+        )
+
+
+def _doubled(algebra: Algebra, part: Part) -> Part:
+    """$(y,-y)$, rectified."""
+    A, b, _ = part
+    doubled = algebra.stack([A, algebra.scaled(-1, A)])
+    return doubled, algebra.join([b, algebra.multiple(-1, b)]), np.ones(doubled.shape[0], bool)
+
+
+def _side_by_side(algebra: Algebra, layer: Sequence[Part], shared: bool) -> Part:
+    matrices, offsets, masks = zip(*layer)
+    joined = algebra.stack(matrices) if shared else algebra.block(matrices)
+    return joined, algebra.join(offsets), np.concatenate(masks)

@@ -1,0 +1,104 @@
+r"""Networks out of and into this package: JAX and equinox callables, `.npz` files.
+
+A plain network is written as the weight list of `networks.files`: `W0, b0, W1, b1, …` and `activations`. Any other network is
+written as `format = "ftheta-relu-steps-1"` and, for each step $i$, the CSR parts `data{i}, indices{i}, indptr{i}, shape{i}` of
+its matrix, the offset `offset{i}` and the mask `rectified{i}`.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.experimental import sparse as jax_sparse
+from scipy import sparse
+
+from ftheta.logic import SubjectError
+from ftheta.networks import files
+from ftheta.networks.description import Dense, Description
+
+from .counts import is_plain
+from .exact import from_description
+from .matrices import settled
+from .network import ReluNetwork, Step
+
+FORMAT = "ftheta-relu-steps-1"
+
+
+class ReluModule(eqx.Module):
+    """The realisation as an equinox module; weights are its leaves, in the precision mode in which it was made."""
+
+    matrices: tuple[Any, ...]
+    offsets: tuple[jax.Array, ...]
+    rectified: tuple[tuple[bool, ...], ...] = eqx.field(static=True)
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        for A, b, mask in zip(self.matrices, self.offsets, self.rectified):
+            x = A @ x + b
+            x = jnp.where(np.array(mask), jax.nn.relu(x), x) if any(mask) else x
+        return x
+
+
+def to_equinox(net: ReluNetwork) -> ReluModule:
+    """A module of one point `(d,)`; `jax.vmap` it for many. Sparse matrices stay sparse."""
+    return ReluModule(
+        tuple(_jax_matrix(step.matrix) for step in net.steps),
+        tuple(jnp.asarray(step.offset) for step in net.steps),
+        tuple(tuple(bool(r) for r in step.rectified) for step in net.steps),
+    )
+
+
+def _jax_matrix(matrix: Any) -> Any:
+    return jax_sparse.BCOO.from_scipy_sparse(matrix) if sparse.issparse(matrix) else jnp.asarray(matrix)
+
+
+def to_description(net: ReluNetwork) -> Description:
+    """The list of layers of a plain network."""
+    if not is_plain(net):
+        raise SubjectError(
+            "Only a plain network is a list of ReLU layers.",
+            got="hidden coordinates without ReLU",
+            remedy="save it in the format of steps, or export it to equinox",
+        )
+    words = ["relu"] * (len(net.steps) - 1) + ["identity"]
+    return Description(tuple(Dense(step.dense(), step.offset, word) for step, word in zip(net.steps, words)))
+
+
+def save(net: ReluNetwork, path: Path) -> None:
+    """Write the network to an `.npz` file."""
+    if is_plain(net):
+        files.save(to_description(net), path)
+        return
+    arrays: dict[str, Any] = {"format": np.array(FORMAT), "steps": np.array(len(net.steps))}
+    for i, step in enumerate(net.steps):
+        A = sparse.csr_array(step.matrix)
+        arrays |= {f"data{i}": A.data, f"indices{i}": A.indices, f"indptr{i}": A.indptr, f"shape{i}": np.array(A.shape)}
+        arrays |= {f"offset{i}": step.offset, f"rectified{i}": step.rectified}
+    np.savez_compressed(path, **arrays)
+
+
+def load(path: Path) -> ReluNetwork:
+    """Read a network from an `.npz` file of either format."""
+    arrays = files.read_arrays(path)
+    if files.is_weight_list(arrays):
+        return from_description(files.describe(arrays, str(path)))
+    if str(arrays.get("format")) != FORMAT:
+        raise SubjectError(
+            "The file holds neither a weight list nor steps.",
+            where=str(path),
+            got=sorted(arrays),
+            remedy=f"name the arrays W0, b0, … or write the format {FORMAT}",
+        )
+    try:
+        return ReluNetwork(tuple(_step(arrays, i) for i in range(int(arrays["steps"]))))
+    except (KeyError, ValueError, IndexError, TypeError) as error:
+        raise SubjectError("The file holds broken steps.", where=str(path), got=f"{error}") from error
+
+
+def _step(arrays: dict[str, np.ndarray], i: int) -> Step:
+    parts = (arrays[f"data{i}"].astype(np.float64), arrays[f"indices{i}"], arrays[f"indptr{i}"])
+    matrix = sparse.csr_array(parts, shape=tuple(int(n) for n in arrays[f"shape{i}"]))
+    matrix.check_format()
+    return Step(settled(matrix), arrays[f"offset{i}"], arrays[f"rectified{i}"])

@@ -1,0 +1,112 @@
+"""The linear primitives of JAX as sparse matrices acting on flattened arrays."""
+
+from collections.abc import Sequence
+from itertools import product
+from math import prod
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+Triples = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+def from_triples(triples: Sequence[Triples], shape: tuple[int, int]) -> Any:
+    rows, columns, values = (np.concatenate([np.asarray(t[k]).ravel() for t in triples]) for k in range(3))
+    used = values != 0
+    return sparse.csr_array((values[used], (rows[used], columns[used])), shape=shape)
+
+
+def contraction(dimension_numbers: Any, moving: tuple[int, ...], fixed: np.ndarray, moving_first: bool) -> Any:
+    r"""`dot_general` with one constant operand: $\text{out}[b,f,g]=\sum_cx[b,f,c]\,w[b,c,g]$."""
+    (contract_l, contract_r), (batch_l, batch_r) = dimension_numbers
+    contract, batch = (contract_l, batch_l) if moving_first else (contract_r, batch_r)
+    contract_w, batch_w = (contract_r, batch_r) if moving_first else (contract_l, batch_l)
+    x = _ordered(np.arange(prod(moving)).reshape(moving), batch, contract)  # (B, F, C)
+    w = _ordered(np.asarray(fixed, np.float64), batch_w, contract_w)  # (B, G, C)
+    B, F, C = x.shape
+    G = w.shape[1]
+    out = np.arange(B * F * G).reshape((B, F, G) if moving_first else (B, G, F))
+    out = out if moving_first else out.transpose(0, 2, 1)
+    shape = (B, F, G, C)
+    triple = (
+        np.broadcast_to(out[:, :, :, None], shape),
+        np.broadcast_to(x[:, :, None, :], shape),
+        np.broadcast_to(w[:, None, :, :], shape),
+    )
+    return from_triples([triple], (B * F * G, x.size))
+
+
+def _ordered(array: np.ndarray, batch: Sequence[int], contract: Sequence[int]) -> np.ndarray:
+    """The array as (batch, free, contracted)."""
+    free = [a for a in range(array.ndim) if a not in (*batch, *contract)]
+    sizes = [prod(array.shape[a] for a in axes) for axes in (batch, free, contract)]
+    return array.transpose([*batch, *free, *contract]).reshape(sizes)
+
+
+def window_table(size: int, window: int, stride: int, padding: tuple[int, int], base: int, dilation: int) -> np.ndarray:
+    """One axis: entry `(t, k)` is the position read by output `t` at offset `k` of the window, -1 outside the array."""
+    span = (size - 1) * base + 1 if size else 0
+    reach = (window - 1) * dilation + 1
+    outputs = max(0, (span + sum(padding) - reach) // stride + 1)
+    place = np.arange(outputs)[:, None] * stride + np.arange(window)[None, :] * dilation - padding[0]
+    inside = (place >= 0) & (place < span) & (place % base == 0)
+    return np.where(inside, place // base, -1)
+
+
+def convolution(params: Any, moving: tuple[int, ...], kernel: np.ndarray, out_shape: tuple[int, ...]) -> Any:
+    """`conv_general_dilated` with a constant kernel: strides, padding, dilations and feature groups."""
+    numbers, groups = params["dimension_numbers"], params["feature_group_count"]
+    x = np.arange(prod(moving)).reshape(moving).transpose(numbers.lhs_spec)  # (N, C, *S)
+    w = np.asarray(kernel, np.float64).transpose(numbers.rhs_spec)  # (O, I, *K)
+    out = np.arange(prod(out_shape)).reshape(out_shape).transpose(numbers.out_spec)  # (N, O, *T)
+    n_out, n_in = w.shape[:2]
+    channel = (np.arange(n_out) // (n_out // groups))[:, None] * n_in + np.arange(n_in)  # read by output o as input i
+    axes = zip(x.shape[2:], w.shape[2:], params["window_strides"], params["padding"])
+    dilations = zip(params["lhs_dilation"], params["rhs_dilation"])
+    tables = [window_table(s, k, d, tuple(p), base, dil) for (s, k, d, p), (base, dil) in zip(axes, dilations)]
+    triples = []
+    for offset in product(*map(range, w.shape[2:])):
+        reads = [table[:, k] for table, k in zip(tables, offset)]
+        valid = [np.flatnonzero(read >= 0) for read in reads]
+        if all(v.size for v in valid):
+            triples.append(_one_offset(x, w[(..., *offset)], out, channel, reads, valid))
+    size = (prod(out_shape), prod(moving))
+    return from_triples(triples, size) if triples else sparse.csr_array(size)
+
+
+def _one_offset(x: Any, w: Any, out: Any, channel: Any, reads: list[np.ndarray], valid: list[np.ndarray]) -> Triples:
+    """The weights at one offset of the kernel, as (N, O, I, *T)."""
+    n = range(x.shape[0])
+    source = x[np.ix_(n, range(x.shape[1]), *(read[v] for read, v in zip(reads, valid)))][:, channel]
+    target = out[np.ix_(n, range(out.shape[1]), *valid)][:, :, None]
+    weights = w.reshape(1, *w.shape, *[1] * len(reads))
+    return np.broadcast_to(target, source.shape), source, np.broadcast_to(weights, source.shape)
+
+
+def windows(params: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """`reduce_window`: for every output, the flat numbers of the entries in its window; -1 for padding."""
+    axes = zip(shape, params["window_dimensions"], params["window_strides"], params["padding"])
+    dilations = zip(params["base_dilation"], params["window_dilation"])
+    tables = [window_table(s, k, d, tuple(p), base, dil) for (s, k, d, p), (base, dil) in zip(axes, dilations)]
+    rank = len(tables)
+    number, inside = np.zeros((1,) * (2 * rank), np.int64), np.ones((1,) * (2 * rank), bool)
+    for axis, table in enumerate(tables):
+        spread = [1] * (2 * rank)
+        spread[axis], spread[rank + axis] = table.shape
+        grid = table.reshape(spread)
+        number, inside = number * shape[axis] + np.maximum(grid, 0), inside & (grid >= 0)
+    outputs = prod(table.shape[0] for table in tables)
+    return np.where(inside, number, -1).reshape(outputs, -1)
+
+
+def groups(shape: tuple[int, ...], axes: Sequence[int]) -> np.ndarray:
+    """A reduction over `axes`: for every output, the flat numbers of the entries it reads."""
+    return _ordered(np.arange(prod(shape)).reshape(shape), (), tuple(axes))[0]
+
+
+def summation(table: np.ndarray, size: int) -> Any:
+    """The matrix that adds up the entries of every row of the table."""
+    rows = np.broadcast_to(np.arange(len(table))[:, None], table.shape)
+    inside = table >= 0
+    return sparse.csr_array((np.ones(inside.sum()), (rows[inside], table[inside])), shape=(len(table), size))

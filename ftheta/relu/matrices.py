@@ -1,0 +1,227 @@
+r"""Matrices over two kinds of numbers: float64 (dense or CSR) and rationals (sparse rows).
+
+The calculus of networks is written once, for any `Algebra`; `FLOATS` rounds, `RATIONALS` does not.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+from flint import fmpq  # type: ignore[import-untyped]
+from scipy import sparse
+
+from ftheta.logic import SubjectError
+
+Number: TypeAlias = int | float | Fraction | fmpq
+SMALL = 4096  # entries below which a float matrix is kept dense whatever its zeros
+
+
+def rational(x: Any) -> fmpq:
+    """The exact value of an integer, a fraction or a float (a dyadic rational)."""
+    if isinstance(x, fmpq):
+        return x
+    if isinstance(x, int):
+        return fmpq(x)
+    if isinstance(x, (float, np.floating)) and not np.isfinite(x):
+        raise SubjectError("A rational number is needed.", got=x, remedy="replace NaN and infinity")
+    value = Fraction(x.item() if isinstance(x, np.generic) else x)
+    return fmpq(value.numerator, value.denominator)
+
+
+def fraction(q: fmpq) -> Fraction:
+    """The same number as a Python fraction."""
+    return Fraction(int(q.p), int(q.q))
+
+
+def vector(values: Iterable[Any]) -> tuple[fmpq, ...]:
+    """A rational vector."""
+    return tuple(rational(v) for v in values)
+
+
+@dataclass(frozen=True)
+class ExactMatrix:
+    """A rational matrix: in each row the non-zero entries by column. Equality is equality of matrices."""
+
+    rows: tuple[Mapping[int, fmpq], ...]
+    shape: tuple[int, int]
+
+    @classmethod
+    def of(cls, matrix: Any) -> "ExactMatrix":
+        """From nested sequences, a NumPy array or a SciPy sparse array, at exact values."""
+        if isinstance(matrix, ExactMatrix):
+            return matrix
+        if sparse.issparse(matrix):
+            return cls._of_csr(sparse.csr_array(matrix))
+        table = matrix.tolist() if isinstance(matrix, np.ndarray) else [list(row) for row in matrix]
+        width = len(table[0]) if table else 0
+        rows = tuple({j: rational(a) for j, a in enumerate(row) if a} for row in table)
+        return cls(rows, (len(rows), width))
+
+    @classmethod
+    def _of_csr(cls, matrix: Any) -> "ExactMatrix":
+        ends, columns, data = matrix.indptr.tolist(), matrix.indices.tolist(), matrix.data.tolist()
+        spans = pairwise(ends)
+        rows = tuple({columns[k]: rational(data[k]) for k in range(a, b) if data[k]} for a, b in spans)
+        return cls(rows, (int(matrix.shape[0]), int(matrix.shape[1])))
+
+    @property
+    def nnz(self) -> int:
+        return sum(map(len, self.rows))
+
+    def __matmul__(self, other: "ExactMatrix") -> "ExactMatrix":
+        return ExactMatrix(tuple(self._combine(row, other) for row in self.rows), (self.shape[0], other.shape[1]))
+
+    @staticmethod
+    def _combine(row: Mapping[int, fmpq], other: "ExactMatrix") -> dict[int, fmpq]:
+        total: dict[int, fmpq] = {}
+        for k, a in row.items():
+            for j, b in other.rows[k].items():
+                total[j] = total[j] + a * b if j in total else a * b
+        return {j: v for j, v in total.items() if v}
+
+    def apply(self, x: Sequence[fmpq]) -> tuple[fmpq, ...]:
+        return tuple(sum((a * x[j] for j, a in row.items()), fmpq(0)) for row in self.rows)
+
+    def map(self, f: Any) -> "ExactMatrix":
+        """The entries under `f`, which must send non-zero numbers to non-zero numbers."""
+        return ExactMatrix(tuple({j: f(a) for j, a in row.items()} for row in self.rows), self.shape)
+
+    def table(self) -> list[list[Fraction]]:
+        zero = fmpq(0)
+        return [[fraction(row.get(j, zero)) for j in range(self.shape[1])] for row in self.rows]
+
+
+class Algebra(Protocol):
+    """What the calculus of networks needs of matrices and vectors over one kind of numbers."""
+
+    def matrix(self, A: Any) -> Any: ...
+    def vector(self, b: Any) -> Any: ...
+    def eye(self, n: int) -> Any: ...
+    def block(self, matrices: Sequence[Any]) -> Any: ...
+    def stack(self, matrices: Sequence[Any]) -> Any: ...
+    def beside(self, matrices: Sequence[Any]) -> Any: ...
+    def scaled(self, c: Number, A: Any) -> Any: ...
+    def product(self, A: Any, B: Any) -> Any: ...
+    def image(self, A: Any, x: Any) -> Any: ...
+    def join(self, vectors: Sequence[Any]) -> Any: ...
+    def add(self, x: Any, y: Any) -> Any: ...
+    def multiple(self, c: Number, x: Any) -> Any: ...
+    def nnz(self, A: Any) -> int: ...
+
+
+class Floats:
+    """float64; small or full matrices dense, the others CSR."""
+
+    def matrix(self, A: Any) -> Any:
+        return settled(A) if sparse.issparse(A) else np.atleast_2d(np.asarray(A, np.float64))
+
+    def vector(self, b: Any) -> Any:
+        return np.asarray(b, np.float64)
+
+    def eye(self, n: int) -> Any:
+        return settled(sparse.eye_array(n, format="csr"))
+
+    def block(self, matrices: Sequence[Any]) -> Any:
+        return settled(sparse.block_diag(matrices, format="csr"))
+
+    def stack(self, matrices: Sequence[Any]) -> Any:
+        return settled(sparse.vstack([sparse.csr_array(A) for A in matrices], format="csr"))
+
+    def beside(self, matrices: Sequence[Any]) -> Any:
+        return settled(sparse.hstack([sparse.csr_array(A) for A in matrices], format="csr"))
+
+    def scaled(self, c: Number, A: Any) -> Any:
+        return A * float(rational_fraction(c))
+
+    def product(self, A: Any, B: Any) -> Any:
+        C = A @ B
+        return settled(C) if sparse.issparse(C) else C
+
+    def image(self, A: Any, x: Any) -> Any:
+        return A @ x
+
+    def join(self, vectors: Sequence[Any]) -> Any:
+        return np.concatenate(vectors)
+
+    def add(self, x: Any, y: Any) -> Any:
+        return x + y
+
+    def multiple(self, c: Number, x: Any) -> Any:
+        return x * float(rational_fraction(c))
+
+    def nnz(self, A: Any) -> int:
+        return int(np.count_nonzero(A.data if sparse.issparse(A) else A))
+
+
+class Rationals:
+    """Exact rationals in sparse rows."""
+
+    def matrix(self, A: Any) -> ExactMatrix:
+        return ExactMatrix.of(A)
+
+    def vector(self, b: Any) -> tuple[fmpq, ...]:
+        return vector(b)
+
+    def eye(self, n: int) -> ExactMatrix:
+        return ExactMatrix(tuple({i: fmpq(1)} for i in range(n)), (n, n))
+
+    def block(self, matrices: Sequence[ExactMatrix]) -> ExactMatrix:
+        rows, start = [], 0
+        for A in matrices:
+            rows += [{start + j: a for j, a in row.items()} for row in A.rows]
+            start += A.shape[1]
+        return ExactMatrix(tuple(rows), (len(rows), start))
+
+    def stack(self, matrices: Sequence[ExactMatrix]) -> ExactMatrix:
+        rows = tuple(row for A in matrices for row in A.rows)
+        return ExactMatrix(rows, (len(rows), matrices[0].shape[1]))
+
+    def beside(self, matrices: Sequence[ExactMatrix]) -> ExactMatrix:
+        rows: list[dict[int, fmpq]] = [{} for _ in matrices[0].rows]
+        start = 0
+        for A in matrices:
+            for row, more in zip(rows, A.rows):
+                row.update((start + j, a) for j, a in more.items())
+            start += A.shape[1]
+        return ExactMatrix(tuple(rows), (len(rows), start))
+
+    def scaled(self, c: Number, A: ExactMatrix) -> ExactMatrix:
+        q = rational(c)
+        return A.map(lambda a: q * a) if q else ExactMatrix(tuple({} for _ in A.rows), A.shape)
+
+    def product(self, A: ExactMatrix, B: ExactMatrix) -> ExactMatrix:
+        return A @ B
+
+    def image(self, A: ExactMatrix, x: Sequence[fmpq]) -> tuple[fmpq, ...]:
+        return A.apply(x)
+
+    def join(self, vectors: Sequence[Sequence[fmpq]]) -> tuple[fmpq, ...]:
+        return tuple(a for x in vectors for a in x)
+
+    def add(self, x: Sequence[fmpq], y: Sequence[fmpq]) -> tuple[fmpq, ...]:
+        return tuple(a + b for a, b in zip(x, y))
+
+    def multiple(self, c: Number, x: Sequence[fmpq]) -> tuple[fmpq, ...]:
+        q = rational(c)
+        return tuple(q * a for a in x)
+
+    def nnz(self, A: ExactMatrix) -> int:
+        return A.nnz
+
+
+def settled(A: Any) -> Any:
+    """A sparse array, made dense where that costs little; explicit zeros are dropped."""
+    A = sparse.csr_array(A)
+    A.eliminate_zeros()
+    size = A.shape[0] * A.shape[1]
+    return A.toarray() if size <= SMALL or 4 * A.nnz > size else A
+
+
+def rational_fraction(c: Number) -> Fraction:
+    return fraction(rational(c))
+
+
+FLOATS, RATIONALS = Floats(), Rationals()

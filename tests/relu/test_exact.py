@@ -1,0 +1,97 @@
+"""Rational networks: nothing is lost on the way in, and the way out says what is."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from flint import fmpq
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+
+from ftheta.logic import SubjectError
+from ftheta.networks.description import Dense, Description, random_mlp
+from ftheta.relu.exact import ExactNetwork, exact, from_description, rounded
+from ftheta.relu.matrices import FLOATS, RATIONALS, ExactMatrix, rational
+from ftheta.relu.network import ReluNetwork, Step
+
+from .nets import networks, points
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_a_float_is_taken_at_its_exact_binary_value(x: float) -> None:
+    assert Fraction(int(rational(x).p), int(rational(x).q)) == Fraction(x)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_nan_and_infinity_are_refused(bad: float) -> None:
+    with pytest.raises(SubjectError, match="rational number"):
+        rational(bad)
+
+
+def test_floats_survive_the_round_trip_bit_by_bit() -> None:
+    net = from_description(random_mlp(np.random.default_rng(0), [3, 5, 4, 2], bias=0.3))
+    back = rounded(exact(net))
+    assert back.is_exact and back.largest_error == 0
+    for one, other in zip(net.steps, back.network.steps):
+        assert np.array_equal(one.dense(), other.dense()) and np.array_equal(one.offset, other.offset)
+
+
+def test_rounding_reports_what_it_lost() -> None:
+    lost = rounded(ExactNetwork.affine([[Fraction(1, 3)]]))
+    assert not lost.is_exact
+    assert lost.largest_error == float(abs(Fraction(1, 3) - Fraction(1 / 3)))
+
+
+def test_a_weight_beyond_float64_is_refused() -> None:
+    with pytest.raises(SubjectError, match="too large"):
+        rounded(ExactNetwork.affine([[10**400]]))
+
+
+@given(networks(), st.data())
+def test_the_float_realisation_follows_the_exact_one(net: ExactNetwork, data: st.DataObject) -> None:
+    x = data.draw(points(net.widths[0]))
+    floats = rounded(net).network(np.array(x, float))
+    assert np.allclose(floats, [float(v) for v in net(x)], rtol=1e-9, atol=1e-6)
+
+
+def test_sparse_and_dense_steps_have_one_exact_form() -> None:
+    A = np.array([[0.0, 1.5], [0.25, 0.0]])
+    assert ExactMatrix.of(A) == ExactMatrix.of(sparse.csr_array(A)) == ExactMatrix.of(A.tolist())
+
+
+def test_an_output_relu_becomes_a_step_of_its_own() -> None:
+    net = from_description(Description((Dense(np.array([[1.0]]), np.array([0.0]), "relu"),)))
+    assert net(np.array([-2.0])) == 0 and net(np.array([2.0])) == 2
+    with pytest.raises(SubjectError, match="normal form"):
+        from_description(Description((Dense(np.array([[1.0]]), np.array([0.0]), "tanh"),)))
+
+
+def test_points_of_another_dimension_are_refused() -> None:
+    with pytest.raises(SubjectError, match="dimension"):
+        ExactNetwork.affine([[1, 2]])([1])
+
+
+def test_steps_with_shapes_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(SubjectError, match="step needs"):
+        Step(np.eye(2), np.zeros(3), np.zeros(2, bool))
+    with pytest.raises(SubjectError, match="finite"):
+        Step(np.full((1, 1), np.nan), np.zeros(1), np.zeros(1, bool))
+    with pytest.raises(SubjectError, match="chain"):
+        ReluNetwork.dense([np.eye(2), np.eye(3)], [np.zeros(2), np.zeros(3)])
+
+
+@given(st.lists(st.lists(st.integers(-3, 3), min_size=2, max_size=2), min_size=2, max_size=2))
+def test_the_two_algebras_agree(table: list[list[int]]) -> None:
+    A, B = np.array(table, float), np.array([[1.0, -2.0], [0.0, 3.0]])
+    pairs = [
+        (FLOATS.product(A, B), RATIONALS.product(ExactMatrix.of(A), ExactMatrix.of(B))),
+        (FLOATS.block([A, B]), RATIONALS.block([ExactMatrix.of(A), ExactMatrix.of(B)])),
+        (FLOATS.stack([A, B]), RATIONALS.stack([ExactMatrix.of(A), ExactMatrix.of(B)])),
+        (FLOATS.beside([A, B]), RATIONALS.beside([ExactMatrix.of(A), ExactMatrix.of(B)])),
+        (FLOATS.scaled(2, A), RATIONALS.scaled(2, ExactMatrix.of(A))),
+    ]
+    for floats, rationals in pairs:
+        assert ExactMatrix.of(np.asarray(floats)) == rationals
+    assert RATIONALS.nnz(ExactMatrix.of(A)) == FLOATS.nnz(A)
+    assert RATIONALS.image(ExactMatrix.of(A), (fmpq(1), fmpq(2))) == tuple(map(rational, A @ np.array([1.0, 2.0])))
