@@ -9,6 +9,7 @@ WORKERS ?= 2
 .PHONY: demo test lint bench index nightly lock clean
 
 demo: $(VENV)/.installed
+	mkdir -p demo
 	$(BIN)/ftheta audit digits-mlp --data digits-test --out demo/report.html
 	@echo "The report is in demo/report.html"
 

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 import ftheta.theorems as root
+from ftheta.bibliography import references
 from ftheta.logic import Theorem, UsageError
 
 INDEX = Path(__file__).parent / "theorems" / "index.json"
@@ -56,8 +57,9 @@ def entry_of(name: str) -> dict[str, Any]:
 
 
 def make_index() -> list[dict[str, Any]]:
-    """The index, made anew from the theorem modules."""
-    return [_entry(t) for t in theorems().values()]
+    """The index, made anew from the theorem modules and the bibliography."""
+    known = references()
+    return [_entry(t, known) for t in theorems().values()]
 
 
 def write_index() -> None:
@@ -65,7 +67,7 @@ def write_index() -> None:
     INDEX.write_text(json.dumps(make_index(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def _entry(t: Theorem) -> dict[str, Any]:
+def _entry(t: Theorem, known: Mapping[str, str]) -> dict[str, Any]:
     return {
         "id": t.id,
         "chapter": t.chapter,
@@ -73,7 +75,7 @@ def _entry(t: Theorem) -> dict[str, Any]:
         "title": t.title,
         "module": t.measure.__module__,
         "statement": t.statement,
-        "sources": list(t.sources),
+        "sources": {source: known[source] for source in t.sources},
         "takes": [kind.__name__ for kind in t.takes],
         "assumes": [{"name": h.name, "says": h.says, "remedy": h.remedy} for h in t.assumes],
         "knobs": [json.loads(json.dumps(asdict(s))) for s in t.settings],

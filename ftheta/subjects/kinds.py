@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ftheta.limits.barron import gaussian_frequencies, gaussian_moment
 from ftheta.logic import Enclosure, SubjectError
 
 from .fingerprint import digest, digest_function
@@ -53,6 +54,31 @@ class Spectrum:
 
     sample: Callable[[np.random.Generator, int], tuple[np.ndarray, np.ndarray]]
     first_moment: Enclosure
+
+    @classmethod
+    def unknown(cls) -> "Spectrum":
+        """Nothing to draw from, and a first moment that may be infinite."""
+        return cls(lambda rng, n: (np.empty((0, 0)), np.empty(0)), Enclosure(0.0))
+
+    @classmethod
+    def gaussian(cls, dimension: int) -> "Spectrum":
+        r"""Of $e^{-|x|^2/2}$ in this dimension."""
+        return cls(gaussian_frequencies(dimension), Enclosure.equal(gaussian_moment(dimension)))
+
+    @classmethod
+    def cosines(cls, frequencies: np.ndarray, amplitudes: np.ndarray, phases: np.ndarray) -> "Spectrum":
+        r"""Of $\sum_kA_k\cos(\langle\omega_k,x\rangle+\varphi_k)$, with one row of `frequencies` a wave."""
+        omega, weight = (
+            np.atleast_2d(frequencies),
+            np.abs(amplitudes) * np.linalg.norm(np.atleast_2d(frequencies), axis=1),
+        )
+        turned = np.asarray(phases) + np.where(np.asarray(amplitudes) < 0, np.pi, 0.0)
+
+        def sample(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
+            k = rng.choice(len(omega), size=n, p=weight / weight.sum())
+            return omega[k], turned[k]
+
+        return cls(sample, Enclosure.equal(float(weight.sum())))
 
 
 @dataclass(frozen=True, eq=False)

@@ -83,6 +83,7 @@ def test_the_worked_example_shows_values_adjoints_and_the_gradient(capsys):
         (("check", "gd-strongly-convex", "--on", "digits-mlp"), 2, "Training"),
         (("audit", "digits-mlp", "--data", "digits-mlp"), 4, "Dataset"),
         (("audit", "digits-mlp", "--out", "report.docx"), 2, ".html"),
+        (("audit", "digits-mlp", "--out", "no/such/folder/report.html"), 2, "folder"),
         (("list", "--chapter", "alchemy"), 2, "optimisation"),
         (("frobnicate",), 2, "Available commands"),
     ],
@@ -148,7 +149,7 @@ def test_save_writes_every_format(capsys, tmp_path, suffix):
 
 
 def test_an_audit_writes_a_report_and_json(capsys, tmp_path):
-    page = tmp_path / "deep" / "report.html"
+    page = tmp_path / "report.html"
     code, out, err = words(capsys, "audit", "digits-mlp", "--data", "digits-test", "--out", str(page))
     assert code == 0 and page.is_file() and "lipschitz-bounds" in out, err
     code, out, _ = words(capsys, "audit", "digits-mlp", "--json")

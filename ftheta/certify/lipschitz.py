@@ -1,0 +1,201 @@
+r"""How steep a network can be: a product of norms above, slopes that were met below."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import reduce
+from operator import mul
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ftheta.logic import Enclosure, Witness
+from ftheta.networks import Description, activation
+
+from .norms import spectral_norm
+
+SMALL_SIDE = 32  # Jacobians with a side up to this are formed; larger ones are only multiplied with
+POWER_STEPS = 12
+CHUNK = 1 << 22  # entries of Jacobians held at once
+ROWS = 2048  # points sent through the network at once
+LENGTHS = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)  # of the secants tried around the steepest point
+
+
+def layer_norms(description: Description) -> tuple[Enclosure, ...]:
+    r"""$\|W_\ell\|_2$ of every layer."""
+    return tuple(spectral_norm(layer.weight) for layer in description.layers)
+
+
+def product_bound(description: Description, norms: tuple[Enclosure, ...] | None = None) -> Enclosure:
+    r"""$\prod_\ell c_\ell\|W_\ell\|_2\ge\mathrm{Lip}(f)$, with $c_\ell$ the Lipschitz constant of the activation.
+
+    `norms` may hold other norms of the weights that bound $\|W_\ell\|_2$.
+    """
+    constants = (activation(layer.activation).lipschitz for layer in description.layers)
+    return reduce(mul, (c * w for c, w in zip(constants, norms or layer_norms(description))))
+
+
+@dataclass(frozen=True, eq=False)
+class Secant:
+    r"""Two inputs and the slope $\|f(x)-f(y)\|/\|x-y\|$ between them; `tried` counts the points of the search."""
+
+    x: np.ndarray
+    y: np.ndarray
+    slope: float
+    tried: int
+
+    @property
+    def known(self) -> Enclosure:
+        """What the search tells of the Lipschitz constant: it is at least this slope."""
+        return Enclosure.at_least(self.slope, samples=self.tried)
+
+    def against(self, f: Callable[[Any], Any], bound: Enclosure) -> Witness | None:
+        """This secant as a witness against `Lip(f) <= bound`, evaluated again; None where it is no steeper."""
+        if self.slope <= bound.hi:
+            return None
+        at = {"x": tuple(map(float, np.ravel(self.x))), "y": tuple(map(float, np.ravel(self.y)))}
+        again = Enclosure.equal(slope(f, self.x, self.y))
+        return Witness(at, again, bound, "slope between the two points, one operation at a time in float64")
+
+
+@np.errstate(all="ignore")
+def slope(f: Callable[[Any], Any], x: np.ndarray, y: np.ndarray) -> float:
+    r"""$\|f(x)-f(y)\|/\|x-y\|$, evaluated operation by operation (not compiled); 0 where it is not finite."""
+    rise = np.linalg.norm(np.ravel(np.asarray(f(x), np.float64) - np.asarray(f(y), np.float64)))
+    run = np.linalg.norm(np.ravel(x - y))
+    value = float(rise / run) if run > 0 else 0.0
+    return value if np.isfinite(value) else 0.0
+
+
+@np.errstate(all="ignore")
+def steepest_secant(
+    f: Callable[[Any], Any], points: np.ndarray, rng: np.random.Generator, *, climbs: int = 32, steps: int = 100
+) -> Secant:
+    r"""The steepest secant of `f` found near `points` (one input a row).
+
+    The Jacobian's norm at every point, then `steps` of gradient ascent on $\log\|f(x)-f(y)\|-\log\|x-y\|$ from pairs
+    laid along the top singular directions at the `climbs` steepest points. (Ascent on the Jacobian's norm itself does
+    nothing for ReLU, where that norm is piecewise constant.) The Jacobian at a kink may be no slope at all, so the
+    result is always a secant.
+    """
+    shape = points.shape[1:]
+    flat = points.reshape(len(points), -1)
+    one = lambda x: jnp.ravel(f(x.reshape(shape)))
+    norms, directions = _jacobian_tops(one, flat, rng)
+    best = np.argsort(norms)[::-1][:climbs]
+    spread = float(np.sqrt(np.mean(flat**2))) or 1.0
+    lengths = spread * np.geomspace(1e-2, 10.0, len(best))[:, None]
+    x, y = _ascend(one, flat[best], flat[best] + lengths * directions[best], steps, spread)
+    candidates = np.concatenate([x, y, (x + y) / 2, flat[best[:1]]])
+    candidates = candidates[np.isfinite(candidates).all(1)]
+    tops, along = _jacobian_tops(one, candidates, rng)
+    k = int(tops.argmax())
+    pairs = [(candidates[k] - h * spread * along[k] / 2, candidates[k] + h * spread * along[k] / 2) for h in LENGTHS]
+    pairs += [(a, b) for a, b in zip(x, y) if np.isfinite(a).all() and np.isfinite(b).all()]
+    slopes = _slopes(one, np.array([a for a, _ in pairs]), np.array([b for _, b in pairs]))
+    a, b = pairs[int(slopes.argmax())]
+    return Secant(a.reshape(shape), b.reshape(shape), float(slopes.max()), len(points) + 2 * len(best) * steps)
+
+
+def inputs_near(
+    rows: np.ndarray | None, shape: tuple[int, ...], n: int, radius: float, rng: np.random.Generator
+) -> np.ndarray:
+    """Inputs to search from: up to `n` rows of the data, where there are any, and normal ones of deviation `radius`."""
+    drawn = radius * rng.normal(size=(n, *shape))
+    if rows is None:
+        return drawn
+    chosen = rows[rng.permutation(len(rows))[:n]].reshape(-1, *shape)
+    return np.concatenate([chosen, drawn[: max(1, n // 4)]])
+
+
+@np.errstate(all="ignore")
+def stretches(description: Description, x: np.ndarray, y: np.ndarray) -> list[float]:
+    r"""By how much each layer stretches the way from `x` to `y`: factors whose product is the slope of the secant."""
+    before, factors = float(np.linalg.norm(x - y)), []
+    for layer in description.layers:
+        sigma = activation(layer.activation).function
+        x, y = (np.asarray(sigma(jnp.asarray(layer.weight @ z + layer.bias))) for z in (x, y))
+        after = float(np.linalg.norm(x - y))
+        factors.append(after / before if before > 0 else 0.0)
+        before = after
+    return [factor if np.isfinite(factor) else 0.0 for factor in factors]
+
+
+def _jacobian_tops(
+    f: Callable[[Any], Any], points: np.ndarray, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """The Jacobian's norm at each row of `points` (a lower bound of it) and the unit vector that attains it."""
+    n, m = points.shape[1], jax.eval_shape(f, points[0]).size
+    rows = min(ROWS, len(points), max(1, CHUNK // (m * n)))
+    if min(m, n) > SMALL_SIDE:
+        search = jax.jit(jax.vmap(lambda x, v: _power(f, x, v)))
+        starts = rng.normal(size=points.shape)
+        parts = [search(points[i], starts[i]) for i in _batches(len(points), rows)]
+    else:
+        jacobian = jax.jit(jax.vmap(jax.jacrev(f) if m <= n else jax.jacfwd(f)))
+        parts = [_tops(np.asarray(jacobian(points[i]))) for i in _batches(len(points), rows)]
+    norms, directions = (np.concatenate([np.asarray(p[k]) for p in parts])[: len(points)] for k in (0, 1))
+    return np.nan_to_num(norms, nan=0.0, posinf=0.0), np.nan_to_num(directions)
+
+
+def _batches(total: int, rows: int) -> list[np.ndarray]:
+    """Indices in batches of one size, so that one compilation serves all; the last index fills up the last batch."""
+    return [np.minimum(np.arange(i, i + rows), total - 1) for i in range(0, total, rows)]
+
+
+def _tops(jacobians: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    jacobians = np.where(np.isfinite(jacobians).all((1, 2), keepdims=True), jacobians, 0.0)
+    wide = jacobians.shape[1] <= jacobians.shape[2]
+    transposed = jacobians.transpose(0, 2, 1)
+    vectors = np.linalg.eigh(jacobians @ transposed if wide else transposed @ jacobians)[1][..., -1:]
+    directions = (transposed @ vectors if wide else vectors)[..., 0]
+    directions = directions / np.maximum(np.linalg.norm(directions, axis=1, keepdims=True), 1e-300)
+    return np.linalg.norm(np.einsum("pmn,pn->pm", jacobians, directions), axis=1), directions
+
+
+def _power(f: Callable[[Any], Any], x: jax.Array, v: jax.Array) -> tuple[jax.Array, jax.Array]:
+    forward = lambda v: jax.jvp(f, (x,), (v,))[1]
+    _, backward = jax.vjp(f, x)
+    unit = lambda v: v / jnp.maximum(jnp.linalg.norm(v), 1e-300)
+    v = jax.lax.fori_loop(0, POWER_STEPS, lambda _, v: unit(backward(forward(v))[0]), unit(v))
+    return jnp.linalg.norm(forward(v)), v
+
+
+def _ascend(
+    f: Callable[[Any], Any], x: np.ndarray, y: np.ndarray, steps: int, spread: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Both ends of every secant after gradient ascent on the logarithm of its slope, in shrinking normalised steps."""
+
+    def steepness(pair: jax.Array) -> jax.Array:
+        (rise, run) = f(pair[0]) - f(pair[1]), pair[0] - pair[1]
+        return jnp.log(jnp.sum(rise**2) + 1e-300) - jnp.log(jnp.sum(run**2) + 1e-300)
+
+    def step(pairs: jax.Array, size: jax.Array) -> tuple[jax.Array, None]:
+        gradient = jnp.nan_to_num(jax.vmap(jax.grad(steepness))(pairs))
+        scale = jnp.linalg.norm(gradient, axis=(1, 2), keepdims=True)
+        return pairs + size * gradient / jnp.maximum(scale, 1e-300), None
+
+    sizes = spread * np.sqrt(x.shape[1]) * np.geomspace(0.2, 0.002, steps)
+    pairs = jax.jit(lambda pairs: jax.lax.scan(step, pairs, sizes)[0])(np.stack([x, y], 1))
+    return np.asarray(pairs[:, 0]), np.asarray(pairs[:, 1])
+
+
+def _slopes(f: Callable[[Any], Any], x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    values = jax.jit(jax.vmap(f))(np.concatenate([x, y]))
+    rise = np.linalg.norm(np.asarray(values[: len(x)]) - np.asarray(values[len(x) :]), axis=1)
+    run = np.linalg.norm(x - y, axis=1)
+    return np.nan_to_num(rise / np.where(run > 0, run, np.inf), nan=0.0, posinf=0.0)
+
+
+@np.errstate(all="ignore")
+def disagreement(f: Callable[[Any], Any], description: Description, points: np.ndarray) -> float:
+    """The largest difference between `f` and the described network at `points`, relative to the largest output."""
+    here = np.asarray(jax.jit(jax.vmap(lambda x: jnp.ravel(f(x))))(points))
+    there = np.asarray(
+        description.apply(jax.tree.map(jnp.asarray, description.params), jnp.asarray(points.reshape(len(points), -1)))
+    )
+    if here.shape != there.shape:
+        return float("inf")
+    gap = np.abs(here - there).max() / max(np.abs(here).max(), np.abs(there).max(), 1e-300)
+    return float(np.nan_to_num(gap, nan=np.inf))

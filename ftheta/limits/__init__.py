@@ -1,0 +1,1 @@
+"""Limits: many neurons, wide layers, many samples."""

@@ -1,0 +1,250 @@
+r"""Barron's theorem as an experiment: a function as an average of steps, and networks drawn from it.
+
+Let $f(x)=\int e^{i\langle\omega,x\rangle}\hat f(\omega)\,d\omega$ be real, $\hat f=e^{i\varphi}|\hat f|$, and
+$C_f=\int|\omega||\hat f|\,d\omega<\infty$. About a centre $x_0$, with $\varphi'=\varphi+\langle\omega,x_0\rangle$,
+
+$$f(x)-f(x_0)=\int\big[\cos(\langle\omega,x-x_0\rangle+\varphi')-\cos\varphi'\big]\,|\hat f|\,d\omega.$$
+
+On the ball $|x-x_0|\le r$ put $a=\omega/|\omega|$ and $z=\langle a,x-x_0\rangle\in[-r,r]$. The bracket is
+$g(z)=\cos(|\omega|z+\varphi')-\cos\varphi'$ and vanishes at $z=0$. By the fundamental theorem of calculus
+
+$$g(z)=\int_0^r\mathbf 1[z>t]\,g'(t)\,dt-\int_{-r}^0\mathbf 1[z<t]\,g'(t)\,dt,$$
+
+where $g'(t)=-|\omega|\sin(|\omega|t+\varphi')$. Draw $\omega$ from the density $|\omega||\hat f|/C_f$ and $t$ uniformly
+from $[-r,r]$. The neuron is $c\,H(x)$ with $c=-2rC_f\,\mathrm{sgn}(t)\sin(|\omega|t+\varphi')$ and
+$H=\mathbf 1[\langle a,x-x_0\rangle>t]$ for $t>0$, $\mathbf 1[\langle-a,x-x_0\rangle>-t]$ for $t<0$. So
+$\mathbb E[cH(x)]=f(x)-f(x_0)$ and $|c|\le2rC_f$. Let $f_p$ be $f(x_0)$ plus the mean of $p$ independent neurons
+(Maurey). In $L^2$ of any probability on the ball
+
+$$\mathbb E\|f-f_p\|^2=\frac1p\Big(\mathbb E\|cH\|^2-\|f-f(x_0)\|^2\Big)\le\frac{(2rC_f)^2}p .$$
+
+A sigmoidal $\sigma$ tends to the step as its weights grow, outside a null set of thresholds: the bound carries over.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import exp, isfinite, lgamma, sqrt
+from typing import TypeAlias
+
+import numpy as np
+
+from ftheta.estimates import mean
+from ftheta.logic import Axis, Curves, Enclosure, Series, SubjectError, Witness
+
+from .greedy import greedy_errors, unit_directions
+
+Sampler: TypeAlias = Callable[[np.random.Generator, int], tuple[np.ndarray, np.ndarray]]
+BLOCK = 4_000_000  # numbers held at once
+WORK = 100_000_000  # values of neurons computed for one number of neurons
+
+
+@dataclass(frozen=True)
+class Ball:
+    """The domain: |x − centre| ≤ radius, and points of it, which carry the norm (each with the same mass)."""
+
+    centre: np.ndarray
+    radius: float
+    points: np.ndarray
+
+    @classmethod
+    def sampled(cls, rng: np.random.Generator, centre: np.ndarray, radius: float, points: int) -> "Ball":
+        """Points drawn uniformly from the ball."""
+        d = len(centre)
+        direction = rng.normal(size=(points, d))
+        direction /= np.linalg.norm(direction, axis=1, keepdims=True)
+        return cls(centre, radius, centre + radius * rng.uniform(size=(points, 1)) ** (1 / d) * direction)
+
+    @property
+    def offsets(self) -> np.ndarray:
+        return self.points - self.centre
+
+
+@dataclass(frozen=True)
+class Steps:
+    r"""Neurons $c_k\mathbf 1[\langle a_k,x-x_0\rangle>t_k]$ with unit `directions` $a_k$ and `thresholds` $t_k\ge0$."""
+
+    directions: np.ndarray
+    thresholds: np.ndarray
+    coefficients: np.ndarray
+
+    def on(self, ball: Ball) -> np.ndarray:
+        """The value of each neuron at each point, shape (neurons, points)."""
+        active = self.directions @ ball.offsets.T > self.thresholds[:, None]
+        return np.where(active, self.coefficients[:, None], 0.0)
+
+
+@dataclass(frozen=True)
+class Problem:
+    r"""$f-f(x_0)$ = `wanted` at the points of the `ball`; `sample` draws from its spectrum, `moment` is $C_f$.
+
+    `values` evaluates f at rows.
+    """
+
+    values: Callable[[np.ndarray], np.ndarray]
+    sample: Sampler
+    moment: float
+    ball: Ball
+    wanted: np.ndarray
+
+    @classmethod
+    def on(cls, values: Callable[[np.ndarray], np.ndarray], sample: Sampler, moment: float, ball: Ball) -> "Problem":
+        """The function that maps rows to `values`, on the ball."""
+        found = np.asarray(values(np.vstack([ball.points, ball.centre])), np.float64).ravel()
+        if not (np.isfinite(found).all() and isfinite(moment)):
+            raise SubjectError("Barron's theorem needs finite values and a finite first moment.", got=f"C_f = {moment}")
+        return cls(values, sample, moment, ball, found[:-1] - found[-1])
+
+    @property
+    def size(self) -> float:
+        r"""$\|f-f(x_0)\|^2$: the error without any neuron."""
+        return float((self.wanted**2).mean())
+
+    def bound(self, p: int) -> float:
+        r"""$(2rC_f)^2/p$."""
+        return (2 * self.ball.radius * self.moment) ** 2 / p
+
+    def neurons(self, rng: np.random.Generator, p: int) -> Steps:
+        """p independent neurons from the density of the docstring above."""
+        frequency, phase = self.sample(rng, p)
+        size = np.linalg.norm(frequency, axis=1)
+        t = rng.uniform(-self.ball.radius, self.ball.radius, size=p)
+        sign = np.where(t < 0, -1.0, 1.0)
+        wave = np.sin(size * t + phase + frequency @ self.ball.centre)
+        direction = frequency / np.maximum(size, 1e-300)[:, None]
+        return Steps(direction * sign[:, None], np.abs(t), -2 * self.ball.radius * self.moment * sign * wave)
+
+    def errors(self, rng: np.random.Generator, p: int, seeds: int) -> np.ndarray:
+        r"""$\|f-f_p\|^2$ for `seeds` independent networks of p neurons; for huge ones fewer, at least eight."""
+        seeds = max(8, min(seeds, WORK // (p * len(self.wanted))))
+        together = max(1, BLOCK // (p * len(self.wanted)))  # networks held at once
+        found = []
+        for start in range(0, seeds, together):
+            batch = min(together, seeds - start)
+            values = self.neurons(rng, batch * p).on(self.ball).reshape(batch, p, -1).mean(1)
+            found.append(((values - self.wanted) ** 2).mean(1))
+        return np.concatenate(found)
+
+    def energies(self, rng: np.random.Generator, draws: int) -> np.ndarray:
+        r"""Independent draws of $\|cH\|^2$."""
+        blocks = [min(1000, draws - done) for done in range(0, draws, 1000)]
+        return np.concatenate([(self.neurons(rng, size).on(self.ball) ** 2).mean(1) for size in blocks])
+
+    def reconstruction(self, rng: np.random.Generator, draws: int) -> np.ndarray:
+        """Draws whose mean is `wanted` if spectrum and moment are right, shape (draws, points)."""
+        frequency, phase = self.sample(rng, draws)
+        size = np.maximum(np.linalg.norm(frequency, axis=1), 1e-300)
+        start = (phase + frequency @ self.ball.centre)[:, None]
+        return self.moment * (np.cos(frequency @ self.ball.offsets.T + start) - np.cos(start)) / size[:, None]
+
+    def mismatch(self, rng: np.random.Generator, draws: int = 20_000) -> float:
+        """The largest distance of the reconstruction from f, in half-widths of its confidence interval."""
+        found = [mean(column) for column in self.reconstruction(rng, draws).T]
+        floor = 1e-9 * (1 + float(np.abs(self.wanted).max()))
+        return max(abs(e.middle - w) / (e.width / 2 + floor) for e, w in zip(found, self.wanted.tolist()))
+
+    def greedy(self, rng: np.random.Generator, p: int) -> np.ndarray:
+        """The errors of the greedy network with 1, …, p neurons (at most 1000), along 128 directions."""
+        directions = unit_directions(self.sample(rng, 128)[0])
+        size = 2 * self.ball.radius * self.moment
+        return greedy_errors(self.ball.offsets, self.wanted, directions, size, min(p, 1000))
+
+    def growth(self) -> tuple[Enclosure, Witness]:
+        r"""The largest $|f-f(x_0)|/(C_f|x-x_0|)$ met, at most 1 if $C_f$ is right; both sides again there."""
+        length = np.linalg.norm(self.ball.offsets, axis=1)
+        ratio = np.abs(self.wanted) / np.maximum(self.moment * length, 1e-300)
+        worst = int(np.argmax(ratio))
+        x = self.ball.points[worst]
+        here, centre = np.asarray(self.values(np.vstack([x, self.ball.centre])), np.float64).ravel().tolist()
+        left, right = Enclosure.equal(abs(here - centre)), Enclosure.equal(self.moment * float(length[worst]))
+        witness = Witness({"x": tuple(x.tolist())}, left, right, "f evaluated again at this point and at the centre")
+        return Enclosure.at_least(float(ratio[worst]), samples=len(ratio)), witness
+
+    def study(self, rng: np.random.Generator, p: int, seeds: int) -> "Study":
+        """Networks drawn with p neurons and fewer, the greedy one, and the constant that Maurey's identity asks for."""
+        scales = scales_up_to(p)
+        drawn = [self.errors(rng, n, seeds) for n in scales]
+        greedy = self.greedy(rng, p)
+        best = min(float(drawn[-1].min()), float(greedy[-1]))
+        constant = mean(self.energies(rng, 20_000)) - self.size
+        return Study(self, tuple(scales), tuple(mean(e) for e in drawn), greedy, best, constant)
+
+
+@dataclass(frozen=True)
+class Study:
+    r"""Squared errors: means at each of the `scales`, of the `greedy` network with $1,2,\dots$ neurons, the `best`.
+
+    `constant` is $\mathbb E\|cH\|^2-\|f-f(x_0)\|^2$.
+    """
+
+    problem: Problem
+    scales: tuple[int, ...]
+    squares: tuple[Enclosure, ...]
+    greedy: np.ndarray
+    best: float
+    constant: Enclosure
+
+    @property
+    def roots(self) -> tuple[float, ...]:
+        return tuple(sqrt(e.middle) for e in self.squares)
+
+    @property
+    def numbers(self) -> dict[str, Enclosure]:
+        return {
+            "C_f": Enclosure.equal(self.problem.moment),
+            "bound": Enclosure.equal(sqrt(self.problem.bound(self.scales[-1]))),
+            "error": Enclosure.measured(self.roots[-1], samples=self.squares[-1].samples or 0),
+            "greedy error": Enclosure.equal(float(np.sqrt(self.greedy[-1]))),
+        }
+
+    def chart(self) -> Curves:
+        """Root mean square errors with their confidence band, the bound, and the greedy network."""
+        low, high = (tuple(sqrt(max(v, 0.0)) for v in row) for row in zip(*((e.lo, e.hi) for e in self.squares)))
+        every = max(1, len(self.greedy) // 100)
+        shown = [k for k, e in enumerate(self.greedy) if e > 0 and (k < 20 or k % every == 0)]
+        root = tuple(float(np.sqrt(self.greedy[k])) for k in shown)
+        series = (
+            Series("bound 2rC/√p", self.scales, tuple(sqrt(self.problem.bound(p)) for p in self.scales), "bound"),
+            Series("drawn at random", self.scales, self.roots, "measured", lo=low, hi=high),
+            Series("greedy", tuple(k + 1 for k in shown), root, "other"),
+        )
+        return Curves("error against neurons", Axis("neurons p", "log"), Axis("‖f − f_p‖", "log"), series)
+
+
+def scales_up_to(p: int) -> list[int]:
+    """p, its half, its quarter, …: at most eight numbers of neurons, in increasing order."""
+    return sorted({p >> k for k in range(8) if p >> k})
+
+
+def gaussian_frequencies(dimension: int) -> Sampler:
+    r"""The spectrum of $e^{-|x|^2/2}$: $|\omega|$ is a $\chi$ variable with $d+1$ degrees of freedom."""
+
+    def sample(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
+        direction = rng.normal(size=(n, dimension))
+        direction /= np.linalg.norm(direction, axis=1, keepdims=True)
+        return direction * np.sqrt(rng.chisquare(dimension + 1, size=(n, 1))), np.zeros(n)
+
+    return sample
+
+
+def gaussian_moment(dimension: int) -> float:
+    r"""$C_f=\sqrt2\,\Gamma(\frac{d+1}2)/\Gamma(\frac d2)$ of $e^{-|x|^2/2}$."""
+    return sqrt(2) * exp(lgamma((dimension + 1) / 2) - lgamma(dimension / 2))
+
+
+def gaussian_problem(rng: np.random.Generator, dimension: int, points: int = 128) -> Problem:
+    """The Gaussian on the unit ball."""
+    ball = Ball.sampled(rng, np.zeros(dimension), 1.0, points)
+    values = lambda rows: np.exp(-(rows**2).sum(1) / 2)
+    return Problem.on(values, gaussian_frequencies(dimension), gaussian_moment(dimension), ball)
+
+
+def dimension_chart(rng: np.random.Generator, p: int, dimensions: Sequence[int] = (1, 5, 20)) -> Curves:
+    """Errors for the Gaussian on unit balls with their bounds: the slope does not see the dimension."""
+    series, scales = [], tuple(scales_up_to(p))
+    for d in dimensions:
+        problem = gaussian_problem(rng, d)
+        errors = tuple(float(np.sqrt(problem.errors(rng, n, 16).mean())) for n in scales)
+        series.append(Series(f"d = {d}", scales, errors, "measured"))
+        series.append(Series(f"bound, d = {d}", scales, tuple(sqrt(problem.bound(n)) for n in scales), "bound"))
+    title = "Gaussian on the unit ball: root mean square error over 16 networks"
+    return Curves(title, Axis("neurons p", "log"), Axis("‖f − f_p‖", "log"), tuple(series))

@@ -1,0 +1,20 @@
+"""The observed order of convergence to a limit, as a claim."""
+
+from typing import Any
+
+import numpy as np
+
+from ftheta.estimates import fit_rate
+from ftheta.logic import Rate
+
+
+def observed_order(
+    what: str, order: float, scales: Any, errors: Any, *, sharp: bool = False, slack: float = 0.1
+) -> tuple[Rate, ...]:
+    r"""The claim $e(n)=O(n^{-\text{order}})$ fitted to the positive finite `errors`, if they are three or more."""
+    n, e = np.asarray(scales, np.float64), np.asarray(errors, np.float64)
+    usable = np.isfinite(e) & (e > 0)
+    if usable.sum() < 3:
+        return ()
+    n, e = n[usable], e[usable]
+    return (Rate(what, order, fit_rate(n, e), tuple(n.tolist()), tuple(e.tolist()), slack, sharp),)

@@ -1,0 +1,100 @@
+"""A deep residual network with step 1/T is Euler's method: it tends to a flow, at the rate 1/T."""
+
+from typing import Annotated
+
+import numpy as np
+
+from ftheta.limits import depth as limits
+from ftheta.limits.orders import observed_order
+from ftheta.logic import AtMost, Enclosure, Evidence, Finding, Knob, SubjectError, Witness, hypothesis, theorem
+from ftheta.logic.chart import Axis, Curves, Series
+from ftheta.subjects import Family, Network
+
+
+def residual_networks(
+    rng: np.random.Generator,
+    *,
+    flow: Annotated[str, Knob(says="the vector field", symbol="v", choices=tuple(limits.FLOWS))] = "growth",
+    rate: Annotated[float, Knob(0.1, 4, "growth rate, full turns, or weight norm", "λ", least=1e-3, most=8)] = 1.0,
+    noise: Annotated[float, Knob(0, 1, "size of independent ± noise on each layer's weights", "η")] = 0.0,
+    depth: Annotated[int, Knob(8, 4096, "layers of the deepest network", "T", log=True, most=32_768)] = 1024,
+) -> Family:
+    limit = limits.FLOWS[flow](rate)
+
+    def member(T: int, rng: np.random.Generator) -> Network:
+        W, b = limit.layers(T)
+        W = W + noise * rng.choice([-1.0, 1.0], W.shape)
+        return Network(f"{T} layers", limit.output, (W, b), limit.start.shape)
+
+    scales = sorted({depth >> k for k in range(8) if depth >> k})
+    return Family(f"residual networks, {flow}, λ = {rate:g}, noise {noise:g}", member, limit, scales)
+
+
+def flow_of(family: Family) -> limits.Flow:
+    if isinstance(family.limit, limits.Flow) and len(family.scales) > 2:
+        return family.limit
+    remedy = "give the Family limit=ftheta.limits.depth.Flow(field, weights, start) and three scales or more"
+    raise SubjectError("The limit of the family is not known.", where=family.name, got=family.limit, remedy=remedy)
+
+
+@hypothesis(r"$v_{\theta(t)}$ is $\Lambda$-Lipschitz in $x$", remedy="state the flow's true `lipschitz`")
+def lipschitz_field(family: Family) -> Finding:
+    stated, met = limits.lipschitz_of(flow_of(family)), limits.steepest_slope(flow_of(family))
+    note = f"steepest slope met {met.middle:.6g}, asked: at most Λ = {stated.hi:.6g}"
+    return Finding.sampled(note, met) if met.hi <= stated.hi * (1 + 1e-9) else Finding.failed(note, met)
+
+
+@hypothesis(r"$\theta_k=\theta(k/T)$ with $\theta(\cdot)$ Lipschitz", remedy="let weights vary smoothly with depth")
+def lipschitz_weights(family: Family) -> Finding:
+    flow, T = flow_of(family), family.scales[-1]
+    found = limits.regularity(flow, family.member(T, np.random.default_rng(0)).params)
+    if found is None:
+        return Finding.assumed("the layers' weights are not laid out like those of the flow")
+    asked = limits.allowed_variation(flow, T)
+    note = (
+        f"at T = {T}: |θ_k − θ(k/T)| is {found[0]:.3g}, T|θ_(k+1) − θ_k| is {found[1]:.5g}; asked: 0 and ≤ {asked:.5g}"
+    )
+    holds = found[0] <= 1e-9 and found[1] <= asked * (1 + 1e-9) + 1e-9
+    return (Finding.sampled if holds else Finding.failed)(note, Enclosure.measured(found[1], samples=T))
+
+
+@theorem(
+    title="Residual networks tend to a flow",
+    sources=("seed 0", "seed 4", "chen2018", "hairer1993"),
+    assumes=(lipschitz_field, lipschitz_weights),
+    on=residual_networks,
+    breaks_on=lambda rng: residual_networks(rng, noise=1.0),
+    presets={
+        "textbook": {},
+        "one full turn": {"flow": "rotation", "depth": 4096},
+        "deep tanh": {"flow": "tanh", "rate": 2.0, "depth": 8192},
+        "at the edge": {"rate": 0.25},
+        "broken on purpose": {"noise": 1.0},
+    },
+)
+def neural_ode_limit(family: Family, rng: np.random.Generator) -> Evidence:
+    r"""$x_{k+1}=x_k+\frac1Tv_{\theta(k/T)}(x_k)$ is explicit Euler for $\dot x=v_{\theta(t)}(x)$. If $v_\theta$ is
+    $\Lambda$-Lipschitz in $x$ and $t\mapsto\theta(t)$ is Lipschitz, then at every depth $T$
+    $$|x_T-x(1)|\le\frac CT,\qquad C=\frac{e^\Lambda-1}{2\Lambda}\,\sup_{[0,1]}|\ddot x|,$$
+    and in general no order better than $T^{-1}$; the classical Runge–Kutta method reaches $T^{-4}$."""
+    flow, T, C = flow_of(family), np.array(family.scales, float), limits.euler_constant(flow_of(family))
+    nets = [family.member(n, rng) for n in family.scales]
+    outputs = [np.asarray(net(flow.start)) for net in nets]
+    scaled = [limits.distance(flow, y, net.params) * n for y, net, n in zip(outputs, nets, T)]
+    worst = max(range(len(T)), key=lambda i: scaled[i].lo)
+    again = limits.distance(flow, outputs[worst]) * T[worst]
+    checked = Witness({"T": T[worst]}, again, C, "run in float64") if again.samples is C.samples is None else None
+    error, (steps, rk) = np.array([e.middle for e in scaled]) / T, limits.runge_kutta_errors(flow)
+    bound = AtMost("max over T of T·|x_T − x(1)|", limits.largest(scaled), C, witness=checked)
+    order1 = observed_order("|x_T − x(1)|", 1, T[-4:], error[-4:], sharp=True)
+    rates = (Series("bound C/T", T, C.hi / T, "bound"), Series("measured", T, error), Series("Runge–Kutta", steps, rk))
+    return Evidence(
+        claims=(bound, *order1, *observed_order("error of the Runge–Kutta method", 4, steps, rk)),
+        charts=(
+            Curves("error against depth", Axis("depth T", "log"), Axis("|x_T − x(1)|", "log"), rates),
+            limits.trajectories(flow, {f"T = {n:g}": net.params for n, net in list(zip(T, nets))[:: len(T) // 3]}),
+        ),
+        numbers={"C": C, "T × error": scaled[-1], "T × error at T → ∞": 2 * scaled[-1].middle - scaled[-2].middle}
+        | {"output": outputs[-1].flat[0], "norm of the output": float(np.linalg.norm(outputs[-1]))},
+        summary=f"at T = {T[-1]:g} the error is {error[-1]:.4g}; the bound C/T is {C.hi / T[-1]:.4g}, C = {C.hi:.6g}",
+    )

@@ -1,0 +1,109 @@
+"""Slopes met and products of norms."""
+
+from dataclasses import replace
+
+import jax
+import numpy as np
+import pytest
+
+from ftheta.certify import disagreement, inputs_near, product_bound, slope, spectral_norm, steepest_secant, stretches
+from ftheta.certify.ladder import HINGES, KNOWN, ladder, second_difference
+from ftheta.logic import Verdict
+from ftheta.networks import ACTIVATIONS, Dense, Description, random_mlp
+from ftheta.subjects import Network
+
+BOUNDED = [name for name, a in ACTIVATIONS.items() if np.isfinite(a.lipschitz.hi)]
+
+
+@pytest.fixture(autouse=True)
+def float64():
+    with jax.enable_x64(True):
+        yield
+
+
+@pytest.mark.parametrize("hidden", BOUNDED)
+def test_no_secant_is_steeper_than_the_product_of_norms(hidden):
+    rng = np.random.default_rng(1)
+    for widths in [(1, 5, 1), (3, 8, 8, 2), (4, 40, 40)]:
+        net = Network.described(random_mlp(rng, widths, hidden, bias=1.0))
+        met = steepest_secant(net, 3 * rng.normal(size=(64, widths[0])), rng, climbs=4, steps=20)
+        assert 0 < met.slope <= product_bound(net.description).hi * (1 + 1e-9)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("shape", [(3, 7), (7, 3), (50, 60)])
+def test_the_steepest_secant_of_a_linear_map_attains_its_norm(shape):
+    rng = np.random.default_rng(2)
+    W = rng.normal(size=shape)
+    met = steepest_secant(lambda x: W @ x, rng.normal(size=(16, shape[1])), rng, climbs=8, steps=200)
+    assert met.slope == pytest.approx(np.linalg.norm(W, 2), rel=1e-8 if min(shape) < 32 else 2e-2)
+    assert met.slope <= spectral_norm(W).hi * (1 + 1e-9)
+
+
+def test_ascent_finds_a_steep_place_that_the_starting_points_miss():
+    """A narrow steep ramp at t = 4 between flat pieces; all starts lie to its left."""
+    W = Dense(np.ones((2, 1)), np.array([-4.0, -4.5]), "relu")
+    ramp = Network.described(Description((W, Dense(np.array([[5.0, -5.0]]), np.zeros(1)))))
+    tilted = lambda x: ramp(x)[0] + 0.1 * x[0]
+    starts = np.linspace(0.5, 3.5, 32)[:, None]
+    assert max(np.abs(jax.vmap(jax.grad(tilted))(starts))) < 0.2
+    assert steepest_secant(tilted, starts, np.random.default_rng(0)).slope > 5
+
+
+def test_the_stretches_of_the_layers_multiply_to_the_slope():
+    rng = np.random.default_rng(3)
+    net = Network.described(random_mlp(rng, (4, 9, 9, 3), "tanh", bias=0.3))
+    x, y = rng.normal(size=(2, 4))
+    assert net.description is not None
+    assert np.prod(stretches(net.description, x, y)) == pytest.approx(slope(net, x, y), rel=1e-12)
+
+
+def test_a_kink_where_the_formal_derivative_is_too_large_gives_no_false_slope():
+    """3t − 2(t)₊ + 2(−t)₊ = t, though the formal derivative at 0 is 3."""
+    f = lambda x: 3 * x - 2 * jax.nn.relu(x) + 2 * jax.nn.relu(-x)
+    met = steepest_secant(f, np.zeros((4, 1)), np.random.default_rng(0), climbs=1, steps=1)
+    assert met.slope == pytest.approx(1.0, rel=1e-9)
+
+
+def test_known_networks_have_their_known_constants():
+    rng = np.random.default_rng(0)
+    for name, constant, product in [("absolute value", 1.0, 2.0), ("second difference", 4.0, 4.0)]:
+        net = Network.described(KNOWN[name](8))
+        assert net.description is not None
+        starts = inputs_near(None, net.input_shape, 64, 1.0, rng)
+        rungs = ladder(net, net.description, starts, rng)
+        assert rungs.secant.slope == pytest.approx(constant, rel=1e-9)
+        assert product in rungs.product
+        assert rungs.product.hi <= rungs.crude.hi * (1 + 1e-12)
+
+
+def test_a_network_steeper_than_its_description_is_refuted_by_a_witness():
+    steep = replace(Network.described(HINGES), apply=lambda params, x: HINGES.apply(params, 9 * x))
+    rng = np.random.default_rng(0)
+    claim = ladder(steep, HINGES, rng.normal(size=(8, 1)), rng).claims(steep)[0]
+    assert claim.judge().verdict is Verdict.REFUTED
+    assert (
+        ladder(Network.described(HINGES), HINGES, rng.normal(size=(8, 1)), rng).claims(steep)[0].judge().verdict.holds
+    )
+
+
+def test_data_rows_are_among_the_inputs_searched_from():
+    rows = np.arange(12.0).reshape(6, 2) + 100
+    near = inputs_near(rows, (2,), 4, 1.0, np.random.default_rng(0))
+    assert {tuple(r) for r in near if r[0] > 50} <= {tuple(r) for r in rows}
+    assert sum(r[0] > 50 for r in near) == 4
+    assert len(near) > 4
+
+
+def test_disagreement_sees_a_changed_bias_and_a_changed_shape():
+    told = second_difference(4)
+    points = np.random.default_rng(0).normal(size=(8, 4))
+    assert disagreement(Network.described(told), told, points) == 0
+    assert disagreement(lambda x: Network.described(told)(x) + 0.01, told, points) > 1e-4
+    assert disagreement(lambda x: x[:2], told, points) == np.inf
+    assert disagreement(lambda x: x * np.nan, told, points) == np.inf
+
+
+def test_non_finite_outputs_are_no_slopes():
+    f = lambda x: np.inf * x
+    met = steepest_secant(f, np.ones((4, 2)), np.random.default_rng(0), climbs=2, steps=3)
+    assert met.slope == 0
