@@ -41,8 +41,9 @@ def _minimum(x: Any, y: Any) -> tuple[Any, Any]:
 
 
 def _sign(x: Any) -> Any:
+    """Of the absolute value: JAX takes +1 at 0."""
     _decided(x, arb(0))
-    return x.sgn()
+    return arb(1 if x >= 0 else -1)
 
 
 # each function with its partial derivatives, given the operands and then the value

@@ -74,7 +74,7 @@ class Ladder:
         names = tuple(f"layer {k + 1}" for k in range(len(layers)))
         rungs = {name: number.middle for name, number in self.numbers.items() if "layer" not in name}
         rungs = {name: value for name, value in rungs.items() if np.isfinite(value)}
-        scale = "log" if min(rungs.values()) > 0 else "linear"
+        scale = "log" if max(rungs.values()) > 100 * min(rungs.values()) > 0 else "linear"
         values = (tuple(self.factors), tuple(m if np.isfinite(m) else 0.0 for m in most))
         return (
             Bars("stretch of each layer", Axis("factor"), names, ("measured stretch", "spectral norm"), values),

@@ -45,9 +45,13 @@ class Decomposition:
 
     def resolution(self, r: int) -> float:
         r"""$(\lambda_r-\lambda_{r+1})/(\sigma_r\sigma_1)$: how well $X$ determines the span of $v_1,\dots,v_r$."""
-        s = np.append(self.sigma, 0.0)
-        value = (s[r - 1] ** 2 - s[r] ** 2) / (s[r - 1] * s[0]) if s[r - 1] > 0 else 0.0
-        return float(value) if np.isfinite(value) else 0.0
+        s = np.append(self.sigma, 0.0) / (self.sigma[0] or 1.0)
+        return float((s[r - 1] ** 2 - s[r] ** 2) / s[r - 1]) if s[r - 1] > 0 else 0.0
+
+    @property
+    def squares_fit(self) -> bool:
+        """Whether squares of the singular values neither overflow nor vanish."""
+        return bool(self.sigma[0] == 0 or 1e-140 < self.sigma[0] < 1e140)
 
 
 def decompose(X: np.ndarray) -> Decomposition:

@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from ftheta.graph import Graph, Interpretation, Node, Slot, adjoints, forward, trace, values
+from ftheta.graph import Graph, GraphError, Interpretation, Node, Slot, adjoints, forward, trace, values
 from ftheta.graph.domains.values import VALUES
 from ftheta.logic import Axis, Claim, Curves, Dag, Enclosure, Identity, Series, Table, Vertex, Witness
 
@@ -123,6 +123,21 @@ def sweep(f: Callable[..., Any], at: tuple[Any, ...], names: Sequence[str] | Non
     return Sweep(f, at, graph, forwards, adjoints(graph, *at, primal=forwards))
 
 
+def sweep_in_box(
+    f: Callable[..., Any], lo: Sequence[float], hi: Sequence[float], wanted: Sequence[float], names: Sequence[str] = ()
+) -> Sweep | None:
+    """Both sweeps at the point `wanted`, moved into the box, its missing coordinates in the middle; with `names` the
+    function takes scalars. None where the function has no graph or does not return one number."""
+    middle = (np.asarray(lo, np.float64) + np.asarray(hi, np.float64)) / 2
+    point = np.clip([*wanted, *middle[len(wanted) :]][: len(middle)], lo, hi).astype(np.float64)
+    at = tuple(map(float, point)) if names or len(point) == 1 else (point,)
+    try:
+        graph = trace(f, *at, names=names or None)
+    except GraphError:
+        return None
+    return sweep(f, at, names or None) if [slot.shape for slot in graph.outputs] == [()] else None
+
+
 def troubles(found: Sweep) -> list[str]:
     """Nodes without a derivative at their values: a number that is not finite, a kink, a jump."""
     notes = []
@@ -201,7 +216,7 @@ def _cell(x: Any) -> float | str:
 
 
 def _text(cell: float | str) -> str:
-    return cell if isinstance(cell, str) else f"{cell:.6g}"
+    return cell if isinstance(cell, str) else f"{cell + 0.0:.6g}"
 
 
 def _shown(constant: Any) -> str:

@@ -209,7 +209,7 @@ def radii_chart(law: Law, rng: np.random.Generator, delta: float, bound: float, 
         Axis("|R_n − R|", "log"),
         (
             Series("Chebyshev", x, tuple(chebyshev), "other"),
-            Series("as printed: Hoeffding for [−B, B]", x, tuple(2 * r for r in hoeffding), "reference"),
+            Series("as printed", x, tuple(2 * r for r in hoeffding), "reference"),
             Series("Hoeffding", x, tuple(hoeffding), "bound"),
             Series("measured quantile", *_positive(x, measured), "measured"),
         ),

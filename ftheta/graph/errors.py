@@ -6,8 +6,7 @@ class GraphError(Exception):
 
     def __init__(self, what: str, *, where: str = "", got: str = "", do: str = ""):
         self.what, self.where, self.got, self.do = what, where, got, do
-        lines = [what] + [f"  {key}: {text}" for key, text in
-                          (("where", where), ("got", got), ("do", do)) if text]
+        lines = [what] + [f"  {key}: {text}" for key, text in (("where", where), ("got", got), ("do", do)) if text]
         super().__init__("\n".join(lines))
 
 

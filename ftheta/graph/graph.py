@@ -81,8 +81,10 @@ class Node:
 
     def __str__(self) -> str:
         operation = f"{self.primitive}[{self.label}]" if self.label else self.primitive
-        return (f"{', '.join(o.name for o in self.outputs)} = {operation} {' '.join(i.name for i in self.inputs)}"
-                f"  at {self.source}")
+        return (
+            f"{', '.join(o.name for o in self.outputs)} = {operation} {' '.join(i.name for i in self.inputs)}"
+            f"  at {self.source}"
+        )
 
 
 @dataclass(frozen=True)
@@ -100,8 +102,11 @@ class Signature:
     def inputs_of(self, args: Sequence[Any], is_leaf: Callable[[Any], bool] | None = None) -> list[Any]:
         leaves, tree = jax.tree.flatten(tuple(args), is_leaf=is_leaf)
         if tree != self.arguments:
-            raise GraphError("the arguments have another structure than those the graph was traced with",
-                             got=str(tree), do=f"pass arguments of the structure {self.arguments}")
+            raise GraphError(
+                "the arguments have another structure than those the graph was traced with",
+                got=str(tree),
+                do=f"pass arguments of the structure {self.arguments}",
+            )
         return [leaf for leaf, wanted in zip(leaves, self.is_input) if wanted]
 
     def positions_of_argument(self, index: int) -> range:
@@ -109,7 +114,7 @@ class Signature:
         counts = [child.num_leaves for child in self.arguments.children()]
         start = sum(counts[:index])
         before = sum(self.is_input[:start])
-        return range(before, before + sum(self.is_input[start:start + counts[index]]))
+        return range(before, before + sum(self.is_input[start : start + counts[index]]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,5 +182,8 @@ def _shape(slot: Slot) -> str:
 def _operand(graph: Graph, slot: Slot) -> str:
     """Scalar constants print as their value, everything else by name."""
     value = graph.constants.get(slot.id)
-    return f"{value:.6g}" if isinstance(value, np.ndarray) and value.shape == () and value.dtype.kind in "fiu" \
+    return (
+        f"{value:.6g}"
+        if isinstance(value, np.ndarray) and value.shape == () and value.dtype.kind in "fiu"
         else slot.name
+    )

@@ -24,9 +24,9 @@ class Domain:
     """A value type with a rule for each primitive.
 
     `lift(constant)` is the value of a constant. A rule `rule(node, *inputs)` returns the value of the output, or a
-    sequence of values where the node has several outputs. `default` serves the primitives that are not in the table (only
-    domains that are generic by nature have one). `refine(graph)` prepares a function that sees each node's result
-    together with all earlier values and may sharpen it. `file` is where a missing rule belongs.
+    sequence of values where the node has several outputs. `default` serves the primitives that are not in the table
+    (only domains that are generic by nature have one). `refine(graph)` prepares a function that sees each node's
+    result together with all earlier values and may sharpen it. `file` is where a missing rule belongs.
     """
 
     name: str
@@ -102,8 +102,9 @@ def forward(domain: Domain, graph: Graph, *inputs: Any) -> Interpretation:
     return Interpretation(graph, domain.name, values)
 
 
-def backward(domain: ReverseDomain, primal: Interpretation, seeds: Mapping[int, Any],
-             active: frozenset[int]) -> Interpretation:
+def backward(
+    domain: ReverseDomain, primal: Interpretation, seeds: Mapping[int, Any], active: frozenset[int]
+) -> Interpretation:
     """One reverse sweep from the seeds (slot id → value) to every active slot."""
     graph, total = primal.graph, dict(seeds)
     for node in reversed(graph.nodes):
@@ -144,13 +145,17 @@ def find_rule(domain: str, file: str, rules: Mapping[str, Rule], node: Node, def
 def missing_rule(domain: str, file: str, node: Node, use: str = "") -> NoRule:
     """The error of a missing rule; `use` narrows it to one use of a primitive that has a rule otherwise."""
     what = f"the domain {domain!r} has no rule for the primitive {node.primitive!r}" + (f" {use}" if use else "")
-    return NoRule(what, where=node.source, got=" ".join(map(str, node.inputs)),
-                  do=f"add one to the table in {file} (docs/graph.md shows how)")
+    return NoRule(
+        what,
+        where=node.source,
+        got=" ".join(map(str, node.inputs)),
+        do=f"add one to the table in {file} (docs/graph.md shows how)",
+    )
 
 
 def precision(graph: Graph) -> contextlib.AbstractContextManager[Any]:
     """JAX's precision mode of the graph, for the time of a `with` block and this thread only."""
-    return contextlib.nullcontext() if bool(jax.config.jax_enable_x64) == graph.x64 else jax.enable_x64(graph.x64)
+    return contextlib.nullcontext() if jax.config.read("jax_enable_x64") == graph.x64 else jax.enable_x64(graph.x64)
 
 
 def by_position(rule: Callable[[Node], Any]) -> Rule:

@@ -12,37 +12,39 @@ A jaxpr is nested (jit in scan in checkpoint ...) and full of constants. The wal
 Everything else becomes one node that evaluates one equation. No other file touches `jax.extend.core`.
 """
 
-import inspect
-import sysconfig
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import jax
+import jax.core
 import jax.numpy as jnp
 import numpy as np
 from jax.ad_checkpoint import checkpoint_name
 from jax.extend import core as jex
-from jax.tree_util import keystr, tree_flatten_with_path
+from jax.tree_util import tree_flatten_with_path
 
 from ftheta.graph.errors import GraphTooLarge, NotTraceable, UnknownTripCount
 from ftheta.graph.graph import Graph, Node, Signature, Slot
+from ftheta.graph.sources import definition, input_name, user_line
 
 BUDGET = 20_000
 """Equations that `trace` visits before it gives up; each unrolled step of a loop counts anew."""
 
-CALLS = {"jit": "jaxpr", "pjit": "jaxpr", "closed_call": "call_jaxpr", "core_call": "call_jaxpr",
-         "call": "call_jaxpr", "remat": "jaxpr", "remat2": "jaxpr", "checkpoint": "jaxpr"}
+CALLS = {
+    "jit": "jaxpr",
+    "pjit": "jaxpr",
+    "closed_call": "call_jaxpr",
+    "core_call": "call_jaxpr",
+    "call": "call_jaxpr",
+    "remat": "jaxpr",
+    "remat2": "jaxpr",
+    "checkpoint": "jaxpr",
+}
 """Calls that are entered, with the parameter that holds the callee."""
 
 CUSTOM = {"custom_jvp_call": "call_jaxpr", "custom_vjp_call": "call_jaxpr"}
 """Calls that bring a derivative of their own and stay one node."""
-
-LIBRARIES = tuple(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib"))
-"""Folders whose lines are not the user's."""
-
-JAX = str(Path(jax.__file__).parent)
 
 
 def trace(f: Callable[..., Any], *args: Any, names: Sequence[str] | None = None, budget: int = BUDGET) -> Graph:
@@ -67,11 +69,15 @@ def trace(f: Callable[..., Any], *args: Any, names: Sequence[str] | None = None,
 
     closed = jax.make_jaxpr(flat)(*shapes)
     signature = Signature(tree, is_input, results[-1])
-    given = names if names is not None else [_input_name(f, path) for (path, _), a in zip(paths, is_input) if a]
+    given = names if names is not None else [input_name(f, path) for (path, _), a in zip(paths, is_input) if a]
     if len(given) != len(shapes):
-        raise NotTraceable("one name is needed for each array among the arguments", where=_definition(f),
-                           got=f"{len(given)} names for {len(shapes)} arrays", do="pass one name a leaf, in order")
-    return _graph_of(closed, given, signature, _definition(f), budget)
+        raise NotTraceable(
+            "one name is needed for each array among the arguments",
+            where=definition(f),
+            got=f"{len(given)} names for {len(shapes)} arrays",
+            do="pass one name a leaf, in order",
+        )
+    return _graph_of(closed, given, signature, definition(f), budget)
 
 
 def named(x: Any, name: str) -> Any:
@@ -119,8 +125,12 @@ class _Walk:
 
     def constant(self, value: Any, aval: Any, where: str) -> int:
         if isinstance(value, jax.core.Tracer):
-            raise NotTraceable("the function closes over a value that an outer jit, grad or vmap is tracing",
-                               where=where, got=str(value), do="call trace outside, or pass the value as an argument")
+            raise NotTraceable(
+                "the function closes over a value that an outer jit, grad or vmap is tracing",
+                where=where,
+                got=str(value),
+                do="call trace outside, or pass the value as an argument",
+            )
         value = _concrete(value, aval.dtype)
         key = (str(value.dtype), value.tobytes()) if isinstance(value, np.ndarray) and value.shape == () else None
         if key is not None and key in self.scalars:
@@ -141,7 +151,7 @@ class _Walk:
             return self.constant(atom.val, atom.aval, where) if isinstance(atom, jex.Literal) else slots[atom]
 
         for eqn in jaxpr.eqns:
-            source = _source(eqn, where)
+            source = user_line(_frames(eqn), where)
             self.count(1, source, eqn.primitive.name)
             outputs = self.equation(eqn, [read(atom) for atom in eqn.invars], source)
             slots.update(zip(eqn.outvars, outputs))
@@ -161,9 +171,11 @@ class _Walk:
         self.visited += equations
         if self.visited > self.budget:
             raise GraphTooLarge(
-                f"the flat graph would pass the budget of {self.budget} equations", where=source,
+                f"the flat graph would pass the budget of {self.budget} equations",
+                where=source,
                 got=f"{construct} at equation {self.visited}",
-                do="shorten the loop, trace one step and compose, or raise trace(..., budget=...)")
+                do="shorten the loop, trace one step and compose, or raise trace(..., budget=...)",
+            )
 
     def finish(self, inputs: list[int], outputs: list[int], signature: Signature, where: str) -> Graph:
         equations = self.needed(outputs)
@@ -171,12 +183,20 @@ class _Walk:
         constants = [slot for slot in self.constants if slot in used]
         order = [*inputs, *constants, *(slot for _, _, outs, _ in equations for slot in outs)]
         slots = self.slots(order, set(constants))
-        nodes = tuple(_node(i, eqn, [slots[s] for s in ins], [slots[s] for s in outs], source, self.budget)
-                      for i, (eqn, ins, outs, source) in enumerate(equations))
-        return Graph(slots=tuple(slots[s] for s in order), inputs=tuple(slots[s] for s in inputs),
-                     constants=MappingProxyType({slots[s].id: self.constants[s] for s in constants}), nodes=nodes,
-                     outputs=tuple(slots[s] for s in outputs), signature=signature, source=where,
-                     x64=bool(jax.config.jax_enable_x64))
+        nodes = tuple(
+            _node(i, eqn, [slots[s] for s in ins], [slots[s] for s in outs], source, self.budget)
+            for i, (eqn, ins, outs, source) in enumerate(equations)
+        )
+        return Graph(
+            slots=tuple(slots[s] for s in order),
+            inputs=tuple(slots[s] for s in inputs),
+            constants=MappingProxyType({slots[s].id: self.constants[s] for s in constants}),
+            nodes=nodes,
+            outputs=tuple(slots[s] for s in outputs),
+            signature=signature,
+            source=where,
+            x64=bool(jax.config.read("jax_enable_x64")),
+        )
 
     def needed(self, outputs: list[int]) -> list[tuple[Any, list[int], list[int], str]]:
         """The equations that some output depends on, in order."""
@@ -206,8 +226,17 @@ def _node(number: int, eqn: Any, inputs: list[Slot], outputs: list[Slot], source
     inside = [eqn.params[CUSTOM[name]]] if name in CUSTOM else list(eqn.params["branches"]) if name == "cond" else []
     label = inside[0].jaxpr.debug_info.func_src_info.split(" at ")[0] if name in CUSTOM else ""
     params = {key: _plain(value) for key, value in eqn.params.items() if not _holds_graph(value)}
-    return Node(number, name, tuple(inputs), tuple(outputs), source, MappingProxyType(params), _one_equation(eqn),
-                label, lambda: tuple(_inner_graph(_closed(j), source, budget) for j in inside))
+    return Node(
+        number,
+        name,
+        tuple(inputs),
+        tuple(outputs),
+        source,
+        MappingProxyType(params),
+        _one_equation(eqn),
+        label,
+        lambda: tuple(_inner_graph(_closed(j), source, budget) for j in inside),
+    )
 
 
 # ---- what each construct of JAX becomes -----------------------------------------------------------------------
@@ -252,8 +281,8 @@ def _scan(walk: _Walk, eqn: Any, inputs: list[int], source: str) -> list[int]:
     length, body, carried = p["length"], p["jaxpr"], p["num_carry"]
     if walk.visited + length * len(body.jaxpr.eqns) > walk.budget:
         walk.count(length * len(body.jaxpr.eqns), source, f"scan of length {length}")
-    constants, carry = inputs[:p["num_consts"]], inputs[p["num_consts"]:p["num_consts"] + carried]
-    rows = [walk.enter(_rows(walk.avals[x], length), [x], source) for x in inputs[p["num_consts"] + carried:]]
+    constants, carry = inputs[: p["num_consts"]], inputs[p["num_consts"] : p["num_consts"] + carried]
+    rows = [walk.enter(_rows(walk.avals[x], length), [x], source) for x in inputs[p["num_consts"] + carried :]]
     results: list[Any] = [None] * length
     outer = walk.steps
     for t in reversed(range(length)) if p["reverse"] else range(length):
@@ -261,8 +290,10 @@ def _scan(walk: _Walk, eqn: Any, inputs: list[int], source: str) -> list[int]:
         out = walk.enter(body, [*constants, *carry, *(row[t] for row in rows)], source)
         carry, results[t] = out[:carried], out[carried:]
     walk.steps = outer
-    stacks = [walk.enter(_stack(v.aval, length), [y[k] for y in results], source)[0]
-              for k, v in enumerate(body.jaxpr.outvars[carried:])]
+    stacks = [
+        walk.enter(_stack(v.aval, length), [y[k] for y in results], source)[0]
+        for k, v in enumerate(body.jaxpr.outvars[carried:])
+    ]
     return [*carry, *stacks]
 
 
@@ -270,14 +301,16 @@ def _while(walk: _Walk, eqn: Any, inputs: list[int], source: str) -> list[int]:
     """Unrolled as long as the predicate is known; a predicate that depends on the inputs cannot be."""
     p, outer, t = eqn.params, walk.steps, 0
     cut = p["cond_nconsts"] + p["body_nconsts"]
-    of_test, of_body, state = inputs[:p["cond_nconsts"]], inputs[p["cond_nconsts"]:cut], inputs[cut:]
+    of_test, of_body, state = inputs[: p["cond_nconsts"]], inputs[p["cond_nconsts"] : cut], inputs[cut:]
     while True:
         (more,) = walk.enter(p["cond_jaxpr"], [*of_test, *state], source)
         if more not in walk.constants:
             raise UnknownTripCount(
                 "a while loop whose number of steps depends on the inputs has no finite graph (and no reverse mode)",
-                where=source, got=f"a predicate that is not constant at step {t}",
-                do="use lax.fori_loop with static bounds or lax.scan, or wrap the loop in jax.custom_vjp")
+                where=source,
+                got=f"a predicate that is not constant at step {t}",
+                do="use lax.fori_loop with static bounds or lax.scan, or wrap the loop in jax.custom_vjp",
+            )
         if not walk.constants[more]:
             break
         walk.steps = (*outer, t)
@@ -287,7 +320,13 @@ def _while(walk: _Walk, eqn: Any, inputs: list[int], source: str) -> list[int]:
 
 
 HANDLERS: Mapping[str, Callable[[_Walk, Any, list[int], str], list[int]]] = {
-    **dict.fromkeys(CALLS, _call), "name": _name, "select_n": _select, "cond": _cond, "scan": _scan, "while": _while}
+    **dict.fromkeys(CALLS, _call),
+    "name": _name,
+    "select_n": _select,
+    "cond": _cond,
+    "scan": _scan,
+    "while": _while,
+}
 
 
 # ---- small pieces of JAX --------------------------------------------------------------------------------------
@@ -311,6 +350,12 @@ def _stack(aval: Any, length: int) -> Any:
     if length == 0:
         return jax.make_jaxpr(lambda: jnp.zeros((0, *aval.shape), aval.dtype))()
     return jax.make_jaxpr(lambda *rows: jnp.stack(rows))(*[_struct(aval)] * length)
+
+
+def _frames(eqn: Any) -> list[Any]:
+    """The calls that led to the equation, innermost first, without those of this file."""
+    traceback = eqn.source_info.traceback
+    return [] if traceback is None else [frame for frame in traceback.frames if frame.file_name != __file__]
 
 
 def _closed(jaxpr: Any) -> Any:
@@ -349,41 +394,3 @@ def _shape_of(leaf: Any) -> jax.ShapeDtypeStruct:
         return leaf
     aval = jax.typeof(leaf)
     return jax.ShapeDtypeStruct(aval.shape, aval.dtype)
-
-
-# ---- names and places in the user's source --------------------------------------------------------------------
-
-
-def _input_name(f: Callable[..., Any], path: tuple[Any, ...]) -> str:
-    """`x` for a whole argument, `params['w']` for a leaf of one."""
-    position = path[0].idx
-    try:
-        parameters = list(inspect.signature(f).parameters.values())
-    except (TypeError, ValueError):
-        parameters = []
-    positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    variadic = [p.name for p in parameters if p.kind == p.VAR_POSITIONAL]
-    if position < len(positional):
-        return positional[position] + keystr(path[1:])
-    return (f"{variadic[0]}[{position - len(positional)}]" if variadic else f"x{position + 1}") + keystr(path[1:])
-
-
-def _definition(f: Callable[..., Any]) -> str:
-    target = inspect.unwrap(f)
-    code = getattr(getattr(target, "__func__", target), "__code__", None)
-    return f"{code.co_filename}:{code.co_firstlineno} ({code.co_name})" if code else f"({type(f).__name__})"
-
-
-def _source(eqn: Any, enclosing: str) -> str:
-    """`file:line (function)` of the user's line: the innermost frame outside installed libraries and this file.
-
-    JAX cuts tracebacks where a nested function begins, and caches nested functions. So a frame that is there
-    belongs to this equation, and library code inside a call is given the line of the call.
-    """
-    traceback = eqn.source_info.traceback
-    frames = [f for f in (traceback.frames if traceback is not None else ()) if f.file_name != __file__]
-    own = [f for f in frames if not f.file_name.startswith(LIBRARIES)]
-    others = [f for f in frames if not f.file_name.startswith(JAX)] if enclosing.startswith("(") else []
-    for frame in own or others:
-        return f"{frame.file_name}:{frame.line_num} ({frame.function_name.split('.')[-1]})"
-    return enclosing

@@ -6,13 +6,17 @@ from ftheta.graph.graph import Graph, Node
 IDENTITIES = frozenset({"copy", "stop_gradient"})
 """Primitives that return their operand as it is."""
 
-COMPARISONS = frozenset("lt le gt ge eq ne".split())
+COMPARISONS = frozenset({"lt", "le", "gt", "ge", "eq", "ne"})
 
 ELEMENTWISE = frozenset(
-    """add add_any sub mul div neg abs sign max min clamp square sqrt rsqrt cbrt integer_pow pow rem
-    exp exp2 expm1 log log1p tanh logistic erf erfc erf_inv sin cos tan asin acos atan atan2 sinh cosh asinh acosh
-    atanh floor ceil round is_finite and or not xor select_n convert_element_type copy stop_gradient
-    lt le gt ge eq ne""".split())
+    (
+        *("add", "add_any", "sub", "mul", "div", "neg", "abs", "sign", "max", "min", "clamp", "square", "sqrt"),
+        *("rsqrt", "cbrt", "integer_pow", "pow", "rem", "exp", "exp2", "expm1", "log", "log1p", "tanh"),
+        *("logistic", "erf", "erfc", "erf_inv", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh"),
+        *("cosh", "asinh", "acosh", "atanh", "floor", "ceil", "round", "is_finite", "and", "or", "not", "xor"),
+        *("select_n", "lt", "le", "gt", "ge", "eq", "ne", "convert_element_type", "copy", "stop_gradient"),
+    )
+)
 """Primitives whose output entry depends on the same entry of the operands only (scalars broadcast)."""
 
 CUSTOM_CALLS = frozenset({"custom_jvp_call", "custom_vjp_call"})

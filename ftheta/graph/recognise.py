@@ -1,97 +1,31 @@
 """Finds the formulas of `patterns.py`.
 
-The walk describes each slot, where it can, by what it is in terms of earlier slots (a sum of squares, the root of one,
-…), following the spellings of `jax.nn`, equinox, flax and hand-written code; a node that completes a formula records it.
-Every step is an identity of real numbers: exact fractions decide whether a factor is really 1/n.
+The walk describes each slot, where it can, by what it is in terms of earlier slots (a sum of squares, the root of
+one, …), following the spellings of `jax.nn`, equinox, flax and hand-written code; a node that completes a formula
+records it. Every step is an identity of real numbers: exact fractions decide whether a factor is really 1/n.
 """
 
-import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from ftheta.graph.graph import Graph, Node, Slot
-from ftheta.graph.patterns import Axes, Centred, LogAddExp, LogSumExp, Normalised, Pattern, Softmax, Variance, WeightedAverage
+from ftheta.graph.patterns import (
+    Axes,
+    Centred,
+    LogAddExp,
+    LogSumExp,
+    Normalised,
+    Pattern,
+    Softmax,
+    Variance,
+    WeightedAverage,
+)
 from ftheta.graph.primitives import IDENTITIES
-
-# ---- descriptions: what a slot is, in terms of earlier ones ---------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Atom:
-    slot: int
-
-
-@dataclass(frozen=True)
-class Deviation:
-    """x − mean of x over the axes."""
-
-    of: "Term"
-    axes: Axes
-
-
-@dataclass(frozen=True)
-class Square:
-    of: "Term"
-
-
-@dataclass(frozen=True)
-class Exponential:
-    of: "Term"
-
-
-@dataclass(frozen=True)
-class Total:
-    """(scale·Σ of + shift), its root, plus offset, inverted, its logarithm: as the flags say, in this order.
-
-    `shape` is that of the summand; `places[k]` is the axis of the summand that axis k of the slot runs along, or
-    None where the slot does not vary.
-    """
-
-    of: "Term"
-    shape: tuple[int, ...]
-    axes: Axes
-    places: tuple[int | None, ...]
-    scale: Fraction = Fraction(1)
-    shift: float = 0.0
-    root: bool = False
-    offset: float = 0.0
-    inverse: bool = False
-    logarithm: bool = False
-
-    @property
-    def count(self) -> int:
-        return math.prod(self.shape[a] for a in self.axes)
-
-    @property
-    def is_plain(self) -> bool:
-        return self.shift == 0 and self.offset == 0 and not (self.root or self.inverse or self.logarithm)
-
-    @property
-    def is_mean(self) -> bool:
-        return self.is_plain and self.scale == Fraction(1, self.count)
-
-    @property
-    def keeps_axes(self) -> bool | None:
-        """Are the summed axes still there (with length 1, or repeated)? None for any other layout."""
-        if self.places == tuple(k for k in range(len(self.shape)) if k not in self.axes):
-            return False
-        return True if self.stands_beside(self.shape) else None
-
-    def stands_beside(self, shape: tuple[int, ...]) -> bool:
-        """In an entry-by-entry operation with an array of this shape, does each entry meet its own total?"""
-        if shape != self.shape:
-            return False
-        if self.places == () and set(self.axes) == set(range(len(shape))):
-            return True
-        return len(self.places) == len(shape) and all(
-            place == k or (place is None and (k in self.axes or shape[k] == 1)) for k, place in enumerate(self.places))
-
-
-Term = Atom | Deviation | Square | Exponential | Total
+from ftheta.graph.terms import Atom, Deviation, Exponential, Square, Term, Total
 
 
 def patterns(graph: Graph) -> dict[int, Pattern]:
@@ -235,8 +169,13 @@ def _quotient(walk: _Walk, node: Node, c: Slot, total: Total) -> None:
     if total.root and total.of == Square(term) and total.scale > 0:
         centred = isinstance(term, Deviation) and term.axes == total.axes
         walk.record(node, Normalised(c, centred, total.axes, total.scale, total.shift, total.offset))
-    elif isinstance(term, Exponential) and total.of == term and total.shift == total.offset == 0 \
-            and not total.root and total.scale == 1:
+    elif (
+        isinstance(term, Exponential)
+        and total.of == term
+        and total.shift == total.offset == 0
+        and not total.root
+        and total.scale == 1
+    ):
         logits = _logits(walk, c, total.axes)
         if logits is not None:
             walk.record(node, Softmax(logits, total.axes))
@@ -250,8 +189,11 @@ def _logits(walk: _Walk, exponential: Slot, axes: Axes) -> Slot | None:
 def _without_shift(walk: _Walk, slot: Slot, axes: Axes) -> Slot:
     """x for x − t with t constant along the axes: softmax does not change."""
     node = walk.producer(slot, "sub")
-    if node is None or not _constant_along(walk, node.inputs[1], axes, node.shape) or \
-            node.inputs[0].shape != slot.shape:
+    if (
+        node is None
+        or not _constant_along(walk, node.inputs[1], axes, node.shape)
+        or node.inputs[0].shape != slot.shape
+    ):
         return slot
     return _without_shift(walk, node.inputs[0], axes)
 
@@ -286,8 +228,14 @@ def _variance(walk: _Walk, node: Node) -> Term | None:
     if squares is None or not isinstance(other, Square) or not isinstance(other.of, Total):
         return None
     mean = other.of
-    matches = (squares.is_mean and mean.is_mean and squares.of == Square(mean.of) and squares.axes == mean.axes
-               and squares.shape == mean.shape and squares.places == mean.places)
+    matches = (
+        squares.is_mean
+        and mean.is_mean
+        and squares.of == Square(mean.of)
+        and squares.axes == mean.axes
+        and squares.shape == mean.shape
+        and squares.places == mean.places
+    )
     if not matches:
         return None
     layout = squares.keeps_axes
@@ -299,8 +247,14 @@ def _variance(walk: _Walk, node: Node) -> Term | None:
 def _add(walk: _Walk, node: Node) -> Term | None:
     for a, b in (node.inputs, node.inputs[::-1]):
         total, number = walk.total(a), walk.uniform(b)
-        if total is not None and number is not None and number >= 0 and node.shape == a.shape and \
-                isinstance(total.of, Square) and not total.inverse:
+        if (
+            total is not None
+            and number is not None
+            and number >= 0
+            and node.shape == a.shape
+            and isinstance(total.of, Square)
+            and not total.inverse
+        ):
             if total.root and total.offset == 0:
                 return replace(total, offset=number)
             if not total.root and total.shift == 0:
@@ -322,8 +276,12 @@ def _log_sum_exp(walk: _Walk, node: Node, total: Total, shift: Slot) -> None:
     kept = tuple(k for k in range(len(total.shape)) if k not in total.axes)
     spread = walk.producer(t, "broadcast_in_dim")
     same = walk.origin(t) == walk.origin(shift) and _constant_along(walk, t, total.axes, total.shape)
-    respread = (spread is not None and spread.params["broadcast_dimensions"] == kept
-                and walk.origin(spread.inputs[0]) == walk.origin(shift) and total.keeps_axes is False)
+    respread = (
+        spread is not None
+        and spread.params["broadcast_dimensions"] == kept
+        and walk.origin(spread.inputs[0]) == walk.origin(shift)
+        and total.keeps_axes is False
+    )
     if (same and total.stands_beside(total.shape)) or respread:
         walk.record(node, LogSumExp(x, total.axes, keeps_axes=len(node.shape) == len(total.shape)))
 
@@ -344,8 +302,13 @@ def _max(walk: _Walk, node: Node) -> Term | None:
     """A mean of squares is at least 0 already."""
     for a, b in (node.inputs, node.inputs[::-1]):
         total, number = walk.total(a), walk.uniform(b)
-        if total is not None and number is not None and number <= 0 and _is_nonnegative(total) and \
-                node.shape == a.shape:
+        if (
+            total is not None
+            and number is not None
+            and number <= 0
+            and _is_nonnegative(total)
+            and node.shape == a.shape
+        ):
             return total
     return None
 
@@ -392,11 +355,23 @@ def _dot_general(walk: _Walk, node: Node) -> None:
 
 
 DESCRIBE: dict[str, Callable[[_Walk, Node], Any]] = {
-    **dict.fromkeys(IDENTITIES, _same), "convert_element_type": _convert,
-    "reduce_sum": _reduce_sum, "broadcast_in_dim": _broadcast,
+    **dict.fromkeys(IDENTITIES, _same),
+    "convert_element_type": _convert,
+    "reduce_sum": _reduce_sum,
+    "broadcast_in_dim": _broadcast,
     **dict.fromkeys(("reshape", "squeeze"), _reshape),
-    "square": _square, "integer_pow": _integer_pow, "exp": _exp, "mul": _mul, "div": _div,
+    "square": _square,
+    "integer_pow": _integer_pow,
+    "exp": _exp,
+    "mul": _mul,
+    "div": _div,
     "sub": lambda walk, node: _variance(walk, node) or _sub(walk, node),
-    "add": _add, "max": _max, "abs": _abs, "sqrt": _root(inverse=False), "rsqrt": _root(inverse=True),
-    "pow": _pow, "log": _log, "dot_general": _dot_general,
+    "add": _add,
+    "max": _max,
+    "abs": _abs,
+    "sqrt": _root(inverse=False),
+    "rsqrt": _root(inverse=True),
+    "pow": _pow,
+    "log": _log,
+    "dot_general": _dot_general,
 }

@@ -42,7 +42,7 @@ def regions(graph: Graph) -> dict[int, Region]:
             continue
         (source,) = sources.values()
         nodes = {n.id: n for slot in moving for n in inside.get(slot.id, {}).values()} | {node.id: node}
-        if len(nodes) > LARGEST_REGION or node.shape != source.shape:
+        if len(nodes) > LARGEST_REGION or node.shape != source.shape or not source.is_real:
             continue
         out = node.outputs[0]
         variable[out.id], inside[out.id] = source, nodes

@@ -84,8 +84,12 @@ def _assignments(graph: Graph) -> None:
 def _constants(graph: Graph) -> None:
     for number, value in graph.constants.items():
         slot = graph.slots[number]
-        _demand(tuple(value.shape) == slot.shape and value.dtype == slot.dtype, "a constant has its slot's type",
-                str(slot), f"{value.dtype}{list(value.shape)}")
+        _demand(
+            tuple(value.shape) == slot.shape and value.dtype == slot.dtype,
+            "a constant has its slot's type",
+            str(slot),
+            f"{value.dtype}{list(value.shape)}",
+        )
 
 
 def _signature(graph: Graph) -> None:
@@ -99,11 +103,19 @@ def _types(node: Node) -> None:
     try:
         found: Any = jax.eval_shape(node.evaluate, *abstract)
     except (TypeError, ValueError) as error:
-        raise MalformedGraph("the node cannot be evaluated at its operands' shapes", where=str(node),
-                             got=str(error).splitlines()[0], do="check the operands against the primitive") from error
+        raise MalformedGraph(
+            "the node cannot be evaluated at its operands' shapes",
+            where=str(node),
+            got=str(error).splitlines()[0],
+            do="check the operands against the primitive",
+        ) from error
     types = [(tuple(out.shape), out.dtype) for out in found]
-    _demand(types == [(slot.shape, slot.dtype) for slot in node.outputs], "the node computes its slots' types",
-            str(node), types)
+    _demand(
+        types == [(slot.shape, slot.dtype) for slot in node.outputs],
+        "the node computes its slots' types",
+        str(node),
+        types,
+    )
 
 
 def _inside(node: Node) -> None:
@@ -114,8 +126,16 @@ def _inside(node: Node) -> None:
         return
     for inner in graphs:
         check(inner)
-        operands = [(s.shape, s.dtype) for s in node.inputs[len(node.inputs) - len(inner.inputs):]]
-        _demand([(s.shape, s.dtype) for s in inner.inputs] == operands, "the body takes the node's operands",
-                str(node), [str(s) for s in inner.inputs])
-        _demand([(s.shape, s.dtype) for s in inner.outputs] == [(s.shape, s.dtype) for s in node.outputs],
-                "the body returns the node's outputs", str(node), [str(s) for s in inner.outputs])
+        operands = [(s.shape, s.dtype) for s in node.inputs[len(node.inputs) - len(inner.inputs) :]]
+        _demand(
+            [(s.shape, s.dtype) for s in inner.inputs] == operands,
+            "the body takes the node's operands",
+            str(node),
+            [str(s) for s in inner.inputs],
+        )
+        _demand(
+            [(s.shape, s.dtype) for s in inner.outputs] == [(s.shape, s.dtype) for s in node.outputs],
+            "the body returns the node's outputs",
+            str(node),
+            [str(s) for s in inner.outputs],
+        )

@@ -74,10 +74,12 @@ def measurements(seen: Responses) -> dict[str, Enclosure | float]:
     numbers: dict[str, Enclosure | float] = {
         "free parameters": Enclosure.exact(N * S * T),
         "dense parameters": Enclosure.exact(N * N * S * T),
-        "commutant dimension": Enclosure.exact(N),
         "largest commutator": seen.known(seen.defect),
         "distance to the convolution": seen.known(seen.distance),
     }
+    if N <= LISTED:
+        group = translations(seen.layout.grid)
+        numbers["commutant dimension"] = Enclosure.exact(commutant_dimension(group, group))
     values = symbol(seen.kernel)[..., 0, 0].ravel()
     if S == T == 1 and N <= 16 and np.abs(np.imag(values)).max() <= 1e-12 * (np.abs(values).max() or 1):
         numbers |= {f"eigenvalue {k}": float(value) for k, value in enumerate(np.real(values))}
@@ -86,8 +88,10 @@ def measurements(seen: Responses) -> dict[str, Enclosure | float]:
 
 def boundary(seen: Responses | None) -> Finding:
     """Whether what leaves the grid on one side enters on the other, where that can be told from the responses."""
-    inner = seen and seen.interior_defect
-    if seen is None or (inner is None and not seen.is_zero(seen.defect)):
+    if seen is None:
+        return Finding.proved("there is no grid, hence no border")
+    inner = seen.interior_defect
+    if inner is None and not seen.is_zero(seen.defect):
         return Finding.proved("no two pixels are away from the border: nothing is claimed that depends on it")
     away = f", away from the border by {inner:.3g}" if inner is not None else ""
     note = f"responses to impulses differ by {seen.defect:.3g}{away}"
@@ -115,21 +119,18 @@ def first_layer_defect(weight: np.ndarray) -> float | None:
 
 def pictures(seen: Responses) -> tuple[Chart, ...]:
     """The matrix, the kernels, and how far the map is from commuting with each shift along the first axis."""
-    charts: list[Chart] = []
-    if seen.complete:
-        shifts = tuple(map(float, range(seen.layout.grid[0])))
-        defects = tuple(map(float, seen.commutators()))
-        series = (Series("max|WT_τ − T_τW|", shifts, defects),)
-        charts.append(
-            Curves("commutator against shift", Axis("shift τ along the first axis"), Axis("largest entry"), series)
-        )
-        charts.append(_heatmap("matrix of the map", _matrix(seen)[:SHOWN, :SHOWN], "input s, pixel", "output t, pixel"))
     tiles = seen.kernel.reshape(seen.layout.grid[0], -1, seen.layout.S, seen.layout.T)
     tiled = np.concatenate([np.concatenate(list(tiles[:, :, s].transpose(2, 0, 1)), 1) for s in range(seen.layout.S)])
-    charts.append(
-        _heatmap("kernels ψ_st, row s, column t", tiled[:SHOWN, :SHOWN], "pixel, channel t", "pixel, channel s")
+    kernels = _heatmap("kernels ψ_st, row s, column t", tiled[:SHOWN, :SHOWN], "pixel, channel t", "pixel, channel s")
+    if not seen.complete:
+        return (kernels,)
+    shifts, defects = tuple(map(float, range(seen.layout.grid[0]))), tuple(map(float, seen.commutators()))
+    series = (Series("max|WT_τ − T_τW|", shifts, defects),)
+    return (
+        _heatmap("matrix of the map", _matrix(seen)[:SHOWN, :SHOWN], "input s, pixel", "output t, pixel"),
+        kernels,
+        Curves("commutator against shift", Axis("shift τ along the first axis"), Axis("largest entry"), series),
     )
-    return tuple(charts)
 
 
 def _matrix(seen: Responses) -> np.ndarray:

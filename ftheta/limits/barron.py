@@ -198,7 +198,8 @@ class Study:
 
     def chart(self) -> Curves:
         """Root mean square errors with their confidence band, the bound, and the greedy network."""
-        low, high = (tuple(sqrt(max(v, 0.0)) for v in row) for row in zip(*((e.lo, e.hi) for e in self.squares)))
+        low = tuple(sqrt(max(e.lo, e.middle / 100)) for e in self.squares)  # a logarithmic axis has no zero
+        high = tuple(sqrt(e.hi) for e in self.squares)
         every = max(1, len(self.greedy) // 100)
         shown = [k for k, e in enumerate(self.greedy) if e > 0 and (k < 20 or k % every == 0)]
         root = tuple(float(np.sqrt(self.greedy[k])) for k in shown)

@@ -14,10 +14,12 @@ $\tau^2(1+\mathrm{tr}(X^\top X+\lambda)^{-1})$. It never exceeds the risk $r^2+\
 has no peak; and it falls with $p$, since the best linear estimator from more features is no worse.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from math import inf
+from typing import Any
 
 import numpy as np
 
@@ -46,6 +48,8 @@ class Model:
     def risk(self, p: int) -> Fraction | None:
         """The exact risk; None where it is infinite."""
         (carried, rest), n = self.split(p), self.n
+        if rest == 0:  # nothing blows up: the fit is the projection of β
+            return carried * max(Fraction(0), 1 - Fraction(n, p)) if p else carried
         if p <= n - 2:
             return rest * (1 + Fraction(p, n - p - 1))
         if p >= n + 2:
@@ -68,6 +72,13 @@ class Model:
         """The largest fall of the risk from p to p + 1 below the threshold; not positive when D ≥ n − 1."""
         risks = [self.risk(p) or Fraction(0) for p in range(max(self.n - 1, 1))]
         return max((a - b for a, b in pairwise(risks)), default=Fraction(0))
+
+    def second_descent(self) -> Enclosure:
+        """The risk with all features less that at p = n + 2, which is never positive; unknown if D < n + 2."""
+        end, after = self.risk(self.features), self.risk(self.n + 2)
+        if self.features < self.n + 2 or end is None or after is None:
+            return Enclosure()
+        return Enclosure.exact(end - after)
 
     def landmarks(self) -> list[int]:
         """Where the curve is quoted: no feature, half of n, either side of the threshold, twice n, all features."""
@@ -144,7 +155,7 @@ class Features:
         return (self.atoms.T * self.weights) @ self.atoms + self.spread**2 * np.eye(self.atoms.shape[1])
 
     def null_risk(self, model: Model) -> Fraction:
-        r"""The risk $\beta^\top\mathbb E xx^\top\beta+\sigma^2$ without features, exactly: $\beta=r\mathbf 1/\sqrt D$."""
+        r"""The risk $\beta^\top\mathbb E xx^\top\beta+\sigma^2$ without features, exactly."""
         D = self.atoms.shape[1]
         sums = [sum((Fraction(v) for v in row), Fraction(0)) for row in self.atoms.tolist()]
         total = sum((Fraction(w) * t**2 for w, t in zip(self.weights.tolist(), sums)), D * Fraction(self.spread) ** 2)
@@ -154,8 +165,8 @@ class Features:
 def sweep(model: Model, rng: np.random.Generator, features: Features, draws: int) -> Sweep:
     r"""Fit labels of the model on features drawn from their law.
 
-    The risk of a fit is $(\beta-\hat\beta)^\top\mathbb E xx^\top(\beta-\hat\beta)+\sigma^2$: only training sets are
-    drawn.
+    The risk of a fit is $(\beta-\hat\beta)^\top\mathbb E xx^\top(\beta-\hat\beta)+\sigma^2$: only training sets
+    are drawn.
     """
     n, D, at = model.n, model.features, model.measured_at()
     draws = max(16, min(draws, WORK // (4 * n * n * D * max(len(at), 1))))
@@ -219,21 +230,26 @@ def curve_chart(model: Model, found: Sweep) -> Curves:
     """The exact curve on both sides of the threshold, what was measured, the limit, and the ridge without a peak."""
     n, D = model.n, model.features
     every = max(1, D // 400)
-    below, above = range(0, n - 1), [p for p in range(n + 2, D + 1) if p < 3 * n or p % every == 0 or p == D]
-    risk = lambda ps: (tuple(ps), tuple(float(model.risk(p) or 0) for p in ps))
-    limit = [p for p in (*below, *above) if p]
-    means = found.means()
-    series = [
-        Series("exact, p < n", *risk(below), "bound"),
-        Series("exact, p > n", *risk(above), "bound"),
-        Series("limit n → ∞", tuple(limit), tuple(model.limit(p) for p in limit), "reference", "points"),
-    ]
-    if found.at:
-        lo, middle, hi = zip(*((max(e.lo, 1e-9), e.middle, e.hi) for e in means))
-        series.append(Series("measured", found.at, middle, "measured", "points", lo, hi))
-        series.append(Series("best ridge", found.at, tuple(found.ridge.mean(0).tolist()), "other"))
+    below, above = list(range(n - 1)), [p for p in range(n + 2, D + 1) if p < 3 * n or p % every == 0 or p == D]
+    both = [*below[1:], *above]
+    few = both[:: max(1, len(both) // 40)]
+    exact = lambda ps: [float(model.risk(p) or 0) for p in ps]
+    ridge = [float(model.signal + model.noise), *found.ridge.mean(0).tolist()]
+    series = (
+        _positive("exact, p < n", below, exact(below), "bound", "line"),
+        _positive("exact, p > n", above, exact(above), "bound", "line"),
+        _positive("limit n → ∞", few, [model.limit(p) for p in few], "reference", "points"),
+        _positive("measured", found.at, found.risks.mean(0).tolist(), "measured", "points"),
+        _positive("best ridge", (0, *found.at), ridge, "other", "line"),
+    )
     title = f"risk of least squares, n = {n} rows, D = {D} features"
-    return Curves(title, Axis("features used p"), Axis("risk", "log"), tuple(series))
+    return Curves(title, Axis("features used p"), Axis("risk", "log"), tuple(s for s in series if s.x))
+
+
+def _positive(name: str, x: Sequence[int], y: Sequence[float], role: Any, mark: Any) -> Series:
+    """The points that a logarithmic axis can show."""
+    kept = [(float(a), b) for a, b in zip(x, y) if 0 < b < inf]
+    return Series(name, tuple(a for a, _ in kept), tuple(b for _, b in kept), role, mark)
 
 
 def data_chart(found: Sweep, n: int) -> Curves:

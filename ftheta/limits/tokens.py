@@ -10,6 +10,8 @@ from collections.abc import Callable
 import numpy as np
 from scipy.integrate import solve_ivp
 
+from ftheta.logic import Axis, Curves, Enclosure, Heatmap, Series, Witness
+
 SOFTMAX, UNNORMALISED = "softmax", "unnormalised"
 RTOL, ATOL = 1e-12, 1e-14  # local error allowed in one step of the integrators
 MERGED = 1e-12  # tokens whose cosines all exceed 1 minus this have met: they stay together
@@ -39,7 +41,7 @@ def gram_velocity(cosines: np.ndarray, beta: float, kind: str) -> np.ndarray:
 
 
 def _pulls(cosines: np.ndarray, beta: float, kind: str) -> np.ndarray:
-    """Attention weights without the diagonal: a token's own pull is projected away, but its rounding would drown the rest."""
+    """Attention weights off the diagonal: a token's own pull is projected away; its rounding would drown the rest."""
     A = weights(cosines, beta, kind)
     np.fill_diagonal(A, 0.0)
     return A
@@ -57,7 +59,7 @@ def token_cosines(x: np.ndarray, beta: float, kind: str, times: np.ndarray) -> n
 
 def gram_cosines(cosines: np.ndarray, beta: float, kind: str, times: np.ndarray) -> np.ndarray:
     """The same by other means: the matrix of cosines itself is followed, by a method of order 5."""
-    return _follow(lambda C: gram_velocity(C, beta, kind), cosines, times, lambda C: 1 - C.min() - MERGED, "RK45", 1e-9)
+    return _follow(lambda C: gram_velocity(C, beta, kind), cosines, times, lambda C: 1 - C.min() - 1e-8, "RK45", 1e-9)
 
 
 def _meet(x: np.ndarray) -> float:
@@ -85,8 +87,8 @@ def _follow(
     right = lambda t, y: field(y.reshape(shape)).ravel() if next(budget, None) is not None else np.full(y.shape, np.nan)
     run = solve_ivp(right, (0.0, times[-1]), start.ravel(), method, times, events=event, rtol=rtol, atol=ATOL)
     reached = np.reshape(run.y, (start.size, -1)).T
-    met = run.y_events is not None and len(run.y_events[0]) > 0
-    last = run.y_events[0][0] if met else np.full(start.size, np.nan)
+    met = run.y_events[0] if run.y_events else []
+    last = met[0] if len(met) else np.full(start.size, np.nan)
     states = np.concatenate([reached, np.tile(last, (len(times) - len(reached), 1))])
     return states.reshape(len(times), *shape)
 
@@ -130,3 +132,43 @@ def without_temperature(start: float, tokens: int, times: np.ndarray) -> np.ndar
         return np.ones(len(times))
     E = np.exp(np.minimum(2 * times, 700.0)) * (1 + (tokens - 1) * start) / (1 - start)
     return (E - 1) / (E + tokens - 1)
+
+
+# -- what is seen --------------------------------------------------------------------------------
+
+
+def off_diagonal(cosines: np.ndarray) -> np.ndarray:
+    """The cosines of the pairs i < j, along the last axis."""
+    i, j = np.triu_indices(cosines.shape[-1], 1)
+    return cosines[..., i, j]
+
+
+def number(value: float) -> Enclosure:
+    """A number computed in float64, or nothing known where the integrator gave up."""
+    return Enclosure.equal(value) if np.isfinite(value) else Enclosure()
+
+
+def recheck(cosines: np.ndarray, beta: float, kind: str, time: float) -> Witness:
+    """The largest and the smallest cosine at that time from these at the start, by the second method."""
+    pairs = off_diagonal(gram_cosines(cosines, beta, kind, np.array([time]))[-1])
+    how = "the matrix of cosines followed instead of the tokens, by another method"
+    return Witness({"t": time}, number(pairs.max()), number(pairs.min()), how)
+
+
+def phase_diagram(start: float, tokens: int, kind: str, until: float, hottest: float) -> Heatmap:
+    r"""The common cosine over time and $\beta$ from 0 to `hottest`."""
+    times, betas = np.linspace(0, until, 81)[1:], np.linspace(0, hottest, 60)
+    values = common_cosine(start, tokens, betas, kind, times, rtol=1e-6)
+    where = (0.0, until, 0.0, hottest)
+    return Heatmap("phase diagram", Axis("time t"), Axis("inverse temperature β"), values.T, where, "common cosine γ")
+
+
+def cosine_curves(start: float, tokens: int, kind: str, times: np.ndarray, beta: float, pairs: np.ndarray) -> Curves:
+    r"""The common cosine against time for several $\beta$, and the cosines of some pairs (columns of `pairs`)."""
+    others = [
+        Series(f"β = {b:g}", times, common_cosine(start, tokens, b, kind, times, 1e-8), "other") for b in (0, 2, 5)
+    ]
+    exact = Series(f"equation, β = {beta:g}", times, common_cosine(start, tokens, beta, kind, times, 1e-8), "reference")
+    kept = range(0, pairs.shape[1], max(1, pairs.shape[1] // 6))
+    seen = [Series(f"pair {k + 1}", times, pairs[:, k], "measured", "points") for k in kept]
+    return Curves("cosines of the tokens", Axis("time t"), Axis("cosine"), (*others, exact, *seen))

@@ -7,7 +7,7 @@ enumeration can stop at any budget, be interrupted from the keyboard, and hand o
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import inf
 from pathlib import Path as FilePath
 from typing import Any, Protocol
@@ -41,7 +41,18 @@ class Tally:
     seconds: float = 0.0
     complete: bool = False
     stopped_by: str = ""  # the budget that ran out
-    extra: dict[str, Any] = field(default_factory=dict)
+
+    def plus(self, other: "Tally") -> "Tally":
+        """The sum over two parts of a domain."""
+        names = ("cells", "corners", "cuts", "volume", "guessed", "answered", "vanished", "seconds")
+        sums = {name: getattr(self, name) + getattr(other, name) for name in names}
+        complete = self.complete and other.complete
+        return Tally(
+            **sums,
+            margin=min(self.margin, other.margin),
+            complete=complete,
+            stopped_by=self.stopped_by or other.stopped_by,
+        )
 
 
 @dataclass

@@ -161,14 +161,10 @@ def common_zero(forms: Sequence[Sequence[int]]) -> tuple[int, ...]:
     return tuple(int(m) if i % 2 == 0 else -int(m) for i, m in enumerate(minors))
 
 
-def oriented(point: Sequence[int], near: Sequence[float]) -> tuple[int, ...]:
-    """The point with the sign that makes it a positive multiple of the float64 point `near` (homogeneous)."""
-    if point[-1]:
-        return tuple(point) if point[-1] > 0 else tuple(-x for x in point)
-    size = max(map(abs, point))
-    scaled = [x / size for x in point]  # integers of any length: true division rounds correctly
-    dot = sum(a * b for a, b in zip(scaled, near))
-    return tuple(point) if dot > 0 else tuple(-x for x in point)
+def oriented(point: tuple[int, ...], inside: Sequence[int] = ()) -> tuple[int, ...]:
+    """The point with the sign that makes the form `inside`, by default the last coordinate, positive at it."""
+    value = sum(a * x for a, x in zip(inside, point)) if inside else point[-1]
+    return point if value > 0 else tuple(-x for x in point)
 
 
 def sign_at(form: Sequence[int], point: Sequence[int]) -> int:

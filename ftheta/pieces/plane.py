@@ -130,7 +130,7 @@ class PlaneKernel:
         labels = self.stack.label[t, :n].tolist()
         lines = {label: self._line(label, pattern) for label in set(labels)}
         for i in np.flatnonzero(np.abs(self.path.value[:n]) <= self.gauges[at.ALLOWED]).tolist():
-            corner = oriented(common_zero((lines[labels[i - 1]], lines[labels[i]])), ())
+            corner = oriented(common_zero((lines[labels[i - 1]], lines[labels[i]])))
             self.path.forced[i] = sign = sign_at(form, corner)
             self.tally.answered += 1
             self.tally.vanished += sign == 0

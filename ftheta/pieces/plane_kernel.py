@@ -115,7 +115,7 @@ def enter(weights, stack, path, gauges, t, layer, size, need_map):
         path.active[count] = k
         count += on
         name ^= weights.keys[number] * np.uint64(on)
-        word |= np.uint64(on) << np.uint64(number & 63)
+        word |= np.uint64(on and number != passed) << np.uint64(number & 63)
     stack.pattern[t, place] |= word
     stack.name[t] = name
     path.candidates[layer] = waiting

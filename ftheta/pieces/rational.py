@@ -170,6 +170,9 @@ def _ring(cell: list[Vertex]) -> tuple[list[Vertex], list[tuple[int]]]:
         left.remove(after)
         ring.append(after)
     edges.append((_lowest(ring[-1].tight & ring[0].tight),))
+    (a, b, c), (p, q, r), (x, y, z) = (v.point for v in ring[:3])
+    if a * (q * z - r * y) - b * (p * z - r * x) + c * (p * y - q * x) < 0:  # clockwise: turn the ring around
+        ring, edges = ring[::-1], [*edges[-2::-1], edges[-1]]
     return ring, edges
 
 

@@ -64,12 +64,12 @@ def stretched(forms: list[Forms]) -> list[Any]:
 
 def pooled(forms: list[Forms]) -> Forms:
     """All entries of all arrays in one flat array."""
-    matrix = sparse.csr_array(sparse.vstack(stretched(forms), format="csr"))
+    matrix: Any = sparse.csr_array(sparse.vstack(stretched(forms), format="csr"))
     return Forms((matrix.shape[0],), matrix, np.concatenate([f.offset for f in forms]))
 
 
 def _widened(matrix: Any, width: int) -> Any:
-    wide = sparse.csr_array(matrix)
+    wide: Any = sparse.csr_array(matrix)
     return sparse.csr_array((wide.data, wide.indices, wide.indptr), shape=(wide.shape[0], width))
 
 

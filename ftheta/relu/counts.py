@@ -12,7 +12,7 @@ from ftheta.logic import SubjectError
 from ftheta.networks.counts import Counts
 
 from .exact import ExactNetwork
-from .matrices import vector
+from .matrices import fraction, rational, vector
 from .network import ReluNetwork
 
 UNIT = np.finfo(np.float64).eps / 2  # unit roundoff
@@ -79,9 +79,16 @@ def _exact_bounds(net: ExactNetwork, lower: Sequence[Any], upper: Sequence[Any])
     return bounds
 
 
+def _outward(ends: Sequence[Any], towards: float) -> np.ndarray:
+    """The ends in float64; those that are no floats are moved to the next one outside the box."""
+    nearest = np.array([float(fraction(rational(t))) for t in ends], np.float64)
+    is_float = [rational(float(a)) == rational(t) for a, t in zip(nearest, ends)]
+    return np.where(is_float, nearest, np.nextafter(nearest, towards))
+
+
 def _float_bounds(net: ReluNetwork, lower: Sequence[Any], upper: Sequence[Any]) -> list[tuple[Any, Any]]:
     r"""A sum of $n$ products errs by at most $\gamma_{n+1}(\sum|a_kz_k|+|b|)$; twice that covers its own rounding."""
-    lo, hi, bounds = np.asarray(lower, np.float64), np.asarray(upper, np.float64), []
+    lo, hi, bounds = _outward(lower, -np.inf), _outward(upper, np.inf), []
     for step in net.steps:
         A = sparse.csr_array(step.matrix)
         positive, negative = A.maximum(0), A.minimum(0)

@@ -1,8 +1,8 @@
 r"""Networks out of and into this package: JAX and equinox callables, `.npz` files.
 
-A plain network is written as the weight list of `networks.files`: `W0, b0, W1, b1, …` and `activations`. Any other network is
-written as `format = "ftheta-relu-steps-1"` and, for each step $i$, the CSR parts `data{i}, indices{i}, indptr{i}, shape{i}` of
-its matrix, the offset `offset{i}` and the mask `rectified{i}`.
+A plain network is written as the weight list of `networks.files`: `W0, b0, W1, b1, …` and `activations`. Any other
+network is written as `format = "ftheta-relu-steps-1"`, the number `steps`, and for each step $i$ the CSR parts
+`data{i}, indices{i}, indptr{i}, shape{i}` of its matrix, the offset `offset{i}` and the mask `rectified{i}`.
 """
 
 from pathlib import Path

@@ -49,7 +49,7 @@ def chart(f: PiecewiseAffine, iterate: PiecewiseAffine, times: int) -> Curves:
     roles: list[tuple[str, PiecewiseAffine, Role]] = [
         ("network", f, "measured"),
         ("hat h", HAT, "bound"),
-        ("as printed: max{0, |1 − |x||}", PRINTED, "reference"),
+        ("as printed", PRINTED, "reference"),
         (f"h applied {times} times", iterate, "other"),
     ]
     x = tuple(float(t) for t in grid)

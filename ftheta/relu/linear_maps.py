@@ -77,9 +77,9 @@ def convolution(params: Any, moving: tuple[int, ...], kernel: np.ndarray, out_sh
 
 def _one_offset(x: Any, w: Any, out: Any, channel: Any, reads: list[np.ndarray], valid: list[np.ndarray]) -> Triples:
     """The weights at one offset of the kernel, as (N, O, I, *T)."""
-    n = range(x.shape[0])
-    source = x[np.ix_(n, range(x.shape[1]), *(read[v] for read, v in zip(reads, valid)))][:, channel]
-    target = out[np.ix_(n, range(out.shape[1]), *valid)][:, :, None]
+    images, channels, outputs = (np.arange(n) for n in (*x.shape[:2], out.shape[1]))
+    source = x[np.ix_(images, channels, *(read[v] for read, v in zip(reads, valid)))][:, channel]
+    target = out[np.ix_(images, outputs, *valid)][:, :, None]
     weights = w.reshape(1, *w.shape, *[1] * len(reads))
     return np.broadcast_to(target, source.shape), source, np.broadcast_to(weights, source.shape)
 
@@ -110,3 +110,12 @@ def summation(table: np.ndarray, size: int) -> Any:
     rows = np.broadcast_to(np.arange(len(table))[:, None], table.shape)
     inside = table >= 0
     return sparse.csr_array((np.ones(inside.sum()), (rows[inside], table[inside])), shape=(len(table), size))
+
+
+def prefixes(shape: tuple[int, ...], axis: int, reverse: bool) -> np.ndarray:
+    """A running reduction: for every entry, the flat numbers of those up to it along the axis; -1 fills the rest."""
+    number = np.moveaxis(np.arange(prod(shape)).reshape(shape), axis, -1)
+    before = np.tril(np.ones((shape[axis],) * 2, bool))
+    before = before.T if reverse else before
+    table = np.where(before, number[..., None, :], -1)
+    return np.moveaxis(table, -2, axis).reshape(prod(shape), shape[axis])

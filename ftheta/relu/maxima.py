@@ -49,6 +49,10 @@ class MaximaSum:
             total += c * max(ZERO, *(value(form, x) for form in forms))
         return total
 
+    def __sub__(self, other: "MaximaSum") -> "MaximaSum":
+        terms = (*self.terms, *((-c, forms) for c, forms in other.terms))
+        return MaximaSum(plus(self.affine, other.affine, -1), terms)
+
     @classmethod
     def fitted(cls, terms: Iterable[Term], simplex: Simplex, values: Sequence[fmpq]) -> "MaximaSum":
         """The sum with the affine part that gives it these values at the vertices of the simplex."""
@@ -73,6 +77,8 @@ class MaximaSum:
         """
         if not any(self.affine[:-1]) and not self.terms:
             return ExactNetwork.affine([[0] * (len(self.affine) - 1)], [self.affine[-1]])
+        if max((len(forms) for _, forms in self.terms), default=0) > 3:
+            raise SubjectError("Two hidden layers take maxima of at most four forms.", got="more in one term")
         build = _Layers(len(self.affine) - 1)
         for c, forms in self.terms:
             build.add(c, forms)

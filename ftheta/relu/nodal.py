@@ -1,6 +1,6 @@
 r"""Meshes to networks: nodal (finite-element) functions and any continuous piecewise-affine interpolant."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -10,13 +10,14 @@ from ftheta.logic import SubjectError
 
 from .calculus import combination, stack
 from .exact import ExactNetwork
-from .geometry import Form, Point, constant, plus, value, where_all_positive
+from .geometry import Form, Point, Simplex, centre, constant, plus, positive_part, times, value, where_all_positive
 from .line import from_slopes, line_network, through_points
 from .matrices import fraction
 from .maxima import MaximaSum, Term
 from .maximum import max_affine, max_min
 from .mesh import Mesh
 from .planar import planar_nodal, planar_sum
+from .wang_sun import few_maxima, lifted_star
 
 ZERO, ONE = fmpq(0), fmpq(1)
 
@@ -42,7 +43,8 @@ def compile_cpa(points: Any, simplices: Any, values: Sequence[Any]) -> ExactNetw
 def fem_basis(points: Any, simplices: Any, nodes: Sequence[int] | None = None) -> ExactNetwork:
     r"""The network $x\mapsto(\phi_i(x))_i$ of the P1 nodal functions of `nodes` (all by default).
 
-    Affine maps: $L=2$ for $d=1$; $L=3$ for $d=2$; $L=3$ for $d=3$ at inner vertices with convex stars.
+    Affine maps: $L=2$ for $d=1$; $L=3$ for $d=2$; $L=3$ for $d=3$ at inner vertices and on convex meshes
+    (if the star carries a strictly convex function, as almost all do).
     """
     mesh = Mesh.of(points, simplices)
     chosen = [i for i, star in enumerate(mesh.stars) if star] if nodes is None else list(nodes)
@@ -52,8 +54,8 @@ def fem_basis(points: Any, simplices: Any, nodes: Sequence[int] | None = None) -
 def nodal(mesh: Mesh, i: int) -> ExactNetwork:
     r"""$\phi_i$: 1 at vertex `i`, 0 at the others, affine on every simplex.
 
-    $d=1$: three neurons. $d=2$: `planar`, two hidden layers, any star. $d=3$: two hidden layers at inner vertices
-    with convex stars, otherwise the lattice form $\max\{0,\max_k\min_{j\in S_k}\ell_j\}$, deeper but general.
+    $d=1$: three neurons. $d=2$: `planar`, two hidden layers, any star. $d=3$: two hidden layers at inner vertices and
+    on convex meshes, by `convex_star` or `lifted_star`. Otherwise `lattice_nodal`, deeper but general.
     """
     if not mesh.stars[i]:
         raise SubjectError("The vertex belongs to no simplex.", where=f"vertex {i}", got="an isolated point")
@@ -61,9 +63,7 @@ def nodal(mesh: Mesh, i: int) -> ExactNetwork:
         return line_network(_hat_on_line(mesh, i))
     if mesh.dimension == 2:
         return planar_nodal(mesh, i).network()
-    if mesh.dimension == 3 and i not in mesh.boundary_vertices and star_is_convex(mesh, i):
-        return convex_star(mesh, i).network()
-    return lattice_nodal(mesh, i)
+    return _solid_nodal(mesh, i) or lattice_nodal(mesh, i)
 
 
 def convex_pieces(mesh: Mesh, values: Sequence[Any]) -> list[Form] | None:
@@ -78,7 +78,7 @@ def convex_pieces(mesh: Mesh, values: Sequence[Any]) -> list[Form] | None:
 
 
 def convex_network(points: Any, simplices: Any, values: Sequence[Any]) -> ExactNetwork:
-    """A convex interpolant as the maximum of its pieces."""
+    """A convex interpolant as the maximum of its pieces; two hidden layers up to dimension three."""
     pieces = convex_pieces(Mesh.of(points, simplices), values)
     if pieces is None:
         raise SubjectError(
@@ -86,7 +86,8 @@ def convex_network(points: Any, simplices: Any, values: Sequence[Any]) -> ExactN
             got="a facet that bends down, or a mesh that is not convex",
             remedy="use compile_cpa",
         )
-    return max_affine([f[:-1] for f in pieces], [f[-1] for f in pieces])
+    few = few_maxima(pieces) if len(pieces[0]) <= 4 else None
+    return few.network() if few else max_affine([f[:-1] for f in pieces], [f[-1] for f in pieces])
 
 
 # ---- one dimension -------------------------------------------------------------------------------------------------
@@ -108,6 +109,17 @@ def _hat_on_line(mesh: Mesh, i: int):
 
 
 # ---- three dimensions and more ---------------------------------------------------------------------------------------
+
+
+def _solid_nodal(mesh: Mesh, i: int) -> ExactNetwork | None:
+    """Two hidden layers in three dimensions, where one of the two constructions applies."""
+    inside = i not in mesh.boundary_vertices
+    if mesh.dimension != 3 or not (inside or mesh.is_convex):
+        return None
+    if inside and star_is_convex(mesh, i):
+        return convex_star(mesh, i).network()
+    found = lifted_star(mesh, i)
+    return found.network() if found else None
 
 
 def _forms(mesh: Mesh, i: int) -> dict[int, Form]:
@@ -177,8 +189,9 @@ def _turns(p: Any, q: Any, r: Any) -> fmpq:
 
 
 def lattice_nodal(mesh: Mesh, i: int) -> ExactNetwork:
-    r"""$\phi_i=\max\{0,\max_k\min_{j\in S_k}\ell_j\}$ with $S_k=\{j:\ell_j\ge\ell_k\text{ on simplex }k\}$.
+    r"""$\phi_i=\max\{0,\max_P\min_{j\in S_P}\ell_j\}$ with $S_P=\{j:\ell_j\ge\ell_k\text{ on }P\}$.
 
+    $P$ runs over the parts of the simplices $k$ of the star on which no difference $\ell_j-\ell_k$ changes sign.
     Holds for an inner vertex on all of space, and for any vertex on a convex mesh. On other meshes a boundary vertex
     also gets forms $\ell_k+c\nu$ that fall steeply outside its boundary facets, and the result is verified exactly on
     every simplex.
@@ -203,12 +216,21 @@ def _lattice(mesh: Mesh, i: int, steepness: int) -> tuple[list[Form], list[list[
     for facet, cells in mesh.facets.items() if steepness else ():
         if len(cells) == 1 and i in facet:
             forms.append(plus(own[cells[0]], mesh.opposite(facet, cells[0]), steepness))
-    groups = {}
-    for k, form in own.items():
-        corners = mesh.corners(k)
-        above = [j for j, g in enumerate(forms) if all(value(plus(g, form, -1), x) >= 0 for x in corners)]
-        groups[tuple(above)] = above
-    return forms, list(groups.values())
+    groups = {frozenset(group) for k, form in own.items() for group in _orders(mesh.corners(k), form, forms)}
+    least = [sorted(g) for g in groups if not any(h < g for h in groups)]
+    return forms, sorted(least)
+
+
+def _orders(corners: Simplex, form: Form, forms: list[Form]) -> Iterator[list[int]]:
+    """Which forms are above the given one, on each part of the simplex where that does not change."""
+    cells = [corners]
+    for other in forms:
+        gap = plus(other, form, -1)
+        sides = (gap, times(fmpq(-1), gap)) if any(gap) else ()
+        cells = [part for cell in cells for side in sides for part in positive_part(cell, side)] or cells
+    for cell in cells:
+        x = centre(cell)
+        yield [j for j, other in enumerate(forms) if value(other, x) >= value(form, x)]
 
 
 def _verified(mesh: Mesh, i: int, forms: list[Form], groups: list[list[int]]) -> bool:

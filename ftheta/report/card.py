@@ -69,10 +69,11 @@ def _check(check: Check) -> "RenderableType":
 
 def _claims(claims: tuple[Judged, ...]) -> "RenderableType":
     rows: list[list[Styled]] = []
-    for judged in claims:
+    for i, judged in enumerate(claims, 1):
         here, row = look(judged.judgement.verdict), sides(judged.claim)
+        what = f"{i}. {letters(judged.claim.what)}" if len(claims) > 1 else letters(judged.claim.what)
         word = f"{here.sign} {here.word}" + (" (vacuous)" if judged.judgement.vacuous else "")
-        rows.append([letters(judged.claim.what), (word, here.style), row.measured, row.bound, row.slack])
+        rows.append([what, (word, here.style), row.measured, row.bound, row.slack])
     return Columns(("claim", "verdict", "measured", "bound", "slack"), rows, left=(0, 1))
 
 
@@ -80,8 +81,8 @@ def _reasons(claims: tuple[Judged, ...]) -> Iterator["RenderableType"]:
     """How each claim is known, said once where all are known alike; witnesses, and what has to be remarked."""
     reasons = list(dict.fromkeys(j.judgement.reason for j in claims))
     for reason in reasons:
-        which = "; ".join(letters(j.claim.what) for j in claims if j.judgement.reason == reason)
-        yield hanging("", "", (f"how we know: {reason}" + (f" ({which})" if len(reasons) > 1 else ""), FAINT))
+        which = ", ".join(str(i) for i, j in enumerate(claims, 1) if j.judgement.reason == reason)
+        yield hanging("", "", (f"how we know{f' {which}' if len(reasons) > 1 else ''}: {reason}", FAINT))
     for judged in claims:
         yield from (hanging("!", "yellow", remark) for remark in remarks(judged.judgement))
         yield from (hanging("", "", words) for words in found(judged))

@@ -15,6 +15,7 @@ from .charts.theme import darkened
 from .letters import letters, visible
 from .mathml import formulas, mathml, statement_html
 from .numbers import basis, enclosure, number, sides, typeset
+from .plain import formula
 from .render import figure
 from .reproduce import audit_command, command, snippet, versions
 from .verdicts import NOT_CHECKED, Look, look, remarks
@@ -32,7 +33,10 @@ _HEIGHTS = {"curves": 340, "histogram": 320, "heatmap": 420, "regions": 430, "po
 _RELATION = re.compile(
     r"[=<>]|\\(le|ge|leq|geq|to|in|sim|approx|equiv|preceq|iff|Leftrightarrow|Rightarrow)(?![a-zA-Z])"
 )
-_MOST_ROWS, _LONGEST_CLAIM = 200, 110
+_JOINT = re.compile(r"(?<=[≤≥=→Δ±]) | (?=%)")
+_CLAUSE = re.compile(r"\\qquad|\\quad")
+_MOST_ROWS = 200
+_LONGEST_CLAIM, _LONGEST_BESIDE = 40, 46  # letters of a formula in the table, and beside a figure
 
 
 def audit_page(audit: Audit) -> str:
@@ -119,7 +123,8 @@ def _pill(here: Look, extra: str = "") -> str:
 
 
 def _number(text: str) -> str:
-    return escape(typeset(text))
+    """Numbers with raised exponents; a sign is not parted from what it belongs to."""
+    return escape(_JOINT.sub("\u00a0", typeset(text)))
 
 
 def _table(
@@ -172,10 +177,11 @@ def _overview_row(result: Result, anchor: str) -> Sequence[str]:
 def _claim(result: Result) -> str:
     """The formula that stands for the theorem in the table: the first short one that relates two sides. If there is
     none, the claim in words."""
-    short = [f for f in formulas(result.statement) if len(f) <= _LONGEST_CLAIM and "&" not in f]
-    telling = [f for f in short if _RELATION.search(f)] or short
+    clauses = [_CLAUSE.split(f)[0].strip().rstrip(".,;") for f in formulas(result.statement) if "&" not in f]
+    short = [f for f in clauses if len(formula(f)) <= _LONGEST_CLAIM]
+    telling = [f for f in short if _RELATION.search(f)]
     if telling:
-        return mathml(telling[0].strip().rstrip(".,;"))
+        return mathml(telling[0])
     judged = headline(result)
     return _words(judged.claim.what) if judged else ""
 
@@ -224,8 +230,10 @@ def _theorem(result: Result, anchor: str, *, headed: bool = True) -> str:
     title = f"<h2>{_text(result.title)} {_pill(here, ', vacuous' if result.vacuous else '')}</h2>" if headed else ""
     wide = [chart for chart in result.charts if isinstance(chart, (Dag, Diagram))]
     small = [chart for chart in result.charts if not isinstance(chart, (Dag, Diagram))]
+    statement = f'<div class="statement">{statement_html(result.statement)}</div>'
+    beside = all(len(formula(f)) <= _LONGEST_BESIDE for f in formulas(result.statement))
     left = [
-        f'<div class="statement">{statement_html(result.statement)}</div>',
+        statement if beside else "",
         _summary(result, here),
         _checks(result.checks),
         _remedies(result.checks),
@@ -237,7 +245,8 @@ def _theorem(result: Result, anchor: str, *, headed: bool = True) -> str:
     tables = [_claims(result.claims), _numbers(result), *map(_data, result.tables)]
     below = "".join([*tables, gallery, *map(_figure, wide), _sources(result)])
     told = f"<div{'' if first else ' class=wide'}>{''.join(left)}</div>"
-    return f'<section id="{anchor}">{title}<div class="sides">{told}{first}</div>{below}</section>'
+    above = "" if beside else statement
+    return f'<section id="{anchor}">{title}{above}<div class="sides">{told}{first}</div>{below}</section>'
 
 
 def _summary(result: Result, here: Look) -> str:
@@ -284,7 +293,8 @@ def _printed(as_printed: Sequence[Judged]) -> str:
         told = f"<b>As printed in the source:</b> {_words(judged.claim.what)} {_pill(here)}"
         against = f"{_number(row.measured)} against {_number(row.bound)}; {_words(judged.judgement.reason)}."
         witnesses = "".join(f"<p>{escape(words)}</p>" for words in found(judged))
-        parts.append(f'<div class="printed"><p>{told}</p><p>{against}</p>{witnesses}</div>')
+        kind = "printed" if here.family == "refuted" else "note"
+        parts.append(f'<div class="{kind}"><p>{told}</p><p>{against}</p>{witnesses}</div>')
     return "".join(parts)
 
 
@@ -302,16 +312,15 @@ def _claims(claims: Sequence[Judged]) -> str:
         pill = _pill(look(judgement.verdict), ", vacuous" if judgement.vacuous else "")
         rows.append((_words(judged.claim.what), pill, *cells, f'<td class="wraps">{"<br>".join(told)}</td>'))
     head = ("Claim", "Verdict", "Measured", "Bound", "Slack", "How we know")
-    return (
-        _table(head, rows, left=2).replace('<th scope="col" class="right">How', '<th scope="col">How') if rows else ""
-    )
+    return _table(head, rows, kind="claims", left=2) if rows else ""
 
 
 def _numbers(result: Result) -> str:
-    rows = [(_words(n), _number(enclosure(e)), f"<td>{escape(basis(e))}</td>") for n, e in result.numbers.items()]
-    head = ("Number", "Value", "Known by")
-    table = _table(head, rows, kind="narrow").replace('<th scope="col" class="right">Known', '<th scope="col">Known')
-    return table if rows else ""
+    rows = [
+        f'<div><dt>{_words(n)}</dt><dd>{_number(enclosure(e))} <span class="faint">{escape(basis(e))}</span></dd></div>'
+        for n, e in result.numbers.items()
+    ]
+    return f'<h3>Numbers</h3><dl class="numbers">{"".join(rows)}</dl>' if rows else ""
 
 
 def _data(table: Table) -> str:

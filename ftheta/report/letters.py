@@ -7,8 +7,8 @@ from .plain import plain
 from .symbols import lowered, raised
 
 _INDEX = re.compile(r"(?<![\w\\])([^\W\d_])_(\w{1,8})(?!\w)")
+_NUMBERED = re.compile(r"([α-ω])(\d{1,2})(?![\w.])")
 _POWER = re.compile(r"(?<![\w\\])([^\W\d_])\^(\w{1,3})(?!\w)")
-
 _UPRIGHT = {0x1D49C + i: chr(ord("A") + i) for i in range(26)} | {0x1D504 + i: chr(ord("A") + i) for i in range(26)}
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
@@ -19,10 +19,12 @@ def visible(text: str) -> str:
 
 
 def letters(text: str) -> str:
-    """`θ_k` as θₖ, `$\\gamma^k$` as γᵏ; other text as it is, on one line. Script letters, which few fonts have, are
-    written upright."""
+    """`θ_k` as θₖ, `θ1` as θ₁, `$\\gamma^k$` as γᵏ; other text as it is, on one line.
+
+    Script letters, which few fonts have, are written upright.
+    """
     flat = re.sub(r"\s+", " ", visible(plain(text) if "$" in text else text)).strip().translate(_UPRIGHT)
-    return _POWER.sub(_with(raised), _INDEX.sub(_with(lowered), flat))
+    return _POWER.sub(_with(raised), _NUMBERED.sub(_with(lowered), _INDEX.sub(_with(lowered), flat)))
 
 
 def _with(script: Callable[[str], str]) -> Callable[[re.Match[str]], str]:

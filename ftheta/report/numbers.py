@@ -58,10 +58,16 @@ def enclosure(e: Enclosure) -> str:
     if isinf(e.lo):
         return f"≤ {number(e.hi)}"
     if e.confidence is not None:
-        return f"{number(e.middle)} ± {number(e.width / 2, 2)} ({number(100 * e.confidence)} %)"
+        return f"{number(e.middle)} ± {number(e.width / 2, 2)} ({_percent(e.confidence)})"
     if e.width <= 1e-4 * max(abs(e.lo), abs(e.hi)):
         return number(e.middle)
     return f"[{number(e.lo)}, {number(e.hi)}]"
+
+
+def _percent(share: float) -> str:
+    """95 %, and never 100 % for less than everything."""
+    digits = 4 if share < 0.9995 else 12
+    return f"{100 * share:.{digits}g} %"
 
 
 def basis(e: Enclosure) -> str:
@@ -123,6 +129,8 @@ def _factor(x: float, digits: int) -> str:
         return "1"
     if x <= 0:
         return "0"
+    if x >= 1e6:
+        return _tidy(f"{x:.1e}")
     rounded = round(x, digits - 1 - floor(log10(x)))
     return number(rounded, digits)
 

@@ -2,11 +2,9 @@
 
 import csv
 import io
-import re
 from collections.abc import Iterator
 from functools import cache
 from html import escape
-from itertools import count
 from typing import Any, Literal, TypeAlias
 
 from ftheta.logic import UsageError
@@ -20,7 +18,6 @@ from .vega import vega
 
 Format: TypeAlias = Literal["svg", "png", "pdf", "html", "csv"]
 FORMATS: tuple[Format, ...] = ("svg", "png", "pdf", "html", "csv")
-_NUMBERS = count()
 
 
 def render(
@@ -59,12 +56,9 @@ def png(spec: Spec, scale: float = 2.0) -> bytes:
 def figure(chart: Chart, *, width: float | None = None, height: float | None = None) -> str:
     """The chart as an SVG element to be put into a page: named for screen readers, transparent, without its title.
 
-    Names inside it are made different from those of every other figure.
+    Nothing inside it has an id, so any number of figures may share a page.
     """
     drawn = svg({**vega(chart, width=width, height=height, title=False), "background": None})
-    prefix = f"f{next(_NUMBERS)}-"
-    drawn = re.sub(r'\bid="', f'id="{prefix}', drawn)
-    drawn = re.sub(r"url\(#|xlink:href=\"#", lambda found: found[0] + prefix, drawn)
     label = escape(described(chart), quote=True)
     return drawn.replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)
 

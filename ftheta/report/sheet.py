@@ -62,7 +62,9 @@ def _quoted(name: str) -> str:
 def _sources(entry: Mapping[str, Any]) -> Iterator["RenderableType"]:
     if entry["sources"]:
         yield heading("Sources")
-        yield from (hanging("", "", source(key)) for key in entry["sources"])
+        sources = entry["sources"]
+        named = sources if isinstance(sources, Mapping) else {key: source(key) for key in sources}
+        yield from (hanging("", "", f"{key}  ", (words, FAINT)) for key, words in named.items())
         yield line("")
     if entry["errata"]:
         yield heading("What the sources print wrongly")

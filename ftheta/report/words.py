@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from ftheta.bibliography import references
-from ftheta.logic import AtMost, Exists, Identity, Judged, Result, Status
+from ftheta.logic import AtMost, Exists, Identity, Judged, Result, Status, Verdict
 from ftheta.logic.claim import Coordinate, Witness
 from ftheta.logic.result import Audit
 
@@ -46,13 +46,14 @@ def found(judged: Judged) -> list[str]:
     if isinstance(claim, Exists) and claim.found:
         words.append("found: " + coordinates(claim.found))
     if isinstance(claim, (AtMost, Identity)) and claim.witness is not None:
-        words.append(_witness(claim.witness))
+        refuted = judged.judgement.verdict is Verdict.REFUTED
+        words.append(("witness: " if refuted else "checked again at ") + _witness(claim.witness))
     return words
 
 
 def _witness(witness: Witness) -> str:
     values = f"{enclosure(witness.left)} against {enclosure(witness.right)}"
-    return f"witness: {coordinates(witness.at)}; there {values} ({letters(witness.how)})"
+    return f"{coordinates(witness.at)}; there {values} ({letters(witness.how)})"
 
 
 def coordinates(at: Mapping[str, Coordinate]) -> str:

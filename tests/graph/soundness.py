@@ -19,25 +19,29 @@ def boxes(name: str) -> tuple[Interval, ...]:
     p, g = program(name), graph(name)
     varied = {slot.id for i in p.vary for slot in g.argument(i % len(p.args)) if slot.is_real}
     leaves = g.signature.inputs_of(p.args)
-    return tuple(Interval.around(x, p.radius) if slot.id in varied else Interval.point(x)
-                 for slot, x in zip(g.inputs, leaves))
+    return tuple(
+        Interval.around(x, p.radius) if slot.id in varied else Interval.point(x) for slot, x in zip(g.inputs, leaves)
+    )
 
 
-def points(box: Interval, dtype: Any, count: int) -> np.ndarray:
-    """Points of a box: corners, faces and the interior. The first two are its lowest and highest corner."""
-    rng = np.random.default_rng(box.lo.size)
+def points(box: Interval, dtype: Any, count: int, salt: int) -> np.ndarray:
+    """Points of a box: corners, faces and the interior, independent for each box. The first two are its lowest and
+    highest corner."""
+    rng = np.random.default_rng([salt, box.lo.size])
     share = rng.uniform(size=(count, *box.shape))
     share[: count // 3] = np.round(share[: count // 3])
-    share[count // 3: count // 2] = np.clip(3 * share[count // 3: count // 2] - 1, 0, 1)
+    share[count // 3 : count // 2] = np.clip(3 * share[count // 3 : count // 2] - 1, 0, 1)
     share[0], share[1] = 0.0, 1.0
     return np.clip(box.lo + share * (box.hi - box.lo), box.lo, box.hi).astype(dtype)
 
 
 def sample(g: Graph, inputs: tuple[Interval, ...], count: int) -> dict[int, tuple[np.ndarray, np.ndarray]]:
     """The smallest and largest value seen in each slot."""
-    batches = [points(box, slot.dtype, count) for slot, box in zip(g.inputs, inputs)]
-    every_slot = jax.jit(jax.vmap(lambda *x: {i: v for i, v in forward(VALUES, g, *x).values.items()
-                                              if i not in g.constants}), compiler_options=QUICK)
+    batches = [points(box, slot.dtype, count, slot.id) for slot, box in zip(g.inputs, inputs)]
+    every_slot = jax.jit(
+        jax.vmap(lambda *x: {i: v for i, v in forward(VALUES, g, *x).values.items() if i not in g.constants}),
+        compiler_options=QUICK,
+    )
     return {i: (np.min(v, 0), np.max(v, 0)) for i, v in jax.tree.map(np.asarray, every_slot(*batches)).items()}
 
 
@@ -46,8 +50,9 @@ def sampled(name: str) -> dict[int, tuple[np.ndarray, np.ndarray]]:
     return sample(graph(name), boxes(name), program(name).samples)
 
 
-def violations(g: Graph, inputs: tuple[Interval, ...], seen: dict[int, tuple[np.ndarray, np.ndarray]],
-               domain: Domain = INTERVAL) -> list[str]:
+def violations(
+    g: Graph, inputs: tuple[Interval, ...], seen: dict[int, tuple[np.ndarray, np.ndarray]], domain: Domain = INTERVAL
+) -> list[str]:
     """Slots whose enclosure misses a sample by more than the samples' own rounding."""
     found = forward(domain, g, *inputs)
     return [str(g.producers.get(i, g.slots[i])) for i, ends in seen.items() if not holds(found[i], *ends)]

@@ -9,6 +9,7 @@ from jax import lax
 
 from ftheta.graph import Graph, Interval, trace
 
+from .soundness import sample
 from .zoo import clipped_exponential, draws, scaled
 
 ANY = Interval(np.array([-1.5, -0.3, 0.2, 1.0, -2.0, 0.0]), np.array([-0.5, 0.4, 0.9, 1.0, 3.0, 0.5]))
@@ -25,13 +26,22 @@ FIXED_KERNEL = draws(4, 2, 3, 2, seed=9)
 
 def _windows(x, kind):
     init = {lax.max: -jnp.inf, lax.min: jnp.inf, lax.add: 0.0}[kind]
-    return lax.reduce_window(x, init, kind, (1, 1, 3, 2), (1, 1, 2, 1), ((0, 0), (0, 0), (1, 2), (0, 1)),
-                             base_dilation=(1, 1, 1, 2), window_dilation=(1, 1, 1, 2))
+    return lax.reduce_window(
+        x,
+        init,
+        kind,
+        (1, 1, 3, 2),
+        (1, 1, 2, 1),
+        ((0, 0), (0, 0), (1, 2), (0, 1)),
+        base_dilation=(1, 1, 1, 2),
+        window_dilation=(1, 1, 1, 2),
+    )
 
 
 def _convolve(x, k):
-    return lax.conv_general_dilated(x, k, (2, 1), ((1, 2), (-1, 1)), lhs_dilation=(1, 2), rhs_dilation=(2, 1),
-                                    feature_group_count=2)
+    return lax.conv_general_dilated(
+        x, k, (2, 1), ((1, 2), (-1, 1)), lhs_dilation=(1, 2), rhs_dilation=(2, 1), feature_group_count=2
+    )
 
 
 TABLE = {
@@ -83,8 +93,8 @@ TABLE = {
     "le": lambda v: v["any"] <= v["other"],
     "gt": lambda v: v["any"] > v["other"],
     "ge": lambda v: v["any"] >= v["other"],
-    "eq": lambda v: v["any"] == v["other"],
-    "ne": lambda v: v["any"] != v["other"],
+    "eq": lambda v: jnp.round(v["any"]) == jnp.round(v["other"]),
+    "ne": lambda v: jnp.round(v["any"]) != jnp.round(v["other"]),
     "and": lambda v: (v["any"] > 0) & (v["other"] > 0),
     "or": lambda v: (v["any"] > 0) | (v["other"] > 0),
     "xor": lambda v: (v["any"] > 0) ^ (v["other"] > 0),
@@ -97,7 +107,7 @@ TABLE = {
     "reduce_max": lambda v: v["matrix"].max(0),
     "reduce_min": lambda v: v["matrix"].min(),
     "reduce_prod": lambda v: v["matrix"].prod(1),
-    "reduce_and": lambda v: (v["matrix"] > 0).all(1),
+    "reduce_and": lambda v: (v["matrix"] > v["matrix"].min(1, keepdims=True) + v["any"][1] - 0.05).all(1),
     "reduce_or": lambda v: (v["matrix"] > 0).any(1),
     "argmax": lambda v: jnp.argmax(v["matrix"], 1),
     "argmin": lambda v: jnp.argmin(v["matrix"], 0),
@@ -106,16 +116,28 @@ TABLE = {
     "cummax": lambda v: lax.cummax(v["matrix"], 1, reverse=True),
     "cummin": lambda v: lax.cummin(v["matrix"], 0),
     "sort": lambda v: (lax.sort(v["matrix"], dimension=0), jnp.argsort(v["matrix"], axis=1)),
-    "top_k": lambda v: lax.top_k(v["matrix"], 2),
+    "top_k": lambda v: (lax.top_k(v["matrix"], 2), lax.top_k(v["matrix"], 2, axis=0)),
     "reduce_window_sum": lambda v: _windows(v["image"], lax.add),
     "reduce_window_max": lambda v: _windows(v["image"], lax.max)[:, :, :2, 1:],
     "reduce_window_min": lambda v: _windows(v["image"], lax.min)[:, :, :2, 1:],
-    "dot_general": lambda v: (W @ v["any"], v["matrix"].T @ v["matrix"], v["any"] @ v["any"],
-                              jnp.einsum("bchw,bchv->bhwv", v["image"], v["image"])),
-    "conv_general_dilated": lambda v: (_convolve(v["image"], FIXED_KERNEL), _convolve(v["image"], v["kernel"]),
-                                       lax.conv_general_dilated(v["image"].transpose(0, 2, 3, 1), FIXED_KERNEL.T, (1, 1),
-                                                                "SAME", dimension_numbers=("NHWC", "WHIO", "NHWC"),
-                                                                feature_group_count=2)),
+    "dot_general": lambda v: (
+        W @ v["any"],
+        v["matrix"].T @ v["matrix"],
+        v["any"] @ v["any"],
+        jnp.einsum("bchw,bchv->bhwv", v["image"], v["image"]),
+    ),
+    "conv_general_dilated": lambda v: (
+        _convolve(v["image"], FIXED_KERNEL),
+        _convolve(v["image"], v["kernel"]),
+        lax.conv_general_dilated(
+            v["image"].transpose(0, 2, 3, 1),
+            jnp.asarray(FIXED_KERNEL.T),
+            (1, 1),
+            "SAME",
+            dimension_numbers=("NHWC", "WHIO", "NHWC"),
+            feature_group_count=2,
+        ),
+    ),
     "reshape": lambda v: v["matrix"].reshape(2, 6),
     "transpose": lambda v: v["image"].transpose(2, 0, 3, 1),
     "broadcast_in_dim": lambda v: jnp.broadcast_to(v["any"][:, None], (6, 3)),
@@ -128,12 +150,19 @@ TABLE = {
     "unstack": lambda v: jnp.unstack(v["matrix"], axis=1),
     "tile": lambda v: jnp.tile(v["matrix"], (2, 1)),
     "pad": lambda v: lax.pad(v["any"], 0.25, ((2, -1, 1),)),
-    "gather": lambda v: (v["matrix"][np.array([2, 0, 2])], v["matrix"][:, np.array([3, 1])],
-                         v["any"].at[jnp.argmax(v["other"])].get(mode="clip")),
-    "dynamic_slice": lambda v: (lax.dynamic_slice(v["matrix"], (1, 7), (2, 2)),
-                                lax.dynamic_slice(v["any"], (jnp.argmax(v["other"]),), (2,))),
-    "dynamic_update_slice": lambda v: (lax.dynamic_update_slice(v["any"], v["other"][:2], (5,)),
-                                       lax.dynamic_update_slice(v["any"], v["other"][:2], (jnp.argmax(v["other"]),))),
+    "gather": lambda v: (
+        v["matrix"][np.array([2, 0, 2])],
+        v["matrix"][:, np.array([3, 1])],
+        v["any"].at[jnp.argmax(v["other"])].get(mode="clip"),
+    ),
+    "dynamic_slice": lambda v: (
+        lax.dynamic_slice(v["matrix"], (1, 7), (2, 2)),
+        lax.dynamic_slice(v["any"], (jnp.argmax(v["other"]),), (2,)),
+    ),
+    "dynamic_update_slice": lambda v: (
+        lax.dynamic_update_slice(v["any"], v["other"][:2], (5,)),
+        lax.dynamic_update_slice(v["any"], v["other"][:2], (jnp.argmax(v["other"]),)),
+    ),
     "scatter": lambda v: v["matrix"].at[np.array([2, 0])].set(v["matrix"][:2] * 2),
     "scatter-add": lambda v: v["any"].at[np.array([1, 1, 4])].add(v["other"][:3]),
     "custom_jvp_call": lambda v: clipped_exponential(v["any"]),
@@ -141,8 +170,20 @@ TABLE = {
     "cond": lambda v: lax.cond(v["any"][1] > 0, lambda x: (x, 2 * x), lambda x: (-x, x + 1), v["any"]),
 }
 
-BOXES = {"any": ANY, "other": OTHER, "positive": POSITIVE, "unit": UNIT, "image": IMAGE, "kernel": KERNEL,
-         "matrix": MATRIX}
+BOXES = {
+    "any": ANY,
+    "other": OTHER,
+    "positive": POSITIVE,
+    "unit": UNIT,
+    "image": IMAGE,
+    "kernel": KERNEL,
+    "matrix": MATRIX,
+}
+
+
+@cache
+def table_samples() -> dict[int, tuple[np.ndarray, np.ndarray]]:
+    return sample(*table_graph(), 100)
 
 
 @cache

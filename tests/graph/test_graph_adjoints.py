@@ -14,7 +14,6 @@ from ftheta.graph.domains.values import VALUES, flat_inputs
 from .zoo import QUICK, ZOO, graph, program
 
 
-
 @cache
 def all_adjoints(name):
     """Adjoints of all slots of a program of the zoo, in one compiled sweep."""
@@ -22,8 +21,9 @@ def all_adjoints(name):
     inputs = flat_inputs(g, program(name).args)
     active = active_slots(g)
     seeds = {s.id: jnp.ones(s.shape, s.dtype) for s in g.outputs if s.id in active}
-    return jax.jit(lambda *x: backward(ADJOINTS, forward(VALUES, g, *x), seeds, active).values,
-                   compiler_options=QUICK)(*inputs)
+    return jax.jit(lambda *x: backward(ADJOINTS, forward(VALUES, g, *x), seeds, active).values, compiler_options=QUICK)(
+        *inputs
+    )
 
 
 def outputs_with_perturbations(g, inputs, shifts):
@@ -41,8 +41,9 @@ def test_the_adjoint_of_every_slot_is_the_derivative_with_respect_to_its_value(n
     inputs = flat_inputs(g, args)
     zeros = {i: jnp.zeros(g.slots[i].shape, g.slots[i].dtype) for i in active_slots(g)}
     found = all_adjoints(name)
-    expected = jax.jit(jax.grad(lambda shifts: outputs_with_perturbations(g, inputs, shifts)),
-                       compiler_options=QUICK)(zeros)
+    expected = jax.jit(jax.grad(lambda shifts: outputs_with_perturbations(g, inputs, shifts)), compiler_options=QUICK)(
+        zeros
+    )
     assert set(found) == set(expected)
     for i in expected:
         np.testing.assert_allclose(found[i], expected[i], rtol=1e-9, atol=1e-11, err_msg=str(g.slots[i]))
@@ -58,7 +59,7 @@ def test_the_adjoint_of_a_node_is_the_vjp_of_the_tail_of_the_graph_from_it(name)
 
         def tail(value, position=position, slot=slot):
             known = dict(primal.values) | {slot.id: value}
-            for later in g.nodes[position + 1:]:
+            for later in g.nodes[position + 1 :]:
                 known.update(zip((s.id for s in later.outputs), later.evaluate(*[known[s.id] for s in later.inputs])))
             return sum(jnp.sum(known[s.id]) for s in g.outputs)
 
@@ -69,8 +70,9 @@ def test_the_adjoint_of_a_node_is_the_vjp_of_the_tail_of_the_graph_from_it(name)
 def test_adjoints_of_the_inputs_are_the_gradient_of_the_function(name):
     g, p = graph(name), program(name)
     leaves, tree = jax.tree.flatten(p.args)
-    moving = [i for i, leaf in enumerate(leaves)
-              if isinstance(leaf, np.ndarray | float) and np.result_type(leaf).kind == "f"]
+    moving = [
+        i for i, leaf in enumerate(leaves) if isinstance(leaf, np.ndarray | float) and np.result_type(leaf).kind == "f"
+    ]
 
     def total(variables):
         full = list(leaves)
@@ -88,8 +90,11 @@ def test_adjoints_of_the_inputs_are_the_gradient_of_the_function(name):
 
 def test_the_worked_example_has_the_gradients_of_the_catalogue():
     g = graph("worked_example")
-    for t, gradient in (((0.0, 1.0), (2.0, 1.5)), ((1.0, 1.0), (7.8624318312, 7.1575873005)),
-                        ((1.0, 2.0), (20.6891558433, 9.8088584253))):
+    for t, gradient in (
+        ((0.0, 1.0), (2.0, 1.5)),
+        ((1.0, 1.0), (7.8624318312, 7.1575873005)),
+        ((1.0, 2.0), (20.6891558433, 9.8088584253)),
+    ):
         found = adjoints(g, *t)
         assert (float(found["t1"]), float(found["t2"])) == pytest.approx(gradient, abs=1e-9)
 
@@ -132,7 +137,10 @@ def test_an_output_that_is_returned_twice_counts_twice():
 
 def test_a_compiled_sweep_equals_the_eager_one_for_modules_with_functions_inside():
     g, args = graph("equinox_network"), program("equinox_network").args
-    eager, compiled = adjoints(g, *args, cotangents=np.array([1.0, -2.0])), sweep(g)(*args, cotangents=np.array([1.0, -2.0]))
+    eager, compiled = (
+        adjoints(g, *args, cotangents=np.array([1.0, -2.0])),
+        sweep(g)(*args, cotangents=np.array([1.0, -2.0])),
+    )
     for slot in active_slots(g):
         np.testing.assert_allclose(compiled[slot], eager[slot], rtol=1e-11, atol=1e-12)
 

@@ -10,8 +10,20 @@ import pytest
 from jax import lax
 
 from ftheta.graph import (
-    GraphError, GraphTooLarge, NoRule, NotTraceable, UnknownTripCount, adjoints, check, cost, intervals, named, run, trace,
-    values)
+    GraphError,
+    GraphTooLarge,
+    NoRule,
+    NotTraceable,
+    UnknownTripCount,
+    adjoints,
+    check,
+    cost,
+    intervals,
+    named,
+    run,
+    trace,
+    values,
+)
 from ftheta.graph.interpret import Domain, forward
 
 from .zoo import graph
@@ -69,7 +81,9 @@ def test_random_numbers_from_a_fixed_key_are_constants():
 # ---- calls ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("wrap", [jax.jit, jax.checkpoint, lambda f: jax.jit(jax.checkpoint(jax.jit(f))), eqx.filter_jit])
+@pytest.mark.parametrize(
+    "wrap", [jax.jit, jax.checkpoint, lambda f: jax.jit(jax.checkpoint(jax.jit(f))), eqx.filter_jit]
+)
 def test_calls_are_entered(wrap):
     g = trace(wrap(lambda x: jnp.sin(x) * 2), X)
     check(g)
@@ -116,9 +130,9 @@ def test_a_custom_derivative_may_hide_a_loop_of_unknown_length():
 
 
 def test_a_scan_is_written_out_with_the_lines_of_its_body():
-    g = trace(lambda x: lax.scan(lambda c, v: (jnp.tanh(c + v), c), 0.0, x), X)
+    g = trace(lambda x: lax.scan(lambda c, v: (jnp.tanh(c + v), c), jnp.zeros(()), x), X)
     check(g)
-    assert primitives(g) == ["unstack"] + ["add", "tanh"] * 3 + ["stack"] or primitives(g).count("tanh") == 3
+    assert primitives(g) == ["unstack"] + ["add", "tanh"] * 3 + ["stack"]
     assert all("test_graph_trace.py" in node.source for node in g.nodes)
 
 
@@ -162,7 +176,7 @@ def test_a_while_loop_with_an_unknown_number_of_steps_says_what_to_do():
 
 
 def test_a_loop_beyond_the_budget_says_what_to_do():
-    f = lambda x: lax.fori_loop(0, 1000, lambda i, v: jnp.sin(v) + 1, x)  # noqa: E731
+    f = lambda x: lax.fori_loop(0, 1000, lambda i, v: jnp.sin(v) + 1, x)
     with pytest.raises(GraphTooLarge) as error:
         trace(f, 1.0, budget=500)
     text = str(error.value)
@@ -223,7 +237,7 @@ def test_leaves_that_are_not_arrays_are_part_of_the_program():
     net = eqx.nn.MLP(2, 1, 3, 1, activation=jnp.tanh, key=jax.random.key(0))
     g = trace(lambda net, mode, x: net(x) if mode == "plain" else x, net, "plain", X[:2])
     assert len(g.inputs) == 5 and "tanh" in primitives(g)
-    np.testing.assert_allclose(run(g)(net, "plain", X[:2]), net(X[:2]))
+    np.testing.assert_allclose(run(g)(net, "plain", X[:2]), net(jnp.asarray(X[:2])))
 
 
 def test_arguments_of_another_structure_or_shape_are_refused():
@@ -285,8 +299,12 @@ def test_a_library_function_traced_by_itself_still_has_a_place():
 
 
 def test_a_domain_is_a_value_type_and_a_table_and_names_what_is_missing():
-    depth = Domain("depth", "my/depth.py", lift=lambda c: 0, rules={"mul": lambda node, a, b: max(a, b) + 1,
-                                                                    "add": lambda node, a, b: max(a, b)})
+    depth = Domain(
+        "depth",
+        "my/depth.py",
+        lift=lambda c: 0,
+        rules={"mul": lambda node, a, b: max(a, b) + 1, "add": lambda node, a, b: max(a, b)},
+    )
     assert forward(depth, trace(lambda x: x * x * x + x, 1.0), 0).outputs == 2
     with pytest.raises(NoRule) as error:
         forward(depth, trace(lambda x: jnp.sin(x), 1.0), 0)

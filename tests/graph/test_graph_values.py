@@ -73,4 +73,4 @@ def test_tracing_and_interpreting_leave_the_global_configuration_alone():
         g = trace(lambda x: jnp.tanh(x), np.ones(2, np.float32))
         values(graph("worked_example"), 1.0, 2.0)
         run(g)(np.ones(2, np.float32))
-        assert jax.config.values == before and not jax.config.jax_enable_x64
+        assert jax.config.values == before and not jax.config.read("jax_enable_x64")

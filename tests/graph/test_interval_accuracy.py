@@ -39,9 +39,12 @@ def quiet():
 # ---- arithmetic -------------------------------------------------------------------------------------------------
 
 OPERATIONS = {
-    "add": (arithmetic.add, lambda a, b: a + b), "sub": (arithmetic.sub, lambda a, b: a - b),
-    "mul": (arithmetic.mul, lambda a, b: a * b), "div": (arithmetic.div, lambda a, b: a / b if b else None),
-    "max": (arithmetic.maximum, max), "min": (arithmetic.minimum, min),
+    "add": (arithmetic.add, lambda a, b: a + b),
+    "sub": (arithmetic.sub, lambda a, b: a - b),
+    "mul": (arithmetic.mul, lambda a, b: a * b),
+    "div": (arithmetic.div, lambda a, b: a / b if b else None),
+    "max": (arithmetic.maximum, max),
+    "min": (arithmetic.minimum, min),
     "rem": (arithmetic.remainder, lambda a, b: Fraction(math.fmod(a, b)) if b else None),
 }
 
@@ -83,7 +86,7 @@ def test_the_exact_power_lies_inside(point, exponent):
 @given(st.lists(FLOATS, min_size=1, max_size=12))
 @settings(max_examples=200, deadline=None)
 def test_the_exact_sum_lies_inside(terms):
-    assert_inside(sum(map(Fraction, terms)), sums.reduce_sum(Interval.point(np.array(terms)), (0,)))
+    assert_inside(sum(map(Fraction, terms), Fraction(0)), sums.reduce_sum(Interval.point(np.array(terms)), (0,)))
 
 
 @given(st.lists(st.tuples(FLOATS, FLOATS), min_size=1, max_size=8))
@@ -134,8 +137,10 @@ def exact_affine_range(w: np.ndarray, b: np.ndarray, box: Interval) -> list[tupl
     """min and max of W x + b over the box, in rational arithmetic."""
     ranges = []
     for row, shift in zip(w, b):
-        terms = [sorted((Fraction(a) * Fraction(lo), Fraction(a) * Fraction(hi)))
-                 for a, lo, hi in zip(row.tolist(), box.lo.tolist(), box.hi.tolist())]
+        terms = [
+            sorted((Fraction(a) * Fraction(lo), Fraction(a) * Fraction(hi)))
+            for a, lo, hi in zip(row.tolist(), box.lo.tolist(), box.hi.tolist())
+        ]
         ranges.append((sum((t[0] for t in terms), Fraction(shift)), sum((t[1] for t in terms), Fraction(shift))))
     return ranges
 
@@ -146,8 +151,10 @@ def affine_violations(seed: int) -> int:
     box = Interval.around(x, np.abs(draws(5, seed=seed + 1)) * (seed % 3) / 4)
     found = intervals(trace(lambda x: w @ x + b, x), box).outputs
     exact = exact_affine_range(w, b, box)
-    return sum(not (Fraction(lo) <= least and most <= Fraction(hi))
-               for (least, most), lo, hi in zip(exact, found.lo.tolist(), found.hi.tolist()))
+    return sum(
+        not (Fraction(lo) <= least and most <= Fraction(hi))
+        for (least, most), lo, hi in zip(exact, found.lo.tolist(), found.hi.tolist())
+    )
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -173,7 +180,9 @@ def test_a_deep_affine_network_encloses_its_exact_output():
     found = intervals(trace(f, x), Interval.point(x)).outputs
     exact = [Fraction(v) for v in x.tolist()]
     for w, b in layers:
-        exact = [sum((Fraction(a) * v for a, v in zip(row, exact)), Fraction(c)) for row, c in zip(w.tolist(), b.tolist())]
+        exact = [
+            sum((Fraction(a) * v for a, v in zip(row, exact)), Fraction(c)) for row, c in zip(w.tolist(), b.tolist())
+        ]
     for value, lo, hi in zip(exact, found.lo.tolist(), found.hi.tolist()):
         assert Fraction(lo) <= value <= Fraction(hi) and hi - lo < 1e-9 * (1 + abs(hi))
 
@@ -181,10 +190,25 @@ def test_a_deep_affine_network_encloses_its_exact_output():
 # ---- transcendental functions -----------------------------------------------------------------------------------
 
 REFERENCE = {
-    "exp": arb.exp, "exp2": lambda a: (a * arb(2).log()).exp(), "expm1": arb.expm1, "log": arb.log, "log1p": arb.log1p,
-    "tanh": arb.tanh, "logistic": lambda a: 1 / (1 + (-a).exp()), "erf": arb.erf, "erfc": arb.erfc, "erf_inv": arb.erfinv,
-    "sinh": arb.sinh, "asinh": arb.asinh, "acosh": arb.acosh, "atanh": arb.atanh, "atan": arb.atan, "asin": arb.asin,
-    "acos": arb.acos, "cbrt": lambda a: a.root(3) if a > 0 else -((-a).root(3)), "rsqrt": arb.rsqrt,
+    "exp": arb.exp,
+    "exp2": lambda a: (a * arb(2).log()).exp(),
+    "expm1": arb.expm1,
+    "log": arb.log,
+    "log1p": arb.log1p,
+    "tanh": arb.tanh,
+    "logistic": lambda a: 1 / (1 + (-a).exp()),
+    "erf": arb.erf,
+    "erfc": arb.erfc,
+    "erf_inv": arb.erfinv,
+    "sinh": arb.sinh,
+    "asinh": arb.asinh,
+    "acosh": arb.acosh,
+    "atanh": arb.atanh,
+    "atan": arb.atan,
+    "asin": arb.asin,
+    "acos": arb.acos,
+    "cbrt": lambda a: a.root(3) if a > 0 else -((-a).root(3)),
+    "rsqrt": arb.rsqrt,
 }
 
 
@@ -193,8 +217,30 @@ def floats_in(lo: float, hi: float, count: int = 500) -> np.ndarray:
     rng = np.random.default_rng(1)
     size = np.ldexp(rng.uniform(1, 2, count), rng.integers(-1074, 1024, count))
     moderate = np.ldexp(rng.uniform(1, 2, count), rng.integers(-30, 10, count))
-    special_points = np.array([0.0, 5e-324, 2.2e-308, 1e-300, 0.5, 1.0, np.nextafter(1, 0), np.nextafter(1, 2), 2.0,
-                               26.5, 27.3, 36.7, 708.3, 709.7, 709.8, 745.1, 745.2, 1023.9, 1e300, rounding.LARGEST])
+    special_points = np.array(
+        [
+            0.0,
+            5e-324,
+            2.2e-308,
+            1e-300,
+            0.5,
+            1.0,
+            np.nextafter(1, 0),
+            np.nextafter(1, 2),
+            2.0,
+            26.5,
+            27.3,
+            36.7,
+            708.3,
+            709.7,
+            709.8,
+            745.1,
+            745.2,
+            1023.9,
+            1e300,
+            rounding.LARGEST,
+        ]
+    )
     x = np.concatenate([size, moderate, special_points, rng.uniform(-1, 1, count), rng.uniform(-40, 40, count)])
     x = np.unique(np.concatenate([x, -x, 1 + x]))
     return x[(x >= lo) & (x <= hi)]
@@ -265,7 +311,9 @@ def test_waves_over_an_interval_hold_the_exact_value_at_any_point(start, width, 
     exact = arb(point.numerator) / arb(point.denominator)
     for name in ("sin", "cos", "tan"):
         found = getattr(functions, name)(box)
-        assert inside(getattr(exact, name)(), float(found.lo), float(found.hi)) or not getattr(exact, name)().is_finite()
+        assert (
+            inside(getattr(exact, name)(), float(found.lo), float(found.hi)) or not getattr(exact, name)().is_finite()
+        )
 
 
 @given(FLOATS, FLOATS)

@@ -11,14 +11,14 @@ from jax import lax
 from ftheta.graph import GraphError, Interval, NoRule, OutsideDomain, forward, intervals, trace
 from ftheta.graph.domains.interval import INTERVAL, RULES
 
-from .soundness import holds, sample
-from .table import TABLE, table_graph
+from .soundness import holds
+from .table import TABLE, table_graph, table_samples
 
 
 @cache
 def table_results():
     g, boxes = table_graph()
-    return g, forward(INTERVAL, g, *boxes), sample(g, boxes, 100)
+    return g, forward(INTERVAL, g, *boxes), table_samples()
 
 
 def test_the_table_has_an_entry_for_every_rule():
@@ -134,7 +134,9 @@ def test_zero_times_unbounded_is_zero():
 
 
 def test_sums_and_products_of_numbers_at_least_zero_stay_at_least_zero():
-    lo, _ = ends(lambda x: jnp.sqrt(jnp.sum(x * x) * x[0] ** 2 + jnp.cumsum(jnp.abs(x))[-1]), ([-1e-200] * 3, [1e-200] * 3))
+    lo, _ = ends(
+        lambda x: jnp.sqrt(jnp.sum(x * x) * x[0] ** 2 + jnp.cumsum(jnp.abs(x))[-1]), ([-1e-200] * 3, [1e-200] * 3)
+    )
     assert lo == 0.0
 
 
@@ -142,12 +144,21 @@ def test_sums_and_products_of_numbers_at_least_zero_stay_at_least_zero():
 
 
 def test_comparisons_are_decided_when_the_intervals_leave_no_doubt():
-    found = enclose(lambda x, y: (x < y, x <= y, x > y, x >= y, x == y, x != y),
-                    ([0.0, 0.0, 2.0], [1.0, 1.0, 3.0]), ([1.0, 2.0, 0.0], [2.0, 3.0, 1.0]))
+    found = enclose(
+        lambda x, y: (x < y, x <= y, x > y, x >= y, x == y, x != y),
+        ([0.0, 0.0, 2.0], [1.0, 1.0, 3.0]),
+        ([1.0, 2.0, 0.0], [2.0, 3.0, 1.0]),
+    )
     states = [[(bool(a), bool(b)) for a, b in zip(r.lo, r.hi)] for r in found]
     no, yes, open_ = (False, False), (True, True), (False, True)
-    assert states == [[open_, yes, no], [yes, yes, no], [no, no, yes], [open_, no, yes], [open_, no, no],
-                      [open_, yes, yes]]
+    assert states == [
+        [open_, yes, no],
+        [yes, yes, no],
+        [no, no, yes],
+        [open_, no, yes],
+        [open_, no, no],
+        [open_, yes, yes],
+    ]
 
 
 def test_a_choice_takes_only_the_cases_that_are_possible():
@@ -156,7 +167,7 @@ def test_a_choice_takes_only_the_cases_that_are_possible():
 
 
 def test_a_choice_among_several_cases_takes_the_hull_of_those_in_range():
-    f = lambda x, n: lax.select_n(n, x, x + 10, x + 20)  # noqa: E731
+    f = lambda x, n: lax.select_n(n, x, x + 10, x + 20)
     g = trace(f, jax.ShapeDtypeStruct((), np.float64), jax.ShapeDtypeStruct((), np.int32))
     found = intervals(g, Interval(0.0, 1.0), Interval(1, 2)).outputs
     assert (float(found.lo), float(found.hi)) == pytest.approx((10.0, 21.0))
@@ -176,6 +187,26 @@ def test_integers_lie_on_whole_numbers_and_wrap_around():
     assert (huge.lo, huge.hi) == (-(2.0**31), 2.0**31 - 1)
 
 
+def test_remainders_of_integers_by_something_that_may_be_zero_say_nothing():
+    g = trace(lambda n, m: lax.rem(n, m), np.int32(7), np.int32(3))
+    assert (float((found := intervals(g, 7, Interval(0, 3)).outputs).lo), float(found.hi)) == (-(2.0**31), 2.0**31 - 1)
+    found = intervals(g, Interval(5, 9), Interval(3, 4)).outputs
+    assert (float(found.lo), float(found.hi)) == (0.0, 4.0)
+
+
+def test_truth_values_can_be_the_variable_and_be_compared_and_sought():
+    g = trace(
+        lambda p, x: (jnp.where(p, 1.0, 2.0) * p.astype(float), jnp.argmin(x > 0)), np.array([True, False]), np.ones(3)
+    )
+    product, first = intervals(
+        g,
+        Interval(np.array([False, True]), np.array([True, True])),
+        Interval(np.array([1.0, -1.0, 2.0]), np.array([2.0, 1.0, 3.0])),
+    ).outputs
+    assert product.lo[0] == 0.0 and product.hi.tolist() == [2.0, 1.0]
+    assert (float(first.lo), float(first.hi)) == (0.0, 2.0)
+
+
 def test_an_index_that_is_not_known_gives_the_hull_of_the_entries():
     lo, hi = ends(lambda x, y: x[jnp.argmax(y)], ([1.0, 5.0, 2.0], [1.5, 6.0, 3.0]), ([0.0, 0.0, 9.0], [1.0, 1.0, 9.5]))
     assert (lo, hi) == (2.0, 3.0)
@@ -193,9 +224,15 @@ def test_a_nan_constant_says_nothing():
 # ---- errors -----------------------------------------------------------------------------------------------------
 
 OUTSIDE = {
-    "log": (jnp.log, (-1.0, 1.0)), "sqrt": (jnp.sqrt, (-1e-9, 1.0)), "rsqrt": (lax.rsqrt, (-1.0, 1.0)),
-    "log1p": (jnp.log1p, (-2.0, 0.0)), "asin": (jnp.arcsin, (0.0, 1.5)), "acosh": (jnp.arccosh, (0.5, 2.0)),
-    "atanh": (jnp.arctanh, (-0.5, 1.1)), "erf_inv": (lax.erf_inv, (-2.0, 0.0)), "pow": (lambda x: x**0.3, (-1.0, 1.0)),
+    "log": (jnp.log, (-1.0, 1.0)),
+    "sqrt": (jnp.sqrt, (-1e-9, 1.0)),
+    "rsqrt": (lax.rsqrt, (-1.0, 1.0)),
+    "log1p": (jnp.log1p, (-2.0, 0.0)),
+    "asin": (jnp.arcsin, (0.0, 1.5)),
+    "acosh": (jnp.arccosh, (0.5, 2.0)),
+    "atanh": (jnp.arctanh, (-0.5, 1.1)),
+    "erf_inv": (lax.erf_inv, (-2.0, 0.0)),
+    "pow": (lambda x: x**0.3, (-1.0, 1.0)),
 }
 
 
@@ -205,7 +242,9 @@ def test_leaving_the_domain_of_a_function_is_an_error_with_its_place(name):
     with pytest.raises(OutsideDomain) as error:
         enclose(lambda x: f(x), box)
     text = str(error.value)
-    assert name in text and "test_interval_rules.py" in text and "an enclosure [" in text and "do: narrow the box" in text
+    assert (
+        name in text and "test_interval_rules.py" in text and "an enclosure [" in text and "do: narrow the box" in text
+    )
 
 
 def test_a_guarded_logarithm_is_inside_its_domain():
@@ -229,10 +268,7 @@ def test_complex_numbers_and_keys_are_refused():
         intervals(g, jax.random.key(0), Interval(0.0, 1.0))
 
 
-@pytest.mark.parametrize("f", [
-    lambda x: x.at[np.array([1, 1])].set(x[:2]),
-    lambda x: lax.sort((x, x), num_keys=2)[1],
-])
+@pytest.mark.parametrize("f", [lambda x: x.at[np.array([1, 1])].set(x[:2]), lambda x: lax.sort((x, x), num_keys=2)[1]])
 def test_uses_of_a_primitive_beyond_its_rule_are_refused(f):
     with pytest.raises(NoRule, match="no rule for the primitive"):
         enclose(f, ([0.0] * 4, [1.0] * 4))

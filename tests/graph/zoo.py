@@ -6,6 +6,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import equinox as eqx
@@ -36,8 +37,7 @@ def doubles(module: Any) -> Any:
 
 
 def layers(*widths: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    return [(draws(m, n, seed=i) / np.sqrt(m), 0.1 * draws(n, seed=i))
-            for i, (m, n) in enumerate(zip(widths, widths[1:]))]
+    return [(draws(m, n, seed=i) / np.sqrt(m), 0.1 * draws(n, seed=i)) for i, (m, n) in enumerate(pairwise(widths))]
 
 
 def mlp(activation: Callable[[Any], Any], params: Any, x: Any) -> Any:
@@ -52,14 +52,29 @@ def relu_network() -> Program:
 
 
 def tanh_network() -> Program:
-    return Program(lambda params, x: jnp.sum(mlp(jnp.tanh, params, x) ** 2), (layers(3, 6, 6, 1), draws(3)), (0, 1), 0.1)
+    return Program(
+        lambda params, x: jnp.sum(mlp(jnp.tanh, params, x) ** 2), (layers(3, 6, 6, 1), draws(3)), (0, 1), 0.1
+    )
 
 
 def activations() -> Program:
     def f(x):
-        h = [jax.nn.gelu(x), jax.nn.gelu(x, approximate=False), jax.nn.silu(x), jax.nn.softplus(x), jax.nn.sigmoid(x),
-             jax.nn.elu(x), jax.nn.selu(x), jax.nn.leaky_relu(x), jax.nn.relu6(x), jax.nn.hard_tanh(x),
-             jax.nn.mish(x), jnp.abs(x), jnp.clip(x, -0.5, 0.7), jnp.where(x > 0.2, x, 0.1 * x - 1)]
+        h = [
+            jax.nn.gelu(x),
+            jax.nn.gelu(x, approximate=False),
+            jax.nn.silu(x),
+            jax.nn.softplus(x),
+            jax.nn.sigmoid(x),
+            jax.nn.elu(x),
+            jax.nn.selu(x),
+            jax.nn.leaky_relu(x),
+            jax.nn.relu6(x),
+            jax.nn.hard_tanh(x),
+            jax.nn.mish(x),
+            jnp.abs(x),
+            jnp.clip(x, -0.5, 0.7),
+            jnp.where(x > 0.2, x, 0.1 * x - 1),
+        ]
         return jnp.stack(h)
 
     return Program(f, (np.linspace(-2.4, 2.6, 11),))
@@ -240,10 +255,30 @@ def worked_example() -> Program:
 
 
 ZOO: dict[str, Callable[[], Program]] = {
-    make.__name__: make for make in (
-        relu_network, tanh_network, activations, convolutional_network, residual_network, normalisations, attention,
-        cross_entropy, recurrent_network, counted_loop, branches, nested_calls, custom_derivatives, relu_at_zero,
-        equinox_network, pytrees, embedding, stopped, message_passing, array_gymnastics, worked_example)
+    make.__name__: make
+    for make in (
+        relu_network,
+        tanh_network,
+        activations,
+        convolutional_network,
+        residual_network,
+        normalisations,
+        attention,
+        cross_entropy,
+        recurrent_network,
+        counted_loop,
+        branches,
+        nested_calls,
+        custom_derivatives,
+        relu_at_zero,
+        equinox_network,
+        pytrees,
+        embedding,
+        stopped,
+        message_passing,
+        array_gymnastics,
+        worked_example,
+    )
 } | {"recurrent_network_backwards": lambda: recurrent_network(reverse=True)}
 
 

@@ -173,6 +173,12 @@ def test_certainly_dead_and_certainly_active_neurons_are_found() -> None:
         firing(net, [1.0], [-1.0])
 
 
+def test_a_box_whose_ends_are_no_floats_is_rounded_outward() -> None:
+    third = Fraction(1, 3)  # float(1/3) < 1/3, so that this neuron fires in the last sliver of the box
+    net = ReluNetwork.dense([[[1.0]], [[1.0]]], [[-1 / 3], [0.0]])
+    assert not firing(net, [0], [third]).dead[0].any()
+
+
 # ---- symmetries -----------------------------------------------------------------------------------------------------
 
 

@@ -183,6 +183,17 @@ def test_the_sawtooth_has_two_to_the_k_pieces(k: int) -> None:
     assert (g.kinks[0], g.kinks[-1]) == (0, 1) and area(g) == Fraction(1, 2)
 
 
+def test_telgarskys_function_for_two_layers_has_18_nodes_and_64_pieces() -> None:
+    """X13 and U10: a tent takes three nodes when it is clipped; the mean distance of a sawtooth to 1/2 is 1/4."""
+    net = sawtooth(2**2 + 2, clipped=True)
+    assert count(net).neurons == 3 * 2**2 + 6 == 18
+    (f,) = on_line(net)
+    assert inside_unit_interval(f) == 64
+    distance = absolute(f - affine(0, Fraction(1, 2)))
+    marks = [Fraction(0), *(t for t in distance.kinks if 0 < t < 1), Fraction(1)]
+    assert sum((b - a) * (distance(a) + distance(b)) / 2 for a, b in pairwise(marks)) == Fraction(1, 4)
+
+
 @pytest.mark.parametrize(("a", "k", "W", "L", "pieces"), [(5, 2, 20, 4, 25), (4, 3, 24, 6, 64)])
 def test_sparse_zigzags_reach_the_piece_count(a: int, k: int, W: int, L: int, pieces: int) -> None:
     """Y1."""

@@ -1,5 +1,6 @@
 """Results with everything a result can hold, numbers that are not finite included."""
 
+from dataclasses import fields, is_dataclass
 from math import isnan
 
 from hypothesis import strategies as st
@@ -142,7 +143,6 @@ def same(a: object, b: object) -> bool:
         return len(a) == len(b) and all(map(same, a, b))
     if isinstance(a, dict) and isinstance(b, dict):
         return a.keys() == b.keys() and all(same(a[k], b[k]) for k in a)
-    if hasattr(a, "__dataclass_fields__"):
-        names = type(a).__dataclass_fields__
-        return type(a) is type(b) and all(same(getattr(a, n), getattr(b, n)) for n in names)
+    if is_dataclass(a):
+        return type(a) is type(b) and all(same(getattr(a, f.name), getattr(b, f.name)) for f in fields(a))
     return type(a) is type(b) and a == b

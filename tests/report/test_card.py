@@ -50,7 +50,7 @@ def test_a_card_says_all_that_was_found() -> None:
     assert "witness: x = 0.5, w = (1, 2, 3), case = inf; there 3 against 2 (exact arithmetic)" in text
     assert "vacuous" in text
     assert "interval = [1, 2]" in text
-    assert "how we know: 200 samples; nothing contradicts" in text
+    assert "how we know 1: 200 samples; nothing contradicts" in text
     assert "θ₁ 1 not a number" in text
     assert "errata: Seed 3 prints ∑ for ∏." in text
     assert re.search(r"[⠁-⣿]{3}", text)  # the small picture

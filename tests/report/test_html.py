@@ -3,14 +3,17 @@
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 
 from ftheta.logic import Result
 from ftheta.logic.result import Audit
+from ftheta.report import html as html_module
 from ftheta.report.html import audit_page, result_page
 
 from . import samples
+from .test_placing import contrast
 
 VOID = {"meta", "br", "hr", "img", "input", "link", "wbr"}
 PAGES = {
@@ -161,6 +164,17 @@ def test_the_page_can_be_read_in_the_dark_and_on_paper() -> None:
     page = result_page(samples.result())
     assert "prefers-color-scheme: dark" in page and "@media print" in page
     assert 'figure [fill="#2563eb"]{fill:#60a5fa}' in page
+
+
+@pytest.mark.parametrize("block", [0, 1], ids=["light", "dark"])
+def test_every_word_of_the_page_can_be_read(block: int) -> None:
+    css = (Path(html_module.__file__).parent / "page.css").read_text(encoding="utf-8")
+    rules = re.findall(r":root \{([^}]*--paper[^}]*)\}", css)[block]
+    colours = dict(re.findall(r"--([\w-]+): (#\w{6})", rules))
+    for name in ("ink", "muted", "link", "holds", "fails", "refuted", "open", "unchecked"):
+        for ground in ("paper", f"{name}-soft"):
+            if ground in colours:
+                assert contrast(colours[name], colours[ground]) >= 4.5, (name, ground)
 
 
 def test_a_report_is_of_reasonable_size() -> None:

@@ -91,6 +91,8 @@ def test_deep_nesting_is_given_back_as_it_is() -> None:
         ("θ_k", "θₖ"),
         ("‖θ_k − θ*‖²", "‖θₖ − θ*‖²"),
         ("λ_min", "λₘᵢₙ"),
+        ("θ7 = θ4 · θ6", "θ₇ = θ₄ · θ₆"),
+        ("σ2.5", "σ2.5"),
         ("x^2 + y^n", "x² + yⁿ"),
         ("mnist_mlp.onnx", "mnist_mlp.onnx"),
         ("W_L", "W_L"),

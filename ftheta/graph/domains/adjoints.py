@@ -39,12 +39,22 @@ def zero(slot: Slot) -> Any:
 
 
 ADJOINTS = ReverseDomain(
-    name="adjoints", file="ftheta/graph/domains/adjoints.py", add=jnp.add, zero=zero, default=local_vjp,
-    rules={"stop_gradient": lambda node, inputs, cotangents, wanted: [None]})
+    name="adjoints",
+    file="ftheta/graph/domains/adjoints.py",
+    add=jnp.add,
+    zero=zero,
+    default=local_vjp,
+    rules={"stop_gradient": lambda node, inputs, cotangents, wanted: [None]},
+)
 
 
-def adjoints(graph: Graph, *args: Any, cotangents: Any = None, wrt: Iterable[Slot | str] | None = None,
-             primal: Interpretation[Any] | None = None) -> Interpretation[Any]:
+def adjoints(
+    graph: Graph,
+    *args: Any,
+    cotangents: Any = None,
+    wrt: Iterable[Slot | str] | None = None,
+    primal: Interpretation[Any] | None = None,
+) -> Interpretation[Any]:
     """The adjoint of every floating-point slot that is not a constant.
 
     `cotangents` has the structure of the function's result; by default it is 1 in every floating-point output, so
@@ -61,8 +71,9 @@ def sweep(graph: Graph, wrt: Iterable[Slot | str] | None = None) -> Callable[...
     """`adjoints` as one compiled function of the same arguments (and `cotangents`)."""
     slots = None if wrt is None else tuple(map(graph.__getitem__, wrt))
     active = active_slots(graph, slots)
-    compiled = jax.jit(lambda inputs, given: backward(
-        ADJOINTS, forward(VALUES, graph, *inputs), _seeds(graph, given, active), active))
+    compiled = jax.jit(
+        lambda inputs, given: backward(ADJOINTS, forward(VALUES, graph, *inputs), _seeds(graph, given, active), active)
+    )
 
     def function(*args: Any, cotangents: Any = None) -> Interpretation[Any]:
         with precision(graph):
@@ -84,6 +95,9 @@ def _seeds(graph: Graph, cotangents: Any, active: frozenset[int]) -> dict[int, A
 def _flat_cotangents(graph: Graph, cotangents: Any) -> list[Any]:
     leaves, tree = jax.tree.flatten(cotangents)
     if tree != graph.signature.results:
-        raise GraphError("the cotangents have another structure than the result", got=str(tree),
-                         do=f"pass cotangents of the structure {graph.signature.results}")
+        raise GraphError(
+            "the cotangents have another structure than the result",
+            got=str(tree),
+            do=f"pass cotangents of the structure {graph.signature.results}",
+        )
     return [None if np.dtype(jnp.result_type(leaf)) == jax.dtypes.float0 else leaf for leaf in leaves]

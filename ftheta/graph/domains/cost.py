@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
 
-from ftheta.graph.domains.operations import (
-    ADDITION, FREE, MULTIPLICATION, OTHER, Cost, inner_length, powering)
+from ftheta.graph.domains.operations import ADDITION, FREE, MULTIPLICATION, OTHER, Cost, inner_length, powering
 from ftheta.graph.domains.reverse_cost import reverse_costs
 from ftheta.graph.graph import Graph, Node, Slot
 from ftheta.graph.interpret import Domain, Rule, active_slots
@@ -104,12 +103,17 @@ def _dearest_branch(node: Node) -> Cost:
     return max(map(total_cost, node.graphs), key=lambda c: c.flops)
 
 
-MOVES = """reshape transpose broadcast_in_dim squeeze tile slice rev concatenate split stack unstack pad gather dynamic_slice
-dynamic_update_slice scatter iota copy stop_gradient convert_element_type select_n and or not xor is_finite""".split()
-
-SINGLE = """div neg abs sign max min sqrt rsqrt cbrt pow rem exp exp2 expm1 log log1p tanh logistic erf erfc erf_inv
-sin cos tan asin acos atan atan2 sinh cosh asinh acosh atanh floor ceil round lt le gt ge eq ne""".split()
-
+MOVES = (
+    *("reshape", "transpose", "broadcast_in_dim", "squeeze", "tile", "slice", "rev", "concatenate", "split"),
+    *("stack", "unstack", "pad", "gather", "dynamic_slice", "dynamic_update_slice", "scatter", "iota", "copy"),
+    *("stop_gradient", "convert_element_type", "select_n", "and", "or", "not", "xor", "is_finite"),
+)
+SINGLE = (
+    *("div", "neg", "abs", "sign", "max", "min", "sqrt", "rsqrt", "cbrt", "pow", "rem", "exp", "exp2", "expm1"),
+    *("log", "log1p", "tanh", "logistic", "erf", "erfc", "erf_inv", "sin", "cos", "tan", "asin", "acos"),
+    *("atan", "atan2", "sinh", "cosh", "asinh", "acosh", "atanh", "floor", "ceil", "round", "lt", "le", "gt"),
+    *("ge", "eq", "ne"),
+)
 RULES: dict[str, Rule] = {
     **dict.fromkeys(MOVES, _each_entry(FREE)),
     **dict.fromkeys(SINGLE, _each_entry(OTHER)),

@@ -19,8 +19,9 @@ class Cost:
         return self.multiplications + self.additions + self.other
 
     def __add__(self, more: "Cost") -> "Cost":
-        return Cost(self.multiplications + more.multiplications, self.additions + more.additions,
-                    self.other + more.other)
+        return Cost(
+            self.multiplications + more.multiplications, self.additions + more.additions, self.other + more.other
+        )
 
     def __mul__(self, times: int) -> "Cost":
         return Cost(self.multiplications * times, self.additions * times, self.other * times)

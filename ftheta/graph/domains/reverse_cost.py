@@ -10,8 +10,7 @@ counted by its body.
 import math
 from collections.abc import Callable, Sequence
 
-from ftheta.graph.domains.operations import (
-    ADDITION, FREE, MULTIPLICATION, OTHER, Cost, inner_length, powering)
+from ftheta.graph.domains.operations import ADDITION, FREE, MULTIPLICATION, OTHER, Cost, inner_length, powering
 from ftheta.graph.graph import Graph, Node
 from ftheta.graph.interpret import active_slots, find_rule
 
@@ -95,9 +94,11 @@ def _dearest_branch(node: Node, wanted: Sequence[bool]) -> Cost:
 
 
 MUL, ADD = MULTIPLICATION, ADDITION
-MOVES = """reshape transpose squeeze slice rev concatenate split stack unstack pad dynamic_slice dynamic_update_slice scatter
-scatter-add copy stop_gradient convert_element_type sort sign floor ceil round reduce_sum""".split()
-
+MOVES = (
+    *("reshape", "transpose", "squeeze", "slice", "rev", "concatenate", "split", "stack", "unstack", "pad"),
+    *("dynamic_slice", "dynamic_update_slice", "scatter", "scatter-add", "copy", "stop_gradient"),
+    *("convert_element_type", "sort", "sign", "floor", "ceil", "round", "reduce_sum"),
+)
 RULES: dict[str, ReverseRule] = {
     **dict.fromkeys(MOVES, free),
     **dict.fromkeys(("add", "add_any", "sub"), entrywise(FREE, FREE)),

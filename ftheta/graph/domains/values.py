@@ -17,8 +17,9 @@ def evaluate(node: Node, *inputs: Any) -> Any:
     return each_output(node, node.evaluate(*inputs))
 
 
-VALUES = Domain(name="values", file="ftheta/graph/domains/values.py", lift=lambda constant: constant, rules={},
-                default=evaluate)
+VALUES = Domain(
+    name="values", file="ftheta/graph/domains/values.py", lift=lambda constant: constant, rules={}, default=evaluate
+)
 
 
 def values(graph: Graph, *args: Any) -> Interpretation[Any]:
@@ -49,6 +50,9 @@ def as_slot(slot: Slot, value: Any) -> Any:
         return value
     got = jnp.result_type(value)
     if jnp.shape(value) != slot.shape or not jnp.can_cast(got, slot.dtype, casting="same_kind"):
-        raise GraphError(f"the value for {slot.name} does not fit its slot", got=f"{got}{list(jnp.shape(value))}",
-                         do=f"pass an array {slot.dtype}{list(slot.shape)}, or trace again for the new shape")
+        raise GraphError(
+            f"the value for {slot.name} does not fit its slot",
+            got=f"{got}{list(jnp.shape(value))}",
+            do=f"pass an array {slot.dtype}{list(slot.shape)}, or trace again for the new shape",
+        )
     return jnp.asarray(value, slot.dtype)

@@ -26,12 +26,13 @@ def colour_ends(values: list[float]) -> tuple[float, float]:
     return (min(finite), max(finite)) if finite else (0.0, 0.0)
 
 
-def beside(title: str, x: Scaled, y: Scaled, canvas: Canvas, label: str, values: Scaled) -> Frame:
-    """A frame with room for the bar at its right, square where both axes have about the same length."""
+def beside(title: str, x: Scaled, y: Scaled, canvas: Canvas, label: str, values: Scaled, alike: float) -> Frame:
+    """A frame with room for the bar at its right. Where one axis is at most `alike` times as long as the other, a unit
+    is as long on both."""
     words = max((text_width(t.label, TICK) for t in values.ticks(6)), default=0.0)
     bar = _GAP + _WIDTH + 8 + max(words, min(text_width(letters(label), TICK), 90) - _WIDTH) + 10
     frame = framed(title, x, y, canvas, right=bar)
-    if not (x.axis.scale == y.axis.scale == "linear" and 0.4 < (x.hi - x.lo) / (y.hi - y.lo) < 2.5):
+    if not (x.axis.scale == y.axis.scale == "linear" and 1 / alike < (x.hi - x.lo) / (y.hi - y.lo) < alike):
         return frame
     shape = (x.hi - x.lo) / (y.hi - y.lo)
     width = min(frame.width, frame.height * shape)

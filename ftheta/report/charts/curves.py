@@ -15,6 +15,8 @@ from .thinning import MOST, spaced, thinned
 
 _DASHES = ([7, 4], [3, 3], [10, 3, 2, 3], [2, 2])
 
+_FINE_DASHES = ([], [1, 2], [5, 2], [8, 2, 1, 2], [3, 1])
+
 
 @dataclass(frozen=True, slots=True)
 class Pen:
@@ -68,7 +70,7 @@ def drawn(series: Sequence[Series], names: Sequence[str], frame: Frame) -> tuple
 
 def pens(series: Sequence[Series], theme: Theme) -> list[Pen]:
     """A colour of its own for every series: bounds are orange and dashed, references grey, the rest blue first."""
-    measured, bounds = count(), count()
+    measured, bounds, references = count(), count(), count()
     chosen = []
     for s in series:
         if s.role == "bound":
@@ -76,7 +78,8 @@ def pens(series: Sequence[Series], theme: Theme) -> list[Pen]:
             k = i % len(theme.bounds)
             chosen.append(Pen(theme.bounds[k], theme.bounds_text[k], _DASHES[i % len(_DASHES)], 2))
         elif s.role == "reference":
-            chosen.append(Pen(theme.reference, theme.muted, [], 1.25))
+            dash = _FINE_DASHES[next(references) % len(_FINE_DASHES)]
+            chosen.append(Pen(theme.reference, theme.muted, dash, 1.25))
         else:
             k = (next(measured) + (s.role == "other" and not any(t.role == "measured" for t in series))) % len(
                 theme.measured

@@ -22,7 +22,7 @@ def heatmap(chart: Heatmap, canvas: Canvas) -> Spec:
         return empty(chart.title, canvas, "no finite values to draw")
     ends = colour_ends(flat)
     rows = [bytes(level(v, *ends) for v in row).ljust(columns, b"\xff") for row in reversed(chart.values)]
-    frame = beside(chart.title, x, y, canvas, chart.label, values)
+    frame = beside(chart.title, x, y, canvas, chart.label, values, alike=1.6)
     image = {"url": picture(rows), "x": 0, "y": 0, "width": frame.width, "height": frame.height}
     picture_mark = mark("image", {**image, "aspect": False, "smooth": {"value": False}})
     marks = [picture_mark, border(frame), *_numbers(chart, frame, ends), *bar_marks(frame, chart.label, values)]

@@ -54,7 +54,7 @@ def singular_values_apart(data: Dataset, *, rank: int, centre: bool) -> Finding:
     presets={
         "textbook": {},
         "diagonal 3, 2, 1": {"data": "diagonal 3 2 1", "rank": 1},
-        "large": {"rows": 500, "columns": 400, "rank": 10},
+        "large": {"rows": 400, "columns": 200, "rank": 10},
         "at the edge": {"data": "nearly tied", "rank": 3},
         "broken on purpose": {"data": "circling pulse", "rank": 2},
     },
@@ -79,6 +79,8 @@ def autoencoder_svd_rom(
     found = decompose(X)
     if rank >= len(found.sigma):
         return Evidence((), summary=f"a code of {rank} numbers holds all of the data")
+    if not found.squares_fit:
+        return Evidence((), summary=f"squares of data of norm {found.sigma[0]:.3g} leave the range of float64: rescale")
     trained = train(found.X, rank, rng, sweeps)
     excess, nearest = weyl_excess(found, rank, competitors(found, rank, rng, rivals))
     error, reached = found.tail(rank) ** 0.5, loss(X, trained.basis) ** 0.5

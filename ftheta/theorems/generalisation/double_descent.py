@@ -69,22 +69,21 @@ def double_descent(
     noise: Annotated[float, Knob(0, 4, "variance of the label noise", "σ²", most=1e6)] = 0.25,
     draws: Annotated[int, Knob(50, 2000, "training sets drawn", "T", log=True, least=16, most=20_000)] = 400,
 ) -> Evidence:
-    r"""Fit $y=\langle\beta,x\rangle+\sigma\epsilon$, $x\sim\mathcal N(0,I_D)$, $|\beta|=r$, on $n$ rows and $p$ features
-    that carry $p/D$ of the signal, by least squares of least norm. With $\tau^2=\sigma^2+r^2(1-\frac pD)$ the risk is
+    r"""Fit $y=\langle\beta,x\rangle+\sigma\epsilon$, $x\sim\mathcal N(0,I_D)$, $|\beta|=r$, by least squares of least
+    norm on $n$ rows and $p$ features with $\frac pD$ of the signal; let $\tau^2=\sigma^2+r^2(1-\frac pD)$. The risk
     $$\tau^2\Big(1+\frac p{n-p-1}\Big)\ (p\le n-2),\qquad
-    r^2\frac pD\Big(1-\frac np\Big)+\tau^2\Big(1+\frac n{p-n-1}\Big)\ (p\ge n+2),$$ infinite for $|p-n|\le1$: it
-    rises up to the threshold and falls beyond it. The best ridge stays below $r^2+\sigma^2$: no peak. For $p=D$ and
+    r^2\frac pD\Big(1-\frac np\Big)+\tau^2\Big(1+\frac n{p-n-1}\Big)\ (p\ge n+2)$$ is infinite for $|p-n|\le1$, rises
+    before and is lower at $p=D$ than just beyond. The best ridge stays below $r^2+\sigma^2$: no peak. For $p=D$ and
     $\frac pn\to\gamma>1$ the risk tends to $r^2(1-\frac1\gamma)+\sigma^2\frac\gamma{\gamma-1}$."""
     if isinstance(subject, Dataset):
         return evidence_of_data(rng, subject.x, subject.y, n, draws)
     model = Model(n, subject.atoms.shape[1], Fraction(signal), Fraction(noise))
     law = Features(subject.atoms, subject.weights, subject.spread)
     found, null, last = sweep(model, rng, law, draws), model.signal + model.noise, model.features
-    after, end = model.risk(n + 2) or inf, model.risk(last) or inf
     claims = [
         Identity("risk at p = 0", Enclosure.exact(law.null_risk(model)), Enclosure.exact(null)),
         AtMost("largest fall of the risk, p < n − 1", Enclosure.exact(model.steepest_drop()), Enclosure.exact(0)),
-        AtMost("risk with all features, less that at p = n + 2", Enclosure.exact(end - after), Enclosure.exact(0)),
+        AtMost("risk with all features, less that at p = n + 2", model.second_descent(), Enclosure.exact(0)),
         convergence(model),
     ]
     claims += [Identity(f"risk at p = {p}", m, model.known_risk(p)) for p, m in zip(found.at, found.means())]
@@ -95,5 +94,6 @@ def double_descent(
         claims=tuple(claims),
         charts=(curve_chart(model, found),),
         numbers={f"risk at p = {p}": model.known_risk(p) for p in (*model.landmarks(), n)},
-        summary=f"risk {float(null):.5g} without features, {after.middle:.5g} at p = n + 2, {end.middle:.5g} with all {last}",
+        summary=f"risk {float(null):.5g} without features, {model.known_risk(n).middle:.5g} at p = n = {n}, "
+        f"{model.known_risk(last).middle:.5g} with all {last}; {len(found.risks):,} training sets drawn",
     )

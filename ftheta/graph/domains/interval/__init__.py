@@ -42,8 +42,11 @@ def intervals(graph: Graph, *args: Any) -> Interpretation[Interval]:
 def _box(slot: Slot, leaf: Any) -> Interval:
     box = leaf if isinstance(leaf, Interval) else Interval.point(leaf)
     if box.shape != slot.shape or box.is_bool != (slot.dtype == bool):
-        raise GraphError(f"the interval for {slot.name} does not fit its slot", got=f"shape {box.shape}",
-                         do=f"pass ends of shape {slot.shape} and the kind of {slot.dtype}")
+        raise GraphError(
+            f"the interval for {slot.name} does not fit its slot",
+            got=f"shape {box.shape}",
+            do=f"pass ends of shape {slot.shape} and the kind of {slot.dtype}",
+        )
     return box
 
 
@@ -61,8 +64,16 @@ def _div(node: Node, x: Interval, y: Interval) -> Interval:
         return arithmetic.div(x, y)
     corners = np.broadcast_arrays(*[np.trunc(a / b) for a in (x.lo, x.hi) for b in (y.lo, y.hi)])
     zero = (y.lo <= 0) & (y.hi >= 0)
-    return Interval(np.where(zero, -np.inf, np.minimum.reduce(corners)),
-                    np.where(zero, np.inf, np.maximum.reduce(corners)))
+    return Interval(
+        np.where(zero, -np.inf, np.minimum.reduce(corners)), np.where(zero, np.inf, np.maximum.reduce(corners))
+    )
+
+
+def _rem(node: Node, x: Interval, y: Interval) -> Interval:
+    """An integer modulo 0 is left to the hardware, so that nothing but the operand's size is known."""
+    if node.inputs[0].is_real or not bool(np.any((y.lo <= 0) & (y.hi >= 0))):
+        return arithmetic.remainder(x, y)
+    return Interval(np.full(node.shape, -np.inf), np.full(node.shape, np.inf))
 
 
 def _sub(node: Node, x: Interval, y: Interval) -> Interval:
@@ -110,7 +121,7 @@ def _cond(domain: str) -> Rule:
     def rule(node: Node, which: Interval, *operands: Interval) -> Any:
         branches = node.graphs
         first, last = (int(np.clip(float(end), 0, len(branches) - 1)) for end in (which.lo, which.hi))
-        results = [forward(DOMAINS[domain], branch, *operands).flat_outputs for branch in branches[first:last + 1]]
+        results = [forward(DOMAINS[domain], branch, *operands).flat_outputs for branch in branches[first : last + 1]]
         hulls = list(results[0])
         for other in results[1:]:
             hulls = [a.hull(b) for a, b in zip(hulls, other)]
@@ -138,7 +149,7 @@ RULES: dict[str, Rule] = {
     "sub": _sub,
     "mul": _mul,
     "div": _div,
-    "rem": _of_values(arithmetic.remainder),
+    "rem": _rem,
     "abs": _of_values(arithmetic.absolute),
     "max": _lattice(_of_values(arithmetic.maximum), decisions.disjunction),
     "min": _lattice(_of_values(arithmetic.minimum), decisions.conjunction),
@@ -191,7 +202,7 @@ def _refine(graph: Graph) -> Any:
 
     @np.errstate(all="ignore")
     def refine(node: Node, values: Mapping[int, Interval], outputs: tuple[Interval, ...]) -> tuple[Interval, ...]:
-        outputs = tuple(_whole_numbers(slot, x) for slot, x in zip(node.outputs, outputs))
+        outputs = tuple(_fitted(slot, x) for slot, x in zip(node.outputs, outputs))
         slot = node.outputs[0].id
         if slot in formulas and not outputs[0].is_point:
             outputs = (outputs[0].meet(FUSED[type(formulas[slot])](formulas[slot], values, node)),)
@@ -204,7 +215,14 @@ def _refine(graph: Graph) -> Any:
 
 
 def _refine_integers(graph: Graph) -> Any:
+    """For pieces of functions too, whose values have the shape (pieces, entries) instead of the slot's."""
     return lambda node, values, outputs: tuple(_whole_numbers(slot, x) for slot, x in zip(node.outputs, outputs))
+
+
+def _fitted(slot: Slot, x: Interval) -> Interval:
+    if x.shape != slot.shape or x.is_bool != (slot.dtype == bool):
+        raise GraphError("a rule returned an interval that does not fit its slot", got=str(x.shape), where=str(slot))
+    return _whole_numbers(slot, x)
 
 
 def _whole_numbers(slot: Slot, x: Interval) -> Interval:
@@ -221,8 +239,12 @@ def _only_real_numbers(graph: Graph) -> None:
     for slot in graph.slots:
         if not isinstance(slot.dtype, np.dtype) or np.dtype(slot.dtype).kind == "c":
             node = graph.producers.get(slot.id)
-            raise NoRule(f"the domain 'interval' has no values of type {slot.dtype}", got=str(slot),
-                         where=node.source if node else graph.source, do="use real numbers, and keys as constants")
+            raise NoRule(
+                f"the domain 'interval' has no values of type {slot.dtype}",
+                got=str(slot),
+                where=node.source if node else graph.source,
+                do="use real numbers, and keys as constants",
+            )
 
 
 def _lift(constant: Any) -> Interval:
@@ -230,6 +252,7 @@ def _lift(constant: Any) -> Interval:
 
 
 INTERVAL = Domain(name="interval", file=FILE, lift=_lift, rules=QUIET_RULES, default=_concrete_integers, refine=_refine)
-PLAIN = Domain(name="interval", file=FILE, lift=_lift, rules=PLAIN_RULES, default=_concrete_integers,
-               refine=_refine_integers)
+PLAIN = Domain(
+    name="interval", file=FILE, lift=_lift, rules=PLAIN_RULES, default=_concrete_integers, refine=_refine_integers
+)
 DOMAINS = {"interval": INTERVAL, "plain": PLAIN}

@@ -5,7 +5,16 @@ import numpy as np
 
 from ftheta.graph.domains.interval.intervals import Interval
 from ftheta.graph.domains.interval.rounding import (
-    Array, above, add_above, add_below, below, below_by, above_by, multiply_above, multiply_below)
+    Array,
+    above,
+    above_by,
+    add_above,
+    add_below,
+    below,
+    below_by,
+    multiply_above,
+    multiply_below,
+)
 
 POWER_ULPS = 4
 """`np.power` was measured within 0.51 ulp of the exact power (tests/graph); the margin is eight times that."""

@@ -69,8 +69,9 @@ def strict_compare(node: Node, x: Interval, y: Interval) -> Interval:
         surely, possibly = (False, False) if node.primitive == "eq" else (True, True)
         return truth(np.where(apart, surely, closed.lo), np.where(apart, possibly, closed.hi))
     yes, no = (smaller, larger) if node.primitive in ("lt", "le") else (larger, smaller)
-    return truth(np.where(no, False, np.where(yes, True, closed.lo)),
-                 np.where(yes, True, np.where(no, False, closed.hi)))
+    return truth(
+        np.where(no, False, np.where(yes, True, closed.lo)), np.where(yes, True, np.where(no, False, closed.hi))
+    )
 
 
 def conjunction(p: Interval, q: Interval) -> Interval:

@@ -72,8 +72,14 @@ MONOTONE: dict[str, Monotone] = {
     "logistic": Monotone(special.expit, SCIPY, ((0, 0.5),), (0.0, 1.0), absolute=SMALLEST_NORMAL),
     "erf": Monotone(special.erf, SCIPY, ((0, 0),), (-1.0, 1.0)),
     # erfc(x) is computed from exp(−x²), whose relative error grows like x².
-    "erfc": Monotone(special.erfc, lambda x: SCIPY + 4 * np.square(np.clip(x, 0, 28)), ((0, 1),), (0.0, 2.0),
-                     decreasing=True, absolute=SMALLEST_NORMAL),
+    "erfc": Monotone(
+        special.erfc,
+        lambda x: SCIPY + 4 * np.square(np.clip(x, 0, 28)),
+        ((0, 1),),
+        (0.0, 2.0),
+        decreasing=True,
+        absolute=SMALLEST_NORMAL,
+    ),
     "erf_inv": Monotone(special.erfinv, SCIPY, ((0, 0),), domain=(-1.0, 1.0)),
     "sinh": Monotone(np.sinh, through=((0, 0),)),
     "asinh": Monotone(np.arcsinh, through=((0, 0),)),
@@ -96,8 +102,11 @@ def within(node: Node, x: Interval, lowest: float, highest: float = np.inf) -> I
     outside = (x.lo < lowest) | (x.hi > highest)
     worst = f"an enclosure [{x.lo[outside].flat[0]:.6g}, {x.hi[outside].flat[0]:.6g}] in {node.inputs[0]}"
     raise OutsideDomain(
-        f"{node.primitive} is defined on [{lowest:g}, {highest:g}] only", where=node.source, got=worst,
-        do="narrow the box, or guard the argument, for example jnp.log(jnp.where(x > 0, x, 1))")
+        f"{node.primitive} is defined on [{lowest:g}, {highest:g}] only",
+        where=node.source,
+        got=worst,
+        do="narrow the box, or guard the argument, for example jnp.log(jnp.where(x > 0, x, 1))",
+    )
 
 
 def monotone(name: str) -> Callable[[Node, Interval], Interval]:

@@ -46,7 +46,7 @@ def _others(terms: Interval, axes: tuple[int, ...]) -> Interval:
 def _others_below(x: Array, axes: tuple[int, ...]) -> Array:
     n, last = math.prod(x.shape[a] for a in axes), range(-len(axes), 0)
     moved = np.moveaxis(x, axes, last)
-    rows = moved.reshape(*moved.shape[:moved.ndim - len(axes)], n)
+    rows = moved.reshape(*moved.shape[: moved.ndim - len(axes)], n)
 
     def others(values: Array) -> Array:
         start = np.zeros((*values.shape[:-1], 1))
@@ -169,5 +169,11 @@ def _laid_out(x: Interval, axes: tuple[int, ...], keeps_axes: bool, node: Node) 
 
 
 FUSED: dict[type, Callable[[Any, Values, Node], Interval]] = {
-    Centred: centred, Variance: variance, Normalised: normalised, Softmax: softmax, LogSumExp: log_sum_exp,
-    LogAddExp: log_add_exp, WeightedAverage: weighted_average}
+    Centred: centred,
+    Variance: variance,
+    Normalised: normalised,
+    Softmax: softmax,
+    LogSumExp: log_sum_exp,
+    LogAddExp: log_add_exp,
+    WeightedAverage: weighted_average,
+}

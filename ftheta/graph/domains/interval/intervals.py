@@ -1,15 +1,17 @@
 """The value type: `Interval(lo, hi)`, an array of closed intervals of the extended reals."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ftheta.graph.domains.interval.rounding import Array, add_above, add_below
 from ftheta.graph.errors import GraphError
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, init=False)
 class Interval:
     """All arrays x with lo ≤ x ≤ hi, entry by entry.
 
@@ -20,26 +22,34 @@ class Interval:
     lo: Array
     hi: Array
 
-    def __post_init__(self) -> None:
-        lo, hi = _ends(self.lo), _ends(self.hi)
-        if lo.shape != hi.shape or lo.dtype != hi.dtype:
-            raise GraphError("the ends of an interval have one shape and one type", do="broadcast them first",
-                             got=f"{lo.dtype}{list(lo.shape)} and {hi.dtype}{list(hi.shape)}")
-        if not bool(np.all(lo <= hi)):
-            raise GraphError("an interval has lo ≤ hi and no NaN", got=f"lo={self.lo}, hi={self.hi}",
-                             do="exchange the ends, or use Interval.hull_of for two arrays in any order")
-        object.__setattr__(self, "lo", lo)
-        object.__setattr__(self, "hi", hi)
+    def __init__(self, lo: ArrayLike, hi: ArrayLike) -> None:
+        lower, upper = _ends(lo), _ends(hi)
+        if lower.shape != upper.shape or lower.dtype != upper.dtype:
+            raise GraphError(
+                "the ends of an interval have one shape and one type",
+                got=f"{lower.dtype}{list(lower.shape)} and {upper.dtype}{list(upper.shape)}",
+                do="broadcast them first",
+            )
+        if not bool(np.all(lower <= upper)):
+            raise GraphError(
+                "an interval has lo ≤ hi and no NaN",
+                got=f"lo={lo}, hi={hi}",
+                do="exchange the ends, or use Interval.hull_of for two arrays in any order",
+            )
+        object.__setattr__(self, "lo", lower)
+        object.__setattr__(self, "hi", upper)
 
     @classmethod
-    def point(cls, value: Any) -> "Interval":
+    @np.errstate(over="ignore")
+    def point(cls, value: ArrayLike) -> "Interval":
         """The interval of one value. Integers beyond 2⁵³ are enclosed; NaN is enclosed by (−∞, ∞)."""
         x = _ends(value)
         if x.dtype == bool:
             return cls(x, x)
         inexact = (np.abs(x) >= 2.0**53) & (np.asarray(value).dtype.kind in "iu")
-        return cls.enclosing(np.where(inexact, np.nextafter(x, -np.inf), x),
-                             np.where(inexact, np.nextafter(x, np.inf), x))
+        return cls.enclosing(
+            np.where(inexact, np.nextafter(x, -np.inf), x), np.where(inexact, np.nextafter(x, np.inf), x)
+        )
 
     @classmethod
     def enclosing(cls, lo: Array, hi: Array) -> "Interval":
@@ -47,13 +57,14 @@ class Interval:
         return cls(np.where(np.isnan(lo), -np.inf, lo), np.where(np.isnan(hi), np.inf, hi))
 
     @classmethod
-    def around(cls, centre: Any, radius: Any) -> "Interval":
+    @np.errstate(over="ignore", invalid="ignore")
+    def around(cls, centre: ArrayLike, radius: ArrayLike) -> "Interval":
         """centre ± radius, rounded outward."""
         c, r = np.broadcast_arrays(_ends(centre), _ends(radius))
         return cls(add_below(c, -r), add_above(c, r))
 
     @classmethod
-    def hull_of(cls, a: Any, b: Any) -> "Interval":
+    def hull_of(cls, a: ArrayLike, b: ArrayLike) -> "Interval":
         """The smallest interval that holds both arrays."""
         a, b = np.broadcast_arrays(_ends(a), _ends(b))
         return cls(np.minimum(a, b), np.maximum(a, b))
@@ -71,6 +82,7 @@ class Interval:
         return self.lo.dtype == bool
 
     @property
+    @np.errstate(over="ignore", invalid="ignore")
     def width(self) -> Array:
         """hi − lo, rounded up."""
         return np.where(self.lo == self.hi, 0.0, add_above(self.hi, -self.lo))
@@ -80,11 +92,11 @@ class Interval:
         """The largest absolute value."""
         return np.maximum(np.abs(self.lo), np.abs(self.hi))
 
-    def contains(self, x: Any) -> bool:
+    def contains(self, x: ArrayLike) -> bool:
         x = np.asarray(x)
         return bool(np.all((self.lo <= x) & (x <= self.hi)))
 
-    def map(self, move: Any) -> "Interval":
+    def map(self, move: Callable[[Array], Array]) -> "Interval":
         """Apply a function that only moves entries."""
         return Interval(move(self.lo), move(self.hi))
 
@@ -95,8 +107,11 @@ class Interval:
         """Both enclose the same value: so does their intersection."""
         lo, hi = np.maximum(self.lo, other.lo), np.minimum(self.hi, other.hi)
         if not bool(np.all(lo <= hi)):
-            raise GraphError("two enclosures of one value do not meet", got=f"{self} and {other}",
-                             do="the program is undefined on all of the box, or a rule is wrong: please report it")
+            raise GraphError(
+                "two enclosures of one value do not meet",
+                got=f"{self} and {other}",
+                do="the program is undefined on all of the box, or a rule is wrong: please report it",
+            )
         return Interval(lo, hi)
 
     def __str__(self) -> str:

@@ -75,7 +75,7 @@ def _positions(shape: tuple[int, ...], start: int = 0) -> Array:
 
 def _indices(node: Node, values: tuple[Interval, ...]) -> list[Array]:
     """Index operands that are known exactly, in their own dtypes."""
-    slots = node.inputs[len(node.inputs) - len(values):]
+    slots = node.inputs[len(node.inputs) - len(values) :]
     return [value.lo.astype(slot.dtype) for value, slot in zip(values, slots)]
 
 
@@ -134,15 +134,17 @@ def scatter(node: Node, x: Interval, index: Interval, update: Interval) -> Inter
         return x.hull(_any_entry([update], x.shape))
     if not node.params["unique_indices"] and _collides(node, x, index, update):
         raise missing_rule("interval", FILE, node, "where updates collide or fall outside")
-    (where,) = node.evaluate(_positions(x.shape), index.lo.astype(node.inputs[1].dtype),
-                             _positions(update.shape, x.lo.size))
+    (where,) = node.evaluate(
+        _positions(x.shape), index.lo.astype(node.inputs[1].dtype), _positions(update.shape, x.lo.size)
+    )
     return _take([x, update], np.asarray(where))
 
 
 def _collides(node: Node, x: Interval, index: Interval, update: Interval) -> bool:
     """Does some update get lost because another one lands on the same entry?"""
-    (where,) = node.evaluate(_positions(x.shape), index.lo.astype(node.inputs[1].dtype),
-                             _positions(update.shape, x.lo.size))
+    (where,) = node.evaluate(
+        _positions(x.shape), index.lo.astype(node.inputs[1].dtype), _positions(update.shape, x.lo.size)
+    )
     return int((np.asarray(where) >= x.lo.size).sum()) < update.lo.size
 
 

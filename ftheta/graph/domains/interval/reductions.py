@@ -15,7 +15,7 @@ from ftheta.graph.interpret import missing_rule
 Rule = Callable[..., Any]
 
 
-def monotone_reduction(reduce: Callable[[Array, tuple[int, ...]], Array]) -> Rule:
+def monotone_reduction(reduce: Callable[[Array, tuple[int, ...]], Any]) -> Rule:
     """Maxima, minima, `all` and `any` are increasing in every entry: ends go to ends."""
     return lambda node, x: x.map(lambda end: reduce(end, node.params["axes"]))
 
@@ -60,8 +60,8 @@ def position_of_extremum(largest: bool) -> Rule:
 
     def rule(node: Node, x: Interval) -> Interval:
         (axis,) = node.params["axes"]
-        lo, hi = (x.lo, x.hi) if largest else (-x.hi, -x.lo)
-        lo, hi = lo.astype(float), hi.astype(float)  # truth values have no minus sign of their own
+        lo, hi = x.lo.astype(float), x.hi.astype(float)  # truth values have no minus sign of their own
+        lo, hi = (lo, hi) if largest else (-hi, -lo)
         possible = hi >= lo.max(axis, keepdims=True)
         last = x.shape[axis] - 1 - np.argmax(np.flip(possible, axis), axis)
         return Interval(np.argmax(possible, axis).astype(float), last.astype(float))
@@ -90,15 +90,16 @@ def sort(node: Node, *operands: Interval) -> Any:
 
 
 def _any_of_row(x: Interval, axis: int) -> Interval:
-    return Interval(np.broadcast_to(x.lo.min(axis, keepdims=True), x.shape),
-                    np.broadcast_to(x.hi.max(axis, keepdims=True), x.shape))
+    return Interval(
+        np.broadcast_to(x.lo.min(axis, keepdims=True), x.shape), np.broadcast_to(x.hi.max(axis, keepdims=True), x.shape)
+    )
 
 
 def top_k(node: Node, x: Interval) -> tuple[Interval, Interval]:
     """The k largest, in falling order, and their positions (of which nothing is said)."""
-    k = node.params["k"]
-    values = x.map(lambda end: np.flip(np.sort(end, -1), -1)[..., :k])
-    return values, Interval(np.zeros(values.shape), np.full(values.shape, float(x.shape[-1] - 1)))
+    k, axis = node.params["k"], node.params["axis"]
+    values = x.map(lambda end: np.take(np.flip(np.sort(end, axis), axis), range(k), axis))
+    return values, Interval(np.zeros(values.shape), np.full(values.shape, float(x.shape[axis] - 1)))
 
 
 RULES: dict[str, Rule] = {

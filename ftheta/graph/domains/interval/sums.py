@@ -16,7 +16,15 @@ import numpy as np
 from ftheta.graph.domains.interval.arithmetic import square
 from ftheta.graph.domains.interval.intervals import Interval
 from ftheta.graph.domains.interval.rounding import (
-    Array, above, below, multiply_above, multiply_below, sum_above, sum_below, sum_error)
+    Array,
+    above,
+    below,
+    multiply_above,
+    multiply_below,
+    sum_above,
+    sum_below,
+    sum_error,
+)
 from ftheta.graph.graph import Node
 from ftheta.graph.interpret import missing_rule
 
@@ -66,20 +74,26 @@ def _product_by_corners(x: Interval, y: Interval) -> Interval:
     return Interval(below(lo - sum_error(lo_size, terms)), above(hi + sum_error(hi_size, terms)))
 
 
-def dot_general(node: Node, x: Interval, y: Interval,
-                product: Callable[[Interval, Interval], Interval] = matrix_product) -> Interval:
+def dot_general(
+    node: Node, x: Interval, y: Interval, product: Callable[[Interval, Interval], Interval] = matrix_product
+) -> Interval:
     """Any contraction, as a product of stacks of matrices."""
     (contract_x, contract_y), (batch_x, batch_y) = node.params["dimension_numbers"]
-    if node.inputs[0] == node.inputs[1] and contract_x == contract_y and batch_x == batch_y and \
-            len(contract_x) + len(batch_x) == len(x.shape):
+    if (
+        node.inputs[0] == node.inputs[1]
+        and contract_x == contract_y
+        and batch_x == batch_y == tuple(sorted(batch_x))
+        and len(contract_x) + len(batch_x) == len(x.shape)
+    ):
         return reduce_sum(square(x), contract_x)  # x·x with itself: a sum of squares
     left, _, free_x = _as_matrices(x, batch_x, contract_x, last=True)
     right, batch, free_y = _as_matrices(y, batch_y, contract_y, last=False)
     return product(left, right).map(lambda end: end.reshape(*batch, *free_x, *free_y))
 
 
-def _as_matrices(x: Interval, batch: Sequence[int], contract: Sequence[int],
-                 last: bool) -> tuple[Interval, tuple[int, ...], tuple[int, ...]]:
+def _as_matrices(
+    x: Interval, batch: Sequence[int], contract: Sequence[int], last: bool
+) -> tuple[Interval, tuple[int, ...], tuple[int, ...]]:
     """(batch, free, contracted) if `last`, else (batch, contracted, free), each group flattened."""
     free = [a for a in range(len(x.shape)) if a not in (*batch, *contract)]
     order = (*batch, *free, *contract) if last else (*batch, *contract, *free)
@@ -88,8 +102,15 @@ def _as_matrices(x: Interval, batch: Sequence[int], contract: Sequence[int],
     return x.map(lambda end: end.transpose(order).reshape(sizes)), b, f
 
 
-def windows(x: Array, sizes: Sequence[int], strides: Sequence[int], padding: Sequence[tuple[int, int]],
-            base_dilation: Sequence[int], window_dilation: Sequence[int], fill: float) -> Array:
+def windows(
+    x: Array,
+    sizes: Sequence[int],
+    strides: Sequence[int],
+    padding: Sequence[tuple[int, int]],
+    base_dilation: Sequence[int],
+    window_dilation: Sequence[int],
+    fill: float,
+) -> Array:
     """All windows of x, as an array (positions..., window...). Dilation inserts `fill` between entries of x, or
     steps over entries inside a window; negative padding crops."""
     spread = np.full([(n - 1) * d + 1 if n else 0 for n, d in zip(x.shape, base_dilation)], fill)
@@ -124,16 +145,29 @@ def convolution(node: Node, x: Interval, kernel: Interval) -> Interval:
     x = x.map(lambda end: end.transpose(numbers.lhs_spec))  # (batch, channel, space...)
     kernel = kernel.map(lambda end: end.transpose(numbers.rhs_spec))  # (out, channel / group, window...)
     out, batch, size = kernel.shape[0], x.shape[0], kernel.shape[2:]
-    seen = x.map(lambda end: windows(end, (1, 1, *size), (1, 1, *p["window_strides"]), ((0, 0), (0, 0), *p["padding"]),
-                                     (1, 1, *p["lhs_dilation"]), (1, 1, *p["rhs_dilation"]), 0.0))
-    space = seen.shape[2:2 + len(size)]
+    seen = x.map(
+        lambda end: windows(
+            end,
+            (1, 1, *size),
+            (1, 1, *p["window_strides"]),
+            ((0, 0), (0, 0), *p["padding"]),
+            (1, 1, *p["lhs_dilation"]),
+            (1, 1, *p["rhs_dilation"]),
+            0.0,
+        )
+    )
+    space = seen.shape[2 : 2 + len(size)]
     patches = seen.map(lambda end: _patches(end, batch, groups, math.prod(space)))
     weights = kernel.map(lambda end: end.reshape(groups, out // groups, -1).transpose(0, 2, 1))
     product = matrix_product(patches, weights)  # (group, batch · space, out / group)
     back = np.argsort(numbers.out_spec)
     return product.map(
-        lambda end: np.moveaxis(end.reshape(groups, batch, *space, out // groups), (1, 0, -1), (0, 1, 2))
-        .reshape(batch, out, *space).transpose(back))
+        lambda end: (
+            np.moveaxis(end.reshape(groups, batch, *space, out // groups), (1, 0, -1), (0, 1, 2))
+            .reshape(batch, out, *space)
+            .transpose(back)
+        )
+    )
 
 
 def _patches(seen: Array, batch: int, groups: int, places: int) -> Array:

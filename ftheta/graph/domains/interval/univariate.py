@@ -6,6 +6,7 @@ decided, because the piece is taken without its ends; the knots themselves are p
 """
 
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -42,13 +43,18 @@ def enclose(region: Region, graph: Graph, rules: Mapping[str, Any], values: Mapp
     return Interval(lo.reshape(region.variable.shape), hi.reshape(region.variable.shape))
 
 
-def _evaluator(region: Region, graph: Graph, rules: Mapping[str, Any], values: Mapping[int, Interval],
-               part: slice) -> Evaluate:
+def _evaluator(
+    region: Region, graph: Graph, rules: Mapping[str, Any], values: Mapping[int, Interval], part: slice
+) -> Evaluate:
     """The function as interval arithmetic on an array (pieces, entries)."""
     last = region.nodes[-1].outputs[0].id
     shape = region.variable.shape
-    constants = {slot.id: _entries(values[slot.id], shape, part) for node in region.nodes for slot in node.inputs
-                 if slot.id in graph.constants}
+    constants = {
+        slot.id: _entries(values[slot.id], shape, part)
+        for node in region.nodes
+        for slot in node.inputs
+        if slot.id in graph.constants
+    }
 
     def rule(node: Node) -> Any:
         return strict_compare if compares_variable(graph, region.variable, node) else rules[node.primitive]
@@ -71,7 +77,7 @@ def _entries(constant: Interval, shape: tuple[int, ...], part: slice) -> Interva
 
 def _range(evaluate: Evaluate, x: Interval, knots: tuple[float, ...]) -> Interval:
     edges = [x.lo, *(np.clip(k, x.lo, x.hi) for k in knots), x.hi]
-    cuts = [cut for a, b in zip(edges, edges[1:]) for cut in _between(a, b, FIRST_PIECES)] + [x.hi]
+    cuts = [cut for a, b in pairwise(edges) for cut in _between(a, b, FIRST_PIECES)] + [x.hi]
     left = np.stack([*cuts[:-1], *edges[1:-1]])  # the pieces, and the knots as pieces of one point
     right = np.stack([*cuts[1:], *edges[1:-1]])
     found = evaluate(Interval(left, right))
@@ -103,7 +109,10 @@ def _replaced(old: Array, chosen: Array, first: Array, second: Array) -> Array:
 def _between(a: Array, b: Array, pieces: int) -> list[Array]:
     """a and the inner cuts of [a, b], evenly spaced in asinh: even near 0, geometric far away."""
     s, t = (np.clip(np.arcsinh(end), -FARTHEST, FARTHEST) for end in (a, b))
-    return [a] + [np.clip(np.sinh(s + (t - s) * k / pieces), a, b) for k in range(1, pieces)]
+    cuts = [a]
+    for k in range(1, pieces):  # in order, also where sinh rounds out of order
+        cuts.append(np.maximum(cuts[-1], np.clip(np.sinh(s + (t - s) * k / pieces), a, b)))
+    return cuts
 
 
 def _middle(a: Array, b: Array) -> Array:

@@ -1,0 +1,1 @@
+"""Generative models: flows, transport, diffusion."""

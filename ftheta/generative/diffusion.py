@@ -1,0 +1,320 @@
+r"""Diffusion models on Gaussian mixtures, where the score is known exactly.
+
+Forward: $dx=-x\,dt+\sqrt2\,dW$. A mixture $\sum_iw_i\mathcal N(a_i,s^2I)$ stays one: its atoms shrink to $e^{-t}a_i$,
+its variance tends to 1 as $s_t^2=1+(s^2-1)e^{-2t}$. Backward from time $T$ run the SDE
+$dx=(x+2\nabla\log p)\,dt+\sqrt2\,dW$ and the flow $\dot x=x+\nabla\log p$, which have the same marginals.
+"""
+
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from math import exp, expm1, log, log1p, pi, sqrt
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flint import arb, ctx
+from scipy import special
+
+from ftheta.estimates import mean
+from ftheta.logic import AtMost, Axis, Basis, Curves, Enclosure, Histogram, Identity, Series, Witness
+
+BLOCK = 1 << 21  # entries of the table points × atoms that are held at once
+STOP = 1e-3  # where the backward processes of discrete data end: at 0 their score is infinite
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    r"""$\sum_iw_i\,\mathcal N(a_i,vI)$ with `atoms` $a_i$ (shape `(n, d)`), `weights` $w_i$ and `variance` $v\ge0$."""
+
+    atoms: np.ndarray
+    weights: np.ndarray
+    variance: float
+
+    def after(self, t: float) -> "Mixture":
+        """The law at time t of the forward process."""
+        return Mixture(exp(-t) * self.atoms, self.weights, self.variance * exp(-2 * t) - expm1(-2 * t))
+
+    def noised(self, sigma: float) -> "Mixture":
+        r"""The law of $x_0+\sigma\xi$."""
+        return replace(self, variance=self.variance + sigma**2)
+
+    def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
+        which = rng.choice(len(self.atoms), n, p=self.weights / self.weights.sum())
+        return self.atoms[which] + sqrt(self.variance) * rng.normal(size=(n, self.atoms.shape[1]))
+
+    def score(self, x: np.ndarray) -> np.ndarray:
+        r"""$\nabla\log p(x)=\frac1v(\sum_ir_ia_i-x)$ at the rows of `x`, with $r_i\propto w_ie^{-|x-a_i|^2/2v}$."""
+        rows = max(1, BLOCK // len(self.atoms))
+        centres = np.concatenate([self._centre(x[k : k + rows]) for k in range(0, len(x), rows)])
+        return (centres - x) / self.variance
+
+    def _centre(self, x: np.ndarray) -> np.ndarray:
+        logits = self._log_weights() - self._squares(x) / (2 * self.variance)
+        shares = np.exp(logits - logits.max(1, keepdims=True))
+        return (shares @ self.atoms) / shares.sum(1, keepdims=True)
+
+    def _log_weights(self) -> np.ndarray:
+        with np.errstate(divide="ignore"):
+            return np.log(self.weights)
+
+    def _squares(self, x: np.ndarray) -> np.ndarray:
+        return np.sum([(x[:, j, None] - self.atoms[None, :, j]) ** 2 for j in range(x.shape[1])], axis=0)
+
+    def score_by_differentiation(self, x: np.ndarray) -> np.ndarray:
+        r"""$\nabla\log p$ by automatic differentiation of the logarithm of the density."""
+
+        def log_density(point):
+            exponents = -jnp.sum((point - self.atoms) ** 2, 1) / (2 * self.variance)
+            return jax.scipy.special.logsumexp(exponents, b=jnp.asarray(self.weights))
+
+        return np.asarray(jax.vmap(jax.grad(log_density))(jnp.asarray(x)))
+
+    def score_rounding(self, x: np.ndarray) -> float:
+        """What float64 may do to the score at these points: the exponents lose digits where atoms are far away."""
+        exponents = float(self._squares(x).max()) / (2 * self.variance)
+        size = float(np.abs(x).max() + np.abs(self.atoms).max()) / self.variance
+        return size * (1e-12 + 64 * np.finfo(float).eps * exponents)
+
+    def mean(self) -> np.ndarray:
+        return self.weights @ self.atoms
+
+    def variances(self) -> np.ndarray:
+        """The variance of each coordinate."""
+        return self.weights @ (self.atoms - self.mean()) ** 2 + self.variance
+
+    def density(self, x: np.ndarray) -> np.ndarray:
+        """The density of the first coordinate."""
+        exponents = (x[:, None] - self.atoms[None, :, 0]) ** 2 / (2 * self.variance)
+        return np.exp(-exponents) @ self.weights / sqrt(2 * pi * self.variance)
+
+    def cdf(self, x: np.ndarray) -> np.ndarray:
+        """The distribution function of the first coordinate."""
+        return special.ndtr((x[:, None] - self.atoms[None, :, 0]) / sqrt(self.variance)) @ self.weights
+
+
+# -- denoising -----------------------------------------------------------------------------------
+
+
+def tweedie(mixture: Mixture, sigma: float, x: np.ndarray) -> np.ndarray:
+    r"""$\mathbb E[x_0\mid x_0+\sigma\xi=x]=x+\sigma^2\nabla\log p_\sigma(x)$."""
+    return x + sigma**2 * mixture.noised(sigma).score(x)
+
+
+def posterior_mean(mixture: Mixture, sigma: float, x: np.ndarray) -> np.ndarray:
+    """The same expectation by Bayes' rule, the integrals over each bump computed numerically."""
+    v, w = mixture.variance, sigma**2
+    nodes = np.linspace(-12, 12, 481) * sqrt(v * w / (v + w))
+    share, mean = np.tile(mixture._log_weights(), (len(x), 1)), np.empty((*x.shape, len(mixture.atoms)))
+    for j in range(x.shape[1]):
+        a, at = mixture.atoms[None, :, j, None], x[:, j, None, None]
+        y = (a * w + at * v) / (v + w) + nodes  # where the integrand lives
+        exponents = -((at - y) ** 2) / (2 * w) - ((y - a) ** 2 / (2 * v) if v else 0.0)
+        top = exponents.max(2, keepdims=True)
+        masses = np.exp(exponents - top)
+        share += top[..., 0] + np.log(masses.sum(2))
+        mean[:, j] = (masses * y).sum(2) / masses.sum(2)
+    share = np.exp(share - share.max(1, keepdims=True))
+    return np.einsum("ki,kji->kj", share / share.sum(1, keepdims=True), mean)
+
+
+# -- forward and backward ------------------------------------------------------------------------
+
+
+def forward(mixture: Mixture, rng: np.random.Generator, n: int, t: float, steps: int = 8) -> np.ndarray:
+    """Points at time t of the forward process, in exact steps from draws at time 0."""
+    x, h = mixture.sample(rng, n), t / steps
+    for _ in range(steps):
+        x = exp(-h) * x + sqrt(-expm1(-2 * h)) * rng.normal(size=x.shape)
+    return x
+
+
+def backward_times(mixture: Mixture, horizon: float, steps: int) -> np.ndarray:
+    """Times from the horizon down to 0 (of discrete data, to STOP), finer as the density grows sharper."""
+    stop, scale = (0.0, mixture.variance / 2) if mixture.variance else (min(STOP, horizon / 2), 0.0)
+    ratio = (stop + scale) / (horizon + scale)
+    times = (horizon + scale) * ratio ** (np.arange(steps + 1) / steps) - scale
+    times[-1] = stop
+    return times
+
+
+def reverse_sde(mixture: Mixture, x: np.ndarray, times: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """The reverse SDE by Euler–Maruyama steps along decreasing times."""
+    for t, s in pairwise(times.tolist()):
+        x = x + (t - s) * (x + 2 * mixture.after(t).score(x)) + sqrt(2 * (t - s)) * rng.normal(size=x.shape)
+    return x
+
+
+def probability_flow(mixture: Mixture, x: np.ndarray, times: np.ndarray) -> np.ndarray:
+    """The probability-flow equation by Runge–Kutta steps along decreasing times."""
+    field = lambda t, x: x + mixture.after(t).score(x)
+    for t, s in pairwise(times.tolist()):
+        h, middle = t - s, (t + s) / 2
+        k1 = field(t, x)
+        k2 = field(middle, x + h / 2 * k1)
+        k3 = field(middle, x + h / 2 * k2)
+        x = x + h / 6 * (k1 + 2 * k2 + 2 * k3 + field(s, x + h * k3))
+    return x
+
+
+def generate(mixture: Mixture, rng: np.random.Generator, n: int, horizon: float, steps: int) -> tuple[np.ndarray, ...]:
+    """`n` points made from noise by the flow, and as many by the reverse SDE."""
+    noise, times = rng.normal(size=(2, n, mixture.atoms.shape[1])), backward_times(mixture, horizon, steps)
+    flow = probability_flow(mixture, noise[0], backward_times(mixture, horizon, max(50, steps // 4)))
+    return flow, reverse_sde(mixture, noise[1], times, rng)
+
+
+def memorise(
+    mixture: Mixture, rng: np.random.Generator, horizon: float, train: int = 16, n: int = 500, steps: int = 120
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Points that the score of a finite sample makes from noise, denoised once at the end; the sample (discrete data
+    themselves where they are few); and the distance of each point to the nearest of the sample."""
+    few = mixture.variance == 0 and len(mixture.atoms) <= train
+    data = mixture.atoms if few else mixture.sample(rng, train)
+    empirical = Mixture(data, np.full(len(data), 1 / len(data)), 0.0)
+    gaps = np.sqrt(empirical._squares(data))
+    nearest = float(gaps[gaps > 0].min(initial=np.inf))
+    stop = min(STOP, horizon / 2, max(1e-10, 1e-4 * nearest**2))
+    x = probability_flow(empirical, rng.normal(size=(n, data.shape[1])), np.geomspace(horizon, stop, steps + 1))
+    points = exp(stop) * (x - expm1(-2 * stop) * empirical.after(stop).score(x))
+    return points, data, np.sqrt(empirical._squares(points).min(1))
+
+
+# -- distances between laws ----------------------------------------------------------------------
+
+
+def ring(components: int, radius: float, dimension: int) -> np.ndarray:
+    """Atoms evenly on a segment of the line or on a circle in the first two coordinates; one atom is at 0."""
+    atoms, turn = np.zeros((components, dimension)), 2 * pi * np.arange(components) / components
+    if components > 1:
+        atoms[:, 0] = radius * (np.cos(turn) if dimension > 1 else np.linspace(-1, 1, components))
+        atoms[:, 1:2] = radius * np.sin(turn)[:, None]
+    return atoms
+
+
+def kl_to_normal(mixture: Mixture) -> float:
+    r"""An upper bound of $\mathrm{KL}(p\,\|\,\mathcal N(0,I))$: by convexity, the mean over the bumps,
+    $\sum_iw_i\frac12\big(|a_i|^2+d(v-1-\ln v)\big)$."""
+    v, d = mixture.variance, mixture.atoms.shape[1]
+    bend = v - 1 - log1p(v - 1) if v > 0 else np.inf
+    return float(mixture.weights @ (mixture.atoms**2).sum(1) + d * max(0.0, bend)) / 2
+
+
+def farthest_from_normal(mixture: Mixture) -> tuple[float, float]:
+    r"""The point of a grid where $|\Phi-F|$ is largest, $F$ of the first coordinate, and that value."""
+    x = np.linspace(-8, 8, 3201)
+    gaps = np.abs(special.ndtr(x) - mixture.cdf(x))
+    k = int(gaps.argmax())
+    return float(x[k]), float(gaps[k])
+
+
+def gap_to_normal(mixture: Mixture, t: float, x: float) -> Enclosure:
+    r"""$|\Phi(x)-F_t(x)|$ in ball arithmetic, $F_t$ of the first coordinate at time t from `mixture` at time 0."""
+    with ctx.workprec(96):
+        decay, root = (-arb(t)).exp(), arb(2).sqrt()
+        deviation = (arb(mixture.variance) * decay**2 + 1 - decay**2).sqrt()
+        normal = lambda z: (1 + (z / root).erf()) / 2
+        parts = zip(mixture.weights.tolist(), mixture.atoms[:, 0].tolist())
+        law = sum((w * normal((x - decay * a) / deviation) for w, a in parts), arb(0))
+        return Enclosure.ball(abs(normal(arb(x)) - law))
+
+
+def kolmogorov_distance(samples: np.ndarray, mixture: Mixture) -> float:
+    """The largest distance of the samples' distribution function from that of the mixture's first coordinate."""
+    x = np.sort(samples)
+    F, steps = mixture.cdf(x), np.arange(len(x) + 1) / len(x)
+    return float(max((steps[1:] - F).max(), (F - steps[:-1]).max()))
+
+
+def sampling_radius(n: int, risk: float = 1e-6) -> float:
+    """What n independent draws exceed in Kolmogorov distance with at most this probability (Massart)."""
+    return sqrt(log(2 / risk) / (2 * n))
+
+
+def wasserstein1(x: np.ndarray, y: np.ndarray) -> float:
+    """The distance of two samples of one size on the line: the mean distance of the sorted values."""
+    return float(np.abs(np.sort(x) - np.sort(y)).mean())
+
+
+# -- claims -------------------------------------------------------------------------------------
+
+
+def agree(what: str, left: np.ndarray, right: np.ndarray, rounding: float) -> Identity:
+    """The claim that two arrays are equal, shown where they differ most; nothing is known where they are not finite."""
+    worst = np.unravel_index(int(np.nan_to_num(np.abs(left - right), nan=np.inf).argmax()), left.shape)
+    one, other = (Enclosure.equal(float(a[worst])) if np.isfinite(a[worst]) else Enclosure() for a in (left, right))
+    return Identity(what, one, other, atol=rounding)
+
+
+def pointwise(mixture: Mixture, t: float, sigma: float, x: np.ndarray) -> tuple[Identity, ...]:
+    """At the rows of `x`: Tweedie's formula against Bayes' rule, and the score at time t (where there is one) against the
+    derivative of the density."""
+    law, clean = mixture.after(t), tweedie(mixture, sigma, x)
+    rounding = sigma**2 * mixture.noised(sigma).score_rounding(x)
+    denoised = agree("Tweedie's formula and Bayes' rule", clean, posterior_mean(mixture, sigma, x), rounding)
+    if law.variance == 0:
+        return (denoised,)
+    derivative, rounding = law.score_by_differentiation(x), law.score_rounding(x)
+    return denoised, agree("score, formula and derivative", law.score(x), derivative, rounding)
+
+
+def moments(law: Mixture, draws: np.ndarray) -> tuple[Identity, ...]:
+    r"""The draws have the mean and variance of the law, and $\mathbb E[x\cdot\nabla\log p]=-d$ (Stein).
+
+    By the last, denoising and explicit score matching differ by a constant.
+    """
+    centre, size = float(law.mean()[0]), Enclosure.equal(law.variances()[0])
+    first = Identity("mean of x_t", mean(draws[:, 0]), Enclosure.equal(centre), atol=1e-9)
+    second = Identity("variance of x_t", mean((draws[:, 0] - centre) ** 2), size, atol=1e-9)
+    if law.variance == 0:
+        return first, second
+    stein = mean((draws * law.score(draws)).sum(1))
+    return first, second, Identity("E x·∇log p_t = −d", stein, Enclosure.exact(-draws.shape[1]))
+
+
+def matches_start(mixture: Mixture, horizon: float, allowed: float) -> AtMost:
+    r"""The claim that noise may stand for the law at the horizon: their total variation is at most `allowed`.
+
+    It lies between the Kolmogorov distance of the first coordinates and $\sqrt{\mathrm{KL}/2}$ (Pinsker). Both backward
+    processes hand it on: the flow exactly, as it is invertible.
+    """
+    law = mixture.after(horizon)
+    at, gap = farthest_from_normal(law)
+    known = Enclosure.between(gap, max(gap, sqrt(kl_to_normal(law) / 2)), Basis.FLOAT)
+    witness = Witness({"x": at}, gap_to_normal(mixture, horizon, at), Enclosure.exact(allowed), "in ball arithmetic")
+    return AtMost("total variation, generated law to p₀", known, Enclosure.exact(allowed), 1.0, witness)
+
+
+def reaches(what: str, samples: np.ndarray, mixture: Mixture, mismatch: float) -> AtMost:
+    """The claim that the first coordinates of independent samples follow the mixture, up to a mismatch at the start."""
+    found = Enclosure.measured(kolmogorov_distance(samples[:, 0], mixture), samples=len(samples))
+    return AtMost(
+        f"Kolmogorov distance, {what} to p₀", found, Enclosure.equal(sampling_radius(len(samples)) + mismatch), 1.0
+    )
+
+
+# -- what is seen --------------------------------------------------------------------------------
+
+
+def forward_densities(mixture: Mixture, times: tuple[float, ...]) -> Curves:
+    """The density of the first coordinate at several times of the forward process."""
+    laws = {t: mixture.after(t) for t in times if mixture.after(t).variance > 0}
+    x = _stretch(list(laws.values()), 400)
+    lines = tuple(Series(f"t = {t:g}", x, law.density(x), "other") for t, law in laws.items())
+    normal = Series("normal", x, np.exp(-(x**2) / 2) / sqrt(2 * pi), "reference")
+    return Curves("forward densities", Axis("x₁"), Axis("density"), (*lines, normal))
+
+
+def histogram(title: str, samples: np.ndarray, mixture: Mixture, points: np.ndarray | None = None) -> Histogram:
+    """The first coordinates of the samples, with the density they should follow or the data they return to."""
+    heights, edges = np.histogram(samples[:, 0], 60, density=True)
+    curves = (Series("data", points[:, 0], np.zeros(len(points)), "reference", "points"),) if points is not None else ()
+    if mixture.variance:
+        x = _stretch([mixture], 400)
+        curves += (Series("density", x, mixture.density(x), "reference"),)
+    return Histogram(title, Axis("x₁"), Axis("density"), edges, heights, curves)
+
+
+def _stretch(laws: list[Mixture], points: int) -> np.ndarray:
+    ends = [law.atoms[:, 0].min() - 4 * sqrt(law.variance) for law in laws]
+    tops = [law.atoms[:, 0].max() + 4 * sqrt(law.variance) for law in laws]
+    return np.linspace(min(ends), max(tops), points)

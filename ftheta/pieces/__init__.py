@@ -1,0 +1,100 @@
+r"""Exact polyhedral complexes of ReLU networks: the pieces on which a network is affine.
+
+`pieces` stores them, `count_pieces` counts them, `stream_pieces` hands them over while it runs. Weights are taken at
+their exact binary values, and degenerate networks (coincident or concurrent hyperplanes, neurons that vanish on a cell)
+are handled exactly. What a cell is, and how zeros are labelled: `ftheta.pieces.complex`.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from ftheta.logic import Basis as _Basis
+from ftheta.logic import Enclosure as _Enclosure
+
+from .complex import Cell as Cell
+from .complex import Certificate as Certificate
+from .complex import Complex as Complex
+from .complex import assemble as _assemble
+from .domains import Box as Box
+from .domains import Domain as Domain
+from .domains import Polygon as Polygon
+from .domains import Polyline as Polyline
+from .domains import Segment as Segment
+from .domains import Space as Space
+from .enumeration import Chunk as Chunk
+from .enumeration import Tally as _Tally
+from .geometry import domain_volume as _domain_volume
+from .setting import Exactness as Exactness
+from .setting import begin as _begin
+from .setting import checked_budget as _checked_budget
+
+
+def pieces(
+    net: Any,
+    domain: Domain,
+    *,
+    exact: Exactness = "auto",
+    max_cells: int | None = None,
+    max_seconds: float | None = None,
+    maps: bool = True,
+) -> Complex:
+    """All pieces of a `ReluNetwork` on a domain.
+
+    `exact="auto"` decides every sign in float64 with a rigorous error bound and only the open ones in rational
+    arithmetic; `exact=True` computes in rational arithmetic throughout; `exact=False` takes open signs for zero and
+    says how many there were. Out of budget, the pieces found so far are returned and `certificate.complete` is False.
+    Without `maps` the affine maps are computed when they are first asked for.
+    """
+    budget = _checked_budget(max_cells, max_seconds)
+    parts = _begin(net, domain, exact, budget, store=True, maps=maps)
+    chunks, total = [], _Tally(complete=True)
+    for i, part in enumerate(parts):
+        for chunk in part.chunks:
+            chunk.vertices = chunk.vertices + i if i else chunk.vertices
+            chunks.append(chunk)
+        total = total.plus(part.tally)
+        if not part.tally.complete:
+            break
+    certificate = Certificate.of(total, exact is not False, _domain_volume(domain))
+    return _assemble(parts[0].plan, domain, chunks, certificate)
+
+
+def count_pieces(
+    net: Any,
+    domain: Domain,
+    *,
+    exact: Exactness = "auto",
+    max_cells: int | None = None,
+    max_seconds: float | None = None,
+) -> _Enclosure:
+    """The number of pieces, with nothing stored: exactly, or at least those found within the budget."""
+    budget = _checked_budget(max_cells, max_seconds)
+    if isinstance(domain, Space):
+        from .space import count_in_space
+
+        return count_in_space(net, domain, exact, budget)
+    parts = _begin(net, domain, exact, budget, store=False, maps=False)
+    total = _Tally(complete=True)
+    for part in parts:
+        for _ in part.chunks:
+            pass
+        total = total.plus(part.tally)
+        if not part.tally.complete:
+            break
+    basis = _Basis.EXACT if exact is not False and total.guessed == 0 else _Basis.FLOAT
+    return _Enclosure(total.cells, total.cells if total.complete else float("inf"), basis)
+
+
+def stream_pieces(
+    net: Any,
+    domain: Domain,
+    *,
+    exact: Exactness = "auto",
+    max_cells: int | None = None,
+    max_seconds: float | None = None,
+    maps: bool = False,
+) -> Iterator[Chunk]:
+    """The pieces in chunks of some ten thousand, while the enumeration runs: memory stays bounded."""
+    budget = _checked_budget(max_cells, max_seconds)
+    for part in _begin(net, domain, exact, budget, store=True, maps=maps):
+        yield from part.chunks

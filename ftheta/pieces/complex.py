@@ -1,0 +1,234 @@
+r"""The polyhedral complex of a ReLU network on a domain.
+
+**Cell.** A closed, full-dimensional set on which every neuron keeps its sign; the cells are the maximal ones, that is
+the common refinement of the zero sets of all neurons, each as a function on the domain. The activation pattern of a
+cell says which neurons are positive in its interior; *a neuron that vanishes on a whole cell counts as inactive* (its
+ReLU is zero either way) and does not split it. So patterns and cells correspond one to one: no cell occurs twice, none
+is lower-dimensional, and together they cover the domain.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ftheta.logic import Basis, Enclosure, UsageError
+
+from . import geometry
+from .domains import Domain
+from .enumeration import Chunk, Tally
+from .exact import ExactForms
+from .plan import Plan
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """How far the complex can be trusted.
+
+    `basis` is exact when every sign was certain by a rigorous error bound or decided in rational arithmetic: then the
+    number of cells, their patterns and their neighbours are proved. It is float when `guessed` decisions took a sign
+    below its error bound for zero.
+    """
+
+    basis: Basis
+    complete: bool
+    stopped_by: str  # the budget that ran out, if one did
+    margin: float  # the narrowest sign decided in float64, as a multiple of its error bound
+    rational_signs: int  # signs decided in rational arithmetic
+    exact_zeros: int  # among them, those that are exactly zero
+    guessed: int
+    volume: float  # of all cells together; NaN where it was not summed
+    volume_defect: float  # relative difference to the volume of the domain (of a complete complex)
+    seconds: float
+
+    @classmethod
+    def of(cls, tally: Tally, exact: bool, domain_volume: float) -> "Certificate":
+        basis = Basis.EXACT if exact and tally.guessed == 0 else Basis.FLOAT
+        defect = abs(tally.volume - domain_volume) / domain_volume if tally.complete else float("nan")
+        counts = (tally.margin, tally.answered, tally.vanished, tally.guessed)
+        return cls(basis, tally.complete, tally.stopped_by, *counts, tally.volume, defect, tally.seconds)
+
+    def count(self, cells: int) -> Enclosure:
+        """The number of cells: exactly, or at least those that were found."""
+        return Enclosure(cells, cells if self.complete else float("inf"), self.basis)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell, looked at: in the coordinates $t$ of the domain."""
+
+    index: int
+    vertices: np.ndarray
+    pattern: np.ndarray  # Boolean, over all neurons
+    slope: np.ndarray  # (outputs, d)
+    constant: np.ndarray  # (outputs,)
+    facets: tuple[int, ...]  # neuron numbers; -1-i for side i of the domain
+
+
+@dataclass(frozen=True, eq=False)
+class Complex:
+    """Cells as flat arrays: corners `ends[i]` to `ends[i+1]` of `vertices` belong to cell `i`, in the plane in order.
+
+    `labels` names the hyperplane of every facet: in one dimension that of each corner, in the plane that of the edge
+    that leaves each corner, above those of all facets at each corner. A label is the number of a neuron (its step and
+    coordinate are `units[label]`) or `-1-i` for side `i` of the domain. Coordinates are those of the domain.
+    """
+
+    plan: Plan
+    domain: Domain
+    vertices: np.ndarray
+    radius: np.ndarray  # bound on the rounding error of each corner
+    labels: np.ndarray
+    ends: np.ndarray
+    names: np.ndarray  # 64-bit names of the patterns
+    patterns: np.ndarray  # packed, 64 neurons a word
+    certificate: Certificate
+    stored_maps: np.ndarray | None
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __repr__(self) -> str:
+        state = "" if self.certificate.complete else f", stopped by {self.certificate.stopped_by}"
+        return f"Complex({len(self):,} cells, d = {self.dimension}, {self.certificate.basis}{state})"
+
+    @property
+    def dimension(self) -> int:
+        return self.plan.dimension
+
+    @property
+    def units(self) -> np.ndarray:
+        """Step and coordinate of every neuron, `(neurons, 2)`."""
+        return self.plan.units
+
+    @property
+    def count(self) -> Enclosure:
+        return self.certificate.count(len(self))
+
+    @cached_property
+    def activation(self) -> np.ndarray:
+        """Patterns unpacked: Boolean, `(cells, neurons)`."""
+        return unpacked(self.patterns, self.plan.neurons)
+
+    @cached_property
+    def maps(self) -> np.ndarray:
+        r"""The affine map of every cell, `(cells, outputs, d+1)`: $f(t)=A_it+c_i$ with $c_i$ in the last column."""
+        if self.stored_maps is not None:
+            return self.stored_maps
+        return geometry.maps_of(self.plan, self.activation)
+
+    def input_map(self, i: int) -> tuple[np.ndarray, np.ndarray]:
+        r"""$(A,c)$ with $f(x)=Ax+c$ for the inputs $x$ of cell `i`."""
+        return geometry.input_map(self.plan, self.activation[i])
+
+    def corners(self, i: int) -> np.ndarray:
+        return self.vertices[self.ends[i] : self.ends[i + 1]]
+
+    def __getitem__(self, i: int) -> Cell:
+        i = range(len(self))[i]
+        here = slice(self.ends[i], self.ends[i + 1])
+        facets = tuple(sorted(set(self.labels[here].ravel().tolist())))
+        facets = tuple(label for label in facets if label > -(2**31))
+        pattern = unpacked(self.patterns[i : i + 1], self.plan.neurons)[0]
+        slope, constant = self.maps[i, :, :-1], self.maps[i, :, -1]
+        return Cell(i, self.vertices[here], pattern, slope, constant, facets)
+
+    # -- measure and place ------------------------------------------------------------------------
+
+    @cached_property
+    def centres(self) -> np.ndarray:
+        """The mean of the corners of every cell: a point of its interior."""
+        return np.add.reduceat(self.vertices, self.ends[:-1]) / np.diff(self.ends)[:, None]
+
+    @cached_property
+    def volumes(self) -> np.ndarray:
+        """Length, area or volume of every cell in the coordinates of the domain."""
+        return geometry.volumes(self)
+
+    def cell_of(self, point: Any) -> int:
+        """The cell that contains a point of the domain (one of them, on a common face)."""
+        return geometry.cell_of(self, self._point(point))
+
+    def nearest_facet(self, point: Any) -> tuple[int, float]:
+        """Label of the nearest facet of the cell of a point, and its distance in the coordinates of the domain."""
+        return geometry.nearest_facet(self, self._point(point))
+
+    def _point(self, point: Any) -> np.ndarray:
+        p = np.atleast_1d(np.asarray(point, np.float64))
+        if p.shape != (self.dimension,):
+            raise UsageError("A point of the domain has its dimension.", got=f"shape {p.shape}", where="Complex")
+        return p
+
+    # -- neighbours -------------------------------------------------------------------------------
+
+    @cached_property
+    def adjacency(self) -> np.ndarray:
+        """Pairs of cells with a common facet, and its label: `(pairs, 3)`, each pair once, the smaller cell first."""
+        return geometry.adjacency(self)
+
+    def neighbours(self, i: int) -> list[int]:
+        pairs = self.adjacency
+        return sorted([*pairs[pairs[:, 0] == i, 1].tolist(), *pairs[pairs[:, 1] == i, 0].tolist()])
+
+    @cached_property
+    def exact_forms(self) -> ExactForms:
+        return ExactForms(self.plan)
+
+    def pattern_number(self, i: int) -> int:
+        """The pattern as an integer whose bit `k` says that neuron `k` is active."""
+        return int.from_bytes(self.patterns[i].tobytes(), "little")
+
+    def linear_regions(self) -> np.ndarray:
+        """For every cell the number of its linear region: neighbours with the same affine map are merged.
+
+        Maps that float64 cannot tell apart are compared exactly, unless the complex itself was guessed at.
+        """
+        return geometry.merged(self)
+
+    # -- the function -----------------------------------------------------------------------------
+
+    def extreme(self, output: int = 0) -> tuple[Enclosure, Enclosure]:
+        """Minimum and maximum of an output over the domain: attained at corners. Exact on small networks."""
+        return geometry.extremes(self, output)
+
+    def lipschitz(self) -> Enclosure:
+        r"""The Lipschitz constant on the domain, $\max_i\|A_i\|_2$ in the metric of the inputs."""
+        return geometry.lipschitz(self)
+
+    def decision_boundary(self, first: int = 0, second: int | None = None) -> np.ndarray:
+        """Where two outputs tie (or one vanishes): points `(n, 1)` in one dimension, segments `(n, 2, 2)` in the plane."""
+        return geometry.boundary(self, first, second)
+
+
+def unpacked(patterns: np.ndarray, neurons: int) -> np.ndarray:
+    bits = np.unpackbits(np.ascontiguousarray(patterns).view(np.uint8), axis=1, bitorder="little")
+    return bits[:, :neurons].astype(bool)
+
+
+def assemble(plan: Plan, domain: Domain, chunks: list[Chunk], certificate: Certificate) -> Complex:
+    """One complex of all chunks."""
+    d = plan.dimension
+    if not chunks:
+        empty = np.zeros(0)
+        words = np.zeros((0, plan.words), np.uint64)
+        none = (np.zeros((0, d)), empty, empty.astype(np.int32), np.zeros(1, np.int64), empty.astype(np.uint64), words)
+        return Complex(plan, domain, *none, certificate, None)
+    widest = max(chunk.labels.shape[1] if chunk.labels.ndim == 2 else 0 for chunk in chunks)
+    labels = [_padded(chunk.labels, widest) for chunk in chunks]
+    shifts = np.cumsum([0, *(len(chunk.vertices) for chunk in chunks[:-1])])
+    ends = np.concatenate([[0], *(chunk.ends[1:] + shift for chunk, shift in zip(chunks, shifts))])
+    join = lambda name: _joined([getattr(chunk, name) for chunk in chunks])
+    maps = None if chunks[0].maps is None else join("maps")
+    arrays = (join("vertices"), join("radius"), _joined(labels), ends, join("names"), join("patterns"))
+    return Complex(plan, domain, *arrays, certificate, maps)
+
+
+def _joined(arrays: list[np.ndarray]) -> np.ndarray:
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+
+
+def _padded(labels: np.ndarray, width: int) -> np.ndarray:
+    if labels.ndim == 1 or labels.shape[1] == width:
+        return labels
+    return np.pad(labels, ((0, 0), (0, width - labels.shape[1])), constant_values=-(2**31))

@@ -1,0 +1,289 @@
+"""Questions to a finished complex: sizes, places, neighbours, merging, extremes, boundaries."""
+
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+from scipy.spatial import ConvexHull, cKDTree
+
+from ftheta.logic import Basis, Enclosure, UsageError
+
+from .plan import Plan
+
+if TYPE_CHECKING:
+    from .complex import Complex
+
+BATCH = 256
+NO_LABEL = -(2**31)
+EXACT_CORNERS = 200  # how many corners are compared in rational arithmetic for an extreme value
+
+
+def _blocks(plan: Plan, active: np.ndarray) -> Iterator[np.ndarray]:
+    """For every step but the last, which coordinates of its result are on: Boolean `(cells, width)`."""
+    used = 0
+    for step in plan.net.steps[:-1]:
+        on = np.ones((len(active), len(step.offset)), bool)
+        count = int(step.rectified.sum())
+        on[:, step.rectified] = active[:, used : used + count]
+        used += count
+        yield on
+
+
+def maps_of(plan: Plan, activation: np.ndarray) -> np.ndarray:
+    """The affine maps of cells from their patterns, in batches."""
+    d1 = plan.dimension + 1
+    found = np.empty((len(activation), plan.outputs, d1))
+    for begin in range(0, len(activation), BATCH):
+        active = activation[begin : begin + BATCH]
+        n = len(active)
+        forms = np.repeat(plan.chart_forms().T[:, None, :], n, axis=1)  # (width, cells, d+1)
+        masks = [*_blocks(plan, active), None]
+        for step, on in zip(plan.net.steps, masks):
+            forms = (step.matrix @ forms.reshape(forms.shape[0], -1)).reshape(-1, n, d1)
+            forms[:, :, -1] += step.offset[:, None]
+            if on is not None:
+                forms *= on.T[:, :, None]
+        found[begin : begin + n] = forms.transpose(1, 0, 2)
+    return found
+
+
+def input_map(plan: Plan, active: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Slope and constant in the inputs: the last step's rows pulled back through the masked steps before it."""
+    masks = [on[0] for on in _blocks(plan, active[None])]
+    slope = plan.net.steps[-1].dense()
+    constant = plan.net.steps[-1].offset.copy()
+    for step, on in zip(plan.net.steps[-2::-1], masks[::-1]):
+        slope = slope * on
+        constant = constant + slope @ step.offset
+        slope = slope @ step.matrix
+    return slope, constant
+
+
+def volumes(cells: "Complex") -> np.ndarray:
+    v, ends = cells.vertices, cells.ends
+    if cells.dimension == 1:
+        return v[1::2, 0] - v[::2, 0]
+    if cells.dimension > 2:
+        return np.array([ConvexHull(cells.corners(i), qhull_options="Qt Pp").volume for i in range(len(cells))])
+    first = np.repeat(v[ends[:-1]], np.diff(ends), axis=0)
+    here, after = v - first, v[_following(ends)] - first
+    return 0.5 * np.add.reduceat(here[:, 0] * after[:, 1] - here[:, 1] * after[:, 0], ends[:-1])
+
+
+def _following(ends: np.ndarray) -> np.ndarray:
+    """For every corner of every polygon, the index of the next one around."""
+    following = np.arange(1, ends[-1] + 1)
+    following[ends[1:] - 1] = ends[:-1]
+    return following
+
+
+def domain_volume(domain: object) -> float:
+    """In the coordinates of the domain."""
+    corners = getattr(domain, "corners", None)
+    if corners is None:
+        return float(len(domain.segments))  # type: ignore[attr-defined]
+    if corners.shape[1] == 2:
+        x, y = corners.T
+        return 0.5 * float(np.sum(x * np.roll(y, -1) - np.roll(x, -1) * y))
+    return float(np.prod(corners.max(axis=0) - corners.min(axis=0)))
+
+
+# -- hyperplanes and places -----------------------------------------------------------------------
+
+
+def facet_forms(cells: "Complex", i: int) -> dict[int, np.ndarray]:
+    """The facets of a cell as unit forms $(n,c)$, $n\\cdot t+c\\ge0$ inside, by label; exact forms, rounded once."""
+    pattern = cells.pattern_number(i)
+    corners, centre = cells.corners(i), cells.centres[i]
+    found = {}
+    for label in cells[i].facets:
+        if label >= 0:
+            exact = cells.exact_forms.neuron_form(label, pattern)
+            size = max(map(abs, exact[:-1]))
+            if not size:
+                continue
+            form = np.array([x / size for x in exact])
+        else:
+            form = _side_form(cells, -1 - label)
+        form = form / np.linalg.norm(form[:-1])
+        found[label] = form if form[:-1] @ centre + form[-1] >= 0 else -form
+    tolerance = 1e-9 * max(1.0, float(np.abs(corners).max()))
+    touching = {k: int((np.abs(corners @ f[:-1] + f[-1]) < tolerance).sum()) for k, f in found.items()}
+    return {k: f for k, f in found.items() if touching[k] >= cells.dimension}
+
+
+def _side_form(cells: "Complex", side: int) -> np.ndarray:
+    corners = cells.domain.corners  # type: ignore[union-attr]
+    d = cells.dimension
+    if d == 2:
+        a, b = corners[side], corners[(side + 1) % len(corners)]
+        return np.array([a[1] - b[1], b[0] - a[0], a[0] * b[1] - b[0] * a[1]])
+    low, high = corners.min(axis=0), corners.max(axis=0)
+    form = np.zeros(d + 1)
+    axis, upper = divmod(side, 2)
+    form[axis], form[-1] = (-1.0, high[axis]) if upper else (1.0, -low[axis])
+    return form
+
+
+def cell_of(cells: "Complex", point: np.ndarray) -> int:
+    """By the pattern at the point; on or near a face by the smallest violation of a facet."""
+    from .rational import pattern_names
+
+    bits, state = [], cells.plan.chart(point)
+    for step in cells.plan.net.steps[:-1]:
+        state = step.matrix @ state + step.offset
+        bits.append(state[step.rectified] > 0)
+        state = np.where(step.rectified, np.maximum(state, 0.0), state)
+    pattern = np.concatenate([*bits, np.zeros(64 * cells.plan.words - cells.plan.neurons, bool)])
+    words = np.packbits(pattern, bitorder="little").view(np.uint64)[None]
+    same = np.flatnonzero(cells.names == pattern_names(words, cells.plan)[0])
+    if len(same) and _contains(cells, int(same[0]), point):
+        return int(same[0])
+    near = np.argsort(((cells.centres - point) ** 2).sum(axis=1))
+    for i in near.tolist():
+        if _contains(cells, i, point):
+            return i
+    raise UsageError("The point lies in no cell.", got=point, remedy="take a point of the domain, or a larger budget")
+
+
+def _contains(cells: "Complex", i: int, point: np.ndarray) -> bool:
+    corners = cells.corners(i)
+    slack = 1e-9 * max(1.0, float(np.abs(corners).max()))
+    if (point < corners.min(axis=0) - slack).any() or (point > corners.max(axis=0) + slack).any():
+        return False
+    return all(f[:-1] @ point + f[-1] >= -slack for f in facet_forms(cells, i).values())
+
+
+def nearest_facet(cells: "Complex", point: np.ndarray) -> tuple[int, float]:
+    forms = facet_forms(cells, cell_of(cells, point))
+    distances = {label: max(0.0, float(f[:-1] @ point + f[-1])) for label, f in forms.items()}
+    label = min(distances, key=distances.__getitem__)
+    return label, distances[label]
+
+
+# -- neighbours -----------------------------------------------------------------------------------
+
+
+def adjacency(cells: "Complex") -> np.ndarray:
+    """First by names (xor with one neuron's key names the cell across), then by place where several neurons coincide."""
+    owner, label, centre = facets(cells)
+    inner = label >= 0
+    owner, label, centre = owner[inner], label[inner], centre[inner]
+    if not len(owner):
+        return np.zeros((0, 3), np.int64)
+    order = np.argsort(cells.names)
+    across = cells.names[owner] ^ cells.plan.weights.keys[label]
+    place = np.minimum(np.searchsorted(cells.names, across, sorter=order), len(order) - 1)
+    found = cells.names[order[place]] == across
+    other = np.where(found, order[place], -1)
+    pairs = [np.column_stack([owner, other, label])[found & (owner < other)]]
+    rest = np.flatnonzero(~found)
+    if len(rest) > 1:
+        scale = max(1.0, float(np.abs(cells.vertices).max()))
+        close = cKDTree(centre[rest]).query_pairs(1e-9 * scale, output_type="ndarray")
+        i, j = rest[close[:, 0]], rest[close[:, 1]]
+        different = owner[i] != owner[j]
+        i, j = i[different], j[different]
+        both = np.sort(np.column_stack([owner[i], owner[j]]), axis=1)
+        pairs.append(np.column_stack([both, np.minimum(label[i], label[j])]))
+    every = np.vstack(pairs)
+    _, once = np.unique(every[:, :2], axis=0, return_index=True)
+    return every[np.sort(once)]
+
+
+def facets(cells: "Complex") -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """All facets: the cell, the label, and the mean of the facet's corners."""
+    count = np.diff(cells.ends)
+    owner = np.repeat(np.arange(len(cells)), count)
+    if cells.dimension == 1:
+        return owner, cells.labels.astype(np.int64), cells.vertices
+    if cells.dimension == 2:
+        return owner, cells.labels.astype(np.int64), 0.5 * (cells.vertices + cells.vertices[_following(cells.ends)])
+    width = cells.labels.shape[1]
+    rows, flat = np.repeat(np.arange(len(owner)), width), cells.labels.ravel().astype(np.int64)
+    present = flat != NO_LABEL
+    rows, flat = rows[present], flat[present]
+    key = owner[rows] * (2 * cells.plan.neurons + 4096) + flat + 2048
+    _, group = np.unique(key, return_inverse=True)
+    size = np.bincount(group)
+    centre = np.column_stack([np.bincount(group, cells.vertices[rows, c]) / size for c in range(cells.dimension)])
+    first = np.full(len(size), len(rows))
+    np.minimum.at(first, group, np.arange(len(rows)))
+    real = size >= cells.dimension
+    return owner[rows[first]][real], flat[first][real], centre[real]
+
+
+def merged(cells: "Complex") -> np.ndarray:
+    pairs = cells.adjacency
+    maps = cells.maps
+    i, j = pairs[:, 0], pairs[:, 1]
+    size = np.abs(maps).max(axis=(1, 2), initial=0.0)
+    gap = np.abs(maps[i] - maps[j]).max(axis=(1, 2), initial=0.0)
+    same = gap <= 1e-7 * np.maximum(size[i], size[j])
+    if cells.certificate.basis is Basis.EXACT:
+        for row in np.flatnonzero(same):
+            same[row] = _equal_maps(cells, int(i[row]), int(j[row]))
+    graph = sparse.coo_array((np.ones(int(same.sum())), (i[same], j[same])), shape=(len(cells),) * 2)
+    return connected_components(graph, directed=False)[1]
+
+
+def _equal_maps(cells: "Complex", i: int, j: int) -> bool:
+    exact, layer = cells.exact_forms, len(cells.plan.net.steps)
+    p, q = cells.pattern_number(i), cells.pattern_number(j)
+    return all(exact.form(layer, k, p) == exact.form(layer, k, q) for k in range(cells.plan.outputs))
+
+
+# -- the function ---------------------------------------------------------------------------------
+
+
+def extremes(cells: "Complex", output: int) -> tuple[Enclosure, Enclosure]:
+    """Over all corners; bounded outward by the slopes times the errors of the corners and the rounding of the forms."""
+    if not 0 <= output < cells.plan.outputs:
+        raise UsageError("There is no such output.", got=output, remedy=f"0 … {cells.plan.outputs - 1}")
+    if not cells.certificate.complete:
+        raise UsageError("An extreme value needs all cells.", got=cells.certificate.stopped_by, remedy="a larger budget")
+    owner = np.repeat(np.arange(len(cells)), np.diff(cells.ends))
+    maps = cells.maps[:, output]
+    values = (maps[owner, :-1] * cells.vertices).sum(axis=1) + maps[owner, -1]
+    slope = np.abs(maps[owner, :-1]).sum(axis=1)
+    weight = np.abs(maps[owner, :-1] * cells.vertices).sum(axis=1) + np.abs(maps[owner, -1])
+    error = slope * cells.radius + 1e-12 * weight
+    low = Enclosure(float((values - error).min()), float((values + error).min()), Basis.FLOAT)
+    high = Enclosure(float((values - error).max()), float((values + error).max()), Basis.FLOAT)
+    return low, high
+
+
+def lipschitz(cells: "Complex") -> Enclosure:
+    chart = cells.plan.chart
+    metric = np.linalg.cholesky(chart.basis.T @ chart.basis)  # ‖J dt‖ = ‖Lᵀ dt‖
+    slopes = np.linalg.solve(metric, cells.maps[:, :, :-1].transpose(0, 2, 1))
+    steepest = float(np.linalg.norm(slopes, 2, axis=(1, 2)).max()) if len(cells) else 0.0
+    return Enclosure.equal(steepest) if cells.certificate.complete else Enclosure.at_least(steepest)
+
+
+def boundary(cells: "Complex", first: int, second: int | None) -> np.ndarray:
+    form = cells.maps[:, first] - (cells.maps[:, second] if second is not None else 0.0)
+    if cells.dimension > 2:
+        raise UsageError("Decision boundaries are drawn in one and two dimensions.", got=f"d = {cells.dimension}")
+    owner = np.repeat(np.arange(len(cells)), np.diff(cells.ends))
+    value = (form[owner, :-1] * cells.vertices).sum(axis=1) + form[owner, -1]
+    following = _following(cells.ends)
+    here, after = value, value[following]
+    cut = np.flatnonzero((here >= 0) != (after >= 0))
+    share = (here[cut] / (here[cut] - after[cut]))[:, None]
+    points = cells.vertices[cut] + share * (cells.vertices[following[cut]] - cells.vertices[cut])
+    if cells.dimension == 1:
+        return np.unique(points, axis=0)
+    # a convex polygon meets a line in two edges: cuts come in pairs, cell by cell
+    return points.reshape(-1, 2, 2)
+
+
+def exact_value(cells: "Complex", i: int, t: list[Fraction], output: int) -> Fraction:
+    """The output of cell `i` at a rational point of the domain, exactly."""
+    layer = len(cells.plan.net.steps)
+    form = cells.exact_forms.form(layer, output, cells.pattern_number(i))
+    total = sum((a * x for a, x in zip(form, t)), Fraction(form[-1]))
+    return total / (1 << cells.exact_forms.scale(layer))

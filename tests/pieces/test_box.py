@@ -1,0 +1,76 @@
+"""Boxes and all of space: Zaslavsky's numbers, volumes, and the exact reference in three dimensions and more."""
+
+from math import comb
+
+import numpy as np
+import pytest
+
+from ftheta.logic import Basis
+from ftheta.pieces import Box, Space, count_pieces, pieces
+from ftheta.relu.network import ReluNetwork
+
+from .networks import KINDS, adversarial_network, arrangement, default_network, sampled_patterns
+
+
+@pytest.mark.parametrize(
+    ("n", "d", "regions"), [(3, 2, 7), (4, 2, 11), (5, 2, 16), (4, 3, 15), (6, 3, 42), (10, 3, 176), (7, 4, 99)]
+)
+def test_hyperplanes_in_general_position_have_zaslavskys_number_of_regions(n, d, regions):
+    assert regions == sum(comb(n, i) for i in range(d + 1))
+    for exact in ("auto", True):
+        count = count_pieces(arrangement(n, d), Space(d), exact=exact)
+        assert (count.lo, count.hi, count.basis) == (regions, regions, Basis.EXACT)
+
+
+@pytest.mark.parametrize(("n", "d"), [(4, 3), (6, 3), (5, 2), (6, 4)])
+def test_central_arrangements_have_zaslavskys_number_of_regions(n, d):
+    expected = 2 * sum(comb(n - 1, i) for i in range(d))
+    net = arrangement(n, d, central=True)
+    assert count_pieces(net, Space(d)).lo == expected
+    assert count_pieces(net, Box.cube(d)).lo == expected
+
+
+def test_a_large_box_loses_regions_that_all_of_space_has():
+    net = ReluNetwork.dense([[[1.0, 1e-9], [1.0, -1e-9]], [[1.0, 1.0]]], [[0.0, 1.0], [0.0]])
+    assert count_pieces(net, Box.cube(2, 1e6)).lo == 3 < count_pieces(net, Space(2)).lo == 4
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("d", [3, 4])
+def test_the_splitter_agrees_with_rational_arithmetic_on_degenerate_networks(kind, d):
+    for seed in range(10 if d == 3 else 4):
+        net = adversarial_network(kind, d, seed, widest=5)
+        ours, exact = pieces(net, Box.cube(d)), pieces(net, Box.cube(d), exact=True)
+        assert {p.tobytes() for p in ours.patterns} == {p.tobytes() for p in exact.patterns}, (kind, seed)
+        assert len(ours) == len(exact) and ours.certificate.basis is Basis.EXACT
+        assert count_pieces(net, Space(d)) == count_pieces(net, Space(d), exact=True)
+
+
+@pytest.mark.parametrize("widths", [(3, 12, 12, 2), (4, 8, 8, 1), (5, 7, 7, 1)])
+def test_volumes_corners_patterns_and_maps_fit(widths):
+    net, d = default_network(widths, seed=2), widths[0]
+    cells = pieces(net, Box.cube(d))
+    assert abs(cells.volumes.sum() - 2**d) < 1e-9
+    assert len(cells.vertices) == 2**d * len(cells)  # simple position
+    assert (sampled_patterns(net, cells.centres) == cells.activation).all()
+    points = np.random.default_rng(0).uniform(-1, 1, (5000, d))
+    assert {r.tobytes() for r in sampled_patterns(net, points)} <= {r.tobytes() for r in cells.activation}
+    ones = np.c_[cells.centres, np.ones(len(cells))]
+    assert np.allclose(net(cells.centres), np.einsum("icd,id->ic", cells.maps, ones), atol=1e-12)
+
+
+def test_neighbours_differ_in_one_neuron_in_general_position():
+    cells = pieces(default_network((3, 8, 8, 1), seed=5), Box.cube(3))
+    pairs = cells.adjacency
+    differences = (cells.activation[pairs[:, 0]] != cells.activation[pairs[:, 1]]).sum(axis=1)
+    assert (differences == 1).all() and len(pairs) >= len(cells) - 1
+
+
+def test_folding_multiplies_the_regions():
+    # |x| in both coordinates, twice: each fold quarters the square
+    fold = np.array([[1.0, 0], [-1, 0], [0, 1], [0, -1]])
+    join = np.array([[1.0, 1, 0, 0], [0, 0, 1, 1]])
+    half = np.array([-0.5, 0.5, -0.5, 0.5])
+    net = ReluNetwork.dense([fold, fold @ join, join], [np.zeros(4), half, np.zeros(2)])
+    assert count_pieces(net, Box.cube(2)).lo == 16
+    assert count_pieces(net, Box.cube(2), exact=True).lo == 16

@@ -1,0 +1,108 @@
+"""Budgets end in partial results, bad input in sentences."""
+
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from ftheta.logic import SubjectError, UsageError
+from ftheta.pieces import Box, Polygon, Polyline, Segment, Space, count_pieces, pieces, stream_pieces
+from ftheta.relu.network import ReluNetwork
+
+from .networks import default_network, tent
+
+SQUARE = Box.cube(2)
+
+
+def test_a_budget_of_cells_gives_that_many_and_a_lower_bound():
+    net = default_network((2, 64, 64, 1))
+    for exact in ("auto", False, True):
+        cells = pieces(net, SQUARE, max_cells=100, exact=exact)
+        assert len(cells) == 100 and not cells.certificate.complete
+        assert "max_cells" in cells.certificate.stopped_by
+        assert cells.count.lo == 100 and cells.count.hi == float("inf")
+    with pytest.raises(UsageError, match="all cells"):
+        cells.extreme(0)
+
+
+@pytest.mark.parametrize(
+    ("net", "domain"),
+    [
+        (tent(30), Box([0.0], [1.0])),  # a thousand million pieces
+        (default_network((2, 1500, 1500, 1)), SQUARE),
+        (default_network((4, 60, 60, 60, 1)), Box.cube(4)),
+        (default_network((4, 60, 60, 60, 1)), Space(4)),
+    ],
+    ids=["line", "plane", "box", "space"],
+)
+def test_a_budget_of_seconds_ends_a_network_of_very_many_pieces(net, domain):
+    count_pieces(default_network((domain.dimension, 3, 1)), domain)  # compilation does not count
+    begun = time.perf_counter()
+    count = count_pieces(net, domain, max_seconds=0.5)
+    assert count.hi == float("inf") and count.lo > 10
+    assert time.perf_counter() - begun < 30
+
+
+def test_streaming_can_be_left_at_any_time():
+    chunks = stream_pieces(tent(30), Box([0.0], [1.0]))
+    assert len(next(chunks)) > 1000
+
+
+def test_an_exactly_reached_budget_is_complete():
+    net = default_network((2, 8, 1))
+    n = len(pieces(net, SQUARE))
+    assert pieces(net, SQUARE, max_cells=n).certificate.complete
+    assert not pieces(net, SQUARE, max_cells=n - 1).certificate.complete
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Segment([0.0, 0.0], [0.0, 0.0]),
+        lambda: Segment([0.0], [0.0, 1.0]),
+        lambda: Polyline([[0.0, 1.0]]),
+        lambda: Polygon([[0, 0], [1, 1], [2, 2]]),
+        lambda: Polygon([[0, 0], [2, 0], [0.5, 0.5], [0, 2]]),
+        lambda: Polygon([[0, 0], [1, 0], [0, np.nan]]),
+        lambda: Polygon([[0, 0], [1, 0], [0, 1]], origin=np.zeros(3), basis=[[1, 2], [1, 2], [1, 2]]),
+        lambda: Polygon.through([0.0, 0.0], [1.0, 1.0], [2.0, 2.0]),
+        lambda: Box([0.0, 0.0], [1.0, 0.0]),
+        lambda: Box([0.0], [np.inf]),
+        lambda: Space(0),
+    ],
+)
+def test_empty_and_flat_domains_are_refused(make):
+    with pytest.raises(UsageError):
+        make()
+
+
+def test_wrong_arguments_are_refused_with_a_remedy():
+    net = default_network((2, 4, 1))
+    with pytest.raises(UsageError, match="another space"):
+        pieces(net, Box.cube(3))
+    with pytest.raises(UsageError, match="no domain"):
+        pieces(net, "square")  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="ReluNetwork"):
+        pieces(np.eye(2), SQUARE)
+    with pytest.raises(UsageError, match="max_cells"):
+        pieces(net, SQUARE, max_cells=0)
+    with pytest.raises(UsageError, match="max_seconds"):
+        pieces(net, SQUARE, max_seconds=-1)
+    with pytest.raises(UsageError, match="counted"):
+        pieces(net, Space(2))
+    with pytest.raises(UsageError, match="slice"):
+        count_pieces(default_network((30, 4, 1)), Box.cube(30))
+    with pytest.raises(SubjectError, match="finite"):
+        ReluNetwork.dense([[[np.nan, 1.0]], [[1.0]]], [[0.0], [0.0]])
+
+
+def test_repeated_and_collinear_corners_are_dropped_and_orientation_does_not_matter():
+    ring = [[0, 0], [1, 0], [2, 0], [2, 2], [2, 2], [0, 2]]
+    assert len(Polygon(ring).corners) == len(Polygon(ring[::-1]).corners) == 4
+
+
+def test_importing_pieces_does_not_import_numba():
+    code = "import sys, ftheta.pieces; sys.exit('numba' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
