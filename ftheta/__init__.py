@@ -3,6 +3,7 @@
 Everything public is one attribute away and imported when it is first used, so that `import ftheta` is light.
 """
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +39,12 @@ if TYPE_CHECKING:
     from ftheta.subjects import Target as Target
     from ftheta.subjects import Training as Training
     from ftheta.subjects.resolve import load as load
+
+
+if "IPython" in sys.modules:  # results show themselves as cards in a notebook
+    from ftheta.report.notebook import install
+
+    install()
 
 
 def __getattr__(name: str) -> Any:

@@ -38,24 +38,27 @@ def audit(
     results: list[Result] = []
     skipped: list[tuple[str, str]] = []
     for id, entry in index().items():
-        if "Network" not in entry["takes"] or (wanted and id not in wanted):
+        if not entry["audited"] or (wanted and id not in wanted):
             continue
         progress(id)
         try:
             results.append(run(theorem(id), network, seed=seed))
         except (FthetaError, NotImplementedError, MemoryError) as error:
             skipped.append((id, str(error).splitlines()[0]))
+    with jax.enable_x64(True):
+        fingerprint, facts = network.fingerprint, _facts(network)
     return Audit(
         subject=network.name,
         kind=type(network).__name__,
-        hash=network.fingerprint,
-        facts=_facts(network),
+        hash=fingerprint,
+        facts=facts,
         diagram=_diagram(network),
         results=tuple(results),
         skipped=tuple(skipped),
         seed=seed,
         date=date.today().isoformat(),
         version=version("ftheta"),
+        data="" if network.data is None else network.data.name,
     )
 
 
@@ -91,8 +94,7 @@ def _facts(net: Network) -> tuple[tuple[str, str], ...]:
 def _accuracy(net: Network, data: Dataset) -> float | None:
     if data.y is None or data.y.ndim != 1 or data.y.dtype.kind != "i" or len(net.output_shape) != 1:
         return None
-    with jax.enable_x64(True):
-        outputs = np.asarray(jax.vmap(net)(data.x))
+    outputs = np.asarray(jax.vmap(net)(data.x))
     return float((outputs.argmax(-1) == data.y).mean())
 
 

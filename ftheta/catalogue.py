@@ -77,6 +77,7 @@ def _entry(t: Theorem, known: Mapping[str, str]) -> dict[str, Any]:
         "statement": t.statement,
         "sources": {source: known[source] for source in t.sources},
         "takes": [kind.__name__ for kind in t.takes],
+        "audited": t.audited and "Network" in [kind.__name__ for kind in t.takes],
         "assumes": [{"name": h.name, "says": h.says, "remedy": h.remedy} for h in t.assumes],
         "knobs": [json.loads(json.dumps(asdict(s))) for s in t.settings],
         "subject_knobs": sorted(t.subject_settings),

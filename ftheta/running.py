@@ -36,6 +36,7 @@ def run(
     started = time.perf_counter()
     values = parse_knobs(theorem.settings, {**_preset(theorem, preset), **knobs})
     with jax.enable_x64(True), np.errstate(all="ignore"):
+        origin = "given" if subject is not None else "breaker" if breaker else "built-in"
         if subject is None:
             subject = _built_in(theorem, seed, breaker, values)
         else:
@@ -50,12 +51,13 @@ def run(
     provenance = Provenance(
         versions=_versions(),
         seed=seed,
-        knobs=values,
+        knobs=_used(theorem, values, origin),
         subject=subject.name,
         subject_kind=type(subject).__name__,
         subject_hash=fingerprint,
         forced=force,
         wall_seconds=time.perf_counter() - started,
+        origin=origin,
     )
     return _result(theorem, findings, evidence, provenance)
 
@@ -85,6 +87,12 @@ def _accept(theorem: Theorem, subject: Any, knobs: Mapping[str, Any]) -> None:
             f"The knobs {', '.join(sorted(idle))} shape the built-in subject only.",
             remedy="leave them out when a subject is handed in",
         )
+
+
+def _used(theorem: Theorem, values: Mapping[str, Value], origin: str) -> dict[str, Value]:
+    """The knobs that shaped this run: those of the built-in subject had no part in one on a subject handed in."""
+    idle = theorem.subject_settings if origin == "given" else frozenset()
+    return {name: value for name, value in values.items() if name not in idle}
 
 
 def _result(theorem: Theorem, findings: list[Finding], evidence: Evidence, provenance: Provenance) -> Result:

@@ -44,13 +44,18 @@ class Mixture:
 
     def score(self, x: np.ndarray) -> np.ndarray:
         r"""$\nabla\log p(x)=\frac1v(\sum_ir_ia_i-x)$ at the rows of `x`, with $r_i\propto w_ie^{-|x-a_i|^2/2v}$."""
+        if self.variance == 0:
+            return np.full(x.shape, np.nan)
         rows = max(1, BLOCK // len(self.atoms))
         centres = np.concatenate([self._centre(x[k : k + rows]) for k in range(0, len(x), rows)])
         return (centres - x) / self.variance
 
     def _centre(self, x: np.ndarray) -> np.ndarray:
-        logits = self._log_weights() - self._squares(x) / (2 * self.variance)
-        shares = np.exp(logits - logits.max(1, keepdims=True))
+        shares = self._squares(x)
+        shares *= -1 / (2 * self.variance)
+        shares += self._log_weights()
+        shares -= shares.max(1, keepdims=True)
+        np.exp(shares, out=shares)
         return (shares @ self.atoms) / shares.sum(1, keepdims=True)
 
     def _log_weights(self) -> np.ndarray:
@@ -58,16 +63,14 @@ class Mixture:
             return np.log(self.weights)
 
     def _squares(self, x: np.ndarray) -> np.ndarray:
-        return np.sum([(x[:, j, None] - self.atoms[None, :, j]) ** 2 for j in range(x.shape[1])], axis=0)
+        total = np.zeros((len(x), len(self.atoms)))
+        for j in range(x.shape[1]):
+            total += np.square(x[:, j, None] - self.atoms[None, :, j])
+        return total
 
     def score_by_differentiation(self, x: np.ndarray) -> np.ndarray:
         r"""$\nabla\log p$ by automatic differentiation of the logarithm of the density."""
-
-        def log_density(point):
-            exponents = -jnp.sum((point - self.atoms) ** 2, 1) / (2 * self.variance)
-            return jax.scipy.special.logsumexp(exponents, b=jnp.asarray(self.weights))
-
-        return np.asarray(jax.vmap(jax.grad(log_density))(jnp.asarray(x)))
+        return np.asarray(_differentiated(x, self.atoms, self.weights, self.variance))
 
     def score_rounding(self, x: np.ndarray) -> float:
         """What float64 may do to the score at these points: the exponents lose digits where atoms are far away."""
@@ -90,6 +93,13 @@ class Mixture:
     def cdf(self, x: np.ndarray) -> np.ndarray:
         """The distribution function of the first coordinate."""
         return special.ndtr((x[:, None] - self.atoms[None, :, 0]) / sqrt(self.variance)) @ self.weights
+
+
+def _log_density(x, atoms, weights, variance):
+    return jax.scipy.special.logsumexp(-jnp.sum((x - atoms) ** 2, 1) / (2 * variance), b=weights)
+
+
+_differentiated = jax.jit(jax.vmap(jax.grad(_log_density), (0, None, None, None)))
 
 
 # -- denoising -----------------------------------------------------------------------------------
@@ -129,18 +139,26 @@ def forward(mixture: Mixture, rng: np.random.Generator, n: int, t: float, steps:
 
 
 def backward_times(mixture: Mixture, horizon: float, steps: int) -> np.ndarray:
-    """Times from the horizon down to 0 (of discrete data, to STOP), finer as the density grows sharper."""
+    """Times from the horizon down to 0 (of discrete data, to STOP): even, then finer as the density sharpens."""
     stop, scale = (0.0, mixture.variance / 2) if mixture.variance else (min(STOP, horizon / 2), 0.0)
-    ratio = (stop + scale) / (horizon + scale)
-    times = (horizon + scale) * ratio ** (np.arange(steps + 1) / steps) - scale
-    times[-1] = stop
+    first, last = (log(t + scale) if t + scale < 1 else t + scale - 1 for t in (horizon, stop))
+    u = np.linspace(first, last, steps + 1)
+    times = np.where(u < 0, np.exp(np.minimum(u, 0)), u + 1) - scale
+    times[0], times[-1] = horizon, stop
     return times
 
 
 def reverse_sde(mixture: Mixture, x: np.ndarray, times: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """The reverse SDE by Euler–Maruyama steps along decreasing times."""
+    r"""The reverse SDE along decreasing times, in steps that are exact for a single bump.
+
+    The score at time t says where the bump's centre is, $c=x+s_t^2\nabla\log p_t(x)$; while it stays there the process
+    from t to $t-h$ is Gaussian, with mean $e^hc+g(x-c)$ and variance $s_{t-h}^2(1-e^{-h}g)$, $g=e^{-h}s_{t-h}^2/s_t^2$.
+    """
     for t, s in pairwise(times.tolist()):
-        x = x + (t - s) * (x + 2 * mixture.after(t).score(x)) + sqrt(2 * (t - s)) * rng.normal(size=x.shape)
+        law, after, h = mixture.after(t), mixture.after(s).variance, t - s
+        centre, g = x + law.variance * law.score(x), exp(-h) * after / law.variance
+        spread = sqrt(max(0.0, after * (1 - exp(-h) * g)))
+        x = exp(h) * centre + g * (x - centre) + spread * rng.normal(size=x.shape)
     return x
 
 
@@ -164,7 +182,7 @@ def generate(mixture: Mixture, rng: np.random.Generator, n: int, horizon: float,
 
 
 def memorise(
-    mixture: Mixture, rng: np.random.Generator, horizon: float, train: int = 16, n: int = 500, steps: int = 120
+    mixture: Mixture, rng: np.random.Generator, horizon: float, train: int = 16, n: int = 500, steps: int = 160
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Points that the score of a finite sample makes from noise, denoised once at the end; the sample (discrete data
     themselves where they are few); and the distance of each point to the nearest of the sample."""
@@ -173,7 +191,7 @@ def memorise(
     empirical = Mixture(data, np.full(len(data), 1 / len(data)), 0.0)
     gaps = np.sqrt(empirical._squares(data))
     nearest = float(gaps[gaps > 0].min(initial=np.inf))
-    stop = min(STOP, horizon / 2, max(1e-10, 1e-4 * nearest**2))
+    stop = min(STOP, horizon / 2, max(1e-20, 1e-4 * nearest**2))
     x = probability_flow(empirical, rng.normal(size=(n, data.shape[1])), np.geomspace(horizon, stop, steps + 1))
     points = exp(stop) * (x - expm1(-2 * stop) * empirical.after(stop).score(x))
     return points, data, np.sqrt(empirical._squares(points).min(1))
@@ -246,8 +264,7 @@ def agree(what: str, left: np.ndarray, right: np.ndarray, rounding: float) -> Id
 
 
 def pointwise(mixture: Mixture, t: float, sigma: float, x: np.ndarray) -> tuple[Identity, ...]:
-    """At the rows of `x`: Tweedie's formula against Bayes' rule, and the score at time t (where there is one) against the
-    derivative of the density."""
+    """At the rows of `x`: Tweedie's formula against Bayes' rule, the score at time t against a derivative."""
     law, clean = mixture.after(t), tweedie(mixture, sigma, x)
     rounding = sigma**2 * mixture.noised(sigma).score_rounding(x)
     denoised = agree("Tweedie's formula and Bayes' rule", clean, posterior_mean(mixture, sigma, x), rounding)

@@ -80,7 +80,7 @@ class Enclosure:
     def exact(cls, value: int | float | Fraction) -> Self:
         """A number known exactly; one that is no float is rounded outward."""
         q = Fraction(value)
-        return cls(_float_below(q), -_float_below(-q), Basis.EXACT)
+        return cls(_float_below(q), 0.0 - _float_below(-q), Basis.EXACT)  # not −0.0
 
     @classmethod
     def ball(cls, ball: Any) -> Self:

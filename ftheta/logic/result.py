@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from .chart import Chart, Diagram, Table
 from .claim import Claim
@@ -33,7 +34,8 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """All that is needed to run it again, and how long it took."""
+    """All that is needed to run it again, and how long it took. `origin` says where the subject came from: the
+    theorem's own, its negative control, or one handed in."""
 
     versions: Mapping[str, str]
     seed: int
@@ -43,6 +45,7 @@ class Provenance:
     subject_hash: str
     forced: bool
     wall_seconds: float
+    origin: Literal["built-in", "breaker", "given"] = "built-in"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +86,7 @@ class Audit:
     seed: int
     date: str
     version: str
+    data: str = ""
     schema: int = SCHEMA
 
 

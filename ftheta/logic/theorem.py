@@ -28,6 +28,7 @@ class Theorem:
     errata: str
     settings: tuple[Setting, ...]
     takes: tuple[type, ...]
+    audited: bool
     measure: Callable[..., Evidence] = field(repr=False)
 
     @property
@@ -47,6 +48,7 @@ def theorem(
     unbreakable: str = "",
     presets: Mapping[str, Mapping[str, Value]] | None = None,
     errata: str = "",
+    audited: bool = True,
 ) -> Callable[[Callable[..., Evidence]], Theorem]:
     r"""Make a theorem of `measure(subject, rng, *, knobs...) -> Evidence`.
 
@@ -59,6 +61,7 @@ def theorem(
       can be refuted.
     - `presets`: name -> knobs.
     - `errata`: what the sources print wrongly.
+    - `audited`: a theorem that takes a Network is part of every audit, unless it is about one network in particular.
     """
 
     def wrap(measure: Callable[..., Evidence]) -> Theorem:
@@ -76,6 +79,7 @@ def theorem(
             errata=inspect.cleandoc(errata),
             settings=settings_of(measure, on),
             takes=_subject_types(measure),
+            audited=audited,
             measure=measure,
         )
 

@@ -15,6 +15,7 @@ from .complex import Cell as Cell
 from .complex import Certificate as Certificate
 from .complex import Complex as Complex
 from .complex import assemble as _assemble
+from .complex import sharpened as _sharpened
 from .domains import Box as Box
 from .domains import Domain as Domain
 from .domains import Polygon as Polygon
@@ -56,7 +57,8 @@ def pieces(
         if not part.tally.complete:
             break
     certificate = Certificate.of(total, exact is not False, _domain_volume(domain))
-    return _assemble(parts[0].plan, domain, chunks, certificate)
+    whole = _assemble(parts[0].plan, domain, chunks, certificate)
+    return _sharpened(whole) if exact == "auto" and not isinstance(domain, Polyline) else whole
 
 
 def count_pieces(

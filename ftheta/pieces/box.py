@@ -1,4 +1,4 @@
-"""Boxes in d >= 3 and cones of all of space: the compiled polytope splitter with its arrays, and the signs it asks for."""
+"""Boxes in d >= 3 and cones of all of space: the compiled polytope splitter and the exact signs it asks for."""
 
 from math import inf
 from typing import Any
@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from . import kernel_parts as at
-from .box_kernel import Cells, Path, Scratch, Stack, run
+from .box_corners import Cells, Path, Scratch, Stack
+from .box_kernel import run
 from .enumeration import Chunk, Tally, announce_compilation, doubled
 from .exact import ExactForms, common_zero, dyadic, oriented, sign_at
 from .plan import UNIT_ROUNDOFF, Plan
@@ -16,7 +17,7 @@ BUFFER_CORNERS = 1 << 17
 
 
 def box_body(domain: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Homogeneous corners of a box, its sides as forms (exact), the sides at each corner, and the neighbour leaving each."""
+    """Homogeneous corners of a box, its sides as exact forms, the sides at each corner, the neighbour leaving each."""
     corners = np.asarray(domain.corners)
     d = corners.shape[1]
     low, high = corners.min(axis=0), corners.max(axis=0)
@@ -33,7 +34,7 @@ def box_body(domain: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarra
 
 
 def simplex_body(generators: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """The same of a cone spanned by d+1 independent generators: side i misses generator i. Small integers throughout."""
+    """The same of a cone spanned by d+1 generators: side i misses generator i. Small integers throughout."""
     n = len(generators)
     dual = np.linalg.inv(generators.T)
     sides = np.round(dual * round(abs(np.linalg.det(generators))))

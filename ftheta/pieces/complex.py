@@ -18,8 +18,10 @@ from ftheta.logic import Basis, Enclosure, UsageError
 from . import geometry
 from .domains import Domain
 from .enumeration import Chunk, Tally
-from .exact import ExactForms
+from .exact import ExactForms, common_zero, exact_body, oriented
 from .plan import Plan
+
+POOR = 1e-11  # corners with a larger error bound, relative to the domain, are computed again
 
 
 @dataclass(frozen=True)
@@ -197,7 +199,7 @@ class Complex:
         return geometry.lipschitz(self)
 
     def decision_boundary(self, first: int = 0, second: int | None = None) -> np.ndarray:
-        """Where two outputs tie (or one vanishes): points `(n, 1)` in one dimension, segments `(n, 2, 2)` in the plane."""
+        """Where two outputs tie (or one vanishes): points `(n, 1)` on a line, segments `(n, 2, 2)` in the plane."""
         return geometry.boundary(self, first, second)
 
 
@@ -222,6 +224,25 @@ def assemble(plan: Plan, domain: Domain, chunks: list[Chunk], certificate: Certi
     maps = None if chunks[0].maps is None else join("maps")
     arrays = (join("vertices"), join("radius"), _joined(labels), ends, join("names"), join("patterns"))
     return Complex(plan, domain, *arrays, certificate, maps)
+
+
+def sharpened(cells: Complex) -> Complex:
+    """The complex with corners that float64 knows poorly (of nearly parallel facets) computed anew, exactly."""
+    size = max(1e-300, float(np.abs(cells.vertices).max(initial=0.0)))
+    poor = np.flatnonzero(cells.radius > POOR * size)
+    if not len(poor) or cells.certificate.basis is not Basis.EXACT:
+        return cells
+    _, sides = exact_body(cells.domain)
+    owner = np.searchsorted(cells.ends, poor, side="right") - 1
+    for v, i in zip(poor.tolist(), owner.tolist()):
+        begin, end, pattern = int(cells.ends[i]), int(cells.ends[i + 1]), cells.pattern_number(i)
+        before = begin + (v - begin - 1) % (end - begin)
+        labels = cells.labels[[before, v]] if cells.dimension == 2 else np.atleast_1d(cells.labels[v])
+        planes = [sides[-1 - k] if k < 0 else cells.exact_forms.neuron_form(k, pattern) for k in labels.tolist()]
+        point = oriented(common_zero(planes))
+        cells.vertices[v] = [x / point[-1] for x in point[:-1]]
+        cells.radius[v] = 2.0**-52 * size
+    return cells
 
 
 def _joined(arrays: list[np.ndarray]) -> np.ndarray:

@@ -18,7 +18,7 @@ from ftheta.logic import UsageError
 
 @dataclass(frozen=True, eq=False)
 class Chart:
-    r"""$t\mapsto p+(J+J')t$: `origin` $p$ of shape `(D,)`, `basis` $J$ and its rounding remainder `tail` $J'$, `(D, d)`."""
+    r"""$t\mapsto p+(J+J')t$: `origin` $p$ `(D,)`, `basis` $J$ and its rounding remainder `tail` $J'$, `(D, d)`."""
 
     origin: np.ndarray
     basis: np.ndarray
@@ -50,9 +50,7 @@ def exact_difference(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarr
 def _numbers(name: str, values: Any, ndim: int) -> np.ndarray:
     array = np.asarray(values, np.float64)
     if array.ndim != ndim or array.size == 0 or not np.isfinite(array).all():
-        raise UsageError(
-            f"{name} needs finite numbers in an array of {ndim} dimension(s).", got=f"shape {array.shape}"
-        )
+        raise UsageError(f"{name} needs finite numbers in an array of {ndim} dimension(s).", got=f"shape {array.shape}")
     return array
 
 
@@ -134,7 +132,7 @@ class Polygon:
 
     @classmethod
     def through(cls, p: Any, q: Any, r: Any, vertices: Any = ((0, 0), (1, 0), (0, 1))) -> "Polygon":
-        """The plane through three inputs, which get the coordinates (0, 0), (1, 0) and (0, 1); by default their triangle."""
+        """The plane through three inputs at the coordinates (0, 0), (1, 0) and (0, 1); by default their triangle."""
         p, q, r = (_numbers("A point of the plane", point, 1) for point in (p, q, r))
         if not p.shape == q.shape == r.shape:
             raise UsageError("The three points need one dimension.", got=f"{p.shape}, {q.shape}, {r.shape}")

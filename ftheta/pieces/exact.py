@@ -8,6 +8,7 @@ and are remembered by that prefix.
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,7 @@ class _ExactStep:
         if self.sparse:
             ends = matrix.indptr.tolist()  # type: ignore[union-attr]
             columns = matrix.indices.tolist()  # type: ignore[union-attr]
-            self.rows = [list(zip(columns[a:b], entries[a:b])) for a, b in zip(ends, ends[1:])]
+            self.rows: list[Any] = [list(zip(columns[a:b], entries[a:b])) for a, b in pairwise(ends)]
         else:
             self.rows = [fmpz_mat(1, n, entries[k * n : (k + 1) * n]) for k in range(matrix.shape[0])]
 
@@ -155,9 +156,7 @@ def common_zero(forms: Sequence[Sequence[int]]) -> tuple[int, ...]:
     if d == 2:
         (a, b, c), (p, q, r) = forms
         return b * r - c * q, c * p - a * r, a * q - b * p
-    minors = (
-        fmpz_mat([[fmpz(x) for j, x in enumerate(form) if j != i] for form in forms]).det() for i in range(d + 1)
-    )
+    minors = (fmpz_mat([[fmpz(x) for j, x in enumerate(form) if j != i] for form in forms]).det() for i in range(d + 1))
     return tuple(int(m) if i % 2 == 0 else -int(m) for i, m in enumerate(minors))
 
 
@@ -181,3 +180,22 @@ def polygon_sides(corners: np.ndarray) -> list[tuple[int, int, int]]:
         ((ay - by) * one, (bx - ax) * one, ax * by - bx * ay)
         for (ax, ay), (bx, by) in zip(points, points[1:] + points[:1])
     ]
+
+
+def exact_body(domain: Any) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
+    """Corners (homogeneous) and sides (forms, positive inside) of a bounded domain, over the integers."""
+    corners = np.asarray(domain.corners)
+    d = corners.shape[1]
+    numbers, exponent = dyadic(corners)
+    one = 1 << exponent
+    points = [(*numbers[i * d : (i + 1) * d], one) for i in range(len(corners))]
+    if d == 2:
+        return points, [tuple(side) for side in polygon_sides(corners)]
+    lower = [min(p[i] for p in points) for i in range(d)]
+    upper = [max(p[i] for p in points) for i in range(d)]
+    unit = [tuple(one if j == i else 0 for j in range(d)) for i in range(d)]
+    sides = []
+    for i in range(d):
+        sides.append((*unit[i], -lower[i]))
+        sides.append((*(-x for x in unit[i]), upper[i]))
+    return points, sides

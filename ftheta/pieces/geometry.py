@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
-from scipy.spatial import ConvexHull, cKDTree
+from scipy.spatial import ConvexHull, KDTree
 
 from ftheta.logic import Basis, Enclosure, UsageError
 
@@ -168,7 +168,7 @@ def nearest_facet(cells: "Complex", point: np.ndarray) -> tuple[int, float]:
 
 
 def adjacency(cells: "Complex") -> np.ndarray:
-    """First by names (xor with one neuron's key names the cell across), then by place where several neurons coincide."""
+    """By names (xor with one neuron's key names the cell across); by place where several neurons coincide."""
     owner, label, centre = facets(cells)
     inner = label >= 0
     owner, label, centre = owner[inner], label[inner], centre[inner]
@@ -183,7 +183,7 @@ def adjacency(cells: "Complex") -> np.ndarray:
     rest = np.flatnonzero(~found)
     if len(rest) > 1:
         scale = max(1.0, float(np.abs(cells.vertices).max()))
-        close = cKDTree(centre[rest]).query_pairs(1e-9 * scale, output_type="ndarray")
+        close = KDTree(centre[rest]).query_pairs(1e-9 * scale, output_type="ndarray")
         i, j = rest[close[:, 0]], rest[close[:, 1]]
         different = owner[i] != owner[j]
         i, j = i[different], j[different]
@@ -244,7 +244,9 @@ def extremes(cells: "Complex", output: int) -> tuple[Enclosure, Enclosure]:
     if not 0 <= output < cells.plan.outputs:
         raise UsageError("There is no such output.", got=output, remedy=f"0 … {cells.plan.outputs - 1}")
     if not cells.certificate.complete:
-        raise UsageError("An extreme value needs all cells.", got=cells.certificate.stopped_by, remedy="a larger budget")
+        raise UsageError(
+            "An extreme value needs all cells.", got=cells.certificate.stopped_by, remedy="a larger budget"
+        )
     owner = np.repeat(np.arange(len(cells)), np.diff(cells.ends))
     maps = cells.maps[:, output]
     values = (maps[owner, :-1] * cells.vertices).sum(axis=1) + maps[owner, -1]

@@ -22,10 +22,10 @@ U = 2.0**-53
 LEAST = 1e-290  # covers underflow
 
 
-
 def compiled(fastmath: Any = False) -> Any:
     """Compiled on first use and kept on disk. Nothing is allocated inside, so references need not be counted either."""
-    return njit(cache=True, nogil=True, error_model="numpy", fastmath=fastmath, _nrt=False)
+    options: dict[str, Any] = {"error_model": "numpy", "fastmath": fastmath, "_nrt": False}
+    return njit(cache=True, nogil=True, **options)
 
 
 loose = {"contract", "reassoc", "nnan", "nsz"}  # for sums of magnitudes, where the order does not matter
@@ -133,7 +133,7 @@ def measure_forms(weights, path, layer, size):
 
 @compiled()
 def threshold(path, layer, worst, size, d):
-    """A bound on the error of any form of the layer at any corner of a cell whose corners are off by `worst` at most."""
+    """A bound on the error of any form of the layer at any corner of a cell; the corners are off by at most `worst`."""
     root = 1.001 * sqrt(d + 1.0)
     error = path.form_error[layer]
     largest = path.row_size[layer]

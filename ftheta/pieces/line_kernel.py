@@ -10,8 +10,29 @@ from typing import NamedTuple
 import numpy as np
 
 from .kernel_parts import (
-    ASKED, CELLS, CORNERS, CUTS, DEEPER, DONE, FORCED, FULL, GUESSED, HEIGHT, KEPT, LIMIT, NO_ANSWER, PAUSE, SIGN, SIGNS,
-    U, VANISHES, VOLUME, WORK, compiled, note_margin, set_active,
+    ASKED,
+    CELLS,
+    CORNERS,
+    CUTS,
+    DEEPER,
+    DONE,
+    FORCED,
+    FULL,
+    GUESSED,
+    HEIGHT,
+    KEPT,
+    LIMIT,
+    NO_ANSWER,
+    PAUSE,
+    SIGN,
+    SIGNS,
+    VANISHES,
+    VOLUME,
+    WORK,
+    U,
+    compiled,
+    note_margin,
+    set_active,
 )  # fmt: skip
 
 SLACK = 1.0 + 2.0**-40  # covers the rounding of the error bounds themselves; leaves zero at zero

@@ -9,7 +9,7 @@ whatever the order of summation. The kernels use this bound to know which signs 
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -23,7 +23,7 @@ UNIT_ROUNDOFF = 2.0**-53
 
 
 class Weights(NamedTuple):
-    """The arrays a kernel reads. Column `k` of step `l` is dense at `start[l] + k·sizes[l+1]`, or sparse by `pointer`."""
+    """What a kernel reads. Column `k` of step `l` is dense at `start[l] + k·sizes[l+1]`, or sparse by `pointer`."""
 
     sizes: np.ndarray  # state sizes of layers 0 … L+1
     first: np.ndarray  # position of each layer in the arrays over all coordinates
@@ -144,7 +144,7 @@ def _norms(step: Step) -> tuple[float, float, float, float]:
     return spectral_norm(step.matrix), absolute_norm(step.matrix), 1.001 * gamma, offset
 
 
-def spectral_norm(matrix: np.ndarray | sparse.csr_array) -> float:
+def spectral_norm(matrix: Any) -> float:
     r"""A rigorous upper bound on $\|W\|_2$, seldom far off: $\|W\|_2^4\le\|G^2\|_F$ with a Gram matrix $G$ of $W$.
 
     Two products cost far less than a singular value decomposition; the excess of a thousandth covers their rounding for
@@ -157,7 +157,7 @@ def spectral_norm(matrix: np.ndarray | sparse.csr_array) -> float:
     return 1.001 * float(np.sqrt(np.sqrt(np.linalg.norm(gram @ gram)) + rounding))
 
 
-def absolute_norm(matrix: np.ndarray | sparse.csr_array) -> float:
+def absolute_norm(matrix: Any) -> float:
     r"""$\||W|\|_2\le\sqrt{\|W\|_1\|W\|_\infty}$, rounded up."""
     magnitude = abs(matrix)
     columns, rows = (float(np.max(magnitude.sum(axis=axis), initial=0.0)) for axis in (0, 1))

@@ -11,9 +11,40 @@ from typing import NamedTuple
 import numpy as np
 
 from .kernel_parts import (
-    ALLOWED, ASKED, CELLS, CORNERS, CUTS, DEEPER, DONE, FORCED, FULL, GUESSED, HEIGHT, KEPT, KEPT_CORNERS, LIMIT,
-    NO_ANSWER, PAUSE, SIGN, SIGNS, U, VANISHES, VOLUME, WIDER, WORK, add_column, add_columns, centre_test, compiled,
-    copy_and_add_column, descend, measure_forms, note_margin, set_active, start_partial, threshold,
+    ALLOWED,
+    ASKED,
+    CELLS,
+    CORNERS,
+    CUTS,
+    DEEPER,
+    DONE,
+    FORCED,
+    FULL,
+    GUESSED,
+    HEIGHT,
+    KEPT,
+    KEPT_CORNERS,
+    LIMIT,
+    NO_ANSWER,
+    PAUSE,
+    SIGN,
+    SIGNS,
+    VANISHES,
+    VOLUME,
+    WIDER,
+    WORK,
+    U,
+    add_column,
+    add_columns,
+    centre_test,
+    compiled,
+    copy_and_add_column,
+    descend,
+    measure_forms,
+    note_margin,
+    set_active,
+    start_partial,
+    threshold,
 )  # fmt: skip
 
 
@@ -127,7 +158,7 @@ def enter(weights, stack, path, gauges, t, layer, size, need_map):
 
 @compiled()
 def line(weights, path, label):
-    """The line of an edge as a form, and the bound on its error: a neuron on the current path, or a side of the domain."""
+    """The form of an edge and the bound on its error: a neuron on the current path, or a side of the domain."""
     if label < 0:
         side = path.sides[-1 - label]
         return side[0], side[1], side[2], side[3]

@@ -34,7 +34,7 @@ class _Pending:
 
 
 class RationalEnumeration:
-    """All cells of a polyhedron, depth first. `sides` are its facets as integer forms; bit `i` of a vertex is side `i`."""
+    """All cells of a polyhedron, depth first. It has so many `sides`; bit `i` of a vertex is side `i`."""
 
     def __init__(self, plan: Plan, vertices: Sequence[Vertex], sides: int) -> None:
         self.plan, self.sides = plan, sides
@@ -136,7 +136,9 @@ def _chunk(run: RationalEnumeration, cells: list[tuple[list[Vertex], int]], maps
     d, sides, plan = run.plan.dimension, run.sides, run.plan
     rings = [_ring(cell) if d == 2 else (cell, [_labels(v.tight, sides) for v in cell]) for cell, _ in cells]
     points = [v.point for ring, _ in rings for v in ring]
-    vertices = np.array([[x / p[-1] for x in p[:-1]] for p in points]) if all(p[-1] for p in points) else np.zeros((0, d))
+    vertices = (
+        np.array([[x / p[-1] for x in p[:-1]] for p in points]) if all(p[-1] for p in points) else np.zeros((0, d))
+    )
     width = max(len(row) for _, rows in rings for row in rows)
     rows = [[*row, *[NO_LABEL] * (width - len(row))] for _, ring in rings for row in ring]
     if d == 2:

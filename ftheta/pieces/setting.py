@@ -13,7 +13,7 @@ from ftheta.relu.network import ReluNetwork
 
 from .domains import Box, Domain, Polygon, Polyline, Segment, Space
 from .enumeration import Budget, Chunk, Tally, enumerate_cells
-from .exact import dyadic
+from .exact import exact_body
 from .plan import Plan, make_plan
 
 Exactness: TypeAlias = bool | Literal["auto"]
@@ -94,23 +94,3 @@ def _kernel(plan: Plan, domain: Any, ask: bool, store: bool, maps: bool) -> Any:
     from .box import BoxKernel, box_body
 
     return BoxKernel(plan, *box_body(domain), ask=ask, store=store, maps=maps)
-
-
-def exact_body(domain: Any) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
-    """Corners (homogeneous) and sides (forms, positive inside) of a bounded domain, over the integers."""
-    corners, d = domain.corners, domain.dimension
-    numbers, exponent = dyadic(corners)
-    one = 1 << exponent
-    points = [(*numbers[i * d : (i + 1) * d], one) for i in range(len(corners))]
-    if d == 2:
-        from .exact import polygon_sides
-
-        return points, [tuple(side) for side in polygon_sides(corners)]
-    lower = [min(p[i] for p in points) for i in range(d)]
-    upper = [max(p[i] for p in points) for i in range(d)]
-    unit = [tuple(one if j == i else 0 for j in range(d)) for i in range(d)]
-    sides = []
-    for i in range(d):
-        sides.append((*unit[i], -lower[i]))
-        sides.append((*(-x for x in unit[i]), upper[i]))
-    return points, sides

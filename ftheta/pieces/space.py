@@ -40,7 +40,7 @@ def count_in_space(net: ReluNetwork, space: Space, exact: Exactness, budget: Bud
     return Enclosure(len(found), len(found) if total.complete else inf, basis)
 
 
-def _compiled(plan, generators, exact, limits, deadline, found) -> Tally:  # noqa: ANN001
+def _compiled(plan, generators, exact, limits, deadline, found) -> Tally:
     from .box import BoxKernel, simplex_body
 
     kernel = BoxKernel(plan, *simplex_body(generators), ask=exact == "auto", store=True, maps=False)
@@ -49,7 +49,7 @@ def _compiled(plan, generators, exact, limits, deadline, found) -> Tally:  # noq
     return kernel.tally
 
 
-def _rational(plan, generators, exact, limits, deadline, found) -> Tally:  # noqa: ANN001
+def _rational(plan, generators, exact, limits, deadline, found) -> Tally:
     from .box import simplex_body
     from .rational import RationalEnumeration, initial_vertices
 

@@ -116,18 +116,29 @@ class Assembly:
         place[kept] = made.size + np.arange(known.size)
         return pool.taken(place.reshape(forms.shape))
 
-    def hold(self, forms: Forms) -> Forms:
-        """The same forms; given names if they are fewer than the variables that they read."""
-        read = np.unique(forms.matrix.indices).size
-        return self._define(forms, rectified=False) if read > forms.size else forms
+    def hold(self, forms: Forms, always: bool = False) -> Forms:
+        """The same forms; given names if they are fewer than the variables that they read (or `always`)."""
+        named = always or np.unique(forms.matrix.indices).size > forms.size
+        return self._define(forms, rectified=False) if named else forms
 
-    def definition(self, variable: int) -> tuple[Any, float] | None:
-        """The form under the ReLU of a neuron; None for other variables."""
-        for block in reversed(self.blocks):
-            if block.start <= variable:
-                row = variable - block.start
-                return (block.matrix[[row]], float(block.offset[row])) if block.rectified else None
-        return None
+    def definitions(self) -> Forms:
+        """For every variable what it stands for, or what is under its ReLU; nothing for inputs."""
+        n = len(self.level)
+        rows = [sparse.csr_array((self.inputs, n)), *(_widened(block.matrix, n) for block in self.blocks)]
+        offset = np.concatenate([np.zeros(self.inputs), *(block.offset for block in self.blocks)])
+        return Forms((n,), sparse.csr_array(sparse.vstack(rows, format="csr")), offset)
+
+    def unfolded(self, forms: Forms) -> Forms:
+        """The forms with their held values written out."""
+        known = self.definitions()
+        matrix, offset = _widened(forms.matrix, known.size), forms.offset
+        while (held := ~self.is_neuron[matrix.indices] & (matrix.indices >= self.inputs)).any():
+            part = matrix.copy()
+            part.data = np.where(held, part.data, 0.0)
+            matrix = sparse.csr_array(matrix - part + part @ known.matrix)
+            offset = offset + part @ known.offset
+            matrix.eliminate_zeros()
+        return Forms(forms.shape, matrix, offset)
 
     def _define(self, forms: Forms, rectified: bool) -> Forms:
         start, size = len(self.level), forms.size
@@ -145,9 +156,8 @@ class Assembly:
     def finish(self, outputs: Forms) -> ReluNetwork:
         n = len(self.level)
         out = _widened(outputs.matrix, n)
-        rows = [sparse.csr_array((self.inputs, n)), *(_widened(block.matrix, n) for block in self.blocks)]
-        D = sparse.csr_array(sparse.vstack(rows, format="csr"))
-        b = np.concatenate([np.zeros(self.inputs), *(block.offset for block in self.blocks)])
+        known = self.definitions()
+        D, b = known.matrix, known.offset
         live = self._live(D, out)
         T = int(self.level[live & self.is_neuron].max(initial=0))
         last = self._last_use(D, out, live, T)

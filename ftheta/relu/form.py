@@ -166,7 +166,7 @@ def _dot(assembly: Assembly, node: Node, x: Any, y: Any) -> Forms:
     first = isinstance(x, Forms)
     forms, fixed = (x, y) if first else (y, x)
     M = contraction(node.params["dimension_numbers"], forms.shape, fixed, first)
-    return assembly.hold(forms.mapped(M, node.shape))
+    return assembly.hold(forms.mapped(M, node.shape), always=True)
 
 
 def _convolve(assembly: Assembly, node: Node, x: Any, kernel: Any) -> Forms:
@@ -174,7 +174,8 @@ def _convolve(assembly: Assembly, node: Node, x: Any, kernel: Any) -> Forms:
         raise refused(node, "A convolution with a kernel that depends on the input is not piecewise affine.")
     if node.params["batch_group_count"] != 1:
         raise refused(node, "Convolutions with batch groups are not read.", "use feature groups")
-    return assembly.hold(x.mapped(convolution(node.params, x.shape, kernel, node.shape), node.shape))
+    M = convolution(node.params, x.shape, kernel, node.shape)
+    return assembly.hold(x.mapped(M, node.shape), always=True)
 
 
 def _sum(assembly: Assembly, node: Node, x: Any) -> Forms:

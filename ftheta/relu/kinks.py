@@ -12,7 +12,10 @@ from .assembly import Assembly, Forms
 from .entries import Comparison, as_forms, pair, refused, spread
 from .linear_maps import groups, windows
 
+View = Callable[[Forms], Forms]
 TOLERANCE = 1e-12  # relative: two forms that differ by rounding alone are taken as proportional
+WIDE = 64  # forms of more variables than this are not looked into
+NESTED = 3  # neurons of neurons that are looked through, as in min(max(x, -1), 1)
 
 
 def larger(assembly: Assembly, x: Forms, y: Forms) -> Forms:
@@ -95,12 +98,12 @@ def choose(assembly: Assembly, node: Node, which: Comparison, no: Forms, yes: Fo
 def _proportion(assembly: Assembly, difference: Forms, side: Forms) -> np.ndarray | None:
     r"""$\alpha$ with $\text{difference}_i=\alpha_i\,\text{side}_i$ where $\text{side}_i\ge0$; None if there is none."""
     found = _ratios(difference, side)
-    for i in np.flatnonzero(np.isnan(found)):
-        row = _on_half_space(assembly, difference.taken(np.array([i])), side.taken(np.array([i])))
-        found[i] = _ratios(row, side.taken(np.array([i])))[0]
-        if np.isnan(found[i]):
-            return None
-    return found
+    for view in (lambda forms: forms, assembly.unfolded):
+        left = np.flatnonzero(np.isnan(found))
+        if left.size:
+            half = view(side.taken(left))
+            found[left] = _ratios(_on_half_space(assembly, view(difference.taken(left)), half, view), half)
+    return None if np.isnan(found).any() else found
 
 
 def _ratios(x: Forms, y: Forms) -> np.ndarray:
@@ -120,24 +123,30 @@ def _resized(matrix: Any, width: int) -> Any:
     return copy
 
 
-def _on_half_space(assembly: Assembly, row: Forms, side: Forms) -> Forms:
-    r"""One form, its neurons $r(\gamma\,\text{side}+\kappa)$ resolved where `side` $\ge0$ decides their sign."""
-    for variable, weight in zip(row.matrix.indices.tolist(), row.matrix.data.tolist()):
-        under = assembly.definition(variable)
-        if under is None:
-            continue
-        matrix, offset = under
-        flat = lambda f: Forms((1,), f.matrix, np.zeros(1))
-        gamma = _ratios(Forms((1,), matrix, np.zeros(1)), flat(side))[0]
-        kappa = offset - gamma * side.offset[0]
-        if np.isnan(gamma) or gamma * kappa < 0:
-            continue
-        unit = Forms((1,), _unit(variable), np.zeros(1))
-        row = row - unit.scaled(weight)
-        if gamma > 0 or kappa > 0:
-            row = row + Forms((1,), matrix, np.array([offset])).scaled(weight)
-    return row
+def _on_half_space(assembly: Assembly, forms: Forms, side: Forms, view: View, nested: int = NESTED) -> Forms:
+    r"""The forms, with their neurons $r(\gamma\,\text{side}+\kappa)$ resolved where `side` $\ge0$ decides their sign.
+
+    What stands under a neuron is resolved first, up to `nested` times.
+    """
+    matrix, known = forms.matrix, assembly.definitions()
+    entries = np.diff(matrix.indptr)
+    row = np.repeat(np.arange(forms.size), entries)
+    neurons = np.flatnonzero(assembly.is_neuron[matrix.indices] & (entries <= WIDE)[row])
+    if not neurons.size:
+        return forms
+    row, variable, weight = row[neurons], matrix.indices[neurons], matrix.data[neurons]
+    under, half = view(known.taken(variable)), side.taken(row)
+    under = _on_half_space(assembly, under, half, view, nested - 1) if nested else under
+    gamma = _ratios(_linear(under), _linear(half))
+    kappa = under.offset - gamma * half.offset
+    decided = ~np.isnan(gamma) & (gamma * kappa >= 0)
+    active = decided & ((gamma > 0) | (kappa > 0))
+    gone = sparse.csr_array((weight * decided, (row, variable)), shape=(forms.size, known.size))
+    spread_out = sparse.csr_array((weight * active, (row, np.arange(row.size))), shape=(forms.size, row.size))
+    rest = forms - Forms(forms.shape, gone, np.zeros(forms.size))
+    rest.matrix.eliminate_zeros()
+    return rest + under.mapped(spread_out, forms.shape)
 
 
-def _unit(variable: int) -> Any:
-    return sparse.csr_array((np.ones(1), ([0], [variable])), shape=(1, variable + 1))
+def _linear(form: Forms) -> Forms:
+    return Forms(form.shape, form.matrix, np.zeros(form.size))

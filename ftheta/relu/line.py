@@ -57,7 +57,9 @@ def on_line(net: ReluNetwork | ExactNetwork) -> tuple[PiecewiseAffine, ...]:
     return tuple(state)
 
 
-def restrict_to_line(net: ReluNetwork | ExactNetwork, point: Sequence[Number], direction: Sequence[Number]):
+def restrict_to_line(
+    net: ReluNetwork | ExactNetwork, point: Sequence[Number], direction: Sequence[Number]
+) -> tuple[PiecewiseAffine, ...]:
     r"""$t\mapsto f(\text{point}+t\cdot\text{direction})$, exactly, for a network with any number of inputs."""
     given = exact(net)
     return on_line(given @ ExactNetwork.affine([[v] for v in direction], list(point)))

@@ -9,6 +9,7 @@ from flint import fmpq  # type: ignore[import-untyped]
 from ftheta.logic import SubjectError
 
 from .calculus import combination, stack
+from .cpa1d import PiecewiseAffine
 from .exact import ExactNetwork
 from .geometry import Form, Point, Simplex, centre, constant, plus, positive_part, times, value, where_all_positive
 from .line import from_slopes, line_network, through_points
@@ -18,8 +19,6 @@ from .maximum import max_affine, max_min
 from .mesh import Mesh
 from .planar import planar_nodal, planar_sum
 from .wang_sun import few_maxima, lifted_star
-
-ZERO, ONE = fmpq(0), fmpq(1)
 
 
 def compile_cpa(points: Any, simplices: Any, values: Sequence[Any]) -> ExactNetwork:
@@ -93,13 +92,13 @@ def convex_network(points: Any, simplices: Any, values: Sequence[Any]) -> ExactN
 # ---- one dimension -------------------------------------------------------------------------------------------------
 
 
-def _interpolant_on_line(mesh: Mesh, v: Sequence[fmpq]):
+def _interpolant_on_line(mesh: Mesh, v: Sequence[fmpq]) -> PiecewiseAffine:
     """Gaps between the simplices are bridged."""
     used = sorted((mesh.points[i][0], v[i]) for i, star in enumerate(mesh.stars) if star)
     return through_points([x for x, _ in used], [y for _, y in used])
 
 
-def _hat_on_line(mesh: Mesh, i: int):
+def _hat_on_line(mesh: Mesh, i: int) -> PiecewiseAffine:
     x = fraction(mesh.points[i][0])
     near = sorted(fraction(mesh.points[j][0]) for k in mesh.stars[i] for j in mesh.simplices[k] if j != i)
     all_points = [fraction(p[0]) for p, star in zip(mesh.points, mesh.stars) if star]

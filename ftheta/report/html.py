@@ -194,7 +194,8 @@ def _about(audit: Audit) -> str:
 
 
 def _reproduce_audit(audit: Audit) -> str:
-    code = f"import ftheta as ft\n\naudit = ft.audit({audit.subject!r}, seed={audit.seed})"
+    given = ", ".join(repr(name) for name in (audit.subject, audit.data) if name)
+    code = f"import ftheta as ft\n\naudit = ft.audit({given}, seed={audit.seed})"
     found_ = audit.results[0].provenance.versions if audit.results else {"ftheta": audit.version}
     facts = {
         "versions": versions(found_),

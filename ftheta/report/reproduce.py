@@ -11,21 +11,25 @@ def command(result: Result) -> str:
     """The line for the terminal."""
     provenance = result.provenance
     knobs = [f"--{name.replace('_', '-')} {_word(value)}" for name, value in provenance.knobs.items()]
-    switches = ["--force"] if provenance.forced else []
+    subject = {"given": [f"--on {shlex.quote(provenance.subject)}"], "breaker": ["--breaker"]}
+    switches = [*subject.get(provenance.origin, []), *["--force"] * provenance.forced]
     return " ".join(["ftheta check", result.id, *knobs, f"--seed {provenance.seed}", *switches])
 
 
 def snippet(result: Result) -> str:
     """The same in Python."""
     provenance = result.provenance
-    arguments = [repr(result.id), *(f"{name}={value!r}" for name, value in provenance.knobs.items())]
+    subject = {"given": [repr(provenance.subject)], "breaker": ["breaker=True"]}
+    arguments = [repr(result.id), *subject.get(provenance.origin, [])]
+    arguments += [f"{name}={value!r}" for name, value in provenance.knobs.items()]
     arguments += [f"seed={provenance.seed}"] + ["force=True"] * provenance.forced
     return f"import ftheta as ft\n\nresult = ft.check({', '.join(arguments)})"
 
 
 def audit_command(audit: Audit) -> str:
     """The line that repeats an audit."""
-    return f"ftheta audit {shlex.quote(audit.subject)} --seed {audit.seed}"
+    data = [f"--data {shlex.quote(audit.data)}"] if audit.data else []
+    return " ".join(["ftheta audit", shlex.quote(audit.subject), *data, f"--seed {audit.seed}"])
 
 
 def versions(found: Mapping[str, str]) -> str:

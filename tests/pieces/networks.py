@@ -1,5 +1,7 @@
 """Networks for the tests: random, adversarial, and with known numbers of pieces."""
 
+from itertools import pairwise
+
 import numpy as np
 
 from ftheta.relu.network import ReluNetwork
@@ -11,7 +13,7 @@ def default_network(widths, seed=0) -> ReluNetwork:
     """Uniform weights as common libraries draw them, rounded to single precision."""
     rng = np.random.default_rng(seed)
     weights, biases = [], []
-    for n, m in zip(widths, widths[1:]):
+    for n, m in pairwise(widths):
         k = n**-0.5
         weights.append(rng.uniform(-k, k, (m, n)).astype(np.float32))
         biases.append(rng.uniform(-k, k, m).astype(np.float32))
@@ -22,7 +24,7 @@ def adversarial_network(kind: str, inputs: int, seed: int, widest: int = 6) -> R
     rng = np.random.default_rng(seed)
     widths = [inputs, *rng.integers(1, widest + 1, size=rng.integers(1, 4)).tolist(), 1]
     weights, biases = [], []
-    for n, m in zip(widths, widths[1:]):
+    for n, m in pairwise(widths):
         W, b = rng.normal(size=(m, n)), 0.3 * rng.normal(size=m)
         if kind == "integer":
             W, b = rng.integers(-2, 3, size=W.shape).astype(float), rng.integers(-1, 2, size=m).astype(float)

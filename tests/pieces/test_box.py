@@ -51,7 +51,7 @@ def test_volumes_corners_patterns_and_maps_fit(widths):
     net, d = default_network(widths, seed=2), widths[0]
     cells = pieces(net, Box.cube(d))
     assert abs(cells.volumes.sum() - 2**d) < 1e-9
-    assert len(cells.vertices) == 2**d * len(cells)  # simple position
+    assert all(len(cells[i].facets) >= d + 1 for i in range(0, len(cells), 17))
     assert (sampled_patterns(net, cells.centres) == cells.activation).all()
     points = np.random.default_rng(0).uniform(-1, 1, (5000, d))
     assert {r.tobytes() for r in sampled_patterns(net, points)} <= {r.tobytes() for r in cells.activation}

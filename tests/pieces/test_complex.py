@@ -43,7 +43,9 @@ def test_extremes_and_the_lipschitz_constant_bound_every_sample(cells):
     assert low.lo <= values.min() and values.max() <= high.hi and high.width < 1e-9
     assert high.middle == pytest.approx(net(cells.vertices)[:, 0].max())
     constant = cells.lipschitz().middle
-    slopes = np.linalg.norm(net(points[1:]) - net(points[:-1]), axis=1) / np.linalg.norm(np.diff(points, axis=0), axis=1)
+    slopes = np.linalg.norm(net(points[1:]) - net(points[:-1]), axis=1) / np.linalg.norm(
+        np.diff(points, axis=0), axis=1
+    )
     assert slopes.max() <= constant <= np.linalg.norm(cells.maps[:, :, :2], 2, axis=(1, 2)).max() * (1 + 1e-12)
 
 

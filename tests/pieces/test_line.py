@@ -1,5 +1,7 @@
 """Segments and polylines: known numbers of pieces, and the exact reference."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -50,7 +52,7 @@ def test_a_polyline_is_its_segments_one_after_another():
     net = default_network((5, 32, 32, 2), seed=4)
     points = np.random.default_rng(1).normal(size=(4, 5))
     line = pieces(net, Polyline(points))
-    parts = [pieces(net, Segment(a, b)) for a, b in zip(points, points[1:])]
+    parts = [pieces(net, Segment(a, b)) for a, b in pairwise(points)]
     assert len(line) == sum(map(len, parts)) and line.vertices.max() == 3.0
     assert line.certificate.volume_defect < 1e-12
     inputs = points[0] + parts[0].centres * (points[1] - points[0])

@@ -138,6 +138,7 @@ def test_maxout_and_minima_of_many() -> None:
         lambda x: x * (x > 0),
         lambda x: jnp.where(jnp.array([True, False, True, True]), x, -x),
         lambda x: jnp.where(x < -1, -1.0, jnp.where(x > 1, 2 * x - 1, x)),
+        lambda x: jnp.where(x > 1, 3 - 2 * x, jnp.clip(x, -1, 1)),
     ],
 )
 def test_piecewise_affine_activations(activation) -> None:

@@ -75,11 +75,9 @@ def lipschitz_bounds(
     net: Network,
     rng: np.random.Generator,
     *,
-    points: Annotated[
-        int, Knob(16, 4096, "inputs tried for the steepest slope", "n", log=True, least=1, most=65536)
-    ] = 512,
+    points: Annotated[int, Knob(16, 4096, "inputs tried for the slope", "n", log=True, least=1, most=16384)] = 512,
     radius: Annotated[float, Knob(0.1, 10, "spread of random inputs", "ς", log=True, least=1e-6, most=1e6)] = 1.0,
-    climbs: Annotated[int, Knob(1, 128, "gradient ascents from the steepest inputs", "m", log=True, most=1024)] = 32,
+    climbs: Annotated[int, Knob(1, 128, "gradient ascents from the steepest inputs", "m", log=True, most=256)] = 32,
 ) -> Evidence:
     r"""If $f=\sigma_L\circ A_L\circ\dots\circ\sigma_1\circ A_1$ with $A_\ell x=W_\ell x+b_\ell$, and $\sigma_\ell$ is
     $c_\ell$-Lipschitz, then
