@@ -17,7 +17,7 @@ REFERENCE: dict[str, list[Reference]] = {
         Reference({"gamma": 81 / 121, "error at K": 2 * (9 / 11) ** 20}, {"kappa": 10, "steps": 10}),
         Reference({"gamma": 0.6694214876, "error at K": 0.0361431900}, {"kappa": 10, "steps": 10}, rtol=2e-9),
         Reference({"gamma": 0.9607881580}, {"kappa": 100}),
-    ]
+    ],
     "hoeffding-chebyshev": [
         Reference(
             {"Hoeffding radius": 0.0429469408, "printed radius": 0.0858938817, "Chebyshev radius": 0.0707106781},

@@ -37,7 +37,8 @@ def test_the_catalogue_is_read_only():
 
 @pytest.mark.parametrize("words", [["list"], ["list", "--json"], ["show", "hat-function"], ["--help"], ["doctor"]])
 def test_light_commands_import_neither_jax_nor_numpy(words):
-    code = f"import sys; from ftheta.cli import run; code = run({words!r}); assert code == 0; " + (
+    code = (
+        f"import sys; from ftheta.cli import run; code = run({words!r}); assert code == 0\n"
         "heavy = {'jax', 'numpy', 'scipy', 'pydantic'} & set(sys.modules); assert not heavy, heavy"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

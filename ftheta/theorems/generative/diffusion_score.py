@@ -80,9 +80,9 @@ def diffusion_score(
     q, N = p.after(time), min(samples, max(100, 40_000_000 // (n * steps)))
     x = np.concatenate([np.full((1, d), probe), q.sample(rng, max(1, min(32, 10_000 // n)))])
     start, draws = process.matches_start(p, horizon, MISMATCH), process.forward(p, rng, N, time)
-    flow, sde = process.generate(p, rng, N, horizon, steps)
+    runs = process.generate(p, rng, N, horizon, steps)
     end, (copies, data, far) = p.after(process.backward_times(p, horizon, 1)[-1]), process.memorise(p, rng, horizon)
-    by_flow, by_sde = (process.reaches(w, y, end, start.left.hi) for w, y in (("flow", flow), ("reverse SDE", sde)))
+    (by_flow, by_sde), (flow, sde) = [process.reaches(*r, end, start.left.hi) for r in runs], [r[1] for r in runs]
     found, scale = Enclosure.measured(far.max(), samples=len(far)), Enclosure.equal(1e-3 * p.variances().sum() ** 0.5)
     memory = AtMost("distance of copies to the sample", found, scale, atol=1e-12)
     w1 = Enclosure.measured(process.wasserstein1(flow[:, 0], sde[:, 0]), samples=N)
