@@ -5,8 +5,14 @@ Every sequence is stored as tuples of floats, so that a chart is immutable, comp
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+if TYPE_CHECKING:  # what may be given: anything that holds numbers; what is stored: tuples
+    Numbers: TypeAlias = Any
+    Rows: TypeAlias = Any
+else:
+    Numbers: TypeAlias = tuple[float, ...]
+    Rows: TypeAlias = tuple[tuple[float, ...], ...]
 Scale: TypeAlias = Literal["linear", "log", "symlog"]
 Role: TypeAlias = Literal["measured", "bound", "reference", "other"]
 
@@ -43,12 +49,12 @@ class Series(_Frozen):
     """One curve with its direct label; `lo` and `hi` draw a band around it."""
 
     name: str
-    x: tuple[float, ...]
-    y: tuple[float, ...]
+    x: Numbers
+    y: Numbers
     role: Role = "measured"
     mark: Literal["line", "points", "step"] = "line"
-    lo: tuple[float, ...] = ()
-    hi: tuple[float, ...] = ()
+    lo: Numbers = ()
+    hi: Numbers = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +74,7 @@ class Bars(_Frozen):
     x: Axis
     categories: tuple[str, ...]
     groups: tuple[str, ...]
-    values: tuple[tuple[float, ...], ...]
+    values: Rows
     kind: Literal["bars"] = "bars"
 
 
@@ -79,7 +85,7 @@ class Heatmap(_Frozen):
     title: str
     x: Axis
     y: Axis
-    values: tuple[tuple[float, ...], ...]
+    values: Rows
     extent: tuple[float, float, float, float]
     label: str = ""
     kind: Literal["heatmap"] = "heatmap"
@@ -92,8 +98,8 @@ class Histogram(_Frozen):
     title: str
     x: Axis
     y: Axis
-    edges: tuple[float, ...]
-    heights: tuple[float, ...]
+    edges: Numbers
+    heights: Numbers
     curves: tuple[Series, ...] = ()
     kind: Literal["histogram"] = "histogram"
 
@@ -106,7 +112,7 @@ class Regions(_Frozen):
     x: Axis
     y: Axis
     polygons: tuple[tuple[tuple[float, float], ...], ...]
-    values: tuple[float, ...]
+    values: Numbers
     label: str = ""
     kind: Literal["regions"] = "regions"
 
@@ -118,8 +124,8 @@ class Points(_Frozen):
     title: str
     x: Axis
     y: Axis
-    xs: tuple[float, ...]
-    ys: tuple[float, ...]
+    xs: Numbers
+    ys: Numbers
     groups: tuple[str, ...] = ()
     kind: Literal["points"] = "points"
 

@@ -32,7 +32,6 @@ from .kernel_parts import (
     VANISHES,
     WIDER,
     WORK,
-    U,
     add_column,
     add_columns,
     centre_test,

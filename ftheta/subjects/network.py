@@ -45,7 +45,8 @@ class Network:
         return net
 
     def __call__(self, x: Any) -> jax.Array:
-        return self.apply(self.params, x)
+        with jax.enable_x64(True):
+            return self.apply(self.params, x)
 
     def with_data(self, data: Dataset | None) -> "Network":
         """The same network, to be judged on `data`; the rows must have the network's input shape."""
@@ -63,11 +64,13 @@ class Network:
 
     @cached_property
     def output_shape(self) -> tuple[int, ...]:
-        return jax.eval_shape(self, self.example).shape
+        with jax.enable_x64(True):
+            return jax.eval_shape(self, self.example).shape
 
     @property
     def example(self) -> jax.ShapeDtypeStruct:
-        return jax.ShapeDtypeStruct(self.input_shape, jax.dtypes.canonicalize_dtype(np.float64))
+        """The shape and dtype of one input; to be used where JAX computes in float64."""
+        return jax.ShapeDtypeStruct(self.input_shape, np.float64)
 
     @property
     def parameters(self) -> int:
@@ -75,7 +78,8 @@ class Network:
 
     @cached_property
     def fingerprint(self) -> str:
-        return digest(self.params, digest_function(self.apply, self.params, self.example))
+        with jax.enable_x64(True):
+            return digest(self.params, digest_function(self.apply, self.params, self.example))
 
     def _check(self) -> None:
         for path, leaf in jax.tree_util.tree_leaves_with_path(self.params):
@@ -87,7 +91,8 @@ class Network:
                     remedy="retrain or repair the weights; every theorem needs finite numbers",
                 )
         try:
-            output = jax.eval_shape(self, self.example)
+            with jax.enable_x64(True):  # as in every run: JAX may remember constants in the precision it met them in
+                output = jax.eval_shape(self, self.example)
         except Exception as error:
             raise SubjectError(
                 "JAX cannot trace this function.",

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import sqrt
 from typing import Any
 
 
@@ -54,5 +55,43 @@ REFERENCE: dict[str, list[Reference]] = {
                 "risk at p = 100": 1.1132911392405063,
             }
         )
+    ],
+    "conv-iff-equivariant": [
+        Reference(
+            {
+                "free parameters": 96,
+                "dense parameters": 1536,
+                "commutant dimension": 16,
+                "largest commutator": 0,
+                "distance to the convolution": 0,
+            }
+        ),
+        Reference(
+            {"eigenvalue 0": 0, "eigenvalue 1": 2, "eigenvalue 2": 4, "eigenvalue 3": 2},
+            {"kernel": "Laplacian", "dimension": 1, "inputs": 1, "outputs": 1},
+        ),
+    ],
+    "lipschitz-bounds": [
+        Reference({"steepest secant": 1, "product of norms": 2}, {"kind": "absolute value"}),
+        Reference(
+            {"product of norms": 4, "steepest secant": 4, "norm of layer 1 by frequencies": 4},
+            {"kind": "second difference", "inputs": 8},
+        ),
+    ],
+    "autoencoder-svd-rom": [
+        Reference(
+            {"Frobenius error": sqrt(5), "spectral error": 2, "error of the autoencoder": sqrt(5)},
+            {"data": "diagonal 3 2 1", "rank": 1},
+        ),
+        Reference({"Frobenius error": 1, "spectral error": 1}, {"data": "diagonal 3 2 1", "rank": 2}),
+    ],
+    "worked-example-graph": [
+        Reference({"value": 1, "∂θ1": 2, "∂θ2": 1.5, "adjoint of θ5": 0.5}),
+        Reference(
+            {"value": 5.2416212208, "∂θ1": 7.8624318312, "∂θ2": 7.1575873005}, {"theta1": 1, "theta2": 1}, rtol=1e-10
+        ),
+        Reference(
+            {"value": 13.7927705622, "∂θ1": 20.6891558433, "∂θ2": 9.8088584253}, {"theta1": 1, "theta2": 2}, rtol=1e-10
+        ),
     ],
 }

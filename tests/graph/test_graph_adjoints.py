@@ -14,18 +14,6 @@ from ftheta.graph.domains.values import VALUES, flat_inputs
 from .zoo import QUICK, ZOO, graph, program
 
 
-@cache
-def all_adjoints(name):
-    """Adjoints of all slots of a program of the zoo, in one compiled sweep."""
-    g = graph(name)
-    inputs = flat_inputs(g, program(name).args)
-    active = active_slots(g)
-    seeds = {s.id: jnp.ones(s.shape, s.dtype) for s in g.outputs if s.id in active}
-    return jax.jit(lambda *x: backward(ADJOINTS, forward(VALUES, g, *x), seeds, active).values, compiler_options=QUICK)(
-        *inputs
-    )
-
-
 def outputs_with_perturbations(g, inputs, shifts):
     """Re-run the graph with a shift added to every slot of `shifts` as it is computed; the sum of float outputs."""
     known = dict(g.constants) | {s.id: x + shifts.get(s.id, 0) for s, x in zip(g.inputs, inputs)}
@@ -35,18 +23,56 @@ def outputs_with_perturbations(g, inputs, shifts):
     return sum(jnp.sum(known[s.id]) for s in g.outputs if s.is_real)
 
 
+def function_of_floats(p):
+    """The program's own function of its floating-point leaves, summed over floating-point results, and these leaves."""
+    leaves, tree = jax.tree.flatten(p.args)
+    moving = [
+        i for i, leaf in enumerate(leaves) if isinstance(leaf, np.ndarray | float) and np.result_type(leaf).kind == "f"
+    ]
+
+    def total(variables):
+        full = list(leaves)
+        for i, v in zip(moving, variables):
+            full[i] = v
+        out = p.f(*jax.tree.unflatten(tree, full))
+        return sum(jnp.sum(o) for o in jax.tree.leaves(out) if jnp.issubdtype(jnp.result_type(o), jnp.floating))
+
+    return total, [jnp.asarray(leaves[i]) for i in moving]
+
+
+@cache
+def derivatives(name):
+    """Of a program of the zoo: all adjoints, derivatives by perturbing every slot, and the function's own gradient."""
+    g, p = graph(name), program(name)
+    inputs, active = flat_inputs(g, p.args), active_slots(g)
+    seeds = {s.id: jnp.ones(s.shape, s.dtype) for s in g.outputs if s.id in active}
+    zeros = {i: jnp.zeros(g.slots[i].shape, g.slots[i].dtype) for i in active}
+    total, variables = function_of_floats(p)
+
+    def everything(inputs, zeros, variables):
+        return (
+            backward(ADJOINTS, forward(VALUES, g, *inputs), seeds, active).values,
+            jax.grad(lambda shifts: outputs_with_perturbations(g, inputs, shifts))(zeros),
+            jax.grad(total)(variables),
+        )
+
+    return jax.jit(everything, compiler_options=QUICK)(inputs, zeros, variables)
+
+
 @pytest.mark.parametrize("name", ZOO)
 def test_the_adjoint_of_every_slot_is_the_derivative_with_respect_to_its_value(name):
-    g, args = graph(name), program(name).args
-    inputs = flat_inputs(g, args)
-    zeros = {i: jnp.zeros(g.slots[i].shape, g.slots[i].dtype) for i in active_slots(g)}
-    found = all_adjoints(name)
-    expected = jax.jit(jax.grad(lambda shifts: outputs_with_perturbations(g, inputs, shifts)), compiler_options=QUICK)(
-        zeros
-    )
-    assert set(found) == set(expected)
+    found, expected, _ = derivatives(name)
+    assert set(found) == set(expected) == active_slots(graph(name))
     for i in expected:
-        np.testing.assert_allclose(found[i], expected[i], rtol=1e-9, atol=1e-11, err_msg=str(g.slots[i]))
+        np.testing.assert_allclose(found[i], expected[i], rtol=1e-9, atol=1e-11, err_msg=str(graph(name).slots[i]))
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_adjoints_of_the_inputs_are_the_gradient_of_the_function(name):
+    found, _, gradient = derivatives(name)
+    real = [slot for slot in graph(name).inputs if slot.is_real]
+    for slot, expected in zip(real, gradient, strict=True):
+        np.testing.assert_allclose(found[slot.id], expected, rtol=1e-9, atol=1e-11)
 
 
 @pytest.mark.parametrize("name", ["worked_example", "relu_at_zero", "custom_derivatives"])
@@ -64,28 +90,6 @@ def test_the_adjoint_of_a_node_is_the_vjp_of_the_tail_of_the_graph_from_it(name)
             return sum(jnp.sum(known[s.id]) for s in g.outputs)
 
         np.testing.assert_allclose(found[slot], jax.grad(tail)(primal[slot]), rtol=1e-11, atol=1e-12)
-
-
-@pytest.mark.parametrize("name", ZOO)
-def test_adjoints_of_the_inputs_are_the_gradient_of_the_function(name):
-    g, p = graph(name), program(name)
-    leaves, tree = jax.tree.flatten(p.args)
-    moving = [
-        i for i, leaf in enumerate(leaves) if isinstance(leaf, np.ndarray | float) and np.result_type(leaf).kind == "f"
-    ]
-
-    def total(variables):
-        full = list(leaves)
-        for i, v in zip(moving, variables):
-            full[i] = v
-        out = p.f(*jax.tree.unflatten(tree, full))
-        return sum(jnp.sum(o) for o in jax.tree.leaves(out) if jnp.issubdtype(jnp.result_type(o), jnp.floating))
-
-    expected = jax.jit(jax.grad(total), compiler_options=QUICK)([jnp.asarray(leaves[i]) for i in moving])
-    found = all_adjoints(name)
-    real = [slot for slot in g.inputs if slot.is_real]
-    for slot, gradient in zip(real, expected, strict=True):
-        np.testing.assert_allclose(found[slot.id], gradient, rtol=1e-9, atol=1e-11)
 
 
 def test_the_worked_example_has_the_gradients_of_the_catalogue():

@@ -13,7 +13,7 @@ from ftheta.graph.patterns import Centred, LogAddExp, LogSumExp, Normalised, Sof
 from ftheta.graph.recognise import patterns
 
 from .soundness import boxes, sample, sampled, violations
-from .zoo import ZOO, doubles, draws, graph, layers, mlp
+from .zoo import ZOO, draws, graph, layers, mlp, module
 
 ROUNDING = 1e-12
 
@@ -118,7 +118,7 @@ def test_a_value_taken_at_the_knot_alone_is_not_lost():
 # ---- patterns ---------------------------------------------------------------------------------------------------
 
 SPELLINGS = {
-    "equinox": (doubles(eqx.nn.LayerNorm(6, use_weight=False, use_bias=False)), np.sqrt(5)),
+    "equinox": (module(eqx.nn.LayerNorm, 6, use_weight=False, use_bias=False), np.sqrt(5)),
     "mean and var": (lambda x: (x - x.mean()) / jnp.sqrt(x.var() + 1e-5), np.sqrt(5)),
     "flax": (lambda x: (x - x.mean()) * lax.rsqrt(jnp.maximum((x**2).mean() - x.mean() ** 2, 0.0) + 1e-6), np.sqrt(5)),
     "std": (lambda x: (x - x.mean()) / (x.std() + 1e-6), np.sqrt(5)),
@@ -126,7 +126,7 @@ SPELLINGS = {
     "reciprocal": (lambda x: (x - x.mean()) * (1 / jnp.sqrt(x.var() + 1e-5)), np.sqrt(5)),
     "jax.nn": (lambda x: jax.nn.standardize(x), np.sqrt(5)),
     "unbiased": (lambda x: (x - x.mean()) / jnp.sqrt(x.var(ddof=1) + 1e-5), np.sqrt(25 / 6)),
-    "rms": (doubles(eqx.nn.RMSNorm(6, use_weight=False, use_bias=False)), np.sqrt(6)),
+    "rms": (module(eqx.nn.RMSNorm, 6, use_weight=False, use_bias=False), np.sqrt(6)),
     "unit vector": (lambda x: x / jnp.linalg.norm(x), 1.0),
 }
 
@@ -147,7 +147,7 @@ def test_normalised_coordinates_stay_in_their_sphere_however_the_norm_is_spelt(n
 
 
 def test_layer_norm_of_tokens_is_recognised_under_vmap_and_over_several_axes():
-    norm = doubles(eqx.nn.LayerNorm((2, 3)))
+    norm = module(eqx.nn.LayerNorm, (2, 3))
     g = trace(jax.vmap(norm), draws(4, 2, 3))
     (pattern,) = [p for p in patterns(g).values() if isinstance(p, Normalised)]
     assert pattern.centred and pattern.axes == (1, 2)

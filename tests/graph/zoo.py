@@ -27,13 +27,18 @@ class Program:
     samples: int = 1500
 
 
+KEY = jax.ShapeDtypeStruct((2,), np.uint32)
+
+
 def draws(*shape: int, seed: int = 0, scale: float = 1.0) -> np.ndarray:
     return scale * np.random.default_rng(seed + sum(shape)).standard_normal(shape)
 
 
-def doubles(module: Any) -> Any:
-    """An equinox module with float64 weights."""
-    return jax.tree.map(lambda a: np.asarray(a, np.float64) if eqx.is_inexact_array(a) else a, module)
+def module(make: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """An equinox module with float64 weights, drawn without compiling its initialisation."""
+    shapes = eqx.filter_eval_shape(make, *args, **options)
+    fill = lambda a: draws(*a.shape) / np.sqrt(max(a.size, 1)) * 2 if isinstance(a, jax.ShapeDtypeStruct) else a
+    return jax.tree.map(fill, shapes)
 
 
 def layers(*widths: int) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -81,10 +86,9 @@ def activations() -> Program:
 
 
 def convolutional_network() -> Program:
-    k = jax.random.split(jax.random.key(0), 3)
-    first = doubles(eqx.nn.Conv2d(2, 4, 3, padding=1, stride=2, key=k[0]))
-    second = doubles(eqx.nn.Conv2d(4, 4, 2, groups=2, dilation=2, padding=1, key=k[1]))
-    dense = doubles(eqx.nn.Linear(16, 3, key=k[2]))
+    first = module(eqx.nn.Conv2d, 2, 4, 3, padding=1, stride=2, key=KEY)
+    second = module(eqx.nn.Conv2d, 4, 4, 2, groups=2, dilation=2, padding=1, key=KEY)
+    dense = module(eqx.nn.Linear, 16, 3, key=KEY)
     most, mean = eqx.nn.MaxPool2d(2, 1), eqx.nn.AvgPool2d(2, 1, padding=1)
 
     def f(x):
@@ -95,7 +99,7 @@ def convolutional_network() -> Program:
 
 
 def residual_network() -> Program:
-    norm = doubles(eqx.nn.LayerNorm(6))
+    norm = module(eqx.nn.LayerNorm, 6)
     (w1, b1), (w2, b2) = layers(6, 10, 6)
 
     def f(x):
@@ -106,7 +110,7 @@ def residual_network() -> Program:
 
 
 def normalisations() -> Program:
-    group, rms = doubles(eqx.nn.GroupNorm(2, 4)), doubles(eqx.nn.RMSNorm(3))
+    group, rms = module(eqx.nn.GroupNorm, 2, 4), module(eqx.nn.RMSNorm, 3)
     mean, var = draws(3), np.abs(draws(3, seed=1)) + 0.5
 
     def f(x):
@@ -198,7 +202,7 @@ def relu_at_zero() -> Program:
 
 
 def equinox_network() -> Program:
-    net = doubles(eqx.nn.MLP(3, 2, 5, 2, activation=jax.nn.silu, key=jax.random.key(1)))
+    net = module(eqx.nn.MLP, 3, 2, 5, 2, activation=jax.nn.silu, key=KEY)
     return Program(lambda net, x: net(x), (net, draws(3)))
 
 
