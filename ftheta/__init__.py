@@ -19,7 +19,10 @@ _HOME = {
     "Verdict": "ftheta.logic",
     "audit": "ftheta.auditing",
     "check": "ftheta.checking",
+    "compile_cpa": "ftheta.relu",
+    "fem_basis": "ftheta.relu",
     "load": "ftheta.subjects.resolve",
+    "relu_form": "ftheta.relu",
     "save": "ftheta.report.save",
     "theorems": "ftheta.catalogue",
 }
@@ -31,6 +34,9 @@ if TYPE_CHECKING:
     from ftheta.logic import Enclosure as Enclosure
     from ftheta.logic import Result as Result
     from ftheta.logic import Verdict as Verdict
+    from ftheta.relu import compile_cpa as compile_cpa
+    from ftheta.relu import fem_basis as fem_basis
+    from ftheta.relu import relu_form as relu_form
     from ftheta.report.save import save as save
     from ftheta.subjects import Dataset as Dataset
     from ftheta.subjects import Family as Family

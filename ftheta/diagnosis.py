@@ -11,6 +11,7 @@ _PURPOSE = {
     "diffrax": "differential equations",
     "equinox": "networks in JAX",
     "jax": "tracing, differentiation, compilation",
+    "numba": "compiled geometry",
     "math-core": "statements as MathML",
     "numpy": "arrays",
     "optax": "optimisers",

@@ -37,23 +37,22 @@ def run(
     values = parse_knobs(theorem.settings, {**_preset(theorem, preset), **knobs})
     with jax.enable_x64(True), np.errstate(all="ignore"):
         origin = "given" if subject is not None else "breaker" if breaker else "built-in"
-        if subject is None:
-            subject = _built_in(theorem, seed, breaker, values)
-        else:
+        if subject is not None:
             _accept(theorem, subject, knobs)
-        findings = [h(subject, values) for h in theorem.assumes]
+        chosen: Any = _built_in(theorem, seed, breaker, values) if subject is None else subject
+        findings = [h(chosen, values) for h in theorem.assumes]
         failed = any(f.status is Status.FAILED for f in findings)
         evidence = Evidence(claims=())
         if force or not failed:
             rng = np.random.default_rng([seed, 1])
-            evidence = theorem.measure(subject, rng, **named(theorem.measure, values))
-        fingerprint = subject.fingerprint
+            evidence = theorem.measure(chosen, rng, **named(theorem.measure, values))
+        fingerprint = chosen.fingerprint
     provenance = Provenance(
         versions=_versions(),
         seed=seed,
         knobs=_used(theorem, values, origin),
-        subject=subject.name,
-        subject_kind=type(subject).__name__,
+        subject=chosen.name,
+        subject_kind=type(chosen).__name__,
         subject_hash=fingerprint,
         forced=force,
         wall_seconds=time.perf_counter() - started,

@@ -3,6 +3,7 @@ r"""A network as a list of layers: the description $\theta$, apart from its real
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import jax
 import numpy as np
@@ -70,7 +71,7 @@ class Description:
     def params(self) -> list[tuple[np.ndarray, np.ndarray]]:
         return [(layer.weight, layer.bias) for layer in self.layers]
 
-    def apply(self, params: Sequence[tuple[jax.Array, jax.Array]], x: jax.Array) -> jax.Array:
+    def apply(self, params: Sequence[tuple[Any, Any]], x: Any) -> jax.Array:
         """The realisation at `x` of shape `(..., d_0)`, with the given weights in place of the description's."""
         for (weight, bias), layer in zip(params, self.layers):
             x = activation(layer.activation).function(x @ weight.T + bias)
