@@ -5,6 +5,7 @@ installed. Times are processor times, the best of several runs, compilation left
 """
 
 import importlib.util
+import sys
 import time
 from collections.abc import Callable
 from itertools import pairwise
@@ -42,6 +43,7 @@ def sketch(name: str) -> ModuleType | None:
     spec = importlib.util.spec_from_file_location(name, file)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # numba's cache on disk finds the module by its name
     spec.loader.exec_module(module)
     return module
 

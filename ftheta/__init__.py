@@ -20,6 +20,7 @@ _HOME = {
     "audit": "ftheta.auditing",
     "check": "ftheta.checking",
     "compile_cpa": "ftheta.relu",
+    "count_pieces": "ftheta.pieces",
     "fem_basis": "ftheta.relu",
     "load": "ftheta.subjects.resolve",
     "relu_form": "ftheta.relu",
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from ftheta.logic import Enclosure as Enclosure
     from ftheta.logic import Result as Result
     from ftheta.logic import Verdict as Verdict
+    from ftheta.pieces import count_pieces as count_pieces
+    from ftheta.pieces import pieces as pieces
     from ftheta.relu import compile_cpa as compile_cpa
     from ftheta.relu import fem_basis as fem_basis
     from ftheta.relu import relu_form as relu_form
@@ -54,10 +57,12 @@ if "IPython" in sys.modules:  # results show themselves as cards in a notebook
 
 
 def __getattr__(name: str) -> Any:
+    if name == "pieces":
+        return import_module("ftheta.pieces")
     if name not in _HOME:
         raise AttributeError(f"module 'ftheta' has no attribute {name!r}")
     return getattr(import_module(_HOME[name]), name)
 
 
 def __dir__() -> list[str]:
-    return sorted(_HOME)
+    return sorted([*_HOME, "pieces"])

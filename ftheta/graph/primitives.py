@@ -19,6 +19,11 @@ ELEMENTWISE = frozenset(
 )
 """Primitives whose output entry depends on the same entry of the operands only (scalars broadcast)."""
 
+PARTIAL = frozenset(
+    ("log", "log1p", "sqrt", "rsqrt", "pow", "asin", "acos", "acosh", "atanh", "erf_inv", "div", "integer_pow")
+)
+"""Real functions that are not defined everywhere."""
+
 CUSTOM_CALLS = frozenset({"custom_jvp_call", "custom_vjp_call"})
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ftheta.graph.graph import Graph, Node, Slot
-from ftheta.graph.primitives import COMPARISONS, is_elementwise
+from ftheta.graph.primitives import COMPARISONS, PARTIAL, is_elementwise
 
 LARGEST_REGION = 64
 """Nodes in a region; a longer chain (an unrolled recurrence) starts a new variable."""
@@ -31,7 +31,7 @@ class Region:
 
 
 def regions(graph: Graph) -> dict[int, Region]:
-    """Slot id → region, for each slot at which two paths from one variable meet again."""
+    """Slot id → region, for each slot at which two paths from one variable meet again and that others read."""
     variable: dict[int, Slot] = {slot.id: slot for slot in graph.slots}
     inside: dict[int, dict[int, Node]] = {}  # slot id → the nodes between its variable and itself
     found: dict[int, Region] = {}
@@ -50,7 +50,35 @@ def regions(graph: Graph) -> dict[int, Region]:
         knots = _knots(graph, source, members)
         if out.is_real and _paths_meet(node, moving) and len(knots) <= MOST_KNOTS:
             found[out.id] = Region(source, members, knots)
-    return found
+    inner = _inner(graph, variable, found)
+    return {
+        slot: region for slot, region in found.items() if slot not in inner or _leads_to_partial(graph, inside, slot)
+    }
+
+
+def _inner(graph: Graph, variable: dict[int, Slot], found: dict[int, Region]) -> set[int]:
+    """Slots that are read only on the way to a later slot with a region of the same variable, which computes them anew."""
+    readers: dict[int, list[Slot]] = {}
+    for node in graph.nodes:
+        for slot in node.inputs:
+            readers.setdefault(slot.id, []).append(node.outputs[0])
+    inner: set[int] = set()
+    for slot in reversed(graph.slots):
+        later = readers.get(slot.id, [])
+        leads_on = [variable[r.id] == variable[slot.id] and (r.id in found or r.id in inner) for r in later]
+        if later and all(leads_on) and slot not in graph.outputs:
+            inner.add(slot.id)
+    return inner
+
+
+def _leads_to_partial(graph: Graph, inside: dict[int, dict[int, Node]], slot: int) -> bool:
+    """Is the slot inside a region with a function that is not defined everywhere? Then it has to be sharp itself:
+    `log(where(x > 0, x, 1))`."""
+    producer = graph.producers[slot].id
+    return any(
+        producer in nodes and any(n.primitive in PARTIAL and n.id > producer for n in nodes.values())
+        for nodes in inside.values()
+    )
 
 
 def _extends(node: Node) -> bool:

@@ -130,8 +130,13 @@ class Study:
     kernels: list[np.ndarray]
     drifts: list[np.ndarray]
     features: np.ndarray
-    layers: int
+    limit: WideLimit
     random: bool
+
+    @property
+    def layers(self) -> int:
+        """The number of hidden layers."""
+        return len(self.limit.gains)
 
     def mean(self, i: int, j: int, width: int = -1) -> Enclosure:
         r"""The mean of $\hat\Theta(x_i,x_j)$ over the draws; its one value where the networks are not random."""
@@ -174,7 +179,7 @@ class Study:
     def against_width(self) -> Curves:
         """Fluctuation at initialisation and movement in training against the width."""
         scales, sizes = self.fluctuations()
-        guide = sizes[0] * np.sqrt(scales[0] / self.widths)
+        guide = np.sqrt(np.mean(sizes**2 * scales) / self.widths)
         lines = (
             Series("slope −1/2", self.widths, guide, "reference"),
             Series("fluctuation at random", scales, sizes, "measured", "points"),
@@ -188,7 +193,9 @@ class Study:
         middle, spread = row.mean(0), row.std(0)
         name = f"width {self.widths[-1]:g}, mean ± spread"
         measured = Series(name, degrees, middle, "measured", "points", middle - spread, middle + spread)
-        limit = Series("limit", degrees, self.ntk[0, 2:], "reference")
+        fine = np.linspace(0, np.pi, 91)
+        curve = self.limit.kernels(np.stack([np.cos(fine), np.sin(fine)], 1))[1][0]
+        limit = Series("limit", np.rad2deg(fine), curve, "reference")
         return Curves("kernel against angle", Axis("angle in degrees"), Axis("Θ(x, x′)"), (limit, measured))
 
 
@@ -220,6 +227,4 @@ def study(
         few = nets[: affordable(20 * size, 8)]
         drifts.append(np.array([kernel_drift(net.apply, net.params, X, y) for net in few]))
     features = tangent_features(narrow.apply, narrow.params, X)
-    return Study(
-        X, y, limit.kernels(X)[1], np.array(widths, float), kernels, drifts, features, len(limit.gains), random
-    )
+    return Study(X, y, limit.kernels(X)[1], np.array(widths, float), kernels, drifts, features, limit, random)

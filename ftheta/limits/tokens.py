@@ -164,11 +164,10 @@ def phase_diagram(start: float, tokens: int, kind: str, until: float, hottest: f
 
 
 def cosine_curves(start: float, tokens: int, kind: str, times: np.ndarray, beta: float, pairs: np.ndarray) -> Curves:
-    r"""The common cosine against time for several $\beta$, and the cosines of some pairs (columns of `pairs`)."""
-    others = [
-        Series(f"β = {b:g}", times, common_cosine(start, tokens, b, kind, times, 1e-8), "other") for b in (0, 2, 5)
-    ]
-    exact = Series(f"equation, β = {beta:g}", times, common_cosine(start, tokens, beta, kind, times, 1e-8), "reference")
-    kept = range(0, pairs.shape[1], max(1, pairs.shape[1] // 6))
-    seen = [Series(f"pair {k + 1}", times, pairs[:, k], "measured", "points") for k in kept]
-    return Curves("cosines of the tokens", Axis("time t"), Axis("cosine"), (*others, exact, *seen))
+    r"""The common cosine against time for several $\beta$, and at `beta` those of the tokens (columns of `pairs`)."""
+    equation = lambda b: common_cosine(start, tokens, b, kind, times, 1e-8)
+    others = [Series(f"β = {b}", times, equation(float(b)), "other") for b in (0, 2, 5) if b != beta]
+    exact = Series(f"equation, β = {beta:g}", times, equation(beta), "reference")
+    mean, least, most = pairs.mean(1), pairs.min(1), pairs.max(1)
+    seen = Series("tokens, least to largest", times, mean, "measured", "points", least, most)
+    return Curves("cosines of the tokens", Axis("time t"), Axis("cosine"), (*others, exact, seen))

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ftheta.logic import SubjectError
+from ftheta.logic import SubjectError, UsageError
 
+from .activations import activation
 from .description import Dense, Description
 
 MAX_BYTES = 4 << 30  # of all arrays together, unpacked
@@ -69,6 +70,11 @@ def _numbers(array: np.ndarray, where: str) -> np.ndarray:
 
 def _activations(arrays: dict[str, np.ndarray], depth: int, where: str) -> list[str]:
     words = [str(w) for w in np.atleast_1d(arrays.get("activations", np.array("relu")))]
+    for word in words:
+        try:
+            activation(word)
+        except UsageError as error:
+            raise SubjectError(error.what, where=f"{where}: activations", got=word, remedy=error.remedy) from error
     if len(words) == 1:
         return words * (depth - 1) + ["identity"]
     if len(words) == depth - 1:

@@ -5,7 +5,9 @@ their exact binary values, and degenerate networks (coincident or concurrent hyp
 are handled exactly. What a cell is, and how zeros are labelled: `ftheta.pieces.complex`.
 """
 
+import sys
 from collections.abc import Iterator
+from types import ModuleType
 from typing import Any
 
 from ftheta.logic import Basis as _Basis
@@ -100,3 +102,13 @@ def stream_pieces(
     budget = _checked_budget(max_cells, max_seconds)
     for part in _begin(net, domain, exact, budget, store=True, maps=maps):
         yield from part.chunks
+
+
+class _CallableModule(ModuleType):
+    """`ft.pieces` is this package; called, it is the function of the same name."""
+
+    def __call__(self, *args: Any, **options: Any) -> Complex:
+        return pieces(*args, **options)
+
+
+sys.modules[__name__].__class__ = _CallableModule

@@ -21,7 +21,7 @@ from .enumeration import Chunk, Tally
 from .exact import ExactForms, common_zero, exact_body, oriented
 from .plan import Plan
 
-POOR = 1e-11  # corners with a larger error bound, relative to the domain, are computed again
+POOR = 1e-6  # corners with a larger error bound, relative to the domain, are computed again: a handful, far below it
 
 
 @dataclass(frozen=True)
@@ -191,7 +191,7 @@ class Complex:
     # -- the function -----------------------------------------------------------------------------
 
     def extreme(self, output: int = 0) -> tuple[Enclosure, Enclosure]:
-        """Minimum and maximum of an output over the domain: attained at corners. Exact on small networks."""
+        """Minimum and maximum of an output over the domain: attained at corners, in float64."""
         return geometry.extremes(self, output)
 
     def lipschitz(self) -> Enclosure:

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 BATCH = 256
 NO_LABEL = -(2**31)
-EXACT_CORNERS = 200  # how many corners are compared in rational arithmetic for an extreme value
 
 
 def _blocks(plan: Plan, active: np.ndarray) -> Iterator[np.ndarray]:
@@ -281,11 +280,3 @@ def boundary(cells: "Complex", first: int, second: int | None) -> np.ndarray:
         return np.unique(points, axis=0)
     # a convex polygon meets a line in two edges: cuts come in pairs, cell by cell
     return points.reshape(-1, 2, 2)
-
-
-def exact_value(cells: "Complex", i: int, t: list[Fraction], output: int) -> Fraction:
-    """The output of cell `i` at a rational point of the domain, exactly."""
-    layer = len(cells.plan.net.steps)
-    form = cells.exact_forms.form(layer, output, cells.pattern_number(i))
-    total = sum((a * x for a, x in zip(form, t)), Fraction(form[-1]))
-    return total / (1 << cells.exact_forms.scale(layer))

@@ -39,7 +39,7 @@ class RationalEnumeration:
     def __init__(self, plan: Plan, vertices: Sequence[Vertex], sides: int) -> None:
         self.plan, self.sides = plan, sides
         self.exact = ExactForms(plan)
-        self.tally = Tally()
+        self.tally = Tally(volume=float("nan"))
         self.stack = [_Pending(list(vertices), 1, 0, 0)]
         weights = plan.weights
         self.numbers = [

@@ -35,14 +35,19 @@ def points(box: Interval, dtype: Any, count: int, salt: int) -> np.ndarray:
     return np.clip(box.lo + share * (box.hi - box.lo), box.lo, box.hi).astype(dtype)
 
 
+@cache
+def every_slot(g: Graph) -> Any:
+    """The values of all slots that are not constant, for a batch of inputs."""
+    vary = [slot.id for slot in g.slots if slot.id not in g.constants]
+    some = lambda found: {i: found.values[i] for i in vary}
+    return jax.jit(jax.vmap(lambda *x: some(forward(VALUES, g, *x))), compiler_options=QUICK)
+
+
 def sample(g: Graph, inputs: tuple[Interval, ...], count: int) -> dict[int, tuple[np.ndarray, np.ndarray]]:
     """The smallest and largest value seen in each slot."""
     batches = [points(box, slot.dtype, count, slot.id) for slot, box in zip(g.inputs, inputs)]
-    every_slot = jax.jit(
-        jax.vmap(lambda *x: {i: v for i, v in forward(VALUES, g, *x).values.items() if i not in g.constants}),
-        compiler_options=QUICK,
-    )
-    return {i: (np.min(v, 0), np.max(v, 0)) for i, v in jax.tree.map(np.asarray, every_slot(*batches)).items()}
+    seen = jax.tree.map(np.asarray, every_slot(g)(*batches))
+    return {i: (np.min(v, 0), np.max(v, 0)) for i, v in seen.items()}
 
 
 @cache

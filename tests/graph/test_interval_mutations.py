@@ -155,7 +155,7 @@ MISTAKES = {
         "cumsum",
         lambda node, x: sums.cumulative_sum(replace(node, params={**node.params, "reverse": False}), x),
     ),
-    "sorting nothing": ("sort", lambda node, *xs: xs if len(xs) > 1 else xs[0]),
+    "sorting nothing": ("sort", lambda node, *xs: xs[0] if len(xs) == 1 else xs),
     "argmax of the lower ends": ("argmax", lambda node, x: QUIET_RULES["argmax"](node, point(x.lo))),
     "the first branch only": ("cond", lambda node, p, x: QUIET_RULES["cond"](node, point(0.0), x)),
     "gathering in order": ("gather", lambda node, x, i: QUIET_RULES["gather"](node, x.map(lambda e: e[::-1]), i)),

@@ -24,6 +24,9 @@ ROUNDS = 14
 HALVED = 2
 """Pieces halved in each round at either end of the range."""
 
+ENOUGH = 1e-3
+"""Halving ends when a round shrinks no range by more than this share of it."""
+
 CHUNK = 1 << 14
 """Entries treated at a time, to bound memory."""
 
@@ -89,8 +92,12 @@ def _range(evaluate: Evaluate, x: Interval, knots: tuple[float, ...]) -> Interva
         halves = evaluate(Interval(np.concatenate([a, middle]), np.concatenate([middle, b])))
         count = len(chosen)
         left, right = _replaced(left, chosen, a, middle), _replaced(right, chosen, middle, b)
+        before = hi.max(axis=0) - lo.min(axis=0)
         lo = _replaced(lo, chosen, halves.lo[:count], halves.lo[count:])
         hi = _replaced(hi, chosen, halves.hi[:count], halves.hi[count:])
+        after = hi.max(axis=0) - lo.min(axis=0)
+        if bool(np.all(before - after <= ENOUGH * after)):
+            break
     return Interval(lo.min(axis=0), hi.max(axis=0))
 
 
