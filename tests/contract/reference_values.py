@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from math import sqrt
+from math import e, pi, sqrt
 from typing import Any
 
 
@@ -12,6 +12,9 @@ class Reference:
     knobs: Mapping[str, Any] = field(default_factory=dict)
     rtol: float = 1e-9
 
+
+SMALL = {"width": 128, "draws": 16}  # the closed forms do not depend on the experiment beside them
+FEW = {"samples": 100, "steps": 50}
 
 REFERENCE: dict[str, list[Reference]] = {
     "gd-strongly-convex": [
@@ -92,6 +95,47 @@ REFERENCE: dict[str, list[Reference]] = {
         ),
         Reference(
             {"value": 13.7927705622, "∂θ1": 20.6891558433, "∂θ2": 9.8088584253}, {"theta1": 1, "theta2": 2}, rtol=1e-10
+        ),
+    ],
+    "neural-ode-limit": [
+        Reference({"output": 2.5937424601}, {"depth": 10}, rtol=1e-10),
+        Reference({"output": 2.7048138294}, {"depth": 100}, rtol=1e-10),
+        Reference({"C": (e - 1) * e / 2}),
+        Reference({"T × error at T → ∞": e / 2}, rtol=1e-5),  # extrapolated from the two largest depths
+        Reference({"norm of the output": 1.2177482713}, {"flow": "rotation", "depth": 100}, rtol=1e-10),
+    ],
+    # At φ = π/3 the catalogue prints .304498903 and .471165570 for (√3/2 + π/3)/2π = .3044988905… and
+    # that plus 1/6: its eighth decimal is off.
+    "ntk-kernel": [
+        Reference(
+            {
+                "two-layer NNGP": (sqrt(3) / 2 + pi / 3) / (2 * pi),
+                "two-layer σ′σ′": 1 / 3,
+                "two-layer NTK": (sqrt(3) / 2 + pi / 3) / (2 * pi) + 1 / 6,
+            },
+            {"angle": 60, **SMALL},
+            rtol=1e-12,
+        ),
+        Reference({"Θ_L at φ": 0.3183098862}, {"angle": 90, "layers": 1, **SMALL}),
+        Reference({"Θ_L at φ": 0.6857086363}, {"angle": 90, "layers": 2, **SMALL}),
+        Reference({"Θ_L at φ": 1.0603881068, "Θ_L at 0": 4}, {"angle": 90, "layers": 3, **SMALL}),
+        Reference({"textbook flow 1": 0.791166745, "textbook flow 2": 0.159046186}, {"time": 1, **SMALL}, rtol=4e-9),
+    ],
+    "clustering-closed-forms": [
+        Reference({"cosine": 0.7615941560}, {"beta": 0, "time": 1, "tokens": 2}),
+        Reference({"cosine": 0.6149794590}, {"beta": 0, "time": 1, "tokens": 4}),
+        Reference({"cosine": 0.5791953369}, {"beta": 1, "time": 1, "tokens": 2}),
+        Reference({"cosine": 0.4794867822}, {"beta": 1, "time": 1, "tokens": 4}),
+        Reference({"cosine": 0.8940097769}, {"beta": 1, "time": 1, "tokens": 3, "kind": "unnormalised"}),
+    ],
+    "diffusion-score": [
+        Reference(
+            {"variance at t": 1.4060058497, "denoised x": 4},
+            {"components": 1, "spread": 2, "time": 1, "noise": 1, "probe": 5, **FEW},
+        ),
+        Reference(
+            {"score at x": 1.0707032964},
+            {"components": 2, "separation": 2, "spread": 1, "time": 0, "probe": 0.7, **FEW},
         ),
     ],
 }
