@@ -33,7 +33,7 @@ index: $(VENV)/.installed-dev
 	$(BIN)/python -m ftheta.report.document docs/result.schema.json
 
 lock: $(VENV)/.installed-dev
-	$(BIN)/python -m pip freeze --exclude-editable --exclude ftheta > constraints.txt
+	$(BIN)/python -m pip freeze --exclude-editable > constraints.txt
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis

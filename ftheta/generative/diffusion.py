@@ -180,9 +180,9 @@ def generate(
     """`n` points made from noise by the flow and by the reverse SDE: name, points, points made with half the steps."""
     start = rng.normal(size=(2, n, mixture.atoms.shape[1]))
     few = max(25, steps // 8)  # a step of the flow costs four evaluations and errs in the fourth order
-    flow = (probability_flow(mixture, start[0], backward_times(mixture, horizon, k)) for k in (2 * few, few))
-    sde = (reverse_sde(mixture, start[1], backward_times(mixture, horizon, k), rng) for k in (steps, steps // 2))
-    return [("flow", *flow), ("SDE", *sde)]
+    flow = lambda k: probability_flow(mixture, start[0], backward_times(mixture, horizon, k))
+    sde = lambda k: reverse_sde(mixture, start[1], backward_times(mixture, horizon, k), rng)
+    return [("flow", flow(2 * few), flow(few)), ("SDE", sde(steps), sde(steps // 2))]
 
 
 def memorise(

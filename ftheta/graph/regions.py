@@ -57,7 +57,7 @@ def regions(graph: Graph) -> dict[int, Region]:
 
 
 def _inner(graph: Graph, variable: dict[int, Slot], found: dict[int, Region]) -> set[int]:
-    """Slots that are read only on the way to a later slot with a region of the same variable, which computes them anew."""
+    """Slots read only on the way to a later slot with a region of the same variable, which computes them anew."""
     readers: dict[int, list[Slot]] = {}
     for node in graph.nodes:
         for slot in node.inputs:

@@ -1,19 +1,24 @@
 r"""From the description $\theta$ to its realisation $f_\theta$, one map at a time, and back from a file."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
-from ftheta.logic import Bars, Axis, Diagram, Enclosure, Layer, SubjectError, Table
+from ftheta.logic import Axis, Bars, Diagram, Enclosure, Identity, Layer, SubjectError, Table
 
 from .activations import activation
 from .description import Dense, Description
 from .files import describe, read_arrays, save
 
 STORED = 4_000_000  # parameters above which no file is written
+ROUNDING = 1e-9  # of the largest state on the way: what two orders of summation may differ by
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +30,18 @@ class Comparison:
     left: Enclosure
     right: Enclosure
     scale: float
+
+    @property
+    def gap(self) -> float:
+        return abs(self.left.middle - self.right.middle)
+
+    @property
+    def within_rounding(self) -> bool:
+        return self.left.is_point and self.right.is_point and self.gap <= self.tolerance
+
+    @property
+    def tolerance(self) -> float:
+        return ROUNDING * self.scale
 
 
 def layers_of(description: Description | None) -> Description:
@@ -49,13 +66,18 @@ def states(description: Description, x: np.ndarray) -> list[tuple[str, np.ndarra
         state = state @ layer.weight.T + layer.bias
         found.append((f"affine map {i}", state))
         if layer.activation != "identity" or i < len(description.layers):
-            state = np.asarray(activation(layer.activation).function(state))
+            state = np.asarray(activation(layer.activation).function(jnp.asarray(state)))
             found.append((f"{layer.activation} {i}", state))
     return found
 
 
-def compared(left: np.ndarray, right: np.ndarray, passed: list[tuple[str, np.ndarray]]) -> Comparison:
-    """Where two arrays of outputs (points, outputs) differ most; `passed` are the states on the way."""
+def compared(f: Callable[[Any], Any], description: Description, x: np.ndarray) -> Comparison:
+    """A function of one input beside the layers of the description, at the rows of `x`."""
+    passed = states(description, x)
+    left, right = np.asarray(jax.vmap(f)(x), np.float64).reshape(len(x), -1), passed[-1][1]
+    if left.shape != right.shape:
+        got = f"{left.shape[1]} outputs and {right.shape[1]}"
+        raise SubjectError("The description and the function have outputs of different sizes.", got=got)
     with np.errstate(all="ignore"):
         gap = np.nan_to_num(np.abs(left - right), nan=np.inf)
     i, j = np.unravel_index(int(np.argmax(gap)), gap.shape)
@@ -88,6 +110,40 @@ def differing(one: Description, other: Description) -> int:
     return words + numbers
 
 
+def pruned(description: Description, share: float, rng: np.random.Generator) -> Description:
+    """About that share of the weights set to zero."""
+    layers = (Dense(y.weight * (rng.random(y.weight.shape) >= share), y.bias, y.activation) for y in description.layers)
+    return Description(tuple(layers))
+
+
+def forgetting(description: Description, what: str) -> Description:
+    """A wrong description of the same network: without its `biases`, or without its `activations`."""
+    keeps_bias, keeps_words = what != "biases", what != "activations"
+    layers = (
+        Dense(y.weight, y.bias * keeps_bias, y.activation if keeps_words else "identity") for y in description.layers
+    )
+    return description if keeps_bias and keeps_words else Description(tuple(layers))
+
+
+def stored_apart(params: Any, description: Description) -> int:
+    """How many stored numbers are not those of the description; all of them where the shapes differ."""
+    stored = jax.tree.leaves(params)
+    told = [array for pair in description.params for array in pair]
+    if [np.shape(a) for a in stored] != [a.shape for a in told]:
+        return sum(np.size(a) for a in stored) or 1
+    return sum(int(np.count_nonzero(np.asarray(a) != b)) for a, b in zip(stored, told))
+
+
+def misprints(description: Description) -> tuple[Identity, ...]:
+    """The shape of the last matrix of a shallow network and the number of affine maps, as a source prints them."""
+    d, depth, exact = description.widths, len(description.layers), Enclosure.exact
+    maps = Identity("L activations between affine maps numbered 1, …, L", exact(depth - 1), exact(depth))
+    if depth != 2:
+        return (maps,)
+    weights = exact(d[1] * (d[0] + d[2]))
+    return (maps, Identity("weights of a shallow network with A₁ ∈ ℝ^(d×h)", exact(2 * d[0] * d[1]), weights))
+
+
 def permuted(description: Description, rng: np.random.Generator) -> Description:
     r"""The hidden neurons in another order: $(P_\ell W_\ell P_{\ell-1}^\top,P_\ell b_\ell)$, the same function."""
     layers, order = [], np.arange(description.widths[0])
@@ -112,12 +168,21 @@ def sizes(passed: list[tuple[str, np.ndarray]]) -> Bars:
     shown = passed if len(passed) <= 40 else passed[:20] + passed[-20:]
     values = [float(np.sqrt(np.mean(np.square(state)))) for _, state in shown]
     kept = [v if isfinite(v) else 0.0 for v in values]
-    return Bars("size of the intermediate outputs", Axis("root mean square"), tuple(n for n, _ in shown), ("g",), [kept])
+    return Bars(
+        "size of the intermediate outputs", Axis("root mean square"), tuple(n for n, _ in shown), ("g",), [kept]
+    )
 
 
 def layer_table(description: Description) -> Table:
     rows = tuple(
-        (i, layer.weight.shape[1], len(layer.bias), int(np.count_nonzero(layer.weight)), len(layer.bias), layer.activation)
+        (
+            i,
+            layer.weight.shape[1],
+            len(layer.bias),
+            int(np.count_nonzero(layer.weight)),
+            len(layer.bias),
+            layer.activation,
+        )
         for i, layer in enumerate(description.layers, 1)
     )
     return Table("layers", ("ℓ", "inputs", "outputs", "connections", "biases", "activation"), rows)

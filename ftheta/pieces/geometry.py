@@ -1,7 +1,6 @@
 """Questions to a finished complex: sizes, places, neighbours, merging, extremes, boundaries."""
 
 from collections.abc import Iterator
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np

@@ -7,6 +7,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from jax import lax
 
 from ftheta.graph import Interval, forward, intervals, trace
@@ -115,6 +117,47 @@ def test_a_value_taken_at_the_knot_alone_is_not_lost():
     f = lambda x: jnp.where(x == 1.0, 100.0, x) * 1.0 + 0 * x
     assert output_range(f, [0.0], [2.0]).hi >= 100.0
     assert output_range(lambda x: jnp.where(x > 1.0, 0.0, jnp.where(x < 1.0, 0.5, -3.0)) + 0 * x, [0], [2]).lo <= -3
+
+
+STEPS = {
+    "tanh": lambda a, b, c: jnp.tanh(a),
+    "sin": lambda a, b, c: jnp.sin(a),
+    "abs": lambda a, b, c: jnp.abs(a),
+    "square": lambda a, b, c: a * a,
+    "exp": lambda a, b, c: jnp.exp(jnp.clip(a, -2.0, 2.0)),
+    "sum": lambda a, b, c: a + b,
+    "difference": lambda a, b, c: a - b,
+    "product": lambda a, b, c: a * b,
+    "quotient": lambda a, b, c: a / (1 + b * b),
+    "maximum": lambda a, b, c: jnp.maximum(a, b - c),
+    "choice": lambda a, b, c: jnp.where(a > c, a, b),
+    "choice at a knot": lambda a, b, c: jnp.where(a <= c, b, c),
+    "silu": lambda a, b, c: jax.nn.silu(a) + c,
+    "reversed": lambda a, b, c: a[::-1] * b,
+}
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(sorted(STEPS)), st.integers(0, 9), st.integers(0, 9), st.sampled_from([-0.5, 0.0, 1.0])
+        ),
+        min_size=3,
+        max_size=9,
+    ),
+    st.sampled_from([0.01, 0.5, 2.0]),
+)
+@settings(max_examples=25, deadline=None)
+def test_random_programs_are_enclosed_slot_by_slot(steps, radius):
+    def f(x):
+        known = [x]
+        for name, i, j, c in steps:
+            known.append(STEPS[name](known[-1 - i % len(known)], known[-1 - j % len(known)], c))
+        return known[-1], sum(known)
+
+    x = np.array([-1.0, -0.5, 0.0, 0.3, 1.0])
+    g, box = trace(f, x), (Interval.around(x, radius),)
+    assert violations(g, box, sample(g, box, 200)) == []
 
 
 # ---- patterns ---------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from jax import lax
 
 from ftheta.graph import GraphError, Interval, NoRule, OutsideDomain, forward, intervals, trace
 from ftheta.graph.domains.interval import INTERVAL, RULES
+from ftheta.graph.primitives import ELEMENTWISE, PARTIAL
 
 from .soundness import holds
 from .table import TABLE, table_graph, table_samples
@@ -23,6 +24,10 @@ def table_results():
 
 def test_the_table_has_an_entry_for_every_rule():
     assert set(TABLE) == set(RULES)
+
+
+def test_whatever_may_be_in_a_region_of_one_variable_has_a_rule():
+    assert set(RULES) >= ELEMENTWISE >= PARTIAL
 
 
 @pytest.mark.parametrize("primitive", TABLE)

@@ -3,38 +3,28 @@
 from itertools import pairwise
 from typing import Annotated
 
-import jax
 import numpy as np
 
 from ftheta.logic import AtMost, Enclosure, Evidence, Finding, Identity, Knob, hypothesis, theorem
-from ftheta.networks import ACTIVATIONS, Dense, Description, count, random_mlp
-from ftheta.networks.realisation import STORED, compared, diagram, differing, layer_table, layers_of
-from ftheta.networks.realisation import lost_in_a_file, permuted, sizes, states
+from ftheta.networks import ACTIVATIONS, count, random_mlp
+from ftheta.networks import realisation as real
 from ftheta.subjects import Network
 
-ROUNDING = 1e-9  # of the largest state on the way: what two orders of summation may differ by
+SIZES = ("3-5-2", "784-512-256-10", "1-1", "2-1-1-1-1-2")
+PARTS = ("nothing", "biases", "activations")
 
 
 def dense(
     rng: np.random.Generator,
     *,
-    sizes: Annotated[
-        str, Knob(says="sizes of the layers", symbol="d", choices=("3-5-2", "784-512-256-10", "1-1", "2-1-1-1-1-2"))
-    ] = "3-5-2",
-    activation: Annotated[str, Knob(says="activation", symbol="ϱ", choices=tuple(ACTIVATIONS))] = "relu",
+    sizes: Annotated[str, Knob(says="sizes of the layers", symbol="d", choices=SIZES)] = "3-5-2",
+    activation: Annotated[str, Knob(says="the activation", symbol="ϱ", choices=tuple(ACTIVATIONS))] = "relu",
     pruned: Annotated[float, Knob(0, 1, "share of the weights that are set to zero", "s")] = 0.0,
-    forgets: Annotated[
-        str, Knob(says="what the description leaves out", choices=("nothing", "biases", "activations"))
-    ] = "nothing",
+    forgets: Annotated[str, Knob(says="what the description leaves out", choices=PARTS)] = "nothing",
 ) -> Network:
-    drawn = random_mlp(rng, [int(d) for d in sizes.split("-")], activation, bias=0.5)
-    kept = [Dense(y.weight * (rng.random(y.weight.shape) >= pruned), y.bias, y.activation) for y in drawn.layers]
-    true = Description(tuple(kept))
-    told = [Dense(y.weight, y.bias * (forgets != "biases"), y.activation) for y in kept]
-    if forgets == "activations":
-        told = [Dense(y.weight, y.bias) for y in kept]
-    described = true if forgets == "nothing" else Description(tuple(told))
-    return Network(f"dense {sizes}, {activation}", true.apply, true.params, (true.widths[0],), described)
+    theta = real.pruned(random_mlp(rng, [int(d) for d in sizes.split("-")], activation, bias=0.5), pruned, rng)
+    told = real.forgetting(theta, forgets)
+    return Network(f"dense {sizes}, {activation}", theta.apply, theta.params, theta.widths[:1], told)
 
 
 def biases_left_out(rng: np.random.Generator) -> Network:
@@ -45,22 +35,18 @@ def biases_left_out(rng: np.random.Generator) -> Network:
 def described(net: Network) -> Finding:
     if net.description is None:
         return Finding.failed(f"a function with {net.parameters:,} parameters whose layers are not known")
-    return Finding.proved("-".join(map(str, net.description.widths)))
+    return Finding.proved("sizes " + "-".join(map(str, net.description.widths)))
 
 
-@hypothesis(r"they are those of $f_\theta$", remedy="correct the weights, biases or activations of the description")
+@hypothesis(r"$f_\theta$ is computed from these layers", remedy="correct weights, biases or activations of the list")
 def describes_this_function(net: Network) -> Finding:
     if net.description is None:
         return Finding.failed("unknown without layers")
-    own = getattr(net.apply, "__self__", None) is net.description
-    if own and all(a is b for p, q in zip(net.params, net.description.params) for a, b in zip(p, q)):
-        return Finding.proved("the function is computed from this list of layers")
-    x = np.random.default_rng(0).normal(size=(64, net.description.widths[0]))
-    passed = states(net.description, x)
-    seen = compared(np.asarray(jax.vmap(net)(x)).reshape(64, -1), passed[-1][1], passed)
-    gap = abs(seen.left.middle - seen.right.middle)
-    note = f"at 64 points the two differ by at most {gap:.3g}"
-    return Finding.sampled(note) if gap <= ROUNDING * seen.scale else Finding.failed(note, Enclosure.equal(gap))
+    if getattr(net.apply, "__self__", None) is net.description and not real.stored_apart(net.params, net.description):
+        return Finding.proved("the function is made from this list")
+    seen = real.compared(net, net.description, np.random.default_rng(0).normal(size=(64, net.description.widths[0])))
+    note = f"list and function differ by {seen.gap:.3g} at 64 points"
+    return Finding.sampled(note) if seen.within_rounding else Finding.failed(note)
 
 
 @theorem(
@@ -75,9 +61,9 @@ def describes_this_function(net: Network) -> Finding:
         "at the edge": {"sizes": "1-1", "pruned": 1.0},
         "broken on purpose": {"forgets": "activations", "activation": "tanh"},
     },
-    errata=r"""Seed 2 types the output matrix of a shallow network $\mathbb R^d\to\mathbb R^c$ as $A_1\in\mathbb R^{d\times
-    h}$, must be $\mathbb R^{c\times h}$; it swaps $(c,d)$ between slides and numbers the $L+1$ affine maps around $L$
-    activations $1,\dots,L$, must be $0,\dots,L$. Seed 3 dates the multi-layer perceptron “75”; it is of 1986.""",
+    errata=r"""Seed 2 types the output matrix of a shallow network $\mathbb R^d\to\mathbb R^c$ as $d\times h$, must be
+    $c\times h$; it swaps $(c,d)$ between slides and numbers the $L+1$ affine maps around $L$ activations $1,\dots,L$,
+    must be $0,\dots,L$. Seed 3 dates the multi-layer perceptron “75”; it is of 1986.""",
 )
 def network_description_realisation(
     net: Network,
@@ -89,5 +75,26 @@ def network_description_realisation(
     $$f_\theta=A_L\circ\varrho\circ A_{L-1}\circ\dots\circ\varrho\circ A_1,\qquad A_\ell(x)=W_\ell x+b_\ell,$$
     through $2L-1$ maps. It has $\sum_{\ell<L}d_\ell$ neurons, at most $\sum_\ell d_{\ell-1}d_\ell$ connections and
     $\sum_\ell(d_{\ell-1}+1)d_\ell$ parameters. $\theta\mapsto f_\theta$ is not injective: neurons may change places."""
-    theta = layers_of(net.description)
-    widths, counts = theta.widths, count(theta)
+    theta, exact = real.layers_of(net.description), Enclosure.exact
+    d, counts, x = theta.widths, count(theta), rng.normal(size=(points, theta.widths[0]))
+    passed, seen, other = real.states(theta, x), real.compared(net, theta, x), real.permuted(theta, rng)
+    swapped, full = real.compared(net, other, x), sum(m * n for m, n in pairwise(d))
+    claims = [
+        Identity("parameters: stored, and Σ (d₋ + 1) d", exact(net.parameters), exact(full + sum(d[1:]))),
+        AtMost("connections ≤ Σ d₋ d", exact(counts.connections), exact(full)),
+        Identity(f"f_θ(x) and its last map, {points} inputs", seen.left, seen.right, atol=seen.tolerance),
+        Identity("f_θ(x) with its neurons in another order", swapped.left, swapped.right, atol=swapped.tolerance),
+    ]
+    if counts.parameters <= real.STORED:
+        lost = exact(real.lost_in_a_file(theta))
+        claims.append(Identity("numbers changed by writing to a file and reading back", lost, exact(0)))
+    sizes = {"parameters": counts.parameters, "connections": counts.connections, "neurons": counts.neurons}
+    sizes |= {"maps": len(passed), "parameters moved by the permutation": real.differing(theta, other)}
+    return Evidence(
+        claims=tuple(claims),
+        as_printed=real.misprints(theta),
+        charts=(real.diagram(theta, net.name), real.sizes(passed)),
+        tables=(real.layer_table(theta),),
+        numbers={name: exact(value) for name, value in sizes.items()},
+        summary=", ".join(f"{value:,} {name}" for name, value in sizes.items()),
+    )

@@ -1,0 +1,91 @@
+"""Planar slices of a network's input space: where to cut, which normal form to cut, and how to draw the pieces."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ftheta.logic import Axis, Basis, Chart, Curves, FthetaError, Regions, Series
+from ftheta.networks.description import Dense, Description
+from ftheta.relu.exact import from_description
+from ftheta.relu.network import ReluNetwork
+
+from .complex import Complex
+from .domains import Polygon, Segment
+
+MOST_DRAWN = 20_000  # polygons beyond these would make a chart of many megabytes
+MOST_SIZE = 4096  # inputs times neurons stay in the reach of a few seconds below this many of either
+
+
+@dataclass(frozen=True, eq=False)
+class Form:
+    """A network in normal form. `basis` is exact when the steps are the listed layers, float when they were combined
+    in float64; `refusal` says why there is no normal form: then `network` reads every hidden activation as a ReLU."""
+
+    network: ReluNetwork | None
+    basis: Basis
+    refusal: str = ""
+
+
+def normal_form(net: Any) -> Form:
+    """The normal form of a subject with `apply`, `description` and `example`; the function itself is read, so that a
+    description that tells something else is not believed."""
+    told: Description | None = net.description
+    listed = told is not None and net.apply == told.apply and _same(net.params, told.params)
+    if told is not None and listed and {layer.activation for layer in told.layers} <= {"relu", "identity"}:
+        return Form(from_description(told), Basis.EXACT)
+    from ftheta.relu.form import relu_form  # the tracer is slow to import
+
+    try:
+        return Form(relu_form(net, net.example), Basis.FLOAT)
+    except FthetaError as error:
+        return Form(None if told is None else from_description(as_relu(told)), Basis.FLOAT, error.what)
+
+
+def _same(params: Any, others: Any) -> bool:
+    return len(params) == len(others) and all(np.array_equal(a, b) for p in zip(params, others) for a, b in zip(*p))
+
+
+def as_relu(told: Description) -> Description:
+    """The same weights with a ReLU in every hidden layer."""
+    hidden = tuple(Dense(layer.weight, layer.bias, "relu") for layer in told.layers[:-1])
+    return Description((*hidden, Dense(told.layers[-1].weight, told.layers[-1].bias)))
+
+
+def slice_of(
+    inputs: int, data: np.ndarray | None, rng: np.random.Generator, radius: float, centre: float = 0.0
+) -> Polygon | Segment:
+    r"""A square in the plane through three rows of the data, with `radius` to spare around them; without data the
+    square of half-width `radius` around `centre` in the first two coordinates; a segment where there is one input."""
+    low, high = centre - radius, centre + radius
+    if inputs == 1:
+        return Segment([low], [high])
+    rows = None if data is None else np.unique(np.reshape(data, (len(data), -1)), axis=0)
+    for _ in range(8 if rows is not None and len(rows) >= 3 else 0):
+        p, q, r = rows[rng.choice(len(rows), 3, replace=False)]  # type: ignore[index]
+        if np.linalg.matrix_rank(np.stack([q - p, r - p])) == 2:
+            low, high = -radius, 1 + radius
+            return Polygon.through(p, q, r, [(low, low), (high, low), (high, high), (low, high)])
+    corners = [(low, low), (high, low), (high, high), (low, high)]
+    return Polygon(corners, np.zeros(inputs), np.eye(inputs)[:, :2])
+
+
+def axes_of(domain: Polygon | Segment) -> tuple[Axis, Axis]:
+    """Names of the coordinates: those of the inputs, or steps from the first row to the second and the third."""
+    if isinstance(domain, Segment) or np.array_equal(domain.basis, np.eye(len(domain.basis))[:, :2]):
+        return Axis("x₁"), Axis("x₂")
+    return Axis("from the first row towards the second"), Axis("from the first row towards the third")
+
+
+def picture(cells: Complex, title: str, colours: np.ndarray, label: str) -> Chart:
+    """The cells as coloured polygons; on a line the colours as a step curve."""
+    assert isinstance(cells.domain, Polygon | Segment)
+    x, y = axes_of(cells.domain)
+    if cells.dimension == 1:
+        at = cells.plan.chart(cells.vertices)[:, 0]
+        order = np.argsort(at[::2])
+        xs, ys = at.reshape(-1, 2)[order].ravel(), np.repeat(colours[order], 2)
+        return Curves(title, x, Axis(label), (Series(label, xs, ys, mark="line"),))
+    largest = np.sort(np.argsort(-cells.volumes, kind="stable")[:MOST_DRAWN])
+    polygons = tuple(tuple(map(tuple, cells.corners(int(i)).tolist())) for i in largest)
+    return Regions(title, x, y, polygons, colours[largest], label)

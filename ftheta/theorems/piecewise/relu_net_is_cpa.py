@@ -1,0 +1,99 @@
+"""A ReLU network is affine on each of finitely many polyhedra."""
+
+from typing import Annotated
+
+import numpy as np
+
+from ftheta.logic import AtMost, Enclosure, Evidence, Finding, Identity, Knob, hypothesis, theorem
+from ftheta.networks import ACTIVATIONS, random_mlp
+from ftheta.pieces import pieces
+from ftheta.pieces.affine_maps import LocalMaps
+from ftheta.pieces.geometry import domain_volume
+from ftheta.pieces.known import KNOWN
+from ftheta.pieces.slices import normal_form, picture, slice_of
+from ftheta.subjects import Network
+
+
+def network(
+    rng: np.random.Generator,
+    *,
+    kind: Annotated[str, Knob(says="which network", symbol="f", choices=("random", *KNOWN))] = "random",
+    inputs: Annotated[int, Knob(1, 64, "number of inputs", "d₀", log=True, most=1024)] = 2,
+    width: Annotated[int, Knob(1, 64, "neurons in each hidden layer", "w", log=True, most=128)] = 16,
+    hidden_layers: Annotated[int, Knob(0, 6, "number of hidden layers", "H", most=12)] = 3,
+    hidden: Annotated[str, Knob(says="activation of hidden layers", symbol="σ", choices=tuple(ACTIVATIONS))] = "relu",
+) -> Network:
+    if kind in KNOWN:
+        return Network.described(KNOWN[kind], kind)
+    description = random_mlp(rng, (inputs, *[width] * hidden_layers, 1), hidden, bias=0.5)
+    return Network.described(description, f"random {hidden} network {'-'.join(map(str, description.widths))}")
+
+
+def smooth_network(rng: np.random.Generator) -> Network:
+    return network(rng, hidden="tanh")
+
+
+@hypothesis(
+    r"$f_\theta$ is made of affine maps and ReLUs",
+    remedy="use piecewise-affine activations (ReLU, leaky ReLU, absolute value, max-pooling)",
+)
+def relu_network(net: Network) -> Finding:
+    form = normal_form(net)
+    if form.refusal or form.network is None:
+        return Finding.failed(form.refusal)
+    neurons = sum(int(step.rectified.sum()) for step in form.network.steps)
+    how = "as listed" if form.basis.rank == 0 else "its normal form combined in float64"
+    return Finding.proved(f"{neurons:,} ReLUs in {len(form.network.steps) - 1} hidden layers, {how}", basis=form.basis)
+
+
+@theorem(
+    title="ReLU networks are continuous and piecewise affine",
+    sources=("seed 1", "seed 2", "arora2018"),
+    assumes=(relu_network,),
+    on=network,
+    breaks_on=smooth_network,
+    presets={
+        "textbook": {},
+        "cells that merge": {"kind": "identity"},
+        "large": {"width": 64, "hidden_layers": 4, "radius": 3.0},
+        "at the edge": {"inputs": 1, "width": 64, "hidden_layers": 0},
+        "broken on purpose": {"hidden": "tanh"},
+    },
+)
+def relu_net_is_cpa(
+    net: Network,
+    rng: np.random.Generator,
+    *,
+    radius: Annotated[float, Knob(0.1, 10, "half-width of the slice", "R", log=True, least=1e-3, most=1e3)] = 2.0,
+    max_cells: Annotated[int, Knob(100, 100_000, "cells at most", "N", log=True, least=1, most=300_000)] = 50_000,
+    max_seconds: Annotated[float, Knob(0.1, 20, "seconds at most", "s", log=True, least=1e-3, most=60)] = 5.0,
+    jacobians: Annotated[int, Knob(1, 512, "cells differentiated", "m", log=True, most=2048)] = 128,
+) -> Evidence:
+    r"""Every ReLU network $f_\theta:\mathbb R^{d_0}\to\mathbb R^{d_L}$ is continuous and piecewise affine. With the
+    diagonal 0/1 matrices $D_\ell(x)$ of the active neurons, constant on the activation cell of $x$,
+    $$f_\theta(x)=A_xx+c_x,\qquad A_x=W_LD_{L-1}(x)W_{L-1}\cdots D_1(x)W_1=Df_\theta(x)$$
+    in its interior. The closed cells cover the space; neighbours with the same map form one linear region, so that there
+    are at most as many linear regions as cells. Here: on a planar slice (three rows of the data, if there are any)."""
+    form = normal_form(net).network
+    if form is None:
+        return Evidence((), summary="no normal form, hence no cells")
+    domain = slice_of(form.widths[0], None if net.data is None else net.data.x, rng, radius)
+    cells = pieces(form, domain, max_cells=max_cells, max_seconds=max_seconds)
+    maps, whole = LocalMaps(cells, net, net.input_shape), Enclosure.equal(domain_volume(domain))
+    _, regions = maps.regions()
+    covered = float(cells.volumes.sum())
+    area = Enclosure.equal(covered) if cells.certificate.complete else Enclosure.between(covered, np.inf, whole.basis)
+    steepness = np.linalg.norm(cells.maps[:, :, :-1].reshape(len(cells), -1), axis=1)
+    claims = (
+        maps.agreement(),
+        maps.jacobians(jacobians),
+        Identity("area of all cells together, and of the slice", area, whole),
+        AtMost("linear regions ≤ activation cells", regions, cells.count),
+    )
+    found = f"{len(cells):,} activation cells and {regions.lo:,.0f} linear regions"
+    return Evidence(
+        claims,
+        (picture(cells, f"linear regions of {net.name}", steepness, "slope |A| in the slice"), maps.sizes()),
+        {"activation cells": cells.count, "linear regions": regions, "largest gap": claims[0].left, "area": area},
+        summary=f"{'' if cells.certificate.complete else 'at least '}{found}; f = Ax + c within {claims[0].left.hi:.2g}",
+    )

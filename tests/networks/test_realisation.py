@@ -1,0 +1,80 @@
+"""From a description to its function, one map at a time."""
+
+import equinox as eqx
+import jax
+import numpy as np
+import pytest
+
+from ftheta.logic import SubjectError
+from ftheta.networks import ACTIVATIONS, random_mlp
+from ftheta.networks.realisation import (
+    compared,
+    differing,
+    forgetting,
+    layers_of,
+    lost_in_a_file,
+    permuted,
+    pruned,
+    states,
+    stored_apart,
+)
+from ftheta.running import run
+from ftheta.subjects import Network
+from ftheta.theorems.perceptrons.network_description_realisation import network_description_realisation
+
+each_activation = pytest.mark.parametrize("name", sorted(ACTIVATIONS))
+
+
+def rng(seed: int = 0) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+@each_activation
+def test_the_last_of_the_maps_is_the_network(name):
+    theta, x = random_mlp(rng(), (3, 7, 5, 2), name, bias=0.3), rng(1).normal(size=(20, 3))
+    with jax.enable_x64(True):
+        passed = states(theta, x)
+        assert len(passed) == 2 * 3 - 1
+        np.testing.assert_allclose(passed[-1][1], theta.apply(theta.params, x), rtol=1e-12, atol=1e-12)
+
+
+@each_activation
+def test_neurons_that_change_places_leave_the_function_alone(name):
+    theta, x = random_mlp(rng(), (3, 7, 5, 2), name, bias=0.3), rng(1).normal(size=(20, 3))
+    with jax.enable_x64(True):
+        other = permuted(theta, rng(2))
+        assert differing(theta, other) > 0
+        assert compared(Network.described(theta), other, x).within_rounding
+
+
+def test_a_file_keeps_every_bit():
+    assert lost_in_a_file(pruned(random_mlp(rng(), (3, 7, 2), "tanh", bias=1e-300), 0.5, rng())) == 0
+
+
+def test_what_is_forgotten_is_noticed():
+    theta = random_mlp(rng(), (3, 7, 2), "tanh", bias=0.3)
+    assert differing(theta, forgetting(theta, "biases")) == 9
+    assert differing(theta, forgetting(theta, "activations")) == 1
+    assert forgetting(theta, "nothing") is theta
+    assert stored_apart(theta.params, theta) == 0 and stored_apart((), theta)
+
+
+def test_different_shapes_differ_in_every_number():
+    assert differing(random_mlp(rng(), (3, 7, 2)), random_mlp(rng(), (3, 6, 2))) == 3 * 7 + 7 + 7 * 2 + 2
+
+
+def test_a_network_without_layers_says_what_to_give():
+    with pytest.raises(SubjectError, match="W0, b0"):
+        layers_of(None)
+
+
+def test_a_list_of_layers_that_is_not_the_function_is_found_out():
+    theta = random_mlp(rng(), (3, 7, 2), "tanh", bias=0.3)
+    wrong = Network("wrong", theta.apply, theta.params, (3,), forgetting(theta, "activations"))
+    assert run(network_description_realisation, wrong).verdict == "inapplicable"
+    assert run(network_description_realisation, wrong, force=True).verdict == "refuted"
+
+
+def test_a_function_that_was_not_made_from_its_list_is_consistent_at_best():
+    module = eqx.nn.MLP(3, 2, 8, 2, activation=jax.nn.tanh, key=jax.random.key(0))
+    assert run(network_description_realisation, Network.of(module, (3,))).verdict == "consistent"
