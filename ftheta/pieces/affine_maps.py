@@ -10,6 +10,7 @@ import numpy as np
 from ftheta.logic import Axis, Basis, Curves, Enclosure, Identity, Series, Witness
 
 from .complex import Complex
+from .slices import MOST_NUMBERS
 
 BATCH = 4096
 STEADY = 1e-9  # a neuron nearer to its kink, relative to the largest one, may fall on its other side by rounding
@@ -29,31 +30,35 @@ class LocalMaps:
         return np.concatenate([np.asarray(at(rows[k : k + BATCH])) for k in range(0, len(rows), BATCH)])
 
     @cached_property
-    def worst(self) -> tuple[np.ndarray, float, float, float, float]:
-        r"""The point $t$ with the largest gap between $f$ and $At+c$ among corners and centres: the point, the gap, the
-        two values there, and the size of the numbers that were added."""
+    def worst(self) -> tuple[np.ndarray, int, int, float, float]:
+        r"""The point $t$ with the largest gap between $f$ and $At+c$ among corners and centres: the point, its cell,
+        the output, the gap, and the size of the numbers that were added."""
         cells = self.cells
         owner = np.concatenate([np.repeat(np.arange(len(cells)), np.diff(cells.ends)), np.arange(len(cells))])
         points = np.concatenate([cells.vertices, cells.centres])
         maps = cells.maps[owner]
         affine = np.einsum("nod,nd->no", maps[:, :, :-1], points) + maps[:, :, -1]
         size = float((np.einsum("nod,nd->no", abs(maps[:, :, :-1]), abs(points)) + abs(maps[:, :, -1])).max(initial=0))
-        value = self.outputs(cells.plan.chart(points))
-        gap = abs(value - affine)
+        gap = abs(self.outputs(cells.plan.chart(points)) - affine)
         k, o = np.unravel_index(int(gap.argmax()), gap.shape)
-        return points[k], float(gap[k, o]), float(value[k, o]), float(affine[k, o]), size
+        return points[k], int(owner[k]), int(o), float(gap[k, o]), size
 
     def agreement(self) -> Identity:
         """The network equals the map of every cell at its corners and its centre, hence (both affine there) on it."""
-        t, gap, value, affine, size = self.worst
-        at = {f"t{i + 1}": float(c) for i, c in enumerate(t)}
-        witness = Witness(at, Enclosure.equal(value), Enclosure.equal(affine), "the network and the map at this point")
-        what = "largest |f(x) − (A x + c)| over corners and centres of all cells"
+        t, cell, output, gap, size = self.worst
+        x = self.cells.plan.chart(t)
+        A, c = self.cells.input_map(cell)
+        value, affine = float(np.ravel(self.net(x.reshape(self.shape)))[output]), float(A[output] @ x + c[output])
+        at = {f"t{i + 1}": float(coordinate) for i, coordinate in enumerate(t)}
+        how = "the network at this one point, and the map pulled back to the inputs"
+        witness = Witness(at, Enclosure.equal(value), Enclosure.equal(affine), how)
+        what = f"largest |f(x) − (A x + c)| over corners and centres of the {len(self.cells):,} cells found"
         return Identity(what, Enclosure.equal(gap), Enclosure.exact(0), witness, atol=1e-9 * max(size, 1e-300))
 
     def jacobians(self, most: int) -> Identity:
         r"""$A$ of the largest cells against automatic differentiation at their centres."""
         cells = self.cells
+        most = max(1, min(most, MOST_NUMBERS // (cells.plan.outputs * int(np.prod(self.shape)))))
         chosen = np.argsort(-cells.volumes, kind="stable")[:most]
         inputs = cells.plan.chart(cells.centres[chosen])
         steady = np.array([_steady(cells, x) for x in inputs], bool)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ftheta.logic import Axis, Basis, Chart, Curves, FthetaError, Regions, Series
+from ftheta.logic import Axis, Basis, Chart, Curves, Finding, FthetaError, Regions, Series, hypothesis
 from ftheta.networks.description import Dense, Description
 from ftheta.relu.exact import from_description
 from ftheta.relu.network import ReluNetwork
@@ -14,7 +14,7 @@ from .complex import Complex
 from .domains import Polygon, Segment
 
 MOST_DRAWN = 20_000  # polygons beyond these would make a chart of many megabytes
-MOST_SIZE = 4096  # inputs times neurons stay in the reach of a few seconds below this many of either
+MOST_NUMBERS = 4_000_000  # in the affine maps of all cells that are kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +40,19 @@ def normal_form(net: Any) -> Form:
         return Form(relu_form(net, net.example), Basis.FLOAT)
     except FthetaError as error:
         return Form(None if told is None else from_description(as_relu(told)), Basis.FLOAT, error.what)
+
+
+@hypothesis(
+    r"$f_\theta$ is made of affine maps and ReLUs",
+    remedy="use piecewise-affine activations (ReLU, leaky ReLU, absolute value, max-pooling)",
+)
+def relu_network(net: Any) -> Finding:
+    form = normal_form(net)
+    if form.refusal or form.network is None:
+        return Finding.failed(form.refusal)
+    neurons = sum(int(step.rectified.sum()) for step in form.network.steps)
+    how = "as listed" if form.basis is Basis.EXACT else "its normal form combined in float64"
+    return Finding.proved(f"{neurons:,} ReLUs in {len(form.network.steps) - 1} hidden layers, {how}", basis=form.basis)
 
 
 def _same(params: Any, others: Any) -> bool:
@@ -68,6 +81,11 @@ def slice_of(
             return Polygon.through(p, q, r, [(low, low), (high, low), (high, high), (low, high)])
     corners = [(low, low), (high, low), (high, high), (low, high)]
     return Polygon(corners, np.zeros(inputs), np.eye(inputs)[:, :2])
+
+
+def storable(net: ReluNetwork, max_cells: int) -> int:
+    """No more cells than whose affine maps on a plane fit into memory."""
+    return min(max_cells, max(1, MOST_NUMBERS // (3 * net.widths[-1])))
 
 
 def axes_of(domain: Polygon | Segment) -> tuple[Axis, Axis]:

@@ -8,6 +8,7 @@ cone. Then it is the maximum, which is linear there as well, as soon as it agree
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -33,7 +34,7 @@ def rays(M: int) -> np.ndarray:
     return bits[:, 1:] - bits[:, :1]
 
 
-def _table(step) -> np.ndarray:
+def _table(step: Any) -> np.ndarray:
     rows = step.matrix.table()
     whole = all(a.denominator == 1 for row in rows for a in row)
     return np.array([[int(a) if whole else a for a in row] for row in rows], dtype=object)
@@ -70,10 +71,10 @@ def against_maximum(net: ExactNetwork) -> OnCones:
     return OnCones(Fraction(errors[worst]), tuple(x[worst].tolist()), bent)
 
 
-def _bent(z: np.ndarray, M: int) -> np.ndarray:
+def _bent(z: np.ndarray, M: int) -> Any:
     """Which columns are positive on one set and negative on another set of a chain."""
     positive, negative = (z > 0).astype(bool), (z < 0).astype(bool)
-    return (_within(positive, M) & negative).any(axis=0) | (_within(negative, M) & positive).any(axis=0)
+    return np.any((_within(positive, M) & negative) | (_within(negative, M) & positive), axis=0)
 
 
 def _within(marked: np.ndarray, M: int) -> np.ndarray:

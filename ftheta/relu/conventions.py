@@ -15,12 +15,13 @@ from fractions import Fraction
 
 import numpy as np
 
-from ftheta.logic import Axis, Curves, Diagram, Enclosure, Layer, Series, Table, Witness
+from ftheta.logic import AtMost, Axis, Curves, Diagram, Enclosure, Identity, Layer, Series, Table, Witness
 from ftheta.networks.description import Dense, Description
 
+from .cpa1d import exact_form, known
 from .exact import exact
 
-EXACT_SIZE = 200_000  # parameters of a network that is evaluated in rational arithmetic
+EXACT_SIZE = 1_500_000  # weights times layers of a network that is evaluated in rationals: numbers grow with depth
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +45,6 @@ class Depths:
     @property
     def murari(self) -> int:
         """Activations $L$ between the affine maps $A_0,\\dots,A_L$."""
-        return self.gribonval - 1
-
-    @property
-    def hidden(self) -> int:
         return self.gribonval - 1
 
 
@@ -111,7 +108,9 @@ def _differ(a: Dense, b: Dense) -> int:
 def is_exact(description: Description) -> bool:
     """Whether it can be evaluated in rational arithmetic: ReLU or identity layers, and not too many weights."""
     size = sum(weight.size for weight, _ in description.params)
-    return {layer.activation for layer in description.layers} <= {"relu", "identity"} and size <= EXACT_SIZE
+    return {layer.activation for layer in description.layers} <= {"relu", "identity"} and size * len(
+        description.layers
+    ) <= EXACT_SIZE
 
 
 def exact_gap(one: Description, other: Description, x: np.ndarray) -> Fraction:
@@ -120,25 +119,50 @@ def exact_gap(one: Description, other: Description, x: np.ndarray) -> Fraction:
     return max(abs(a - b) for row in x for a, b in zip(f(row.tolist()), g(row.tolist())))
 
 
-def negative_target(description: Description, x: np.ndarray) -> tuple[Witness, int] | None:
-    r"""A point, an output and a sign $s$ with $s f_\theta(x)<0$, exactly: no ReLU output comes closer than that."""
+def same_values(one: Description, other: Description, x: np.ndarray, name: str) -> list[Identity]:
+    """That a conversion keeps the values: on the whole line for one input, else at the rows of `x`; exactly."""
+    f, g = exact_form(one), exact_form(other)
+    if not isinstance(f, str) and not isinstance(g, str):
+        return [Identity(f"sup over the line of |f_θ − its form as {name}|", known((f - g).largest[1]), known(0))]
+    if not (is_exact(one) and is_exact(other)):
+        return []
+    gap = Enclosure.exact(exact_gap(one, other, x))
+    return [Identity(f"|f_θ − its form as {name}| at {len(x)} inputs", gap, Enclosure.exact(0))]
+
+
+def never_negative(description: Description, x: np.ndarray) -> list[AtMost]:
+    """With ReLU on the output, no output is negative: at the rows of `x`, exactly."""
+    if not is_exact(description):
+        return []
+    f = exact(without_linear_output(description))
+    least = min(value for row in x for value in f(row.tolist()))
+    what = f"0 ≤ least output of {len(x)} inputs with ReLU on the output"
+    return [AtMost(what, Enclosure.exact(0), Enclosure.exact(least))]
+
+
+def universal_as_printed(description: Description, x: np.ndarray) -> tuple[AtMost, ...]:
+    r"""That networks with ReLU on the output come close to $s f_\theta$, where $s=\pm1$ makes a value negative."""
+    if not is_exact(description):
+        return ()
     f = exact(description)
     found = [(abs(value), i, j, value) for i, row in enumerate(x) for j, value in enumerate(f(row.tolist()))]
     size, i, j, value = max(found, key=lambda entry: entry[0])
-    if not size:
-        return None
     how = "every neuron in rational arithmetic; an output of ReLU is at least 0"
-    at = {"x": tuple(map(float, x[i])) if len(x[i]) <= 8 else f"input {i}", "output": float(j)}
-    return Witness(at, Enclosure.exact(size), Enclosure.exact(0), how), -1 if value > 0 else 1
+    place = ", ".join(f"{v:.4g}" for v in x[i][:8]) + " …" * (len(x[i]) > 8)
+    witness = Witness({"x": place, "output": float(j)}, Enclosure.exact(size), Enclosure.exact(0), how)
+    what = f"distance from {'−' if value > 0 else ''}f_θ to the networks with ReLU on the output ≤ 0"
+    return (AtMost(what, Enclosure.exact(size), Enclosure.exact(0), witness=witness),)
 
 
 def table(description: Description) -> Table:
     d = depths(description)
     strict = with_activated_layers(description)
+    same = "the same layers" if d.linear_output else "identity map behind the output"
+    plain = "last activation left out" if d.linear_output else "as it is"
     rows = (
-        ("Gribonval; Scaman", "L", d.gribonval, d.gribonval, d.gribonval - 1, "the same layers"),
-        ("Murari, second", "L", d.murari, d.gribonval, d.gribonval - 1, "the same layers, counted from 0"),
-        ("Peyré; Murari, first", "D", d.peyre, d.affine, d.affine - d.linear_output, "last activation left out"),
+        ("Gribonval; Scaman", "L", d.gribonval, d.gribonval, d.gribonval - 1, same),
+        ("Murari, second", "L", d.murari, d.gribonval, d.gribonval - 1, f"{same}, counted from 0"),
+        ("Peyré; Murari, first", "D", d.peyre, d.affine, d.affine - d.linear_output, plain),
         (
             "Peyré, every layer activated",
             "D",

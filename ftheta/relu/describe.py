@@ -27,3 +27,10 @@ def plain_form(description: Description | None) -> str:
     words = {layer.activation for layer in description.layers[:-1]} - {"relu"}
     last = description.layers[-1].activation
     return ", ".join([*sorted(words), *([f"{last} at the output"] if last != "identity" else [])])
+
+
+def told_layers(description: Description | None) -> Description:
+    """The description, which must be there."""
+    if description is None:
+        raise SubjectError("A list of layers is needed.", got="a function without one", remedy="give weights as .npz")
+    return description

@@ -68,7 +68,7 @@ def powers(p: int) -> Curves:
         curve(f"r(x)^{p}", lambda x: max(x, 0) ** p, points, "other"),
         curve(f"±r(−x)^{p}", lambda x: (-1) ** p * max(-x, 0) ** p, points, "other"),
         curve(f"their sum, x^{p}", lambda x: repu_power(x, p), points, "measured"),
-        curve("the formula at p = 0: 2, not 1", lambda x: printed_power(1 if x >= 0 else -1, 0), points, "reference"),
+        curve("at p = 0: 2, not 1", lambda x: printed_power(1 if x >= 0 else -1, 0), points, "reference"),
     )
     return Curves(f"x^{p} from two rectified powers", Axis("x"), Axis("value"), series)
 
@@ -97,7 +97,7 @@ def atoms(f: PiecewiseAffine, net: ExactNetwork, title: str, most: int = 7) -> C
         for i, (row, b) in enumerate(zip(hidden.matrix.rows[:most], hidden.offset))
     ]
     drawn = [curve(f"neuron {i + 1}", on_line(one)[0], points, "other") for i, one in enumerate(neurons)]
-    return Curves(title, Axis("x"), Axis("value"), (*drawn, curve("f, their sum with the constant", f, points)))
+    return Curves(title, Axis("x"), Axis("value"), (*drawn, curve("f, the sum", f, points)))
 
 
 def exercises(threshold: Number, p: int) -> tuple[Identity, ...]:

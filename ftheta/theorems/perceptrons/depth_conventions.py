@@ -4,13 +4,13 @@ from typing import Annotated
 
 import numpy as np
 
-from ftheta.logic import AtMost, Enclosure, Evidence, Finding, Identity, Knob, hypothesis, theorem
+from ftheta.logic import Claim, Enclosure, Evidence, Finding, Identity, Knob, hypothesis, theorem
 from ftheta.networks import ACTIVATIONS, Dense, Description, random_mlp
 from ftheta.networks.realisation import layers_of, states
 from ftheta.relu import conventions as forms
-from ftheta.relu.cpa1d import exact_form, known
 from ftheta.relu.hat import shallow
 from ftheta.subjects import Network
+from ftheta.subjects.layers import described, describes_this_function
 
 WORDS = tuple(name for name in ACTIVATIONS if name != "identity")
 
@@ -20,7 +20,7 @@ def hat_or_random(
     *,
     kind: Annotated[str, Knob(says="which network", choices=("hat", "random"))] = "hat",
     maps: Annotated[int, Knob(1, 64, "affine maps of the random network", "L", most=200)] = 3,
-    width: Annotated[int, Knob(1, 64, "neurons of a hidden layer", "d", log=True, most=200)] = 4,
+    width: Annotated[int, Knob(1, 64, "neurons of a hidden layer", "d", log=True, most=128)] = 4,
     activation: Annotated[str, Knob(says="activation of the random network", symbol="σ", choices=WORDS)] = "relu",
     activated: Annotated[bool, Knob(says="whether its output is activated too")] = False,
     idle: Annotated[bool, Knob(says="whether the first activation is left out")] = False,
@@ -38,13 +38,6 @@ def first_activation_missing(rng: np.random.Generator) -> Network:
     return hat_or_random(rng, idle=True)
 
 
-@hypothesis(r"the layers are known", remedy="give an .npz with W0, b0, … or an equinox MLP with a named activation")
-def described(net: Network) -> Finding:
-    if net.description is None:
-        return Finding.failed("a function whose layers are not known: it has no depth before it is a list of layers")
-    return Finding.proved(f"{len(net.description.layers)} affine maps")
-
-
 @hypothesis(r"$\sigma$ acts between any two affine maps", remedy="multiply out the affine maps that follow one another")
 def activated_between(net: Network) -> Finding:
     idle = forms.idle_layers(net.description) if net.description else []
@@ -54,7 +47,7 @@ def activated_between(net: Network) -> Finding:
 @theorem(
     title="Depth in four conventions",
     sources=("seed 0", "seed 1", "seed 2", "seed 3"),
-    assumes=(described, activated_between),
+    assumes=(described, describes_this_function, activated_between),
     on=hat_or_random,
     breaks_on=first_activation_missing,
     presets={
@@ -73,8 +66,32 @@ def depth_conventions(
     *,
     points: Annotated[int, Knob(1, 64, "inputs at which conversions are evaluated", "m", log=True, most=256)] = 4,
 ) -> Evidence:
-    r"""$L$ affine maps with $L-1$ activations between them (Gribonval, Scaman) are $D=L$ maps $\sigma(W\cdot+b)$ of which
-    the last is left linear (Peyré), and $A_0,\dots,A_{L'}$ with $L'=L-1$ (Murari). A network with an activated output is
-    $L=D+1$ affine maps, the last the identity; a ReLU network $f$ is $[I,-I]\,r(f,-f)$, activated in every layer. Shallow
-    means one hidden layer. If $\sigma=r$ acts on the output too, $f\ge0$, so $-1$ is at distance at least $1$."""
+    r"""$L$ affine maps with $L-1$ activations between them (Gribonval, Scaman) are $D=L$ maps $\sigma(W\cdot+b)$, the
+    last without $\sigma$ (Peyré), and $A_0,\dots,A_{L'}$ with $L'=L-1$ (Murari). $D$ maps with an activated output are
+    $L=D+1$ affine maps, the last one the identity; a ReLU network is $f=[I,-I]\,r(f,-f)$, activated in every layer.
+    Shallow means one hidden layer. If $\sigma=r$ acts on the output too then $f\ge0$: $-1$ is at distance $\ge1$."""
     theta, exact = layers_of(net.description), Enclosure.exact
+    depth, headed, strict = forms.depths(theta), forms.with_linear_output(theta), forms.with_activated_layers(theta)
+    x = np.vstack([np.zeros(theta.widths[0]), rng.normal(size=(points - 1, theta.widths[0]))])
+    between = sum(layer.activation != "identity" for layer in headed.layers[:-1])
+    claims: list[Claim] = [Identity("activations, and L − 1", exact(between), exact(depth.gribonval - 1))]
+    for name, other in (("L affine maps", headed), ("[I, −I] after activated layers", strict)):
+        if other is not None:
+            wrong = exact(forms.wrong_numbers(theta, other))
+            claims.append(Identity(f"numbers that keep f_θ from being {name}", wrong, exact(0)))
+            claims += forms.same_values(theta, other, x, name)
+    deep = Identity("deep “if L > 1”, in both of its conventions", exact(depth.gribonval > 1), exact(depth.murari > 1))
+    counted = {"L (Gribonval, Scaman)": depth.gribonval, "D with a linear head (Peyré)": depth.gribonval}
+    counted |= {"L (Murari)": depth.murari, "hidden layers": depth.murari}
+    t = np.linspace(-3, 3, 241)
+    along = rng.normal(size=theta.widths[0])
+    values = states(headed, np.outer(t, along / np.abs(along).max()))[-1][1][:, 0]
+    word = "affine" if not depth.murari else "shallow" if depth.murari == 1 else "deep"
+    return Evidence(
+        claims=(*claims, *forms.never_negative(theta, x)),
+        as_printed=(deep, *forms.universal_as_printed(headed, x)),
+        charts=(forms.diagram(theta, net.name), forms.cut_off(values, t)),
+        tables=(forms.table(theta),),
+        numbers={name: exact(value) for name, value in counted.items()},
+        summary=f"{word}: " + ", ".join(f"{name} = {value}" for name, value in counted.items()),
+    )

@@ -5,10 +5,11 @@ from typing import Annotated
 
 import numpy as np
 
-from ftheta.logic import AtMost, Enclosure, Evidence, Finding, Identity, Knob, hypothesis, theorem
+from ftheta.logic import AtMost, Enclosure, Evidence, Identity, Knob, theorem
 from ftheta.networks import ACTIVATIONS, count, random_mlp
 from ftheta.networks import realisation as real
 from ftheta.subjects import Network
+from ftheta.subjects.layers import described, describes_this_function
 
 SIZES = ("3-5-2", "784-512-256-10", "1-1", "2-1-1-1-1-2")
 PARTS = ("nothing", "biases", "activations")
@@ -29,24 +30,6 @@ def dense(
 
 def biases_left_out(rng: np.random.Generator) -> Network:
     return dense(rng, forgets="biases")
-
-
-@hypothesis(r"the layers $(W_\ell,b_\ell)$ are known", remedy="give an .npz with W0, b0, … or an equinox MLP")
-def described(net: Network) -> Finding:
-    if net.description is None:
-        return Finding.failed(f"a function with {net.parameters:,} parameters whose layers are not known")
-    return Finding.proved("sizes " + "-".join(map(str, net.description.widths)))
-
-
-@hypothesis(r"$f_\theta$ is computed from these layers", remedy="correct weights, biases or activations of the list")
-def describes_this_function(net: Network) -> Finding:
-    if net.description is None:
-        return Finding.failed("unknown without layers")
-    if getattr(net.apply, "__self__", None) is net.description and not real.stored_apart(net.params, net.description):
-        return Finding.proved("the function is made from this list")
-    seen = real.compared(net, net.description, np.random.default_rng(0).normal(size=(64, net.description.widths[0])))
-    note = f"list and function differ by {seen.gap:.3g} at 64 points"
-    return Finding.sampled(note) if seen.within_rounding else Finding.failed(note)
 
 
 @theorem(

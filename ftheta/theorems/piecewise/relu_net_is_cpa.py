@@ -4,13 +4,13 @@ from typing import Annotated
 
 import numpy as np
 
-from ftheta.logic import AtMost, Enclosure, Evidence, Finding, Identity, Knob, hypothesis, theorem
+from ftheta.logic import AtMost, Enclosure, Evidence, Identity, Knob, theorem
 from ftheta.networks import ACTIVATIONS, random_mlp
 from ftheta.pieces import pieces
 from ftheta.pieces.affine_maps import LocalMaps
 from ftheta.pieces.geometry import domain_volume
 from ftheta.pieces.known import KNOWN
-from ftheta.pieces.slices import normal_form, picture, slice_of
+from ftheta.pieces.slices import normal_form, picture, relu_network, slice_of, storable
 from ftheta.subjects import Network
 
 
@@ -31,19 +31,6 @@ def network(
 
 def smooth_network(rng: np.random.Generator) -> Network:
     return network(rng, hidden="tanh")
-
-
-@hypothesis(
-    r"$f_\theta$ is made of affine maps and ReLUs",
-    remedy="use piecewise-affine activations (ReLU, leaky ReLU, absolute value, max-pooling)",
-)
-def relu_network(net: Network) -> Finding:
-    form = normal_form(net)
-    if form.refusal or form.network is None:
-        return Finding.failed(form.refusal)
-    neurons = sum(int(step.rectified.sum()) for step in form.network.steps)
-    how = "as listed" if form.basis.rank == 0 else "its normal form combined in float64"
-    return Finding.proved(f"{neurons:,} ReLUs in {len(form.network.steps) - 1} hidden layers, {how}", basis=form.basis)
 
 
 @theorem(
@@ -72,13 +59,15 @@ def relu_net_is_cpa(
     r"""Every ReLU network $f_\theta:\mathbb R^{d_0}\to\mathbb R^{d_L}$ is continuous and piecewise affine. With the
     diagonal 0/1 matrices $D_\ell(x)$ of the active neurons, constant on the activation cell of $x$,
     $$f_\theta(x)=A_xx+c_x,\qquad A_x=W_LD_{L-1}(x)W_{L-1}\cdots D_1(x)W_1=Df_\theta(x)$$
-    in its interior. The closed cells cover the space; neighbours with the same map form one linear region, so that there
-    are at most as many linear regions as cells. Here: on a planar slice (three rows of the data, if there are any)."""
+    in its interior. The closed cells cover the space; neighbours with the same map form one linear region, so there are
+    no more linear regions than cells. Here: on a planar slice (through three rows of the data, if there are any)."""
     form = normal_form(net).network
     if form is None:
         return Evidence((), summary="no normal form, hence no cells")
     domain = slice_of(form.widths[0], None if net.data is None else net.data.x, rng, radius)
-    cells = pieces(form, domain, max_cells=max_cells, max_seconds=max_seconds)
+    cells = pieces(form, domain, max_cells=storable(form, max_cells), max_seconds=max_seconds)
+    if not len(cells):
+        return Evidence((), summary="the budget ran out before the first cell was found")
     maps, whole = LocalMaps(cells, net, net.input_shape), Enclosure.equal(domain_volume(domain))
     _, regions = maps.regions()
     covered = float(cells.volumes.sum())
@@ -90,10 +79,10 @@ def relu_net_is_cpa(
         Identity("area of all cells together, and of the slice", area, whole),
         AtMost("linear regions ≤ activation cells", regions, cells.count),
     )
-    found = f"{len(cells):,} activation cells and {regions.lo:,.0f} linear regions"
+    found = f"{'' if cells.certificate.complete else 'at least '}{len(cells):,} activation cells"
     return Evidence(
         claims,
-        (picture(cells, f"linear regions of {net.name}", steepness, "slope |A| in the slice"), maps.sizes()),
+        (picture(cells, f"linear regions of {net.name}", steepness, "slope |A|"), maps.sizes()),
         {"activation cells": cells.count, "linear regions": regions, "largest gap": claims[0].left, "area": area},
-        summary=f"{'' if cells.certificate.complete else 'at least '}{found}; f = Ax + c within {claims[0].left.hi:.2g}",
+        summary=f"{found}, linear regions: {regions.lo:,.0f}; f = Ax + c within {claims[0].left.hi:.2g}",
     )

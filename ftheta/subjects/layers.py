@@ -1,0 +1,34 @@
+"""Hypotheses about the list of layers of a network, shared by the theorems that read it."""
+
+import numpy as np
+
+from ftheta.logic import Finding, hypothesis
+from ftheta.networks.realisation import compared, stored_apart
+
+from .network import Network
+
+INPUTS = 64
+
+
+@hypothesis(
+    r"the layers $(W_\ell,b_\ell)$ are known",
+    remedy="give an .npz with W0, b0, … or an equinox MLP with a named activation",
+)
+def described(net: Network) -> Finding:
+    if net.description is None:
+        return Finding.failed(f"a function with {net.parameters:,} parameters whose layers are not known")
+    d = [str(n) for n in net.description.widths]
+    return Finding.proved("sizes " + "-".join(d if len(d) <= 10 else [*d[:4], "…", *d[-4:]]))
+
+
+@hypothesis(r"$f_\theta$ is computed from these layers", remedy="correct weights, biases or activations of the list")
+def describes_this_function(net: Network) -> Finding:
+    """Proved where the function is the list's own, else compared at a few inputs."""
+    if net.description is None:
+        return Finding.failed("unknown without layers")
+    if getattr(net.apply, "__self__", None) is net.description and not stored_apart(net.params, net.description):
+        return Finding.proved("the function is made from this list")
+    x = np.random.default_rng(0).normal(size=(INPUTS, net.description.widths[0]))
+    seen = compared(net, net.description, x)
+    note = f"list and function differ by {seen.gap:.3g} at {INPUTS} inputs"
+    return Finding.sampled(note) if seen.within_rounding else Finding.failed(note)
