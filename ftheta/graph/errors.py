@@ -1,13 +1,10 @@
-"""Errors of the graph: each says what went wrong, where, what was got and what to do."""
+"""Errors of the graph, in the one form of the house: what went wrong, where, what was got and the remedy."""
+
+from ftheta.logic import SubjectError
 
 
-class GraphError(Exception):
-    """One form for every error: a sentence, then `where`, `got` and `do`, each on its own line."""
-
-    def __init__(self, what: str, *, where: str = "", got: str = "", do: str = ""):
-        self.what, self.where, self.got, self.do = what, where, got, do
-        lines = [what] + [f"  {key}: {text}" for key, text in (("where", where), ("got", got), ("do", do)) if text]
-        super().__init__("\n".join(lines))
+class GraphError(SubjectError):
+    """A program that cannot be traced or interpreted."""
 
 
 class MalformedGraph(GraphError):

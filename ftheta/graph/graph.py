@@ -105,7 +105,7 @@ class Signature:
             raise GraphError(
                 "the arguments have another structure than those the graph was traced with",
                 got=str(tree),
-                do=f"pass arguments of the structure {self.arguments}",
+                remedy=f"pass arguments of the structure {self.arguments}",
             )
         return [leaf for leaf, wanted in zip(leaves, self.is_input) if wanted]
 

@@ -149,18 +149,13 @@ def missing_rule(domain: str, file: str, node: Node, use: str = "") -> NoRule:
         what,
         where=node.source,
         got=" ".join(map(str, node.inputs)),
-        do=f"add one to the table in {file} (docs/graph.md shows how)",
+        remedy=f"add one to the table in {file} (docs/graph.md shows how)",
     )
 
 
 def precision(graph: Graph) -> contextlib.AbstractContextManager[Any]:
     """JAX's precision mode of the graph, for the time of a `with` block and this thread only."""
     return contextlib.nullcontext() if jax.config.read("jax_enable_x64") == graph.x64 else jax.enable_x64(graph.x64)
-
-
-def by_position(rule: Callable[[Node], Any]) -> Rule:
-    """A rule that needs the node only, as a rule that also takes the input values."""
-    return lambda node, *_: rule(node)
 
 
 def each_output(node: Node, results: Sequence[Any]) -> Any:

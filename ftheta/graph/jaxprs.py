@@ -75,7 +75,7 @@ def trace(f: Callable[..., Any], *args: Any, names: Sequence[str] | None = None,
             "one name is needed for each array among the arguments",
             where=definition(f),
             got=f"{len(given)} names for {len(shapes)} arrays",
-            do="pass one name a leaf, in order",
+            remedy="pass one name a leaf, in order",
         )
     return _graph_of(closed, given, signature, definition(f), budget)
 
@@ -129,7 +129,7 @@ class _Walk:
                 "the function closes over a value that an outer jit, grad or vmap is tracing",
                 where=where,
                 got=str(value),
-                do="call trace outside, or pass the value as an argument",
+                remedy="call trace outside, or pass the value as an argument",
             )
         value = _concrete(value, aval.dtype)
         key = (str(value.dtype), value.tobytes()) if isinstance(value, np.ndarray) and value.shape == () else None
@@ -174,7 +174,7 @@ class _Walk:
                 f"the flat graph would pass the budget of {self.budget} equations",
                 where=source,
                 got=f"{construct} at equation {self.visited}",
-                do="shorten the loop, trace one step and compose, or raise trace(..., budget=...)",
+                remedy="shorten the loop, trace one step and compose, or raise trace(..., budget=...)",
             )
 
     def finish(self, inputs: list[int], outputs: list[int], signature: Signature, where: str) -> Graph:
@@ -309,7 +309,7 @@ def _while(walk: _Walk, eqn: Any, inputs: list[int], source: str) -> list[int]:
                 "a while loop whose number of steps depends on the inputs has no finite graph (and no reverse mode)",
                 where=source,
                 got=f"a predicate that is not constant at step {t}",
-                do="use lax.fori_loop with static bounds or lax.scan, or wrap the loop in jax.custom_vjp",
+                remedy="use lax.fori_loop with static bounds or lax.scan, or wrap the loop in jax.custom_vjp",
             )
         if not walk.constants[more]:
             break

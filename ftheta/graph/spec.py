@@ -35,7 +35,7 @@ def check(graph: Graph) -> None:
 
 def _demand(holds: bool, what: str, where: str, got: object) -> None:
     if not holds:
-        raise MalformedGraph(what, where=where, got=str(got), do="build graphs with trace, or repair the rewriting")
+        raise MalformedGraph(what, where=where, got=str(got), remedy="build graphs with trace, or repair the rewriting")
 
 
 def _numbering(graph: Graph) -> None:
@@ -107,7 +107,7 @@ def _types(node: Node) -> None:
             "the node cannot be evaluated at its operands' shapes",
             where=str(node),
             got=str(error).splitlines()[0],
-            do="check the operands against the primitive",
+            remedy="check the operands against the primitive",
         ) from error
     types = [(tuple(out.shape), out.dtype) for out in found]
     _demand(

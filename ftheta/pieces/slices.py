@@ -37,7 +37,8 @@ def normal_form(net: Any) -> Form:
     from ftheta.relu.form import relu_form  # the tracer is slow to import
 
     try:
-        return Form(relu_form(net, net.example), Basis.FLOAT)
+        form = relu_form(net, net.example)
+        return Form(form, Basis.EXACT if told is not None and _as_told(form, told) else Basis.FLOAT)
     except FthetaError as error:
         return Form(None if told is None else from_description(as_relu(told)), Basis.FLOAT, error.what)
 
@@ -57,6 +58,24 @@ def relu_network(net: Any) -> Finding:
 
 def _same(params: Any, others: Any) -> bool:
     return len(params) == len(others) and all(np.array_equal(a, b) for p in zip(params, others) for a, b in zip(*p))
+
+
+def _as_told(form: ReluNetwork, told: Description) -> bool:
+    """Whether the steps read off the function are, number by number, the layers of the description."""
+    if not {layer.activation for layer in told.layers} <= {"relu", "identity"}:
+        return False
+    steps = from_description(told).steps
+    numbers = lambda step: (step.dense(), step.offset, step.rectified)
+    return len(steps) == len(form.steps) and all(
+        np.array_equal(a, b) for pair in zip(steps, form.steps) for a, b in zip(*map(numbers, pair))
+    )
+
+
+def told_form(net: Any) -> ReluNetwork | None:
+    """The normal form that the description tells of, if there is one."""
+    told: Description | None = net.description
+    plain = told is not None and {layer.activation for layer in told.layers} <= {"relu", "identity"}
+    return from_description(told) if told is not None and plain else None
 
 
 def as_relu(told: Description) -> Description:

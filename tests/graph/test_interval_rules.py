@@ -248,7 +248,10 @@ def test_leaving_the_domain_of_a_function_is_an_error_with_its_place(name):
         enclose(lambda x: f(x), box)
     text = str(error.value)
     assert (
-        name in text and "test_interval_rules.py" in text and "an enclosure [" in text and "do: narrow the box" in text
+        name in text
+        and "test_interval_rules.py" in text
+        and "an enclosure [" in text
+        and "remedy: narrow the box" in text
     )
 
 

@@ -98,6 +98,6 @@ def _flat_cotangents(graph: Graph, cotangents: Any) -> list[Any]:
         raise GraphError(
             "the cotangents have another structure than the result",
             got=str(tree),
-            do=f"pass cotangents of the structure {graph.signature.results}",
+            remedy=f"pass cotangents of the structure {graph.signature.results}",
         )
     return [None if np.dtype(jnp.result_type(leaf)) == jax.dtypes.float0 else leaf for leaf in leaves]

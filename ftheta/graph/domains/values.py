@@ -53,6 +53,6 @@ def as_slot(slot: Slot, value: Any) -> Any:
         raise GraphError(
             f"the value for {slot.name} does not fit its slot",
             got=f"{got}{list(jnp.shape(value))}",
-            do=f"pass an array {slot.dtype}{list(slot.shape)}, or trace again for the new shape",
+            remedy=f"pass an array {slot.dtype}{list(slot.shape)}, or trace again for the new shape",
         )
     return jnp.asarray(value, slot.dtype)

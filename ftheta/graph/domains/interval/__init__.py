@@ -16,6 +16,7 @@ from jax import lax
 from ftheta.graph.domains.interval import arithmetic, decisions, functions, moves, reductions, sums
 from ftheta.graph.domains.interval.fused import FUSED
 from ftheta.graph.domains.interval.intervals import Interval
+from ftheta.graph.domains.interval.sums import FILE
 from ftheta.graph.domains.interval.univariate import enclose
 from ftheta.graph.errors import GraphError, NoRule
 from ftheta.graph.graph import Graph, Node, Slot
@@ -24,8 +25,6 @@ from ftheta.graph.patterns import Pattern
 from ftheta.graph.primitives import body
 from ftheta.graph.recognise import patterns
 from ftheta.graph.regions import Region, regions
-
-FILE = "ftheta/graph/domains/interval/"
 
 __all__ = ["INTERVAL", "Interval", "intervals"]
 
@@ -45,7 +44,7 @@ def _box(slot: Slot, leaf: Any) -> Interval:
         raise GraphError(
             f"the interval for {slot.name} does not fit its slot",
             got=f"shape {box.shape}",
-            do=f"pass ends of shape {slot.shape} and the kind of {slot.dtype}",
+            remedy=f"pass ends of shape {slot.shape} and the kind of {slot.dtype}",
         )
     return box
 
@@ -243,7 +242,7 @@ def _only_real_numbers(graph: Graph) -> None:
                 f"the domain 'interval' has no values of type {slot.dtype}",
                 got=str(slot),
                 where=node.source if node else graph.source,
-                do="use real numbers, and keys as constants",
+                remedy="use real numbers, and keys as constants",
             )
 
 

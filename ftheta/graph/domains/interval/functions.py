@@ -105,7 +105,7 @@ def within(node: Node, x: Interval, lowest: float, highest: float = np.inf) -> I
         f"{node.primitive} is defined on [{lowest:g}, {highest:g}] only",
         where=node.source,
         got=worst,
-        do="narrow the box, or guard the argument, for example jnp.log(jnp.where(x > 0, x, 1))",
+        remedy="narrow the box, or guard the argument, for example jnp.log(jnp.where(x > 0, x, 1))",
     )
 
 

@@ -28,13 +28,13 @@ class Interval:
             raise GraphError(
                 "the ends of an interval have one shape and one type",
                 got=f"{lower.dtype}{list(lower.shape)} and {upper.dtype}{list(upper.shape)}",
-                do="broadcast them first",
+                remedy="broadcast them first",
             )
         if not bool(np.all(lower <= upper)):
             raise GraphError(
                 "an interval has lo ≤ hi and no NaN",
                 got=f"lo={lo}, hi={hi}",
-                do="exchange the ends, or use Interval.hull_of for two arrays in any order",
+                remedy="exchange the ends, or use Interval.hull_of for two arrays in any order",
             )
         object.__setattr__(self, "lo", lower)
         object.__setattr__(self, "hi", upper)
@@ -110,7 +110,7 @@ class Interval:
             raise GraphError(
                 "two enclosures of one value do not meet",
                 got=f"{self} and {other}",
-                do="the program is undefined on all of the box, or a rule is wrong: please report it",
+                remedy="the program is undefined on all of the box, or a rule is wrong: please report it",
             )
         return Interval(lo, hi)
 
@@ -121,7 +121,7 @@ class Interval:
 def _ends(x: Any) -> Array:
     x = np.asarray(x)
     if x.dtype.kind == "c" or x.dtype.kind in "OSU":
-        raise GraphError("intervals are of real numbers or truth values", got=str(x.dtype), do="use real arrays")
+        raise GraphError("intervals are of real numbers or truth values", got=str(x.dtype), remedy="use real arrays")
     return x if x.dtype == bool or x.dtype == np.float64 else x.astype(np.float64)
 
 

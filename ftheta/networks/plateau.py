@@ -1,0 +1,60 @@
+r"""How well networks with polynomial activations fit $|x|$ on $[-1,1]$, whatever their width.
+
+At depth $L$ their functions are polynomials of degree at most $n=r^{L-1}$, so none comes closer to $|x|$ than the best
+of these, which has a closed form: with Legendre's $P_k$,
+$\min\|p-|x|\|^2=\frac23-\sum_{k\le n}\frac{2k+1}2(\int|x|P_k)^2$.
+"""
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from ftheta.logic import Axis, Curves, Series
+
+WIDTHS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
+NODES = 100  # of the quadrature on each half of the interval: exact up to degree 99 of the fit
+
+
+def best_squared(degree: int) -> Fraction:
+    r"""$\min\int_{-1}^1(p(x)-|x|)^2dx$ over the polynomials $p$ of that degree, exactly."""
+    error, before, here = Fraction(2, 3), [Fraction(0)], [Fraction(1)]
+    for k in range(degree + 1):
+        moment = 0 if k % 2 else 2 * sum(c / (i + 2) for i, c in enumerate(here))
+        error -= Fraction(2 * k + 1, 2) * moment**2
+        following = [Fraction(2 * k + 1, k + 1) * c for c in [Fraction(0), *here]]
+        for i, c in enumerate(before[: len(following)]):
+            following[i] -= Fraction(k, k + 1) * c
+        before, here = here, following
+    return error
+
+
+def fitted_squared(rng: np.random.Generator, words: Sequence[str], widths: Sequence[int] = WIDTHS) -> list[float]:
+    r"""$\int(g-|x|)^2$ for networks with random hidden layers and the best output layer, one for every width.
+
+    Every layer is divided by its largest value, which only rescales its weights.
+    """
+    nodes, weights = np.polynomial.legendre.leggauss(NODES)
+    x = np.concatenate([(nodes - 1) / 2, (nodes + 1) / 2])
+    root = np.sqrt(np.concatenate([weights, weights]) / 2)
+    errors = []
+    for width in widths:
+        state = x[:, None]
+        for word in words:
+            state = state @ rng.normal(size=(state.shape[1], width)) + rng.normal(size=width)
+            state = {"square": np.square, "relu": lambda z: np.maximum(z, 0.0)}.get(word, lambda z: z)(state)
+            state = state / max(float(np.abs(state).max()), 1e-300)
+        features = np.column_stack([np.ones(len(x)), state]) * root[:, None]
+        target = np.abs(x) * root
+        solution = np.linalg.lstsq(features, target, rcond=1e-14)[0]
+        errors.append(float(np.sum((features @ solution - target) ** 2)))
+    return errors
+
+
+def chart(polynomial: Sequence[float], relu: Sequence[float], plateau: float, degree: int) -> Curves:
+    series = (
+        Series("this activation and depth", WIDTHS, np.sqrt(polynomial)),
+        Series(f"best polynomial of degree {degree}", WIDTHS, [plateau**0.5] * len(WIDTHS), "bound"),
+        Series("ReLU, one hidden layer", WIDTHS, np.sqrt(np.maximum(relu, 1e-30)), "reference"),
+    )
+    return Curves("fits of |x|: width does not help", Axis("width", "log"), Axis("L² error", "log"), series)
