@@ -29,6 +29,18 @@ def best_squared(degree: int) -> Fraction:
     return error
 
 
+def nearest_squared(coefficients: Sequence[Fraction]) -> Fraction:
+    r"""$\min_{a,b}\int_{-1}^1(a+b\,p(x)-|x|)^2dx$ for the polynomial $p$ with these coefficients, exactly."""
+    mean = sum((c / (k + 1) for k, c in enumerate(coefficients) if k % 2 == 0), Fraction(0))  # on [−1, 1]
+    centred = [*coefficients] or [Fraction(0)]
+    centred[0] -= mean
+    overlap = sum(2 * c / (k + 2) for k, c in enumerate(centred) if k % 2 == 0)
+    square = sum(
+        2 * a * b / (j + k + 1) for j, a in enumerate(centred) for k, b in enumerate(centred) if (j + k) % 2 == 0
+    )
+    return Fraction(1, 6) - (overlap**2 / square if square else 0)
+
+
 def fitted_squared(rng: np.random.Generator, words: Sequence[str], widths: Sequence[int] = WIDTHS) -> list[float]:
     r"""$\int(g-|x|)^2$ for networks with random hidden layers and the best output layer, one for every width.
 

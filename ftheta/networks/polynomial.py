@@ -22,7 +22,7 @@ from .slopes import VALUES
 
 MAX_DEGREE = 256
 MAX_TERMS = 700  # of the expansion in all inputs
-MAX_WORK = 4_000_000  # weights times values asked for
+MAX_WORK = 1_500_000  # weights times values asked for
 BITS = 768
 ASSUMED = 2  # the degree taken for an activation that is no polynomial, in a forced run
 
@@ -184,11 +184,19 @@ def collapsed(description: Description) -> Affine:
     return Affine(product, total)
 
 
-def one_affine_map(description: Description, line: Line) -> Identity:
-    """The product of all maps beside the layers one after the other, at the start of the line."""
+def one_affine_map(description: Description, line: Line) -> tuple[Identity, Enclosure]:
+    """The product of all maps beside the layers one after the other, at the start of the line; and its rank."""
     layers = [Fraction(int(v.p), int(v.q)) for v in evaluated(description, [_fmpq(x) for x in line.start])]
-    gap = max(abs(a - b) for a, b in zip(layers, collapsed(description)(line.start)))
-    return Identity("|f_θ(x) − (Ax + c)| for the product of all maps", Enclosure.exact(gap), Enclosure.exact(0))
+    single = collapsed(description)
+    gap = Enclosure.exact(max(abs(a - b) for a, b in zip(layers, single(line.start))))
+    what = "|f_θ(x) − (Ax + c)| for the product of all maps"
+    return Identity(what, gap, Enclosure.exact(0)), Enclosure.exact(single.rank)
+
+
+def coefficients_on(description: Description, line: Line) -> list[Fraction]:
+    """The first output on a line as a polynomial, lowest power first."""
+    state = [fmpq_poly([_fmpq(x), _fmpq(v)]) for x, v in zip(line.start, line.step)]
+    return [Fraction(int(c.p), int(c.q)) for c in evaluated(description, state)[0].coeffs()]
 
 
 def within_reach(description: Description, count: int) -> Bound:

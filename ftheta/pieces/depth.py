@@ -1,6 +1,7 @@
 """Pieces of deep networks against their bounds: what was found, what is attained, layer by layer."""
 
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -36,11 +37,12 @@ def _listed(counts: list[int]) -> str:
 
 def bounded(pieces: Enclosure, d: int, layers: Sequence[Layer]) -> tuple[AtMost, AtMost]:
     """The pieces found in dimension `d`, the bound of Serra et al., and the product bound."""
-    serra, product = (Enclosure.exact(f(d, layers)) for f in (serra_upper, product_upper))
+    serra, product = serra_upper(d, layers), product_upper(d, layers)
     neurons = sum(layer.neurons for layer in layers)
     trivial = 2.0**neurons if neurons < 1000 else float("inf")
-    first = AtMost("pieces on the slice ≤ bound of Serra et al.", pieces, serra, trivial)
-    return first, AtMost("bound of Serra et al. ≤ product bound", serra, product)
+    first = AtMost("pieces on the slice ≤ bound of Serra et al.", pieces, Enclosure.exact(serra), trivial)
+    share = Enclosure.exact(Fraction(serra, product))  # of whole numbers that float64 may not hold
+    return first, AtMost("bound of Serra et al. ≤ product bound (their quotient)", share, Enclosure.exact(1))
 
 
 def attained(d: int, layers: Sequence[Layer], folds: int, max_seconds: float) -> dict[str, Identity]:
@@ -77,11 +79,12 @@ def bounds_table(d: int, inputs: int, layers: Sequence[Layer]) -> Table:
         "Serra et al.": lambda k: serra_upper(k, layers),
         "product": lambda k: product_upper(k, layers),
     }
-    rows = tuple((name, _short(rule(d)), _short(rule(inputs))) for name, rule in rules.items())
+    rows = tuple((name, shortly(rule(d)), shortly(rule(inputs))) for name, rule in rules.items())
     return Table("bounds", ("bound", f"on the slice (d = {d})", f"in all inputs (d = {inputs})"), rows)
 
 
-def _short(n: int) -> int | str:
+def shortly(n: int) -> int | str:
+    """The number, or its power of ten where it is long."""
     return n if n < 10**15 else f"about 10^{len(str(n)) - 1}"
 
 

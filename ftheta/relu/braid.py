@@ -16,7 +16,7 @@ from .exact import ExactNetwork
 from .matrices import fraction
 
 MOST = 12  # numbers; there are 2^(M+1) rays
-EXACT = 2**53
+LARGEST = 2**62
 
 
 @dataclass(frozen=True)
@@ -43,18 +43,17 @@ def _table(step: Any) -> np.ndarray:
 def preactivations(net: ExactNetwork, x: np.ndarray) -> list[np.ndarray]:
     """The state before the ReLU of every step at integer points (rows), without rounding.
 
-    In 64-bit integers where no sum can leave them, else in rationals. Offsets are added where there are any.
+    In 64-bit integers as long as no sum can leave them, from then on in rationals.
     """
-    tables = [_table(step) for step in net.steps]
-    offsets = [np.array([fraction(b) for b in step.offset], dtype=object) for step in net.steps]
-    size: int | Fraction = int(np.abs(x).max(initial=1))
-    for table, offset in zip(tables, offsets):
-        size = max([sum(abs(a) for a in row) * size + abs(b) for row, b in zip(table, offset)] or [0])
-    whole = all(isinstance(a, int) for table in tables for a in table.ravel()) and size < EXACT
-    whole = whole and not any(b for offset in offsets for b in offset)
-    state, found = x.astype(np.int64 if whole else object), []
-    for step, table, offset in zip(net.steps, tables, offsets):
-        z = state @ (table.astype(np.int64).T if whole else table.T) + (0 if whole else offset)
+    state, found = x.astype(np.int64), []
+    for step in net.steps:
+        table = _table(step)
+        offset = np.array([fraction(b) for b in step.offset], dtype=object)
+        whole = state.dtype != object and all(isinstance(a, int) for a in table.ravel()) and not offset.any()
+        if whole and max(sum(map(abs, row)) for row in table) * int(np.abs(state).max(initial=1)) < LARGEST:
+            z = state @ table.astype(np.int64).T
+        else:
+            z = state.astype(object) @ table.T + offset
         found.append(z)
         state = np.where(step.rectified, np.maximum(z, 0), z)
     return found

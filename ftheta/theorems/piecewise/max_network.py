@@ -17,7 +17,7 @@ from ftheta.subjects import Network
 def rounds_of_pairs(
     rng: np.random.Generator,
     *,
-    numbers: Annotated[int, Knob(2, 64, "how many numbers", "M", log=True, most=128)] = 5,
+    numbers: Annotated[int, Knob(2, 64, "how many numbers", "M", log=True)] = 5,
     shape: Annotated[str, Knob(says="tree of pairs, or one number after the other", choices=SHAPES)] = "tree",
     offset: Annotated[float, Knob(-1, 1, "error in the first weight", "ε", least=-1e3, most=1e3)] = 0.0,
 ) -> Network:
@@ -62,7 +62,7 @@ def rounds_compare_pairs(net: Network) -> Finding:
     audited=False,
     presets={
         "textbook": {},
-        "large": {"numbers": 128},
+        "large": {"numbers": 64},
         "one after the other": {"numbers": 12, "shape": "chain"},
         "at the edge": {"numbers": 2},
         "broken on purpose": {"offset": 0.25},
@@ -75,7 +75,7 @@ def max_network(
     net: Network,
     rng: np.random.Generator,
     *,
-    points: Annotated[int, Knob(2, 1000, "random and tied inputs tried", "n", log=True, most=5000)] = 200,
+    points: Annotated[int, Knob(2, 1000, "random and tied inputs tried", "n", log=True)] = 200,
 ) -> Evidence:
     r"""With $r(t)=\max\{0,t\}$, $\max\{u,v\}=[1,1,-1]\;r\big(u-v,\,v,\,-v\big)^\top$. Rounds of pairs give the largest
     of $M$ numbers with $\lceil\log_2M\rceil$ hidden layers; one number after the other takes $M-1$. A round of $n$

@@ -10,7 +10,7 @@ from ftheta.logic import Enclosure, Evidence, Knob, theorem
 from ftheta.networks import random_mlp
 from ftheta.pieces import bounds as bound
 from ftheta.pieces import pieces
-from ftheta.pieces.depth import attained, bounded, bounds_table, ladder, neurons_as_told
+from ftheta.pieces.depth import attained, bounded, bounds_table, ladder, neurons_as_told, shortly
 from ftheta.pieces.slices import normal_form, picture, relu_network, slice_of, told_form
 from ftheta.subjects import Network
 
@@ -79,9 +79,11 @@ def regions_deep(
         return Evidence((), summary="the budget ran out before the first cell was found")
     d, layers = domain.dimension, bound.layers_of(told_form(net) or form)
     claims, made = bounded(cells.count, d, layers), attained(d, layers, folds, max_seconds)
-    lower = Enclosure.exact(bound.montufar_lower(d, [layer.neurons for layer in layers]))
-    numbers = {"pieces": cells.count, "lower bound": lower, "Serra bound": claims[0].right}
-    numbers |= {"product bound": claims[1].right} | {f"regions, {name}": claim.left for name, claim in made.items()}
+    lower, upper = bound.montufar_lower(d, [layer.neurons for layer in layers]), bound.serra_upper(d, layers)
+    numbers = {"pieces": cells.count, "lower bound": Enclosure.exact(lower), "Serra bound": claims[0].right}
+    numbers |= {"product bound": Enclosure.exact(bound.product_upper(d, layers))} | {
+        f"regions, {name}": claim.left for name, claim in made.items()
+    }
     return Evidence(
         (*claims, *made.values()),
         (
@@ -91,5 +93,5 @@ def regions_deep(
         numbers,
         (bounds_table(d, form.widths[0], layers),),
         summary=f"{'' if cells.certificate.complete else 'at least '}{len(cells):,} pieces on the slice, "
-        f"{claims[0].right.hi:,.0f} at most; some network of these widths has {lower.lo:,.0f}",
+        f"{shortly(upper)} at most; some network of these widths has {shortly(lower)}",
     )

@@ -1,0 +1,82 @@
+"""Deep networks follow polynomials with exponentially small error."""
+
+from fractions import Fraction
+from typing import Annotated, Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from ftheta.logic import AtMost, Enclosure, Evidence, Finding, Identity, Knob, Witness, hypothesis, theorem
+from ftheta.relu import count
+from ftheta.relu import polynomials as poly
+from ftheta.relu.sawtooth import polynomial, square, square_error
+from ftheta.subjects import Target
+
+FUNCTIONS = {
+    "x²": lambda x: x * x,
+    "x³ − x": lambda x: x * x * x - x,
+    "T₄": lambda x: 8 * x**4 - 8 * x**2 + 1,
+    "|x|": jnp.abs,
+}
+
+
+def function(
+    rng: np.random.Generator,
+    *,
+    name: Annotated[str, Knob(says="which function", symbol="p", choices=tuple(FUNCTIONS))] = "x²",
+    radius: Annotated[float, Knob(0.5, 4, "half-width of the interval", "B", least=0.01, most=100)] = 1.0,
+) -> Target:
+    return Target(f"{name} on [−{radius:g}, {radius:g}]", FUNCTIONS[name], (-radius,), (radius,))
+
+
+def absolute_value(rng: np.random.Generator) -> Target:
+    return function(rng, name="|x|")
+
+
+@hypothesis(
+    rf"$f$ is a polynomial of one variable, of degree at most {poly.MOST_DEGREE}",
+    remedy="write it with +, −, × and whole powers alone",
+)
+def one_polynomial(target: Target) -> Finding:
+    if target.dimension != 1:
+        return Finding.failed(f"a function of {target.dimension} variables")
+    p = poly.read_polynomial(target.f)
+    if isinstance(p, str):
+        return Finding.failed(p)
+    return Finding.proved(f"degree {p.degree}, coefficients read in rational arithmetic", Enclosure.exact(p.degree))
+
+
+@theorem(
+    title="Squares, products and polynomials by depth",
+    sources=("seed 1", "seed 3", "yarotsky2017"),
+    assumes=(one_polynomial,),
+    on=function,
+    breaks_on=absolute_value,
+    presets={
+        "textbook": {},
+        "cubic": {"name": "x³ − x", "levels": 6},
+        "Chebyshev": {"name": "T₄", "levels": 5},
+        "deep": {"levels": 9},
+        "at the edge": {"levels": 1},
+        "broken on purpose": {"name": "|x|"},
+    },
+)
+def yarotsky_square(
+    target: Target,
+    rng: np.random.Generator,
+    *,
+    levels: Annotated[int, Knob(1, 9, "levels of the sawtooth", "m", most=10)] = 4,
+    point: Annotated[float, Knob(0, 1, "where the network of the square is read", "x")] = 0.3,
+) -> Evidence:
+    r"""Let $g(x)=2x_+-4(x-\frac12)_+$. On $[0,1]$, $f_m=x-\sum_{s=1}^m4^{-s}g^{\circ s}(x)$ interpolates $x^2$ at
+    $k2^{-m}$ and
+    $$\max_{0\le x\le1}|x^2-f_m(x)|=4^{-(m+1)}$$
+    with $m$ hidden layers of 3 neurons: depth and size $O(\log\frac1\varepsilon)$. Hence $xy=\frac12((x+y)^2-x^2-y^2)$ on
+    $[-B,B]^2$ with error $B^24^{-m}$, and every polynomial by Horner's scheme with a proved error."""
+    zero, one = Fraction(0), Fraction(1)
+    parabola = poly.Polynomial((zero, zero, one))
+    ladder = [poly.realised(square(m)) for m in range(1, levels + 1)]
+    errors = [poly.largest_error(f, parabola, zero, one)[0] for f in ladder]
+    f, grid = ladder[-1], [Fraction(k, 2**levels) for k in range(2**levels + 1)]
+    size = count(square(levels))
+    return Evidence(())
