@@ -58,8 +58,8 @@ def layers_of(description: Description | None) -> Description:
 def states(description: Description, x: np.ndarray) -> list[tuple[str, np.ndarray]]:
     r"""The outputs $g^{(1)},g^{(2)},\dots$ at the rows of `x`, after every affine map and every activation.
 
-    With $L$ affine maps and an affine output these are $2L-1$. The products are NumPy's, one row of the weight at a
-    time being summed in another order than JAX's: a second way to the value of `Description.apply`.
+    With $L$ affine maps and an affine output these are $2L-1$. The products are NumPy's: a second way to the value of
+    `Description.apply`.
     """
     found, state = [], np.asarray(x, np.float64)
     for i, layer in enumerate(description.layers, 1):

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from ftheta.logic import Axis, Basis, Chart, Curves, Finding, FthetaError, Regions, Series, hypothesis
 from ftheta.networks.description import Dense, Description
@@ -15,6 +16,7 @@ from .domains import Polygon, Segment
 
 MOST_DRAWN = 20_000  # polygons beyond these would make a chart of many megabytes
 MOST_NUMBERS = 4_000_000  # in the affine maps of all cells that are kept
+MOST_PRODUCTS = 4_000_000_000  # cells times weights, where the network is evaluated on every cell
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,8 +105,9 @@ def slice_of(
 
 
 def storable(net: ReluNetwork, max_cells: int) -> int:
-    """No more cells than whose affine maps on a plane fit into memory."""
-    return min(max_cells, max(1, MOST_NUMBERS // (3 * net.widths[-1])))
+    """No more cells than whose affine maps on a plane can be kept, and compared with the network in some seconds."""
+    weights = sum(step.matrix.nnz if sparse.issparse(step.matrix) else step.matrix.size for step in net.steps)
+    return min(max_cells, max(1, MOST_NUMBERS // (3 * net.widths[-1])), max(1, MOST_PRODUCTS // max(weights, 1)))
 
 
 def axes_of(domain: Polygon | Segment) -> tuple[Axis, Axis]:

@@ -12,11 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from ftheta.logic import SubjectError
+
 from .exact import ExactNetwork
 from .matrices import fraction
 
 MOST = 12  # numbers; there are 2^(M+1) rays
 LARGEST = 2**62
+WORK = 200_000  # products of fractions in one step
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,8 @@ def preactivations(net: ExactNetwork, x: np.ndarray) -> list[np.ndarray]:
         if whole and max(sum(map(abs, row)) for row in table) * int(np.abs(state).max(initial=1)) < LARGEST:
             z = state @ table.astype(np.int64).T
         else:
+            if len(x) * table.size > WORK:
+                raise SubjectError("The weights are not those of a maximum.", got="fractions in large matrices")
             z = state.astype(object) @ table.T + offset
         found.append(z)
         state = np.where(step.rectified, np.maximum(z, 0), z)

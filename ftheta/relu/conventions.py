@@ -186,10 +186,10 @@ def diagram(description: Description, title: str) -> Diagram:
 
 
 def cut_off(values: np.ndarray, t: np.ndarray) -> Curves:
-    """The first output along a line, and what ReLU on the output leaves of it."""
+    """The first output and its negative along a line, and what ReLU on the output leaves of the negative."""
     series = (
-        Series("f: linear output", t, values),
-        Series("r(f): ReLU on the output", t, np.maximum(values, 0.0), "reference"),
-        Series("r(−f)", t, np.maximum(-values, 0.0), "other"),
+        Series("f", t, values, "other"),
+        Series("−f", t, -values, "reference"),
+        Series("r(−f): what is left", t, np.maximum(-values, 0.0)),
     )
     return Curves("ReLU on the output cuts off what is negative", Axis("t, along a line"), Axis("value"), series)

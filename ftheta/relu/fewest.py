@@ -14,7 +14,7 @@ from .cpa1d import PiecewiseAffine
 from .exact import ExactNetwork
 from .line import line_network
 
-MOST_SUMS = 1 << 15
+MOST_SUMS = 1 << 12
 
 
 def left_pointing(f: PiecewiseAffine) -> frozenset[int] | bool | None:

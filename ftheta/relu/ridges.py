@@ -3,12 +3,13 @@ r"""Sums of ridge functions $\sum_sa_s\sigma(\langle x,w_s\rangle+b_s)$ with ran
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from math import sqrt
 
 import jax.numpy as jnp
 import numpy as np
 
-from ftheta.logic import Axis, Chart, Curves, Enclosure, Heatmap, Identity, Series
+from ftheta.logic import AtMost, Axis, Chart, Curves, Enclosure, Heatmap, Identity, Series, SubjectError
 from ftheta.networks.activations import activation
 
 from .cpa1d import PiecewiseAffine, affine, combination, relu
@@ -17,7 +18,10 @@ PANELS = (6, 30, 100)  # the numbers of terms that the seed draws
 STEEPNESS = 3.0
 POINTS = {1: 401, 2: 29}  # of the grid, along every axis
 ROWS = 1500  # in more dimensions, or of a dataset
-SOLVES = 120  # least-squares problems at most
+SOLVES = 100  # least-squares problems at most
+BLOCK = 256
+DEPENDENT = 1e-7  # a term is left out when all but this part of it is spanned by the ones before
+TOLERANCE = 1e-7  # of the residual's products with the terms, some of which were left out
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +36,9 @@ class Ridges:
 
     def __call__(self, x: np.ndarray, word: str) -> np.ndarray:
         """One column a term, one row a point."""
-        return np.asarray(activation(word).function(jnp.asarray(x @ self.directions.T + self.offsets)))
+        inner = np.zeros((len(x), -(-len(self) // BLOCK) * BLOCK))  # JAX compiles one program a shape
+        inner[:, : len(self)] = x @ self.directions.T + self.offsets
+        return np.asarray(activation(word).function(jnp.asarray(inner)))[:, : len(self)]
 
     def begins(self, other: "Ridges") -> bool:
         """Whether these are the first terms of the other, bit for bit."""
@@ -56,15 +62,14 @@ def drawn(rng: np.random.Generator, terms: int, dimension: int) -> Ridges:
 
 def sizes(terms: int) -> list[int]:
     """The numbers of terms that are tried: all of them, or as many as are affordable, the seed's among them."""
-    some = {int(round(p)) for p in np.linspace(1, terms, min(terms, SOLVES))}
+    some = {round(float(p)) for p in np.linspace(1, terms, min(terms, SOLVES))}
     return sorted(some | {p for p in PANELS if p <= terms} | {terms})
 
 
 def grid(lo: Sequence[float], hi: Sequence[float]) -> np.ndarray:
     """Points of the box, one a row: a grid in one or two dimensions, else uniform ones."""
-    lo, hi = np.asarray(lo, float), np.asarray(hi, float)
     if len(lo) not in POINTS:
-        return lo + (hi - lo) * np.random.default_rng(0).random((ROWS, len(lo)))
+        return np.random.default_rng(0).uniform(lo, hi, (ROWS, len(lo)))
     axes = [np.linspace(a, b, POINTS[len(lo)]) for a, b in zip(lo, hi)]
     return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(lo))
 
@@ -77,45 +82,99 @@ def centred(x: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """The best output weights for so many terms, the values, and the root mean square error on the points."""
+    """The values of the best sum of so many terms, and its root mean square error on the points."""
 
-    weights: np.ndarray
     values: np.ndarray
     error: float
 
 
 def fitted(features: np.ndarray, y: np.ndarray) -> Fit:
-    """Least squares in the output weights, every column first scaled to norm 1."""
-    norms = np.linalg.norm(features, axis=0)
-    scaled = features / np.where(norms > 0, norms, 1.0)
-    a = np.linalg.lstsq(scaled, y, rcond=1e-15)[0] / np.where(norms > 0, norms, 1.0)
-    values = features @ a
-    return Fit(a, values, sqrt(float(np.mean((values - y) ** 2))))
+    r"""Least squares in the output weights: $y$ projected on the span of the columns.
+
+    An orthonormal basis is built column by column (Gram and Schmidt, twice); columns that depend on the ones before are
+    left out. Solving for the weights themselves would lose digits where two terms are almost the same.
+    """
+    basis, kept = np.empty((len(y), min(features.shape))), 0
+    for column in features.T:
+        norm = float(np.linalg.norm(column))
+        if kept == basis.shape[1] or not norm > 0:
+            continue
+        q, before = column / norm, basis[:, :kept]
+        for _ in range(2):
+            q = q - before @ (before.T @ q)
+        rest = float(np.linalg.norm(q))
+        if rest > DEPENDENT:
+            basis[:, kept] = q / rest
+            kept += 1
+    values = basis[:, :kept] @ (basis[:, :kept].T @ y)
+    return Fit(values, sqrt(float(np.mean((values - y) ** 2))))
 
 
-def fits(draw: Draw, x: np.ndarray, y: np.ndarray, terms: int, word: str) -> dict[int, Fit]:
-    """The best fit for every number of terms tried; `draw(p)` gives the terms."""
-    inside = centred(x)
-    return {p: fitted(draw(p)(inside, word), y) for p in sizes(terms)}
+@dataclass(frozen=True, eq=False)
+class Study:
+    r"""Best fits for more and more terms.
+
+    `size` is the root mean square of $y$, `growth` the largest step upwards of the error, `correlation` the largest
+    $|\langle\phi_s,r\rangle|/(\|\phi_s\|\|y\|)$ of the residual $r$ at the last, `bare` the error without weights.
+    """
+
+    fits: dict[int, Fit]
+    last: Ridges
+    size: float
+    growth: float
+    correlation: float
+    bare: float
+
+    @property
+    def errors(self) -> list[float]:
+        return [fit.error for fit in self.fits.values()]
+
+    @property
+    def shown(self) -> dict[str, float]:
+        chosen = sorted({p for p in PANELS if p in self.fits} | {max(self.fits)})
+        return {f"error at p = {p}": self.fits[p].error for p in chosen}
+
+    @property
+    def claims(self) -> tuple[AtMost, Identity]:
+        zero, most = Enclosure.exact(0), max(self.fits)
+        what, slack = f"largest growth of the error from p to more, up to {most}", 1e-9 * self.size
+        along = Enclosure.equal(self.correlation)
+        return (
+            AtMost(what, Enclosure.equal(self.growth), zero, atol=slack),
+            Identity("largest ⟨term, residual⟩ of the best weights", along, zero, atol=TOLERANCE),
+        )
+
+    @property
+    def misprint(self) -> AtMost:
+        best = Enclosure.equal(self.fits[max(self.fits)].error)
+        return AtMost("error without output weights ≤ error with them", Enclosure.equal(self.bare), best)
 
 
-def largest_increase(errors: Sequence[float]) -> float:
-    """The largest step upwards; at most 0 for errors that never grow."""
-    return max((b - a for a, b in zip(errors, errors[1:])), default=0.0)
-
-
-def correlation(features: np.ndarray, residual: np.ndarray, y: np.ndarray) -> float:
-    r"""$\max_s|\langle\phi_s,r\rangle|/(\|\phi_s\|\|y\|)$, which vanishes for the best output weights."""
-    norms = np.linalg.norm(features, axis=0) * max(float(np.linalg.norm(y)), 1e-300)
-    return float(np.max(np.abs(features.T @ residual) / np.where(norms > 0, norms, 1.0)))
+def study(draw: Draw, x: np.ndarray, y: np.ndarray, terms: int, word: str) -> Study:
+    """Fits for every number of terms tried; `draw(p)` gives p terms."""
+    if not np.isfinite(y).all():
+        raise SubjectError("The values to fit must be finite.", got=f"{np.count_nonzero(~np.isfinite(y))} that are not")
+    inside, last = centred(x), draw(terms)
+    fits = {p: fitted(draw(p)(inside, word), y) for p in sizes(terms)}
+    errors, features = [fit.error for fit in fits.values()], last(inside, word)
+    norms = np.linalg.norm(features, axis=0) * float(np.linalg.norm(y))
+    products = np.abs(features.T @ (fits[terms].values - y)) / np.where(norms > 0, norms, 1.0)
+    return Study(
+        fits,
+        last,
+        sqrt(float(np.mean(y**2))),
+        max((b - a for a, b in pairwise(errors)), default=0.0),
+        float(products.max()),
+        sqrt(float(np.mean((features.sum(axis=1) - y) ** 2))),
+    )
 
 
 def constant_across(ridges: Ridges) -> Identity:
-    r"""Along $v=w_{j+1}e_j-w_je_{j+1}$, which span the hyperplane, $\langle w,v\rangle=0$: rationally, every term."""
+    r"""Along $v=w_{j+1}e_j-w_je_{j+1}$ (a basis where no $w_j=0$), $\langle w,v\rangle=0$: every term, in rationals."""
     worst = Fraction(0)
     for row in ridges.directions.tolist():
         w = [Fraction(t) for t in row]
-        for j, (a, b) in enumerate(zip(w, w[1:])):
+        for j, (a, b) in enumerate(pairwise(w)):
             v = {j: b, j + 1: -a}
             worst = max(worst, abs(sum(w[k] * v[k] for k in v)))
     what = f"change of ⟨x, w⟩ along its hyperplanes, {len(ridges)} terms"
@@ -129,10 +188,10 @@ def square_interpolant(cells: int) -> PiecewiseAffine:
 
 
 def square_error(f: PiecewiseAffine, cells: int) -> Fraction:
-    r"""$\sup_{[0,1]}|x^2-f|$ for $f$ affine on the cells: on each it is attained at an end or where $2x$ is the slope."""
+    r"""$\sup_{[0,1]}|x^2-f|$ for $f$ affine on the cells: attained at an end of one, or where $2x$ is its slope."""
     ends = [Fraction(s, cells) for s in range(cells + 1)]
     worst = Fraction(0)
-    for a, b in zip(ends, ends[1:]):
+    for a, b in pairwise(ends):
         left, right = f(a), f(b)
         turning = (right - left) / (b - a) / 2
         inside = [turning] if a < turning < b else []
@@ -140,20 +199,25 @@ def square_error(f: PiecewiseAffine, cells: int) -> Fraction:
     return worst
 
 
-def charts(
-    x: np.ndarray, y: np.ndarray, fits: dict[int, Fit], p: Sequence[int], errors: Sequence[float]
-) -> list[Chart]:
+def interpolated(cells: int) -> tuple[Identity, Enclosure]:
+    r"""That $4n^2\sup|x^2-f|=1$, in rationals; and the supremum."""
+    sup = square_error(square_interpolant(cells), cells)
+    what = f"4n² sup |x² − interpolation|, n = {cells}"
+    return Identity(what, Enclosure.exact(4 * cells**2 * sup), Enclosure.exact(1)), Enclosure.exact(sup)
+
+
+def charts(x: np.ndarray, y: np.ndarray, study: Study) -> list[Chart]:
     """The seed's panels in one or two dimensions, and the error against the number of terms."""
+    fits = study.fits
     shown = [q for q in PANELS if q in fits] or [max(fits)]
     floor = 1e-16 * max(float(np.abs(y).max()), 1e-300)
-    curve = Series("root mean square error", p, np.maximum(errors, floor))
+    curve = Series("root mean square error", list(fits), np.maximum(study.errors, floor))
     found: list[Chart] = [Curves("more terms are never worse", Axis("terms p", "log"), Axis("error", "log"), (curve,))]
     if x.shape[1] == 1:
         order = np.argsort(x[:, 0])
         t, target = x[order, 0], Series("target", x[order, 0], y[order], "reference")
-        series = (
-            Series(f"p = {q}", t, fits[q].values[order], "measured" if q == shown[-1] else "other") for q in shown
-        )
+        series = [Series(f"p = {q}", t, fits[q].values[order], "other") for q in shown[:-1]]
+        series.append(Series(f"p = {shown[-1]}", t, fits[shown[-1]].values[order]))
         found.insert(0, Curves("sums of ridge functions", Axis("x"), Axis("value"), (target, *series)))
     if x.shape[1] == 2 and len(x) == POINTS[2] ** 2:
         side, extent = POINTS[2], (*np.sort(x[:, 0])[[0, -1]].tolist(), *np.sort(x[:, 1])[[0, -1]].tolist())

@@ -9,7 +9,7 @@ from ftheta.logic import Enclosure, SubjectError, Witness
 from .cpa1d import PiecewiseAffine
 from .line import through_points
 
-MOST = 4000  # points
+MOST = 1000  # points
 
 
 def pairs(x: np.ndarray, y: np.ndarray | None) -> list[tuple[Fraction, Fraction]] | str:

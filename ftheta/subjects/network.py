@@ -1,5 +1,6 @@
 """A network: any JAX function with parameters, with a description where there is one."""
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -116,23 +117,21 @@ def _split(function: Callable[..., Any]) -> tuple[Callable[[Any, Any], Any], Any
 
 
 def _describe(module: Any) -> Description | None:
-    """The description of an equinox MLP with a named activation; other modules have none yet."""
+    """The description of an equinox MLP with named activations; other modules have none yet."""
     import equinox as eqx
 
     if not isinstance(module, eqx.nn.MLP) or not all(layer.use_bias for layer in module.layers):
         return None
+    unchanged = inspect.signature(eqx.nn.MLP.__init__).parameters["final_activation"].default
     names = {jax.nn.relu: "relu", jax.nn.tanh: "tanh", jax.nn.sigmoid: "sigmoid", jax.nn.silu: "silu"}
-    hidden = names.get(_wrapped(module.activation))
-    if hidden is None:
+    names |= {unchanged: "identity"}
+    hidden, final = names.get(module.activation), names.get(module.final_activation)
+    if hidden is None or final is None:
         return None
     last = len(module.layers) - 1
     return Description(
         tuple(
-            Dense(np.asarray(layer.weight), np.asarray(layer.bias), hidden if i < last else "identity")
+            Dense(np.asarray(layer.weight), np.asarray(layer.bias), hidden if i < last else final)
             for i, layer in enumerate(module.layers)
         )
     )
-
-
-def _wrapped(activation: Any) -> Any:
-    return getattr(activation, "fn", activation)

@@ -138,4 +138,18 @@ REFERENCE: dict[str, list[Reference]] = {
             {"components": 2, "separation": 2, "spread": 1, "time": 0, "probe": 0.7, **FEW},
         ),
     ],
+    "network-description-realisation": [
+        Reference({"parameters": 32, "connections": 25, "neurons": 5, "maps": 3}),
+        Reference({"parameters": 535_818}, {"sizes": "784-512-256-10"}),
+    ],
+    "depth-conventions": [Reference({"L (Gribonval, Scaman)": 2, "D with a linear head (Peyré)": 2, "L (Murari)": 1})],
+    "degenerate-activations": [
+        Reference({"degree": 8, "bound": 8, "dimension of the polynomials": 45}),
+        Reference({"degree": 1, "best squared distance to |x|": 1 / 6}, {"activation": "identity"}),
+        Reference({"bound": 2, "best squared distance to |x|": 1 / 96}, {"maps": 2}),
+    ],
+    "two-layer-ridge-sum": [
+        Reference({"sup error of the interpolation": 0.0025}, {"cells": 10}),
+        Reference({"sup error of the interpolation": 2.5e-7}, {"cells": 1000}),
+    ],
 }

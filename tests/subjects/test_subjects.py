@@ -24,6 +24,17 @@ def test_an_equinox_mlp_becomes_a_network_with_its_description():
     np.testing.assert_allclose(net.description.apply(net.description.params, x), net(x), rtol=1e-5)
 
 
+@pytest.mark.parametrize("final, described", [(jax.nn.relu, True), (jax.nn.tanh, True), (jnp.sin, False)])
+def test_the_description_of_an_mlp_includes_its_last_activation_or_is_not_given(final, described):
+    module = eqx.nn.MLP(3, 2, 8, 1, activation=jax.nn.tanh, final_activation=final, key=jax.random.key(0))
+    net = Network.of(module, (3,))
+    assert (net.description is not None) == described
+    if net.description is not None:
+        x = np.array([1.0, -2.0, 0.5])
+        with jax.enable_x64(True):
+            np.testing.assert_allclose(net.description.apply(net.description.params, x), net(x), rtol=1e-12)
+
+
 def test_parameters_are_kept_in_float64_whatever_they_were():
     net = Network.of(eqx.nn.Linear(3, 2, key=jax.random.key(0)), (3,))
     assert {leaf.dtype for leaf in jax.tree.leaves(net.params)} == {np.dtype(np.float64)}

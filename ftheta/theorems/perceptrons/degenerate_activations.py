@@ -69,7 +69,7 @@ def degenerate_activations(
 ) -> Evidence:
     r"""If $\varrho$ is affine, every $f_\theta$ is affine. If $\varrho$ is a polynomial of degree $r$ and there are $L$
     affine maps, $f_\theta$ is a polynomial with $$\deg f_\theta\le n=r^{L-1},\qquad\Delta_v^{n+1}f_\theta(x)=0$$ for
-    all $x,v$, whatever the widths. These form a space of dimension $\binom{n+d}d$, not dense in $C(K)$ for infinite
+    all $x,v$, whatever the widths. They lie in a space of dimension $\binom{n+d}d$, not dense in $C(K)$ for infinite
     $K$: on $[-1,1]$ none comes closer to $|x|$ than the best polynomial of degree $n$."""
     theta, exact = layers_of(net.description), Enclosure.exact
     bound, drawn = polynomial.within_reach(theta, lines), polynomial.lines(rng, theta.widths[0], lines)

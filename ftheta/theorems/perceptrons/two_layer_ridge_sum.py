@@ -1,12 +1,11 @@
 """Two layers are a sum of ridge functions, and more of them are never worse."""
 
-from fractions import Fraction
 from typing import Annotated, TypeAlias
 
 import jax.numpy as jnp
 import numpy as np
 
-from ftheta.logic import AtMost, Claim, Enclosure, Evidence, Finding, FthetaError, Identity, Knob, hypothesis, theorem
+from ftheta.logic import Evidence, Finding, FthetaError, Knob, hypothesis, theorem
 from ftheta.networks import ACTIVATIONS
 from ftheta.relu import ridges
 from ftheta.subjects import Dataset, Family, Target
@@ -78,7 +77,7 @@ def two_layer_ridge_sum(
     subject: Goal,
     rng: np.random.Generator,
     *,
-    terms: Annotated[int, Knob(1, 300, "ridge functions at most", "p", log=True, most=1000)] = 100,
+    terms: Annotated[int, Knob(1, 300, "ridge functions at most", "p", log=True, most=500)] = 100,
     cells: Annotated[int, Knob(1, 1000, "cells of the interpolation of x²", "n", log=True, most=5000)] = 10,
     activation: Annotated[str, Knob(says="the activation", symbol="σ", choices=tuple(ACTIVATIONS))] = "relu",
 ) -> Evidence:
@@ -87,24 +86,13 @@ def two_layer_ridge_sum(
     with $p$ when terms are added. With $\sigma=r$ and $n$ terms, $x^2$ is interpolated on $[0,1]$ with
     $$\sup_{[0,1]}|x^2-f_\theta|=\frac1{4n^2}.$$"""
     x, y = points_and_values(subject)
-    found = ridges.fits(lambda p: terms_of(subject, p, x.shape[1]), x, y, terms, activation)
-    p, last, exact = list(found), terms_of(subject, terms, x.shape[1]), Enclosure.exact
-    errors, size = [fit.error for fit in found.values()], float(np.sqrt(np.mean(y**2)))
-    features, best = last(ridges.centred(x), activation), found[terms]
-    step, across = Enclosure.equal(ridges.largest_increase(errors)), ridges.correlation(features, best.values - y, y)
-    sup = exact(ridges.square_error(ridges.square_interpolant(cells), cells))
-    claims: list[Claim] = [
-        AtMost(f"largest growth of the error from p to more, up to {terms}", step, exact(0), atol=1e-9 * size),
-        Identity("largest ⟨term, residual⟩ of the best weights", Enclosure.equal(across), exact(0), atol=1e-9),
-        Identity(f"sup |x² − interpolation|, {cells} cells", sup, exact(Fraction(1, 4 * cells**2))),
-    ]
-    bare = float(np.sqrt(np.mean((features.sum(axis=1) - y) ** 2)))
-    printed = AtMost("error without output weights ≤ with them", Enclosure.equal(bare), Enclosure.equal(best.error))
-    shown = {f"error at p = {q}": found[q].error for q in sorted({*ridges.PANELS, terms}) if q in found}
+    study = ridges.study(lambda p: terms_of(subject, p, x.shape[1]), x, y, terms, activation)
+    interpolation, sup = ridges.interpolated(cells)
+    flat = (ridges.constant_across(study.last),) if x.shape[1] > 1 else ()
     return Evidence(
-        claims=(*claims, *([ridges.constant_across(last)] if x.shape[1] > 1 else [])),
-        as_printed=(printed,),
-        charts=tuple(ridges.charts(x, y, found, p, errors)),
-        numbers={**shown, "sup error of the interpolation": sup},
-        summary=", ".join(f"{name}: {value:.4g}" for name, value in shown.items()),
+        claims=(*study.claims, interpolation, *flat),
+        as_printed=(study.misprint,),
+        charts=tuple(ridges.charts(x, y, study)),
+        numbers={**study.shown, "sup error of the interpolation": sup},
+        summary=", ".join(f"{name}: {value:.4g}" for name, value in study.shown.items()),
     )

@@ -19,7 +19,7 @@ from ftheta.subjects import Dataset, Target
 def points(
     rng: np.random.Generator,
     *,
-    points: Annotated[int, Knob(4, 400, "points to interpolate; 4 are those of the textbook", "n", most=1000)] = 4,
+    points: Annotated[int, Knob(4, 400, "points to interpolate; 4 are those of the textbook", "n", most=500)] = 4,
     clashes: Annotated[int, Knob(0, 4, "points given a second time with another value", "c")] = 0,
 ) -> Dataset:
     x = np.arange(points, dtype=np.float64)
@@ -34,7 +34,7 @@ def two_values_at_one_point(rng: np.random.Generator) -> Dataset:
 
 @hypothesis(
     "a function of one variable that is continuous and piecewise affine, or points that determine one",
-    remedy="give rows of one number with one label, one label for each abscissa; or a function in jax.numpy of abs, max",
+    remedy="give rows of one number with one label, one label for each abscissa; or a function of abs, maximum, clip",
 )
 def function_on_the_line(given: Dataset | Target) -> Finding:
     read = exact_pieces(given.f, given.dimension) if isinstance(given, Target) else pairs(given.x, given.y)
@@ -55,7 +55,7 @@ def function_on_the_line(given: Dataset | Target) -> Finding:
     breaks_on=two_values_at_one_point,
     presets={
         "textbook": {},
-        "a thousand points": {"points": 1000},
+        "four hundred points": {"points": 400},
         "at the edge": {"points": 5},
         "broken on purpose": {"clashes": 1},
     },
@@ -77,20 +77,20 @@ def cpa_1d_one_hidden_layer(
     off = elsewhere.left if elsewhere else known(0)
     net = line_network(f)
     back, neurons, m = on_line(net)[0], count(net).neurons, len(f.kinks)
-    flat = m > 0 and 0 in f.slopes[:2]
+    least, flat = fewest(f)[1], m > 0 and 0 in f.slopes[:2]
     return Evidence(
         claims=(
             Identity("sup |network − f|", known((back - f).largest[1]), known(0)),
             Identity("largest distance of f from what was given", off, known(0), elsewhere),
             Identity("neurons", known(neurons), known(m + 1 - flat if m else 2)),
-            AtMost("fewest neurons possible", fewest(f)[1], known(neurons)),
+            AtMost("fewest neurons possible", least, known(neurons)),
         ),
         charts=(atoms(f, net, f"{given.name}: f and its ReLU atoms"),),
         numbers={
             "f(x)": known(f(Fraction(at))),
             "kinks": known(m),
             "neurons": known(neurons),
-            "fewest neurons possible": fewest(f)[1],
+            "fewest neurons possible": least,
             "slope to the right": known(f.slopes[-1]),
         },
         tables=(weights(net),),

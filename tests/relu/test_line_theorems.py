@@ -1,0 +1,103 @@
+"""The cores behind the theorems on the line, the maximum and the calculus of networks."""
+
+from fractions import Fraction
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from ftheta.logic import Basis, SubjectError
+from ftheta.networks import random_mlp
+from ftheta.relu.algebra import claims, operations
+from ftheta.relu.braid import against_maximum, rays
+from ftheta.relu.counts import count
+from ftheta.relu.describe import described, told_layers
+from ftheta.relu.exact import ExactNetwork, exact
+from ftheta.relu.fewest import fewest
+from ftheta.relu.folding import distance, fold
+from ftheta.relu.line import from_slopes, on_line
+from ftheta.relu.line_pieces import along, narrow_bound, product_bound, three_by_two, two_by_two
+from ftheta.relu.maximum import maximum
+from ftheta.relu.program import LineFunction, exact_pieces
+from ftheta.relu.spline import interpolated, pairs
+from ftheta.relu.tournament import shape_of
+
+
+@pytest.mark.parametrize(
+    "slopes, neurons", [((1, -1, 1, -2), 3), ((0, 1), 1), ((-1, 1), 2), ((1, 2, 5), 3), ((2, 0, 3), 2)]
+)
+def test_the_fewest_neurons_realise_the_function(slopes, neurons):
+    f = from_slopes(range(len(slopes) - 1), slopes, 0, 1)
+    net, least = fewest(f)
+    assert on_line(net)[0] == f
+    assert least.lo == least.hi == neurons == count(net).neurons
+
+
+def test_programs_are_read_as_pieces():
+    with jax.enable_x64(True):
+        read = exact_pieces(lambda x: jnp.abs(x) - jnp.maximum(x - 1, 0))
+        assert not isinstance(read, str) and read[1] is Basis.FLOAT and read[0].kinks == (0, 1)
+        assert "sin" in str(exact_pieces(jnp.sin))
+        f = from_slopes([0, 2], [1, -1, 3], 0, 1)
+        again = exact_pieces(lambda x: LineFunction(f)(x))
+        assert not isinstance(again, str) and again[0] == f
+
+
+def test_points_on_the_line():
+    x, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([0.0, 1.0, 0.0, 2.0])
+    f, missed = interpolated(x, y)
+    assert missed is None and f(Fraction(5, 2)) == 1 and f(10) == 16
+    assert pairs(x, None) == "no labels"
+    with pytest.raises(SubjectError):
+        interpolated(x, None)
+
+
+@pytest.mark.parametrize("M", [2, 3, 5, 6])
+def test_cones_tell_the_maximum_from_its_neighbours(M):
+    for shape in ("tree", "chain"):
+        net = maximum(M, shape)
+        on = against_maximum(net)
+        assert on.error == on.bent == 0 and shape_of(net) is not None
+    weights = [[[1, -1], [0, 1], [0, -1]], [[1, 1, -1]]]
+    weights[0][0][0] = 2
+    assert against_maximum(ExactNetwork.dense(weights, [[0] * 3, [0]])).error > 0
+    assert len(rays(M)) == 2 ** (M + 1)
+
+
+def test_a_network_that_bends_inside_a_cone_is_seen():
+    # u + v is positive on the ray (1, 0) and negative on (0, -1), which span the cone u >= 0 >= v
+    net = ExactNetwork.dense([[[1, 1]], [[1]]], [[0], [0]])
+    assert against_maximum(net).bent == 1
+
+
+@pytest.mark.parametrize("widths", [(1, 3, 1), (3, 8, 8, 2), (2, 1, 1), (4, 3)])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_calculus_is_proved_by_normal_forms(widths, seed):
+    f = exact(random_mlp(np.random.default_rng(seed), widths, bias=0.5))
+    for claim in claims(operations(f, 2), [[1] * widths[0]]):
+        assert claim.judge().verdict == "proved", claim.what
+
+
+def test_folding_keeps_the_function_and_different_networks_keep_their_distance():
+    f = exact(random_mlp(np.random.default_rng(0), (2, 4, 3, 1), bias=0.5))
+    x = [Fraction(1, 3), Fraction(-2, 7)]
+    assert fold(f)(x) == f(x)
+    assert distance(f, 2 * f, [x]).lo > 0
+
+
+def test_pieces_along_a_line():
+    seven, twelve = along(two_by_two(), [0], [1]), along(three_by_two(), [0], [1])
+    assert seven.pieces == narrow_bound((2, 2)) == 7 and twelve.pieces == 12
+    assert product_bound((2, 2)) == 9 and narrow_bound((3, 2)) == 12
+    rng = np.random.default_rng(3)
+    for _ in range(200):
+        net = exact(random_mlp(rng, (1, 2, 3, 1), bias=1.0))
+        assert along(net, [0], [1]).pieces <= narrow_bound((2, 3))
+
+
+def test_layers_are_needed_and_kept():
+    with pytest.raises(SubjectError):
+        told_layers(None)
+    with pytest.raises(SubjectError):
+        described(ExactNetwork.dense([[[Fraction(1, 3)]], [[1]]], [[0], [0]]))
