@@ -131,3 +131,13 @@ def examples(folds: int) -> tuple[tuple[Identity | AtMost, ...], Identity, dict[
         "weights of the zig-zags": known(count(zigzag).connections),
     }
     return claims, Identity("most pieces for widths (2, 2) = product", best, known(product_bound((2, 2)))), numbers
+
+
+def bounds(widths: Sequence[int]) -> tuple[Enclosure, Enclosure]:
+    """The product bound, and the one that knows more where the first hidden layer is narrow."""
+    return Enclosure.exact(product_bound(widths)), Enclosure.exact(narrow_bound(widths))
+
+
+def pictures(found: Along, widths: Sequence[int], rng: np.random.Generator, name: str) -> tuple[Curves, Curves]:
+    """Pieces against depth, and the function along the line."""
+    return growth(found, widths, rng, name), profile(found)

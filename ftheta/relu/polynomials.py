@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -170,7 +171,10 @@ class Followed:
         """The error is within its bound: over the whole interval for a polynomial; else at points, with a witness."""
         what, bound = "largest |p − network| on the interval", Enclosure.exact(self.bound)
         if self.is_polynomial:
-            return AtMost(what, largest_error(self.network, self.polynomial, self.low, self.high)[0], bound)
+            error, _ = largest_error(self.network, self.polynomial, self.low, self.high)
+            B = max(abs(self.low), abs(self.high))
+            size = sum(abs(c) * B**k for k, c in enumerate(self.polynomial.coefficients))
+            return AtMost(what, error, bound, trivial=float(size) or inf)  # the network 0 errs by no more than |p|
         points = np.linspace(float(self.low), float(self.high), SAMPLES).tolist()
         gap, x = max((abs(float(self.f(x)) - float(self.network(Fraction(x)))), x) for x in points)
         how = "the function in float64 and the network in rational arithmetic at this point"

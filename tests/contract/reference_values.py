@@ -152,4 +152,31 @@ REFERENCE: dict[str, list[Reference]] = {
         Reference({"sup error of the interpolation": 0.0025}, {"cells": 10}),
         Reference({"sup error of the interpolation": 2.5e-7}, {"cells": 1000}),
     ],
+    "relu-net-is-cpa": [
+        Reference({"activation cells": 7, "linear regions": 7}, {"kind": "three lines"}),
+        Reference({"activation cells": 4, "linear regions": 1}, {"kind": "identity"}),
+        Reference({"activation cells": 4, "linear regions": 4}, {"kind": "|x₁| + |x₂|"}),
+    ],
+    "regions-deep": [
+        Reference(
+            {"lower bound": 176, "product bound": 1331, "pieces": 176, "regions, Montúfar": 176, "regions, folding": 64}
+        ),
+        Reference({"Serra bound": 40, "product bound": 49}, {"width": 3, "hidden_layers": 2}),
+        Reference({"pieces": 64}, {"kind": "folding"}),
+    ],
+    "regions-shallow": [
+        *(
+            Reference({"regions": r, "Σ|μ|": r, "regions in general position": r}, {"hyperplanes": n, "inputs": d})
+            for n, d, r in ((3, 2, 7), (4, 2, 11), (5, 2, 16), (4, 3, 15), (6, 3, 42), (10, 3, 176))
+        ),
+        Reference({"regions": 14, "Σ|μ|": 14}, {"hyperplanes": 4, "inputs": 3, "position": "central"}),
+        Reference({"bounded regions": 6}),
+    ],
+    "yarotsky-square": [
+        *(
+            Reference({"error of the square": 4.0 ** -(m + 1), "neurons of the square": 3 * m}, {"levels": m})
+            for m in (1, 2, 3)
+        ),
+        Reference({"f_m at the point": 0.1}, {"levels": 2, "point": 0.3}),
+    ],
 }

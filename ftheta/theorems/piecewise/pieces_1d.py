@@ -10,16 +10,7 @@ from ftheta.pieces import Segment, count_pieces
 from ftheta.relu.cpa1d import known
 from ftheta.relu.describe import described, plain_form, told_layers
 from ftheta.relu.exact import exact, from_description
-from ftheta.relu.line_pieces import (
-    along,
-    broken_triples,
-    examples,
-    growth,
-    narrow_bound,
-    product_bound,
-    profile,
-    two_by_two,
-)
+from ftheta.relu.line_pieces import along, bounds, broken_triples, examples, pictures, two_by_two
 from ftheta.relu.sawtooth import sawtooth
 from ftheta.subjects import Network
 
@@ -29,7 +20,7 @@ def network(
     *,
     kind: Annotated[str, Knob(says="which network", choices=("sawtooth", "two by two", "random"))] = "sawtooth",
     depth: Annotated[int, Knob(1, 10, "hidden layers", "L − 1")] = 4,
-    width: Annotated[int, Knob(1, 16, "neurons in each hidden layer of the random network", "m")] = 8,
+    width: Annotated[int, Knob(1, 12, "neurons in each hidden layer of the random network", "m")] = 8,
     hidden: Annotated[str, Knob(says="activation of the random one", symbol="σ", choices=tuple(ACTIVATIONS))] = "relu",
 ) -> Network:
     if kind == "random" or hidden != "relu":
@@ -83,25 +74,21 @@ def pieces_1d(
     layers, d = told_layers(net.description), net.input_shape[0]
     ends = rng.normal(size=(2, d)) if net.data is None else np.asarray(net.data.x[[0, -1]], np.float64).reshape(2, d)
     x, v = (np.zeros(1), np.ones(1)) if d == 1 else (ends[0], ends[1] - ends[0])
-    widths, most = layers.widths[1:-1], product_bound(layers.widths[1:-1])
+    most, narrow = bounds(widths := layers.widths[1:-1])
     if plain_form(layers):
-        seen = broken_triples(layers, x, v, 4 * most) + 1
-        return Evidence(
-            (AtMost("affine pieces", Enclosure.at_least(seen), Enclosure.exact(most)),), summary=f"at least {seen}"
-        )
-    if sum(layer.weight.size for layer in layers.layers[1:]) > 4000:  # rationals would take too long
+        seen = Enclosure.at_least(broken_triples(layers, x, v, 4096) + 1)
+        return Evidence((AtMost("affine pieces", seen, most),), summary=f"at least {seen.lo:g} affine pieces")
+    if sum(layer.weight.size for layer in layers.layers[1:]) > 2000:  # rationals would take too long
         cells = count_pieces(from_description(layers), Segment(x, x + v), max_cells=10**6)
-        claim = AtMost("activation cells on a segment, no fewer than its affine pieces", cells, Enclosure.exact(most))
+        claim = AtMost("activation cells on a segment, no fewer than its affine pieces", cells, most)
         return Evidence((claim,), numbers={"cells": cells}, summary=f"{cells.lo:,.0f} cells on the segment")
-    found = along(exact(layers), x.tolist(), v.tolist())
-    attained, misprint, numbers = examples(folds)
-    narrow = AtMost(
-        "the same, with at most two zeros for m₁ ≤ 2", known(found.pieces), Enclosure.exact(narrow_bound(widths))
-    )
+    found, (attained, misprint, numbers) = along(exact(layers), x.tolist(), v.tolist()), examples(folds)
+    pieces = known(found.pieces)
+    special = AtMost("affine pieces, with at most two zeros for m₁ ≤ 2", pieces, narrow)
     return Evidence(
-        claims=(AtMost("affine pieces, product bound", known(found.pieces), Enclosure.exact(most)), narrow, *attained),
+        claims=(AtMost("affine pieces, product bound", pieces, most), special, *attained),
         as_printed=(misprint,),
-        charts=(growth(found, widths, rng, net.name), profile(found)),
-        numbers={"pieces": known(found.pieces), "product bound": Enclosure.exact(most), **numbers},
-        summary=f"{found.pieces:,} affine pieces along the line; the product bound is {most:,}",
+        charts=pictures(found, widths, rng, net.name),
+        numbers={"pieces": pieces, "product bound": most, **numbers},
+        summary=f"{found.pieces:,} affine pieces along the line; the product bound is {most.middle:.6g}",
     )
