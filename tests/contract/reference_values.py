@@ -179,4 +179,34 @@ REFERENCE: dict[str, list[Reference]] = {
         ),
         Reference({"f_m at the point": 0.1}, {"levels": 2, "point": 0.3}),
     ],
+    "relu-univariate-zoo": [
+        Reference({"kinks": 2, "neurons": 2, "fewest neurons possible": 2, "formula for x^0 at 1": 2}),
+        Reference({"kinks": 1, "neurons": 2}, {"function": "absolute value"}),
+        Reference({"kinks": 0, "neurons": 2}, {"function": "identity"}),
+    ],
+    "max-network": [
+        Reference(
+            {
+                "hidden layers": 3,
+                "neurons": 16,
+                "hidden layers of the tree": 3,
+                "hidden layers of the chain": 4,
+                "neurons of the tree": 16,
+            }
+        ),
+        Reference({"hidden layers": 3, "neurons": 21, "hidden layers of the chain": 7}, {"numbers": 8}),
+    ],
+    "network-calculus": [
+        Reference({"L": 3, "N": 16, "W": 104, "L after padding": 5, "N after padding": 24, "W after padding": 128})
+    ],
+    "cpa-1d-one-hidden-layer": [
+        Reference({"f(x)": 1}, {"at": 2.5}),
+        Reference({"f(x)": 16, "kinks": 2, "neurons": 3, "slope to the right": 2}, {"at": 10}),
+    ],
+    "pieces-1d": [
+        Reference({"product bound": 81, "pieces of the tent": 64}),
+        Reference({"pieces at widths (2, 2)": 7, "pieces at widths (3, 2)": 12, "weights of the zig-zags": 20}),
+        Reference({"pieces": 7, "product bound": 9}, {"kind": "two by two"}),
+        Reference({"pieces of the tent": 1024}, {"folds": 10}),
+    ],
 }
