@@ -175,15 +175,14 @@ def _overview_row(result: Result, anchor: str) -> Sequence[str]:
 
 
 def _claim(result: Result) -> str:
-    """The formula that stands for the theorem in the table: the first short one that relates two sides. If there is
-    none, the claim in words."""
-    clauses = [_CLAUSE.split(f)[0].strip().rstrip(".,;") for f in formulas(result.statement) if "&" not in f]
-    short = [f for f in clauses if len(formula(f)) <= _LONGEST_CLAIM]
-    telling = [f for f in short if _RELATION.search(f)]
-    if telling:
-        return mathml(telling[0])
+    """The claim that the numbers of the row are about, in words; where nothing was measured, the first short formula
+    of the statement that relates two sides."""
     judged = headline(result)
-    return _words(judged.claim.what) if judged else ""
+    if judged is not None:
+        return _words(judged.claim.what)
+    clauses = [_CLAUSE.split(f)[0].strip().rstrip(".,;") for f in formulas(result.statement) if "&" not in f]
+    short = [f for f in clauses if len(formula(f)) <= _LONGEST_CLAIM and _RELATION.search(f)]
+    return mathml(short[0]) if short else ""
 
 
 def _about(audit: Audit) -> str:
