@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ftheta.logic import Axis, Bars, Diagram, Enclosure, Identity, Layer, SubjectError, Table
+from ftheta.logic import Axis, Bars, Basis, Diagram, Enclosure, Identity, Layer, SubjectError, Table, Witness
 
 from .activations import activation
 from .description import Dense, Description
@@ -23,13 +23,17 @@ ROUNDING = 1e-9  # of the largest state on the way: what two orders of summation
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two ways to one output of a network: where they differ most, the two values, and the size of all states."""
+    """Two ways to one output of a network: where they differ most, the two values, and the size of all states.
+
+    `again` evaluates both ways once more at that input alone: what a contradiction needs to be one.
+    """
 
     point: int
     output: int
     left: Enclosure
     right: Enclosure
     scale: float
+    again: Witness
 
     @property
     def gap(self) -> float:
@@ -82,11 +86,20 @@ def compared(f: Callable[[Any], Any], description: Description, x: np.ndarray) -
         gap = np.nan_to_num(np.abs(left - right), nan=np.inf)
     i, j = np.unravel_index(int(np.argmax(gap)), gap.shape)
     scale = max(float(np.abs(state).max()) for _, state in passed)
-    return Comparison(int(i), int(j), _known(left[i, j]), _known(right[i, j]), scale if isfinite(scale) else 1.0)
+    seen = (_measured(side[i, j], len(x)) for side in (left, right))
+    return Comparison(int(i), int(j), *seen, scale if isfinite(scale) else 1.0, _again(f, description, x[i], int(j)))
 
 
-def _known(value: float) -> Enclosure:
-    return Enclosure.equal(float(value)) if isfinite(value) else Enclosure()
+def _again(f: Callable[[Any], Any], description: Description, x: np.ndarray, output: int) -> Witness:
+    one, other = np.ravel(np.asarray(f(x), np.float64))[output], states(description, x[None])[-1][1][0, output]
+    sides = (Enclosure.equal(float(v)) if isfinite(v) else Enclosure() for v in (one, other))
+    return Witness({"x": tuple(x.tolist()), "output": float(output)}, *sides, "one input alone, operation by operation")
+
+
+def _measured(value: float, inputs: int) -> Enclosure:
+    """A value among those at so many inputs; nothing is known of one that is not finite."""
+    ends = (value, value) if isfinite(value) else (-np.inf, np.inf)
+    return Enclosure(float(ends[0]), float(ends[1]), Basis.SAMPLED, inputs)
 
 
 def lost_in_a_file(description: Description) -> int:

@@ -68,7 +68,8 @@ class LocalMaps:
         found = np.asarray(slope(inputs)).reshape(len(chosen), -1) if len(chosen) else slopes
         gap, size = (float(abs(a).max(initial=0)) for a in (found - slopes, slopes))
         what = f"largest |Df − A| at the centres of the {len(chosen)} largest cells"
-        return Identity(what, Enclosure.equal(gap), Enclosure.exact(0), atol=1e-9 * max(size, 1e-300))
+        known = Enclosure.equal(gap) if len(chosen) == len(cells) else Enclosure.measured(gap, samples=len(chosen))
+        return Identity(what, known, Enclosure.exact(0), atol=1e-9 * max(size, 1e-300))
 
     def regions(self) -> tuple[np.ndarray, Enclosure]:
         """The linear region of every cell, and how many there are: found so far, at least the different maps."""

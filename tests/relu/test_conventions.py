@@ -61,7 +61,8 @@ def test_a_conversion_with_one_wrong_number_is_noticed():
 
 def test_a_relu_output_is_never_negative_and_misses_a_negative_target():
     theta, x = drawn(1, 3), np.random.default_rng(0).normal(size=(8, 2))
-    assert never_negative(theta, x)[0].judge().verdict == "proved"
+    on_the_line = random_mlp(np.random.default_rng(1), (1, 5, 1), bias=1.0)
+    assert never_negative(on_the_line)[0].judge().verdict == "proved"
     assert universal_as_printed(theta, x)[0].judge().verdict == "refuted"
     assert exact_gap(theta, without_linear_output(theta), x) > 0
 

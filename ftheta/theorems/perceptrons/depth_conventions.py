@@ -64,7 +64,7 @@ def depth_conventions(
     net: Network,
     rng: np.random.Generator,
     *,
-    points: Annotated[int, Knob(1, 64, "inputs at which conversions are evaluated", "m", log=True, most=256)] = 4,
+    points: Annotated[int, Knob(1, 64, "inputs tried against the misprint", "m", log=True, most=256)] = 4,
 ) -> Evidence:
     r"""$L$ affine maps with $L-1$ activations between them (Gribonval, Scaman) are $D=L$ maps $\sigma(W\cdot+b)$, the
     last without $\sigma$ (Peyré), and $A_0,\dots,A_{L'}$ with $L'=L-1$ (Murari). $D$ maps with an activated output are
@@ -79,7 +79,7 @@ def depth_conventions(
         if other is not None:
             wrong = exact(forms.wrong_numbers(theta, other))
             claims.append(Identity(f"numbers that keep f_θ from being {name}", wrong, exact(0)))
-            claims += forms.same_values(theta, other, x, name)
+            claims += forms.same_values(theta, other, name)
     deep = Identity("deep “if L > 1”, in both of its conventions", exact(depth.gribonval > 1), exact(depth.murari > 1))
     counted = {"L (Gribonval, Scaman)": depth.gribonval, "D with a linear head (Peyré)": depth.gribonval}
     counted |= {"L (Murari)": depth.murari, "hidden layers": depth.murari}
@@ -88,7 +88,7 @@ def depth_conventions(
     values = states(headed, np.outer(t, along / np.abs(along).max()))[-1][1][:, 0]
     word = "affine" if not depth.murari else "shallow" if depth.murari == 1 else "deep"
     return Evidence(
-        claims=(*claims, *forms.never_negative(theta, x)),
+        claims=(*claims, *forms.never_negative(theta)),
         as_printed=(deep, *forms.universal_as_printed(headed, x)),
         charts=(forms.diagram(theta, net.name), forms.cut_off(values, t)),
         tables=(forms.table(theta),),

@@ -65,8 +65,8 @@ def network_description_realisation(
     claims = [
         Identity("parameters: stored, and Σ (d₋ + 1) d", exact(net.parameters), exact(full + sum(d[1:]))),
         AtMost("connections ≤ Σ d₋ d", exact(counts.connections), exact(full)),
-        Identity(f"f_θ(x) and its last map, {points} inputs", seen.left, seen.right, atol=seen.tolerance),
-        Identity("f_θ(x) with its neurons in another order", swapped.left, swapped.right, atol=swapped.tolerance),
+        Identity(f"f_θ(x) and its last map, {points} inputs", seen.left, seen.right, seen.again, atol=seen.tolerance),
+        Identity("f_θ(x), neurons reordered", swapped.left, swapped.right, swapped.again, atol=swapped.tolerance),
     ]
     if counts.parameters <= real.STORED:
         lost = exact(real.lost_in_a_file(theta))
