@@ -1,7 +1,6 @@
 """Certified bounds: norms with their rounding enclosed, and how steep a network can be."""
 
 from .lipschitz import Secant as Secant
-from .lipschitz import disagreement as disagreement
 from .lipschitz import inputs_near as inputs_near
 from .lipschitz import layer_norms as layer_norms
 from .lipschitz import product_bound as product_bound

@@ -186,16 +186,3 @@ def _slopes(f: Callable[[Any], Any], x: np.ndarray, y: np.ndarray) -> np.ndarray
     rise = np.linalg.norm(np.asarray(values[: len(x)]) - np.asarray(values[len(x) :]), axis=1)
     run = np.linalg.norm(x - y, axis=1)
     return np.nan_to_num(rise / np.where(run > 0, run, np.inf), nan=0.0, posinf=0.0)
-
-
-@np.errstate(all="ignore")
-def disagreement(f: Callable[[Any], Any], description: Description, points: np.ndarray) -> float:
-    """The largest difference between `f` and the described network at `points`, relative to the largest output."""
-    here = np.asarray(jax.jit(jax.vmap(lambda x: jnp.ravel(f(x))))(points))
-    there = np.asarray(
-        description.apply(jax.tree.map(jnp.asarray, description.params), jnp.asarray(points.reshape(len(points), -1)))
-    )
-    if here.shape != there.shape:
-        return float("inf")
-    gap = np.abs(here - there).max() / max(np.abs(here).max(), np.abs(there).max(), 1e-300)
-    return float(np.nan_to_num(gap, nan=np.inf))

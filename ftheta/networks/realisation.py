@@ -86,14 +86,16 @@ def compared(f: Callable[[Any], Any], description: Description, x: np.ndarray) -
         gap = np.nan_to_num(np.abs(left - right), nan=np.inf)
     i, j = np.unravel_index(int(np.argmax(gap)), gap.shape)
     scale = max(float(np.abs(state).max()) for _, state in passed)
-    seen = (_measured(side[i, j], len(x)) for side in (left, right))
-    return Comparison(int(i), int(j), *seen, scale if isfinite(scale) else 1.0, _again(f, description, x[i], int(j)))
+    one, other = (_measured(side[i, j], len(x)) for side in (left, right))
+    again = _again(f, description, x[i], int(j))
+    return Comparison(int(i), int(j), one, other, scale if isfinite(scale) else 1.0, again)
 
 
 def _again(f: Callable[[Any], Any], description: Description, x: np.ndarray, output: int) -> Witness:
-    one, other = np.ravel(np.asarray(f(x), np.float64))[output], states(description, x[None])[-1][1][0, output]
-    sides = (Enclosure.equal(float(v)) if isfinite(v) else Enclosure() for v in (one, other))
-    return Witness({"x": tuple(x.tolist()), "output": float(output)}, *sides, "one input alone, operation by operation")
+    values = np.ravel(np.asarray(f(x), np.float64))[output], states(description, x[None])[-1][1][0, output]
+    one, other = (Enclosure.equal(float(v)) if isfinite(v) else Enclosure() for v in values)
+    at = {"x": tuple(x.tolist()), "output": float(output)}
+    return Witness(at, one, other, "one input alone, operation by operation")
 
 
 def _measured(value: float, inputs: int) -> Enclosure:

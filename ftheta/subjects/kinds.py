@@ -1,7 +1,7 @@
 """The other kinds of subject: a function, a training run, a measure, a family."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -154,4 +154,11 @@ class Family:
     @property
     def fingerprint(self) -> str:
         first = self.member(self.scales[0], np.random.default_rng(0))
-        return digest(self.name, getattr(first, "fingerprint", repr(first)))
+        return digest(self.name, getattr(first, "fingerprint", repr(first)), _content(self.limit))
+
+
+def _content(value: Any) -> Any:
+    """What a digest can read of an object: its fields, the names of its functions, its plain values."""
+    if is_dataclass(value):
+        return [_content(getattr(value, field.name)) for field in fields(value)]
+    return getattr(value, "__qualname__", type(value).__name__) if callable(value) else value

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ftheta.logic import Finding, hypothesis
+from ftheta.logic import Finding, SubjectError, hypothesis
 from ftheta.networks.realisation import compared, stored_apart
 
 from .network import Network
@@ -29,6 +29,9 @@ def describes_this_function(net: Network) -> Finding:
     if getattr(net.apply, "__self__", None) is net.description and not stored_apart(net.params, net.description):
         return Finding.proved("the function is made from this list")
     x = np.random.default_rng(0).normal(size=(INPUTS, net.description.widths[0]))
-    seen = compared(net, net.description, x)
+    try:
+        seen = compared(net, net.description, x)
+    except SubjectError as error:  # outputs of another shape
+        return Finding.failed(error.what)
     note = f"list and function differ by {seen.gap:.3g} at {INPUTS} inputs"
     return Finding.sampled(note) if seen.within_rounding else Finding.failed(note)

@@ -37,12 +37,18 @@ class Network:
 
     @classmethod
     def of(cls, function: Callable[..., Any], example: Any, name: str = "") -> "Network":
-        """A network from a JAX callable or an equinox module and one example input (an array or its shape)."""
+        """A network from a JAX callable or an equinox module and one example input (an array or its shape).
+
+        An equinox MLP is read as its list of layers, and is that list from then on.
+        """
         shape = tuple(example) if isinstance(example, (tuple, list)) else np.shape(example)
         name = name or getattr(function, "__name__", type(function).__name__)
         apply, params, description = _split(function)
-        net = cls(name, apply, params, shape, description)
+        net = cls(name, apply, params, shape)
         net._check()
+        if description is not None and shape == (description.widths[0],):
+            read = cls.described(description, name)
+            return read if _agree(net, read) else net
         return net
 
     def __call__(self, x: Any) -> jax.Array:
@@ -103,6 +109,12 @@ class Network:
             ) from error
         if not hasattr(output, "shape"):
             raise SubjectError("A network returns one array.", where=self.name, got=type(output).__name__)
+
+
+def _agree(one: Network, other: Network) -> bool:
+    """Whether two networks have the same values at some inputs: a guard against a module that was misread."""
+    x = np.random.default_rng(0).normal(size=(8, *one.input_shape))
+    return all(np.allclose(one(row), other(row), rtol=1e-9, atol=1e-9) for row in x)
 
 
 def _split(function: Callable[..., Any]) -> tuple[Callable[[Any, Any], Any], Any, Description | None]:

@@ -6,7 +6,7 @@ import jax
 import numpy as np
 import pytest
 
-from ftheta.certify import disagreement, inputs_near, product_bound, slope, spectral_norm, steepest_secant, stretches
+from ftheta.certify import inputs_near, product_bound, slope, spectral_norm, steepest_secant, stretches
 from ftheta.certify.ladder import HINGES, KNOWN, ladder, second_difference
 from ftheta.logic import Verdict
 from ftheta.networks import ACTIVATIONS, random_mlp
@@ -90,15 +90,6 @@ def test_data_rows_are_among_the_inputs_searched_from():
     assert {tuple(r) for r in near if r[0] > 50} <= {tuple(r) for r in rows}
     assert sum(r[0] > 50 for r in near) == 4
     assert len(near) > 4
-
-
-def test_disagreement_sees_a_changed_bias_and_a_changed_shape():
-    told = second_difference(4)
-    points = np.random.default_rng(0).normal(size=(8, 4))
-    assert disagreement(Network.described(told), told, points) == 0
-    assert disagreement(lambda x: Network.described(told)(x) + 0.01, told, points) > 1e-4
-    assert disagreement(lambda x: x[:2], told, points) == np.inf
-    assert disagreement(lambda x: x * np.nan, told, points) == np.inf
 
 
 def test_non_finite_outputs_are_no_slopes():

@@ -1,13 +1,16 @@
+from dataclasses import replace
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from ftheta.logic import SubjectError
+from ftheta.logic import Status, SubjectError
 from ftheta.networks import random_mlp
 from ftheta.subjects import Dataset, Measure, Network, Target, Training
 from ftheta.subjects.hypotheses import curvature_of, optimum_of
+from ftheta.subjects.layers import describes_this_function
 from ftheta.subjects.resolve import load
 
 
@@ -52,6 +55,17 @@ def test_a_function_that_cannot_be_traced_is_refused_with_its_name():
         Network.of(lambda x: float(x[0]), (3,))
     with pytest.raises(SubjectError, match="cannot trace"):
         Network.of(lambda x: jnp.ones((2, 5)) @ x, (3,))
+
+
+def test_a_list_of_layers_that_is_not_the_function_is_found_out():
+    told = mlp()
+    for apply in (lambda p, x: told.apply(p, x) + 0.01, lambda p, x: x, lambda p, x: x * np.nan):
+        other = replace(told, apply=apply)
+        with jax.enable_x64(True):
+            assert describes_this_function(other, {}).status is Status.FAILED
+    with jax.enable_x64(True):
+        assert describes_this_function(told, {}).status is Status.PROVED
+        assert describes_this_function(replace(told, apply=lambda p, x: told.apply(p, x)), {}).status is Status.SAMPLED
 
 
 def test_nan_parameters_are_refused():

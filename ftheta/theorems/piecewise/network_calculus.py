@@ -12,6 +12,7 @@ from ftheta.relu.cpa1d import known
 from ftheta.relu.describe import plain_form, told_layers
 from ftheta.relu.exact import exact
 from ftheta.subjects import Network
+from ftheta.subjects.layers import describes_this_function
 
 
 def random_network(
@@ -47,7 +48,7 @@ def relu_layers(net: Network) -> Finding:
 @theorem(
     title="Calculus of networks",
     sources=("seed 1", "seed 2", "petersen2018"),
-    assumes=(relu_layers,),
+    assumes=(relu_layers, describes_this_function),
     on=random_network,
     breaks_on=hyperbolic_tangents,
     presets={

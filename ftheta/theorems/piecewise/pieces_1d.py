@@ -13,6 +13,7 @@ from ftheta.relu.exact import exact, from_description
 from ftheta.relu.line_pieces import along, bounds, broken_triples, examples, pictures, two_by_two
 from ftheta.relu.sawtooth import sawtooth
 from ftheta.subjects import Network
+from ftheta.subjects.layers import describes_this_function
 
 
 def network(
@@ -48,7 +49,7 @@ def relu_layers(net: Network) -> Finding:
 @theorem(
     title="Number of affine pieces along a line",
     sources=("seed 1", "telgarsky2016", "gribonval2022"),
-    assumes=(relu_layers,),
+    assumes=(relu_layers, describes_this_function),
     on=network,
     breaks_on=hyperbolic_tangents,
     presets={

@@ -5,11 +5,12 @@ from typing import Annotated
 
 import numpy as np
 
-from ftheta.certify import disagreement, inputs_near, steepest_secant
+from ftheta.certify import inputs_near, steepest_secant
 from ftheta.certify.ladder import HINGES, KNOWN, ladder
-from ftheta.logic import Enclosure, Evidence, Finding, Knob, hypothesis, theorem
+from ftheta.logic import Evidence, Finding, Knob, hypothesis, theorem
 from ftheta.networks import ACTIVATIONS, activation, random_mlp
 from ftheta.subjects import Network
+from ftheta.subjects.layers import describes_this_function
 
 
 def network(
@@ -45,22 +46,10 @@ def layers_of_known_constant(net: Network) -> Finding:
     return Finding.decide(np.isfinite(worst.hi), note, worst, basis=worst.basis)
 
 
-@hypothesis("the list of layers is the network", remedy="describe the network anew from its present weights")
-def truly_described(net: Network) -> Finding:
-    told = net.description
-    if told is None:
-        return Finding.failed("there is no list of layers to compare with")
-    if net.apply == told.apply and all(np.array_equal(a, b) for p in zip(net.params, told.params) for a, b in zip(*p)):
-        return Finding.proved("the network is applied from its list of layers")
-    gap = disagreement(net, told, np.random.default_rng(0).normal(size=(256, *net.input_shape)))
-    note = f"at 256 random inputs the outputs differ by up to {gap:.3g} of the largest"
-    return Finding.sampled(note) if gap <= 1e-6 else Finding.failed(note, Enclosure.measured(gap, samples=256))
-
-
 @theorem(
     title="Lipschitz constant of a composition",
     sources=("seed 2", "seed 3", "virmaux2018", "rump2006", "sedghi2019"),
-    assumes=(layers_of_known_constant, truly_described),
+    assumes=(layers_of_known_constant, describes_this_function),
     on=network,
     breaks_on=steeper_than_described,
     presets={
