@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ftheta.certify import inputs_near, product_bound, slope, spectral_norm, steepest_secant, stretches
-from ftheta.certify.ladder import HINGES, KNOWN, ladder, second_difference
+from ftheta.certify.ladder import HINGES, KNOWN, ladder
 from ftheta.logic import Verdict
 from ftheta.networks import ACTIVATIONS, random_mlp
 from ftheta.subjects import Network
