@@ -29,6 +29,7 @@ app = App(
     help="The mathematics of deep learning, running: every statement is an executable theorem.",
     version=lambda: __import__("importlib.metadata").metadata.version("ftheta"),
     result_action="return_value",
+    suppress_keyboard_interrupt=False,
 )
 
 
@@ -266,9 +267,6 @@ def run(words: Sequence[str]) -> int:
         return _fail(error, "--json" in words)
     except CycloptsError as error:
         return _fail(UsageError(str(error).strip(), remedy="`ftheta --help` lists the commands"), "--json" in words)
-    except KeyboardInterrupt:
-        print("\nftheta: interrupted", file=sys.stderr)
-        return 130
     except BrokenPipeError:  # the reader (`| head`) has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
@@ -277,8 +275,3 @@ def run(words: Sequence[str]) -> int:
             traceback.print_exc()
         what = f"Internal error: {type(error).__name__}: {error}"
         return _fail(FthetaError(what, remedy="run again with --debug and report the traceback"), "--json" in words)
-
-
-def main() -> None:
-    """Entry point of the `ftheta` command."""
-    sys.exit(run(sys.argv[1:]))
