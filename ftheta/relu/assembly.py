@@ -6,6 +6,7 @@ are made of). A neuron has the level $1+\max$ of the levels it reads, a held val
 network's state after step $t$ consists of the neurons of level $t$ and of all older variables that are still needed.
 """
 
+from bisect import bisect_right
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -13,64 +14,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from .forms import ONE, Forms, Row, combined, constant, exact_rows, pooled, widened
 from .matrices import settled
 from .network import ReluNetwork, Step
-
-
-@dataclass(frozen=True, eq=False)
-class Forms:
-    """An array of affine forms: row $i$ of `matrix` and `offset[i]` belong to entry $i$ of the flattened array."""
-
-    shape: tuple[int, ...]
-    matrix: Any  # CSR, (entries, variables known when it was made)
-    offset: np.ndarray
-
-    @property
-    def size(self) -> int:
-        return prod(self.shape)
-
-    def mapped(self, M: Any, shape: tuple[int, ...]) -> "Forms":
-        """The forms under the linear map `M` of the flattened array."""
-        return Forms(shape, sparse.csr_array(M @ self.matrix), M @ self.offset)
-
-    def scaled(self, factors: Any) -> "Forms":
-        c = np.broadcast_to(np.asarray(factors, np.float64), self.shape).ravel()
-        return Forms(self.shape, sparse.csr_array(self.matrix.multiply(c[:, None])), c * self.offset)
-
-    def taken(self, rows: np.ndarray) -> "Forms":
-        """The entries with these numbers, in an array of the shape of `rows`."""
-        flat = rows.ravel()
-        return Forms(rows.shape, self.matrix[flat], self.offset[flat])
-
-    def __add__(self, other: "Forms") -> "Forms":
-        one, two = stretched([self, other])
-        return Forms(self.shape, sparse.csr_array(one + two), self.offset + other.offset)
-
-    def __sub__(self, other: "Forms") -> "Forms":
-        return self + other.scaled(-1.0)
-
-
-def constant(values: Any) -> Forms:
-    """An array of numbers as forms without variables."""
-    array = np.asarray(values, np.float64)
-    return Forms(array.shape, sparse.csr_array((array.size, 0)), array.ravel())
-
-
-def stretched(forms: list[Forms]) -> list[Any]:
-    """Their matrices with a column for every variable that any of them knows."""
-    width = max(f.matrix.shape[1] for f in forms)
-    return [_widened(f.matrix, width) for f in forms]
-
-
-def pooled(forms: list[Forms]) -> Forms:
-    """All entries of all arrays in one flat array."""
-    matrix: Any = sparse.csr_array(sparse.vstack(stretched(forms), format="csr"))
-    return Forms((matrix.shape[0],), matrix, np.concatenate([f.offset for f in forms]))
-
-
-def _widened(matrix: Any, width: int) -> Any:
-    wide: Any = sparse.csr_array(matrix)
-    return sparse.csr_array((wide.data, wide.indices, wide.indptr), shape=(wide.shape[0], width))
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,9 +24,16 @@ class _Block:
     """Variables defined together."""
 
     start: int
-    matrix: Any
-    offset: np.ndarray
+    forms: Forms
     rectified: bool
+
+    @property
+    def matrix(self) -> Any:
+        return self.forms.matrix
+
+    @property
+    def offset(self) -> np.ndarray:
+        return self.forms.offset
 
 
 class Assembly:
@@ -91,12 +44,13 @@ class Assembly:
         self.level = np.zeros(inputs, np.int64)
         self.is_neuron = np.zeros(inputs, bool)
         self.blocks: list[_Block] = []
+        self.known: dict[int, Row] = {}  # what variables stand for, without rounding
 
     def input_forms(self, start: int, shape: tuple[int, ...]) -> Forms:
         size = prod(shape)
         columns = np.arange(start, start + size)
         matrix = sparse.csr_array((np.ones(size), columns, np.arange(size + 1)), shape=(size, self.inputs))
-        return Forms(shape, matrix, np.zeros(size))
+        return Forms(shape, matrix, np.zeros(size), names=True)
 
     def relu(self, forms: Forms) -> Forms:
         r"""$\max\{0,\cdot\}$ of every entry. What is a constant or has a known sign needs no neuron."""
@@ -108,8 +62,10 @@ class Assembly:
         falling = neurons_only & _rows_where(matrix, matrix.data < 0) & (offset <= 0)
         fresh = (entries > 0) & ~rising & ~falling
         kept = rising | ((entries == 0) & (offset > 0))
-        made = self._define(Forms((int(fresh.sum()),), matrix[fresh], offset[fresh]), rectified=True)
-        known = Forms((int(kept.sum()),), matrix[kept], offset[kept])
+        made = self._define(forms.taken(np.flatnonzero(fresh)), rectified=True)
+        if fresh.all():
+            return made.reshaped(forms.shape)
+        known = forms.taken(np.flatnonzero(kept))
         pool = pooled([made, known, constant(np.zeros(1))])
         place = np.full(forms.size, pool.size - 1)
         place[fresh] = np.arange(made.size)
@@ -124,38 +80,42 @@ class Assembly:
     def definitions(self) -> Forms:
         """For every variable what it stands for, or what is under its ReLU; nothing for inputs."""
         n = len(self.level)
-        rows = [sparse.csr_array((self.inputs, n)), *(_widened(block.matrix, n) for block in self.blocks)]
+        rows = [sparse.csr_array((self.inputs, n)), *(widened(block.matrix, n) for block in self.blocks)]
         offset = np.concatenate([np.zeros(self.inputs), *(block.offset for block in self.blocks)])
         return Forms((n,), sparse.csr_array(sparse.vstack(rows, format="csr")), offset)
 
-    def unfolded(self, forms: Forms) -> Forms:
-        """The forms with their held values written out."""
-        known = self.definitions()
-        matrix, offset = _widened(forms.matrix, known.size), forms.offset
-        while (held := ~self.is_neuron[matrix.indices] & (matrix.indices >= self.inputs)).any():
-            part = matrix.copy()
-            part.data = np.where(held, part.data, 0.0)
-            matrix = sparse.csr_array(matrix - part + part @ known.matrix)
-            offset = offset + part @ known.offset
-            matrix.eliminate_zeros()
-        return Forms(forms.shape, matrix, offset)
+    # ---- without rounding --------------------------------------------------------------------------------------
+
+    def definition(self, variable: int) -> Row:
+        """What a variable stands for, or what is under its ReLU."""
+        if variable not in self.known:
+            block = self.blocks[bisect_right(self.blocks, variable, key=lambda b: b.start) - 1]
+            (self.known[variable],) = exact_rows(block.forms, [variable - block.start])
+        return self.known[variable]
+
+    def unfolded(self, row: Row) -> Row:
+        """The row with its held values written out."""
+        while held := [v for v in row if v >= self.inputs and not self.is_neuron[v]]:
+            others = {v: a for v, a in row.items() if v not in held}
+            row = combined([(ONE, others), *((row[v], self.definition(v)) for v in held)])
+        return row
 
     def _define(self, forms: Forms, rectified: bool) -> Forms:
         start, size = len(self.level), forms.size
-        self.blocks.append(_Block(start, forms.matrix, forms.offset, rectified))
+        self.blocks.append(_Block(start, forms, rectified))
         below = _row_max(forms.matrix, self.level)
         self.level = np.concatenate([self.level, below + rectified])
         self.is_neuron = np.concatenate([self.is_neuron, np.full(size, rectified)])
         matrix = sparse.csr_array(
             (np.ones(size), np.arange(start, start + size), np.arange(size + 1)), shape=(size, start + size)
         )
-        return Forms(forms.shape, matrix, np.zeros(size))
+        return Forms(forms.shape, matrix, np.zeros(size), names=True)
 
     # ---- writing the network ---------------------------------------------------------------------------------
 
     def finish(self, outputs: Forms) -> ReluNetwork:
         n = len(self.level)
-        out = _widened(outputs.matrix, n)
+        out = widened(outputs.matrix, n)
         known = self.definitions()
         D, b = known.matrix, known.offset
         live = self._live(D, out)

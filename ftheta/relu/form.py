@@ -10,22 +10,36 @@ from math import prod
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from ftheta.graph import Domain, Node, forward, trace
 from ftheta.logic import SubjectError
 
-from .assembly import Assembly, Forms, constant, pooled
-from .entries import Comparison, as_forms, pair, refused, spread
-from .kinks import absolute, choose, clamp, compare, maximum, minimum, pool, reduce, tournament
-from .linear_maps import contraction, convolution, groups, prefixes, summation, windows
+from .assembly import Assembly
+from .choices import choose, combine, compare, equal, negate
+from .entries import Choice, Positions, Truth, as_forms, as_truth, pair, refused, spread
+from .forms import Forms, constant, pooled
+from .kinks import absolute, clamp, largest, maximum, minimum, pool, reduce, sort, tournament
+from .linear_maps import contraction, convolution, groups, prefixes, scatter_places, summation, windows
 from .network import ReluNetwork
 
-DATA = {"pad": (0, 1), "gather": (0,), "dynamic_slice": (0,), "dynamic_update_slice": (0, 1)}
+DATA = {"pad": (0, 1), "gather": (0,), "dynamic_slice": (0,), "dynamic_update_slice": (0, 1), "scatter": (0, 2)}
 """Operands that are moved (not read as indices); all of them where a primitive is not named here."""
 
 MOVES = (
     *("reshape", "transpose", "slice", "pad", "broadcast_in_dim", "concatenate", "gather", "dynamic_slice"),
-    *("dynamic_update_slice", "rev", "squeeze", "expand_dims", "split", "stack", "unstack", "copy", "copy_p"),
+    *(
+        "dynamic_update_slice",
+        "rev",
+        "squeeze",
+        "expand_dims",
+        "split",
+        "stack",
+        "unstack",
+        "copy",
+        "copy_p",
+        "scatter",
+    ),
 )
 """Primitives whose outputs are entries of their inputs, in another order."""
 
@@ -38,12 +52,18 @@ CURVED = frozenset(
 )
 """Primitives that no continuous piecewise-affine program contains."""
 
+POSITIONS = frozenset(("argmax", "argmin"))
+"""Primitives that say where something is."""
+
+OPEN = frozenset((*MOVES, "select_n", "convert_element_type", "stop_gradient", "and", "or", "not", "xor"))
+"""Primitives that may read a choice that is not continuous by itself."""
+
 
 def relu_form(f: Callable[..., Any], *examples: Any) -> ReluNetwork:
     """The normal form of `f` at the shapes of `examples` (arrays, or `jax.ShapeDtypeStruct`s, or trees of them).
 
     The network maps the flattened inputs, one after the other, to the flattened outputs. Weights are read in the
-    precision in which `f` holds them and combined in float64.
+    precision in which `f` holds them and combined in float64; whether cases of a choice meet is decided in rationals.
     """
     graph = trace(f, *examples)
     sizes = [slot.size for slot in graph.inputs]
@@ -53,8 +73,10 @@ def relu_form(f: Callable[..., Any], *examples: Any) -> ReluNetwork:
     result = forward(domain(assembly), graph, *inputs)
     outputs = []
     for value in result.flat_outputs:
-        if isinstance(value, Comparison):
+        if isinstance(value, Truth):
             raise SubjectError("The program returns a truth value.", where=graph.source, got="a comparison")
+        if isinstance(value, (Choice, Positions)):
+            raise value.error
         outputs.append(as_forms(value))
     return assembly.finish(pooled(outputs))
 
@@ -62,15 +84,28 @@ def relu_form(f: Callable[..., Any], *examples: Any) -> ReluNetwork:
 def domain(assembly: Assembly) -> Domain:
     """Affine forms over the variables of one assembly."""
     rules = {name: _bound(rule, assembly) for name, rule in RULES.items()}
-    return Domain("piecewise affine", "ftheta/relu/form.py", np.asarray, rules, default=_refuse)
+    return Domain("piecewise affine", "ftheta/relu/form.py", np.asarray, rules, default=_bound(_refuse, assembly))
 
 
 def _bound(rule: Callable[..., Any], assembly: Assembly) -> Callable[..., Any]:
-    return lambda node, *values: rule(assembly, node, *values)
+    def bound(node: Node, *values: Any) -> Any:
+        if all(isinstance(value, np.ndarray) for value in values):
+            results = [np.asarray(out) for out in node.evaluate(*values)]
+            return results[0] if len(node.outputs) == 1 else results
+        for value in values:
+            if isinstance(value, Positions) or (isinstance(value, Choice) and node.primitive not in OPEN):
+                raise value.error
+            if isinstance(value, Truth) and node.primitive not in (*OPEN, "mul"):
+                raise refused(node, "A comparison may choose or be combined with others; its value is not continuous.")
+        return rule(assembly, node, *values)
+
+    return bound
 
 
-def _refuse(node: Node, *values: Any) -> Any:
+def _refuse(assembly: Assembly, node: Node, *values: Any) -> Any:
     name = node.label or node.primitive
+    if node.primitive in POSITIONS:
+        raise refused(node, f"`{name}` has no rule: where a number is does not depend on it continuously.")
     if node.primitive in CURVED:
         raise refused(node, f"`{name}` is not piecewise affine.")
     raise refused(node, f"`{name}` has no rule in the piecewise-affine normal form.")
@@ -89,12 +124,12 @@ def _subtract(assembly: Assembly, node: Node, x: Any, y: Any) -> Forms:
     return assembly.hold(one - other)
 
 
-def _multiply(assembly: Assembly, node: Node, x: Any, y: Any) -> Forms:
-    if isinstance(x, Comparison) or isinstance(y, Comparison):
-        which, value = (x, y) if isinstance(x, Comparison) else (y, x)
-        if isinstance(value, Comparison):
+def _multiply(assembly: Assembly, node: Node, x: Any, y: Any) -> Any:
+    if isinstance(x, Truth) or isinstance(y, Truth):
+        which, value = (x, y) if isinstance(x, Truth) else (y, x)
+        if isinstance(value, Truth):
             raise refused(node, "A product of two comparisons is not continuous.")
-        return choose(assembly, node, which, constant(np.zeros(node.shape)), spread(as_forms(value), node.shape))
+        return choose(assembly, node, which, constant(np.zeros(node.shape)), value)
     if isinstance(x, Forms) and isinstance(y, Forms):
         raise refused(node, "A product of two values that depend on the input is not piecewise affine.")
     forms, factor = (x, y) if isinstance(x, Forms) else (y, x)
@@ -104,7 +139,9 @@ def _multiply(assembly: Assembly, node: Node, x: Any, y: Any) -> Forms:
 def _divide(assembly: Assembly, node: Node, x: Any, y: Any) -> Forms:
     if not isinstance(y, np.ndarray):
         raise refused(node, "A quotient by a value that depends on the input is not piecewise affine.")
-    return spread(as_forms(x), node.shape).scaled(1.0 / np.asarray(y, np.float64))
+    if not np.all(y):
+        raise refused(node, "A quotient by zero.", "divide by numbers that are not zero")
+    return spread(as_forms(x), node.shape).divided(y)
 
 
 def _negate(assembly: Assembly, node: Node, x: Any) -> Forms:
@@ -116,18 +153,19 @@ def _identity(assembly: Assembly, node: Node, x: Any) -> Any:
 
 
 def _same(assembly: Assembly, node: Node, x: Any) -> Any:
-    if isinstance(x, Forms) and not node.outputs[0].is_real:
+    if isinstance(x, (Forms, Choice)) and not node.outputs[0].is_real:
         raise refused(node, "Rounding to integers is not continuous.")
     return x
 
 
 def _select(assembly: Assembly, node: Node, which: Any, *cases: Any) -> Any:
-    if isinstance(which, np.ndarray):
+    if isinstance(which, np.ndarray) and not any(isinstance(case, Choice) for case in cases):
         return _move(assembly, node, which, *cases)
-    if not isinstance(which, Comparison) or len(cases) != 2:
+    if len(cases) != 2 or not isinstance(which, (Truth, np.ndarray)):
         raise refused(node, "Only a comparison of piecewise-affine values may choose.")
-    no, yes = (spread(as_forms(case), node.shape) for case in cases)
-    return choose(assembly, node, which, no, yes)
+    if any(isinstance(case, Truth) for case in cases):
+        raise refused(node, "A choice between truth values is not read.", "combine them with & and |")
+    return choose(assembly, node, as_truth(which), *cases)
 
 
 # ---- linear maps -----------------------------------------------------------------------------------------------------
@@ -137,8 +175,8 @@ def _move(assembly: Assembly, node: Node, *values: Any) -> Any:
     """Run the primitive on the numbers of the entries, and take the entries in that order."""
     data = DATA.get(node.primitive, tuple(range(len(values))))
     data = tuple(range(1, len(values))) if node.primitive == "select_n" else data
-    if any(isinstance(value, Comparison) for value in values):
-        return _move_comparison(assembly, node, *values)
+    if any(isinstance(value, (Truth, Choice)) for value in values):
+        return _move_together(assembly, node, *values)
     if any(isinstance(value, Forms) for k, value in enumerate(values) if k not in data):
         raise refused(node, "Indices that depend on the input make a program discontinuous.")
     entries = pooled([as_forms(values[k]) for k in data])
@@ -154,10 +192,37 @@ def _move(assembly: Assembly, node: Node, *values: Any) -> Any:
     return taken[0] if len(node.outputs) == 1 else taken
 
 
-def _move_comparison(assembly: Assembly, node: Node, *values: Any) -> Any:
-    if len(values) != 1 or len(node.outputs) != 1:
-        raise refused(node, "Comparisons may be moved, not mixed with other values.")
-    return Comparison(_move(assembly, node, values[0].difference))
+def _move_together(assembly: Assembly, node: Node, *values: Any) -> Any:
+    """A truth value or an open choice: everything that it is made of is moved."""
+    first, *others = values
+    alone = isinstance(first, (Truth, Choice)) and all(isinstance(value, np.ndarray) for value in others)
+    if not alone or len(node.outputs) != 1 or len(DATA.get(node.primitive, (0,))) > 1:
+        mixed = refused(node, "Comparisons may be moved, not mixed with other values.")
+        raise next((value.error for value in values if isinstance(value, Choice)), mixed)
+    return first.moved(lambda forms: _move(assembly, node, forms, *others))
+
+
+def _scatter(combine: str) -> Callable[..., Any]:
+    """`x.at[i].add(u)` and its like, at places that do not depend on the input."""
+
+    def rule(assembly: Assembly, node: Node, x: Any, indices: Any, updates: Any) -> Forms:
+        if not isinstance(indices, np.ndarray):
+            raise refused(node, "Indices that depend on the input make a program discontinuous.")
+        x, u = as_forms(x), as_forms(updates)
+        place = scatter_places(node.params, x.shape, indices, u.shape)
+        kept = np.flatnonzero(place >= 0)
+        if combine in ("max", "min"):
+            table = np.full((x.size, 1 + np.bincount(place[kept], minlength=x.size).max(initial=0)), -1)
+            table[:, 0], last = np.arange(x.size), np.zeros(x.size, int)
+            for j in kept:
+                last[place[j]] += 1
+                table[place[j], last[place[j]]] = x.size + j
+            return tournament(assembly, pooled([x, u]), table, node.shape, 1.0 if combine == "max" else -1.0)
+        put = sparse.csr_array((np.ones(kept.size), (place[kept], kept)), shape=(x.size, u.size))
+        added = u.mapped(put, node.shape)
+        return assembly.hold(x + added if combine == "add" else x - added)
+
+    return rule
 
 
 def _dot(assembly: Assembly, node: Node, x: Any, y: Any) -> Forms:
@@ -226,8 +291,17 @@ RULES: Mapping[str, Callable[..., Any]] = {
     "reduce_min": reduce(-1.0),
     "reduce_window_max": pool(1.0),
     "reduce_window_min": pool(-1.0),
-    **dict.fromkeys(("gt", "ge"), compare(1.0)),
-    **dict.fromkeys(("lt", "le"), compare(-1.0)),
+    "gt": compare(1.0, strict=True),
+    "ge": compare(1.0, strict=False),
+    "lt": compare(-1.0, strict=True),
+    "le": compare(-1.0, strict=False),
+    "eq": equal(unequal=False),
+    "ne": equal(unequal=True),
+    **{word: combine(word) for word in ("and", "or", "xor")},
+    "not": negate,
+    "sort": sort,
+    "top_k": largest,
+    **{f"scatter-{word}": _scatter(word) for word in ("add", "sub", "max", "min")},
     "select_n": _select,
     **dict.fromkeys(MOVES, _move),
     "dot_general": _dot,

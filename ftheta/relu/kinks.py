@@ -1,21 +1,19 @@
-r"""The kinks of a program: maxima, minima, absolute values, and choices between two affine cases that meet."""
+r"""The kinks of a program: maxima, minima, absolute values, and the order of a few numbers."""
 
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from ftheta.graph import Node
 
-from .assembly import Assembly, Forms
-from .entries import Comparison, as_forms, pair, refused, spread
-from .linear_maps import groups, windows
+from .assembly import Assembly
+from .entries import Positions, as_forms, pair, refused, spread
+from .forms import Forms, pooled
+from .linear_maps import axis_windows, groups, overlaps, windows
 
-View = Callable[[Forms], Forms]
-TOLERANCE = 1e-12  # relative: two forms that differ by rounding alone are taken as proportional
-WIDE = 64  # forms of more variables than this are not looked into
-NESTED = 3  # neurons of neurons that are looked through, as in min(max(x, -1), 1)
+MOST_COMPARATORS = 50_000
 
 
 def larger(assembly: Assembly, x: Forms, y: Forms) -> Forms:
@@ -46,17 +44,28 @@ def absolute(assembly: Assembly, node: Node, x: Any) -> Forms:
     return assembly.relu(as_forms(x)).scaled(2.0) - as_forms(x)
 
 
+# ---- the largest of several ------------------------------------------------------------------------------------------
+
+
 def tournament(assembly: Assembly, x: Forms, table: np.ndarray, shape: tuple[int, ...], sign: float) -> Forms:
-    """The largest (`sign` 1) or smallest (-1) entry in every row of the table, by a binary tree."""
+    """The largest (`sign` 1) or smallest (-1) entry in every row of the table, by a binary tree.
+
+    A pair that meets in several rows meets once: overlapping windows share its neuron.
+    """
     first = np.take_along_axis(table, (table >= 0).argmax(axis=1)[:, None], axis=1)
-    filled = np.where(table >= 0, table, first)  # padding is replaced by an entry of the window, which changes nothing
-    x = x.scaled(sign)
-    rounds = [x.taken(filled[:, k]) for k in range(filled.shape[1])]
-    while len(rounds) > 1:
-        pairs = zip(rounds[::2], rounds[1::2])
-        rounds = [larger(assembly, a, b) for a, b in pairs] + rounds[len(rounds) // 2 * 2 :]
-    best = rounds[0].scaled(sign)
-    return Forms(shape, best.matrix, best.offset)
+    ids = np.where(table >= 0, table, first)  # padding is replaced by an entry of the window, which changes nothing
+    pool = pooled([x.scaled(sign)])
+    while ids.shape[1] > 1:
+        even = ids.shape[1] // 2 * 2
+        pairs, place = np.unique(np.sort(ids[:, :even].reshape(-1, 2), axis=1), axis=0, return_inverse=True)
+        kept, rest = np.unique(ids[:, even:], return_inverse=True)
+        apart = pairs[:, 0] != pairs[:, 1]
+        met = larger(assembly, *(pool.taken(column) for column in pairs[apart].T))
+        pool = pooled([met, pool.taken(pairs[~apart, 0]), pool.taken(kept)])
+        number = np.where(apart, np.cumsum(apart) - 1, met.size + np.cumsum(~apart) - 1)
+        winners = number[place.ravel()].reshape(len(ids), -1)
+        ids = np.concatenate([winners, len(pairs) + rest.reshape(len(ids), -1)], axis=1)
+    return pool.taken(ids[:, 0].reshape(shape)).scaled(sign)
 
 
 def reduce(sign: float) -> Callable[..., Forms]:
@@ -64,89 +73,69 @@ def reduce(sign: float) -> Callable[..., Forms]:
 
 
 def pool(sign: float) -> Callable[..., Forms]:
+    """Windows that overlap are taken axis by axis, so that rows are shared by the windows above and below."""
+
     def rule(assembly: Assembly, node: Node, x: Any) -> Forms:
         table = windows(node.params, x.shape)
         if (table < 0).all(axis=1).any():
             raise refused(node, "A pooling window lies entirely in the padding.", "use less padding")
-        return tournament(assembly, x, table, node.shape, sign)
+        if not overlaps(node.params):
+            return tournament(assembly, x, table, node.shape, sign)
+        for axis in range(len(node.shape)):
+            shape = (*node.shape[: axis + 1], *x.shape[axis + 1 :])
+            x = tournament(assembly, x, axis_windows(node.params, x.shape, axis), shape, sign)
+        return x
 
     return rule
 
 
-def compare(sign: float) -> Callable[..., Comparison]:
-    def rule(assembly: Assembly, node: Node, x: Any, y: Any) -> Comparison:
-        one, other = pair(node, x, y)
-        return Comparison((one - other).scaled(sign))
-
-    return rule
+# ---- the order of several --------------------------------------------------------------------------------------------
 
 
-def choose(assembly: Assembly, node: Node, which: Comparison, no: Forms, yes: Forms) -> Forms:
-    r"""`yes` where $D>0$, else `no`: $\text{no}+\alpha r(D)$ if $\text{yes}-\text{no}=\alpha D$ wherever $D\ge0$."""
-    D = spread(which.difference, node.shape)
-    for base, other, side in ((no, yes, D), (yes, no, D.scaled(-1.0))):
-        factor = _proportion(assembly, other - base, side)
-        if factor is not None:
-            return base + assembly.relu(side).scaled(factor.reshape(node.shape))
-    raise refused(
-        node,
-        "The two cases of a choice do not meet where the comparison changes: the program is not continuous there.",
-        "write it with maximum, minimum, clip or abs",
-    )
+def comparators(n: int) -> list[list[tuple[int, int]]]:
+    """Batcher's odd-even merge sort of n numbers: rounds of disjoint pairs $(i,j)$, the smaller number going to $i$."""
+    rounds = []
+    p = 1
+    while p < n:
+        k = p
+        while k:
+            blocks = product(range(k % p, n - k, 2 * k), range(k))
+            pairs = [(i + j, i + j + k) for j, i in blocks]
+            rounds.append([(a, b) for a, b in pairs if b < n and a // (2 * p) == b // (2 * p)])
+            k //= 2
+        p *= 2
+    return [pairs for pairs in rounds if pairs]
 
 
-def _proportion(assembly: Assembly, difference: Forms, side: Forms) -> np.ndarray | None:
-    r"""$\alpha$ with $\text{difference}_i=\alpha_i\,\text{side}_i$ where $\text{side}_i\ge0$; None if there is none."""
-    found = _ratios(difference, side)
-    for view in (lambda forms: forms, assembly.unfolded):
-        left = np.flatnonzero(np.isnan(found))
-        if left.size:
-            half = view(side.taken(left))
-            found[left] = _ratios(_on_half_space(assembly, view(difference.taken(left)), half, view), half)
-    return None if np.isnan(found).any() else found
+def ascending(assembly: Assembly, node: Node, x: Forms, axis: int) -> Forms:
+    r"""Sorted along the axis. One neuron a comparator: $d=r(a-b)$, then $\min=a-d$ and $\max=b+d$."""
+    n = x.shape[axis]
+    lines = np.moveaxis(np.arange(x.size).reshape(x.shape), axis, 0).reshape(n, -1)
+    rounds = comparators(n)
+    total = sum(map(len, rounds)) * lines.shape[1]
+    if total > MOST_COMPARATORS:
+        what = f"Sorting {n:,} numbers, {lines.shape[1]:,} times, takes {total:,} comparators."
+        raise refused(node, what, f"at most {MOST_COMPARATORS:,}: sort fewer numbers, or take a maximum")
+    state = pooled([x])
+    for pairs in rounds:
+        low, high = (lines[side].ravel() for side in np.array(pairs).T)
+        a, b = state.taken(low), state.taken(high)
+        d = assembly.relu(a - b)
+        place = np.arange(state.size)
+        place[low], place[high] = state.size + np.arange(low.size), state.size + low.size + np.arange(high.size)
+        state = assembly.hold(pooled([state, a - d, b + d]).taken(place))
+    return state.reshaped(x.shape)
 
 
-def _ratios(x: Forms, y: Forms) -> np.ndarray:
-    """$x_i/y_i$ for forms that are proportional up to rounding, NaN for the others."""
-    dot = lambda p, q: np.asarray((p.matrix.multiply(q.matrix)).sum(axis=1)).ravel() + p.offset * q.offset
-    width = max(x.matrix.shape[1], y.matrix.shape[1])
-    x, y = (Forms(f.shape, _resized(f.matrix, width), f.offset) for f in (x, y))
-    yy, xx = dot(y, y), dot(x, x)
-    ratio = np.where(yy > 0, dot(x, y) / np.where(yy > 0, yy, 1.0), 0.0)
-    rest = x - y.scaled(ratio.reshape(y.shape))
-    return np.where(dot(rest, rest) <= TOLERANCE**2 * xx, ratio, np.nan)
+def sort(assembly: Assembly, node: Node, x: Any, *others: Any) -> Any:
+    if others:
+        raise refused(node, "The order of a sort is not continuous; only the sorted numbers are.", "use jnp.sort")
+    return ascending(assembly, node, x, node.params["dimension"])
 
 
-def _resized(matrix: Any, width: int) -> Any:
-    copy = matrix.copy()
-    copy.resize((matrix.shape[0], width))
-    return copy
-
-
-def _on_half_space(assembly: Assembly, forms: Forms, side: Forms, view: View, nested: int = NESTED) -> Forms:
-    r"""The forms, with their neurons $r(\gamma\,\text{side}+\kappa)$ resolved where `side` $\ge0$ decides their sign.
-
-    What stands under a neuron is resolved first, up to `nested` times.
-    """
-    matrix, known = forms.matrix, assembly.definitions()
-    entries = np.diff(matrix.indptr)
-    row = np.repeat(np.arange(forms.size), entries)
-    neurons = np.flatnonzero(assembly.is_neuron[matrix.indices] & (entries <= WIDE)[row])
-    if not neurons.size:
-        return forms
-    row, variable, weight = row[neurons], matrix.indices[neurons], matrix.data[neurons]
-    under, half = view(known.taken(variable)), side.taken(row)
-    under = _on_half_space(assembly, under, half, view, nested - 1) if nested else under
-    gamma = _ratios(_linear(under), _linear(half))
-    kappa = under.offset - gamma * half.offset
-    decided = ~np.isnan(gamma) & (gamma * kappa >= 0)
-    active = decided & ((gamma > 0) | (kappa > 0))
-    gone = sparse.csr_array((weight * decided, (row, variable)), shape=(forms.size, known.size))
-    spread_out = sparse.csr_array((weight * active, (row, np.arange(row.size))), shape=(forms.size, row.size))
-    rest = forms - Forms(forms.shape, gone, np.zeros(forms.size))
-    rest.matrix.eliminate_zeros()
-    return rest + under.mapped(spread_out, forms.shape)
-
-
-def _linear(form: Forms) -> Forms:
-    return Forms(form.shape, form.matrix, np.zeros(form.size))
+def largest(assembly: Assembly, node: Node, x: Forms) -> list[Any]:
+    """`top_k`: the numbers, from the largest; where they were is not continuous."""
+    axis, k = node.params.get("axis", -1) % len(x.shape), node.params["k"]
+    last = np.flip(np.arange(x.size).reshape(x.shape), axis)
+    where = refused(node, "Where the largest numbers are is not continuous.", "use the numbers alone")
+    return [ascending(assembly, node, x, axis).taken(last.take(range(k), axis)), Positions(where)]

@@ -5,7 +5,10 @@ from itertools import product
 from math import prod
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from scipy import sparse
 
 Triples = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -84,11 +87,15 @@ def _one_offset(x: Any, w: Any, out: Any, channel: Any, reads: list[np.ndarray],
     return np.broadcast_to(target, source.shape), source, np.broadcast_to(weights, source.shape)
 
 
-def windows(params: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """`reduce_window`: for every output, the flat numbers of the entries in its window; -1 for padding."""
+def _axis_tables(params: Any, shape: tuple[int, ...]) -> list[np.ndarray]:
     axes = zip(shape, params["window_dimensions"], params["window_strides"], params["padding"])
     dilations = zip(params["base_dilation"], params["window_dilation"])
-    tables = [window_table(s, k, d, tuple(p), base, dil) for (s, k, d, p), (base, dil) in zip(axes, dilations)]
+    return [window_table(s, k, d, tuple(p), base, dil) for (s, k, d, p), (base, dil) in zip(axes, dilations)]
+
+
+def windows(params: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """`reduce_window`: for every output, the flat numbers of the entries in its window; -1 for padding."""
+    tables = _axis_tables(params, shape)
     rank = len(tables)
     number, inside = np.zeros((1,) * (2 * rank), np.int64), np.ones((1,) * (2 * rank), bool)
     for axis, table in enumerate(tables):
@@ -98,6 +105,39 @@ def windows(params: Any, shape: tuple[int, ...]) -> np.ndarray:
         number, inside = number * shape[axis] + np.maximum(grid, 0), inside & (grid >= 0)
     outputs = prod(table.shape[0] for table in tables)
     return np.where(inside, number, -1).reshape(outputs, -1)
+
+
+def axis_windows(params: Any, shape: tuple[int, ...], axis: int) -> np.ndarray:
+    """The same windows along one axis alone."""
+    (table,) = [t for a, t in enumerate(_axis_tables(params, shape)) if a == axis]
+    lines = np.moveaxis(np.arange(prod(shape)).reshape(shape), axis, -1)
+    read = np.where(table >= 0, lines[..., np.maximum(table, 0)], -1)  # (others, outputs, window)
+    return np.moveaxis(read, -2, axis).reshape(-1, table.shape[1])
+
+
+def overlaps(params: Any) -> bool:
+    """Whether the windows have several axes and share entries along one."""
+    wide = [k > 1 for k in params["window_dimensions"]]
+    return sum(wide) > 1 and any(
+        w and stride < (k - 1) * dilation + 1
+        for w, k, stride, dilation in zip(
+            wide, params["window_dimensions"], params["window_strides"], params["window_dilation"]
+        )
+    )
+
+
+def scatter_places(params: Any, shape: tuple[int, ...], indices: np.ndarray, updates: tuple[int, ...]) -> np.ndarray:
+    """`scatter`: for every update, the flat number of the entry it goes to; -1 if it is dropped.
+
+    The transpose of a scatter that adds takes to every update what stands at its place.
+    """
+    put = lambda u: lax.scatter_add(
+        jnp.zeros(shape), jnp.asarray(indices), u, params["dimension_numbers"], mode=params["mode"]
+    )
+    with jax.enable_x64(True):
+        _, back = jax.vjp(put, jnp.zeros(updates))
+        (place,) = back(jnp.arange(1.0, prod(shape) + 1).reshape(shape))
+    return np.asarray(place).ravel().astype(np.int64) - 1
 
 
 def groups(shape: tuple[int, ...], axes: Sequence[int]) -> np.ndarray:

@@ -209,4 +209,61 @@ REFERENCE: dict[str, list[Reference]] = {
         Reference({"pieces": 7, "product bound": 9}, {"kind": "two by two"}),
         Reference({"pieces of the tent": 1024}, {"folds": 10}),
     ],
+    "depth-separation": [
+        Reference({"nodes of f": 18, "layers of f": 12, "pieces of f": 64, "∫|f − ½|": 0.25}),
+        Reference({"nodes of f": 33, "layers of f": 22, "pieces of f": 2048, "∫|f − ½|": 0.25}, {"layers": 3}),
+        Reference({"pieces of g": 1, "∫|f − g|": 0.25, "bound by crossings": 0.125}, {"kind": "½"}),
+    ],
+    "sparse-connection-approximation": [
+        Reference({"W": 20, "L": 4, "pieces": 25, "α": 2}),
+        Reference({"W": 24, "L": 6, "pieces": 64}, {"a": 4, "k": 3}),
+    ],
+    "cpa-partition-composition": [
+        Reference({"cells": 2, "cells listed": 3, "cells of f": 2}, {"kind": "r∘r"}),
+        Reference({"cells": 4, "cells listed": 6}, {"kind": "h∘h", "after": 2}),
+        Reference({"listed for r∘r": 3, "cells of r∘r": 2}),
+    ],
+    "convex-cpa-and-dc": [
+        Reference({"g(x)": 1.5, "h(x)": 1.0, "hyperplanes in h": 1, "pieces of g": 3}, {"kind": "hat", "at": 0.5}),
+        Reference({"g(x)": 4.0, "h(x)": 4.0}, {"kind": "hat", "at": 2.0}),
+        Reference({"g(x)": 2.0, "h(x)": 2.0}, {"kind": "hat", "at": 2.0, "ridge": "|ν|"}),
+    ],
+    "cpa-to-relu-compiler": [Reference({"M": 6, "L": 4})],
+    "cpa-depth-bound": [
+        *(
+            Reference({"affine maps that are enough": L, "hidden layers used": L - 1}, {"inputs": d, "forms": 2})
+            for d, L in ((1, 2), (2, 3), (3, 3), (4, 4), (7, 4), (8, 5), (15, 5), (16, 6))
+        ),
+        *(
+            Reference({"hidden layers that are enough": old, "since 2025": new}, {"inputs": d, "forms": 2})
+            for d, old, new in ((4, 3, 2), (10, 4, 3), (28, 5, 4))
+        ),
+        Reference({"hidden layers needed at least": 2}),
+    ],
+    "one-hidden-layer-not-integrable": [
+        Reference(
+            {"integral of the ridge hat": 6, "hyperplanes that survive": 3, "limit of |f| on the ray": 0.5},
+            {"radius": 3},
+        ),
+        Reference({"integral of the ridge hat": 200}, {"radius": 100}),
+        Reference({"hyperplanes that survive": 0, "limit of |f| on the ray": 0}, {"kind": "zero in disguise"}),
+    ],
+    "fem-basis-relu": [
+        Reference(
+            {
+                "integral of the uniform hat": 1,
+                "φ(½, 0)": 0.5,
+                "φ(½, −½)": 0,
+                "neurons in dimension 1": 3,
+                "affine maps in dimension 1": 2,
+                "affine maps in dimension 2": 3,
+                "affine maps in dimension 3": 3,
+                "Poisson: sup error": 1 / 512,
+            }
+        ),
+    ],
+    "relu-symmetries-conservation": [
+        Reference({"factor of a² − w²": 0.96, "copies at tanh width 3": 48}),
+        Reference({"factor of a² − w²": 0}, {"tau": 0.5}),
+    ],
 }

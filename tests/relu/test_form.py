@@ -212,7 +212,11 @@ def test_single_precision_weights_are_read_at_their_values() -> None:
         (lambda x: x > 0, "truth value"),
         (lambda x: jnp.round(x), "round"),
         (lambda x: jnp.zeros(9)[x.astype(int)], "integers"),
-        (lambda x: jnp.sort(x), "sort. has no rule"),
+        (lambda x: jnp.argmax(x) * x, "argmax. has no rule"),
+        (lambda x: x[jnp.argsort(x)], "order of a sort"),
+        (lambda x: lax.top_k(x, 2)[1] * x[:2], "largest numbers are"),
+        (lambda x: jnp.where(x == 0, 1.0, x), "equal"),
+        (lambda x: x / 0.0, "zero"),
     ],
 )
 def test_programs_that_are_not_piecewise_affine_are_refused_with_their_line(f, word: str) -> None:

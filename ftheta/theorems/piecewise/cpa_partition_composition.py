@@ -1,0 +1,99 @@
+"""Piecewise-affine after piecewise-affine: the cells of a composition, each counted once."""
+
+from typing import Annotated
+
+import numpy as np
+
+from ftheta.logic import AtMost, Basis, Enclosure, Evidence, Identity, Knob, theorem
+from ftheta.networks import ACTIVATIONS, random_mlp
+from ftheta.pieces import count_pieces
+from ftheta.pieces.composition import COMPOSED, Composition, Listing, Window, known, relu_twice
+from ftheta.pieces.polyhedra import everywhere
+from ftheta.pieces.slices import normal_form, relu_network
+from ftheta.subjects import Network
+
+
+def network(
+    rng: np.random.Generator,
+    *,
+    kind: Annotated[str, Knob(says="which network", symbol="g∘f", choices=("random", *COMPOSED))] = "random",
+    inputs: Annotated[int, Knob(1, 64, "number of inputs", "d", log=True, most=1024)] = 2,
+    width: Annotated[int, Knob(1, 32, "neurons in each hidden layer", "w", log=True, most=64)] = 8,
+    hidden: Annotated[str, Knob(says="activation of hidden layers", symbol="σ", choices=tuple(ACTIVATIONS))] = "relu",
+) -> Network:
+    if kind in COMPOSED:
+        return Network.described(COMPOSED[kind], kind)
+    layers = random_mlp(rng, (inputs, width, width, 1), hidden, bias=0.5)
+    return Network.described(layers, f"random {hidden} network {'-'.join(map(str, layers.widths))}")
+
+
+def smooth_network(rng: np.random.Generator) -> Network:
+    return network(rng, hidden="tanh")
+
+
+@theorem(
+    title="Compositions of piecewise-affine functions are piecewise affine",
+    sources=("seed 2",),
+    assumes=(relu_network,),
+    on=network,
+    breaks_on=smooth_network,
+    presets={
+        "textbook": {},
+        "ReLU after ReLU": {"kind": "r∘r"},
+        "hat after hat": {"kind": "h∘h", "after": 2},
+        "a face with four cells around it": {"kind": "four quadrants at a point"},
+        "large": {"width": 20, "radius": 3.0},
+        "broken on purpose": {"hidden": "tanh"},
+    },
+    errata=r"""Seed 2 calls the cells polytopes; they are polyhedra, for finitely many polytopes do not cover
+    $\mathbb R^d$. Its exercise drops empty and flat cells and claims that a partition is left. It is not: if $f|_{P_j}$
+    maps into a common face of $P'_k$ and $P'_l$, both have the same pre-image. With $f=g=r$ the cell $(-\infty,0]$ is
+    listed twice. One owner for every face repairs it.""",
+)
+def cpa_partition_composition(
+    net: Network,
+    rng: np.random.Generator,
+    *,
+    after: Annotated[int, Knob(1, 6, "hidden layers that belong to f; the others to g", "k", most=100)] = 1,
+    radius: Annotated[float, Knob(0.1, 10, "half-width of the window", "R", log=True, least=1e-3, most=1e3)] = 2.0,
+    max_cells: Annotated[int, Knob(10, 5000, "cells at most", "N", log=True, least=1, most=20_000)] = 2000,
+) -> Evidence:
+    r"""Let $f:\mathbb R^d\to\mathbb R^m$ and $g$ be continuous and affine on closed full-dimensional polyhedra $P_j$
+    and $P'_k$ that cover and have disjoint interiors. Then $g\circ f$ is continuous and affine on the cells
+    $$(f|_{P_j})^{-1}(P'_k)\cap P_j=\{x\in P_j:f|_{P_j}(x)\in P'_k\}.$$
+    The full-dimensional ones cover $\mathbb R^d$. They are a partition if every part of $P_j$ that $f$ maps into a face
+    of several $P'_k$ is given to one of them: the one that $f(x)+(\varepsilon,\varepsilon^2,\dots)$ enters."""
+    form = normal_form(net)
+    if form.network is None:
+        return Evidence((), summary="no normal form, hence no cells")
+    view = Window.of(form.network, None if net.data is None else net.data.x, rng, radius)
+    k = min(after, len(view.net.steps) - 1)
+    whole = Composition.of(view.net, everywhere(view.frame.dimension), k, max_cells)
+    made = whole or Composition.of(view.net, view.frame, k, max_cells)
+    twice, once = relu_twice()
+    misprint = Identity("r∘r: full-dimensional cells listed, and those of a partition", known(twice), known(once))
+    if made is None:
+        return Evidence((), as_printed=(misprint,), summary=f"more than {max_cells:,} cells: take a smaller window")
+    cells, inner = Listing(made.owned, view.frame), Listing(made.inner, view.frame)
+    pieces = count_pieces(form.network, view.domain, max_cells=20 * max_cells)
+    listed = known(len(made.listed)) if made.listed else Enclosure.between(len(cells.pieces), np.inf)
+    both = Listing(made.listed, view.frame).volume if made.listed else listed
+    claims = [
+        Identity("volume of all cells in the window, and of the window", cells.volume, view.volume),
+        Identity("pairs of cells whose interiors meet in the window", cells.overlaps, known(0)),
+        Identity("cells that are flat or empty", cells.flat, known(0)),
+        Identity("cells in the window, and activation cells of the network", cells.count, pieces),
+        AtMost("cells of f ≤ cells of g∘f", known(len(made.inner)), known(len(made.owned))),
+    ]
+    read = form.refusal or form.basis is not Basis.EXACT
+    claims += [view.agreement(net, made.owned, net.input_shape)] if read else view.exactly(made.owned)
+    naive = Identity("volume of all listed cells, and of the window", both, view.volume)
+    inner_cells, where = len(made.inner), "" if whole else " in the window"
+    return Evidence(
+        tuple(claims),
+        (inner.chart(f"cells of f, {net.name}", view.axes), cells.chart("cells of g∘f", view.axes)),
+        {"cells": known(len(made.owned)), "cells listed": listed, "cells of f": known(len(made.inner))}
+        | {"unbounded cells": known(cells.unbounded), "listed for r∘r": known(twice), "cells of r∘r": known(once)},
+        as_printed=(misprint, *([naive] if made.listed else [])),
+        summary=f"{inner_cells:,} cells of f, {len(made.owned):,} of g∘f{where}; a list has {listed.lo:,.0f}",
+    )

@@ -1,0 +1,116 @@
+r"""Networks trained to follow a sawtooth, beside the error that their number of pieces leaves them.
+
+What training reaches is evidence, not proof: the bound holds for every network of that size, trained or not.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from ftheta.logic import Axis, Curves, Series
+from ftheta.networks import Dense, Description, random_mlp
+from ftheta.relu.describe import described
+from ftheta.relu.line_pieces import product_bound
+from ftheta.relu.sawtooth import sparse_zigzag
+from ftheta.relu.separation import certificate, folds
+
+DEPTHS, WIDTHS = (2, 3, 6), (2, 4, 8, 16, 32)
+POINTS, FINE = 256, 4096
+RATE, DECAYS, SMALL = 0.02, (0.9, 0.999), 1e-8  # Adam
+Params = list[tuple[np.ndarray, np.ndarray]]
+
+
+def tent(x: np.ndarray, k: int) -> np.ndarray:
+    r"""$\Delta^{\circ k}$ on $[0,1]$."""
+    for _ in range(k):
+        x = 1 - np.abs(2 * x - 1)
+    return x
+
+
+def states(params: Params, x: np.ndarray) -> list[np.ndarray]:
+    """The input, every hidden state, the output: one row a point."""
+    found = [x]
+    for W, b in params[:-1]:
+        found.append(np.maximum(found[-1] @ W.T + b, 0.0))
+    W, b = params[-1]
+    return [*found, found[-1] @ W.T + b]
+
+
+def gradient(params: Params, x: np.ndarray, y: np.ndarray) -> Params:
+    r"""Of $\frac1n\sum_i|f_\theta(x_i)-y_i|^2$, backwards through the layers."""
+    passed = states(params, x)
+    adjoint, found = 2 * (passed[-1] - y) / len(x), []
+    for (W, _), state in zip(reversed(params), reversed(passed[:-1])):
+        found.append((adjoint.T @ state, adjoint.sum(axis=0)))
+        adjoint = (adjoint @ W) * (state > 0)
+    return found[::-1]
+
+
+def started(rng: np.random.Generator, widths: Sequence[int]) -> Params:
+    """Random layers; the kinks of the first are spread over [0, 1]."""
+    params = [(rng.normal(size=(n, m)) * np.sqrt(2 / m), np.zeros(n)) for m, n in pairwise(widths)]
+    W, _ = params[0]
+    return [(W, -W[:, 0] * rng.random(len(W))), *params[1:]]
+
+
+def fitted(rng: np.random.Generator, widths: Sequence[int], x: np.ndarray, y: np.ndarray, steps: int) -> Params:
+    """Adam on the mean square error, all points at once."""
+    params = started(rng, widths)
+    first, second = ([[np.zeros_like(a) for a in layer] for layer in params] for _ in range(2))
+    beta, gamma = DECAYS
+    for t in range(1, steps + 1):
+        for layer, slope, m, v in zip(params, gradient(params, x, y), first, second):
+            for j in (0, 1):
+                m[j] = beta * m[j] + (1 - beta) * slope[j]
+                v[j] = gamma * v[j] + (1 - gamma) * slope[j] ** 2
+                layer[j][...] -= RATE * m[j] / (1 - beta**t) / (np.sqrt(v[j] / (1 - gamma**t)) + SMALL)
+    return params
+
+
+def trained(rng: np.random.Generator, widths: Sequence[int], k: int, steps: int = 300) -> Description:
+    r"""Layers trained to follow $\Delta^{\circ k}$."""
+    params = fitted(rng, widths, middles(POINTS), tent(middles(POINTS), k), steps)
+    words = ["relu"] * (len(params) - 1) + ["identity"]
+    return Description(tuple(Dense(W, b, word) for (W, b), word in zip(params, words)))
+
+
+RIVALS = ("trained", "random", "½", "f itself")
+
+
+def rival(rng: np.random.Generator, kind: str, widths: Sequence[int], hidden: str) -> tuple[Description, str]:
+    """A network to hold against the sawtooth of 64 pieces, and its name."""
+    if kind == "½":
+        return Description((Dense(np.zeros((1, 1)), np.array([0.5])),)), "the constant ½"
+    if kind == "f itself":
+        return described(sparse_zigzag(2, folds(2))), "the sawtooth of 64 pieces"
+    learns = kind == "trained" and hidden == "relu"
+    layers = trained(rng, widths, folds(2)) if learns else random_mlp(rng, widths, hidden, bias=0.5)
+    return layers, f"{'trained' if learns else 'random'} {hidden} network {'-'.join(map(str, widths))}"
+
+
+def middles(n: int) -> np.ndarray:
+    return (np.arange(n)[:, None] + 0.5) / n
+
+
+def barrier(rng: np.random.Generator, k: int, steps: int) -> Curves:
+    r"""$\int|\Delta^{\circ k}-g|$ against width: trained networks $g$, and what no network of that size gets below."""
+    x, fine = middles(POINTS), middles(FINE)
+    y, truth = tent(x, k), tent(fine, k)
+    series = [Series("the constant ½", [WIDTHS[0], WIDTHS[-1]], [0.25, 0.25], "reference")]
+    for depth in DEPTHS:
+        errors = []
+        for width in WIDTHS:
+            trained = fitted(rng, (1, *[width] * (depth - 1), 1), x, y, steps)
+            errors.append(float(np.abs(states(trained, fine)[-1] - truth).mean()))
+        series.append(Series(f"trained, {depth} layers", WIDTHS, errors, "measured" if depth == 2 else "other"))
+    for depth in DEPTHS[:2]:
+        floor = [float(certificate(min(product_bound([w] * (depth - 1)), 2**k), k)) for w in WIDTHS]
+        shown = floor.index(0.0) + 1 if 0.0 in floor else len(floor)
+        series.append(Series(f"no {depth} layers below", WIDTHS[:shown], floor[:shown], "bound"))
+    return Curves(
+        f"trained to follow a sawtooth of {2**k} pieces",
+        Axis("neurons in a layer", "log"),
+        Axis("∫|f − g|"),
+        tuple(series),
+    )

@@ -1,0 +1,112 @@
+"""One hidden layer by its hyperplanes: the unique form, rays that do not fall to zero, kinks that do not end."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from flint import fmpq
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ftheta.logic import SubjectError, Verdict
+from ftheta.relu.constructions import hat
+from ftheta.relu.cpa1d import known
+from ftheta.relu.escaping import KINDS, Decay, constant_jumps, example, ridge_hat_mass
+from ftheta.relu.exact import ExactNetwork, exact
+from ftheta.relu.line import restrict_to_line
+from ftheta.relu.local import is_clean, kink, slope
+from ftheta.relu.ridge_form import escaping_ray, followed, ridge_forms, without_idle_steps
+
+from .nets import networks, points, rationals
+
+small = st.integers(-2, 2)
+
+
+@st.composite
+def one_hidden_layer(draw, d: int):
+    """Few different numbers, so that hyperplanes coincide and terms cancel."""
+    n = draw(st.integers(1, 5))
+    table = lambda rows, columns: [[draw(small) for _ in range(columns)] for _ in range(rows)]
+    return ExactNetwork.dense([table(n, d), table(1, n)], [table(1, n)[0], table(1, 1)[0]])
+
+
+@settings(max_examples=60)
+@given(st.integers(1, 3), st.data())
+def test_the_form_is_the_function_and_its_hyperplanes_are_different(d: int, data: st.DataObject) -> None:
+    net = data.draw(one_hidden_layer(d))
+    (f,) = ridge_forms(net)
+    for x in data.draw(st.lists(points(d), min_size=4, max_size=4)):
+        at = tuple(fmpq(t.numerator, t.denominator) for t in x)
+        assert f(at) == net.states(x)[-1][0]
+    assert all(next(a for a in form[:-1] if a) == 1 for form in f.ridges) and all(f.ridges.values())
+
+
+@settings(max_examples=80)
+@given(st.integers(2, 3), st.data())
+def test_a_function_that_is_not_zero_has_a_ray_that_the_network_confirms(d: int, data: st.DataObject) -> None:
+    net = data.draw(one_hidden_layer(d))
+    (f,) = ridge_forms(net)
+    ray = escaping_ray(f)
+    assert (ray is None) == f.is_zero
+    if ray is None:
+        assert all(net(x) == (0,) for x in data.draw(st.lists(points(d), min_size=3, max_size=3)))
+    else:
+        assert (ray.level, ray.slope) != (0, 0) and followed(net, ray) == ray
+        far = 10**9
+        x = [p + far * v for p, v in zip(ray.point, ray.direction)]
+        assert net(x)[0] == ray.level + far * ray.slope
+
+
+def test_on_the_line_the_hat_has_no_such_ray() -> None:
+    (f,) = ridge_forms(hat())
+    assert not f.is_zero and escaping_ray(f) is None
+
+
+def test_neurons_of_either_orientation_merge_and_idle_steps_do_not_count() -> None:
+    w = [[1, 2], [-1, -2], [2, 4]]
+    (f,) = ridge_forms(ExactNetwork.dense([w, [[1, 1, -1]]], [[3, -3, 6], [0]]))  # |ℓ| − 2r(ℓ) = −ℓ
+    assert not f.ridges and f.affine == (fmpq(-1), fmpq(-2), fmpq(-3))
+    deep = ExactNetwork.dense([w, [[1, 1, -1]]], [[3, -3, 6], [0]]) @ ExactNetwork.affine([[1, 0], [0, 1]])
+    idle = deep.rebuilt([*[(s.matrix, s.offset, s.rectified) for s in ExactNetwork.affine([[2, 0], [0, 1]]).steps],
+                         *[(s.matrix, s.offset, s.rectified) for s in deep.steps]])  # fmt: skip
+    assert len(idle.steps) == 3 and len(without_idle_steps(idle).steps) == 2
+    assert ridge_forms(idle)[0].affine == (fmpq(-2), fmpq(-2), fmpq(-3))
+    with pytest.raises(SubjectError, match="one hidden layer"):
+        ridge_forms(exact(example(KINDS[-1], 2, 0, np.random.default_rng(0))))
+
+
+@pytest.mark.parametrize("radius", [1, 3, Fraction(7, 2), 100])
+def test_the_ridge_hat_has_mass_2r(radius) -> None:
+    assert ridge_hat_mass(radius) == 2 * radius
+
+
+def test_networks_in_disguise_are_seen_through() -> None:
+    rng = np.random.default_rng(3)
+    affine, zero = (Decay.of(exact(example(kind, 3, 6, rng))) for kind in KINDS[2:4])
+    assert not affine.hyperplanes and affine.first is not None
+    assert zero.first is None and "f ≡ 0" in zero.summary
+
+
+@settings(max_examples=30)
+@given(networks(inputs=2, outputs=1, max_depth=3), points(2), st.lists(rationals, min_size=2, max_size=2))
+def test_one_sided_slopes_are_those_of_the_exact_pieces(net, x, v) -> None:
+    f = restrict_to_line(net, x, v)[0]
+    after = f.slopes[sum(t <= 0 for t in f.kinks)]
+    before = f.slopes[sum(t < 0 for t in f.kinks)]
+    ahead, behind = slope(net, x, v).outputs[0], slope(net, x, [-t for t in v]).outputs[0]
+    assert (ahead, behind) == (fmpq(after.numerator, after.denominator), fmpq(-before.numerator, before.denominator))
+    assert kink(net, x, v) == (after - before,)
+
+
+def test_kinks_of_one_hidden_layer_do_not_change_and_those_of_a_compact_hat_do() -> None:
+    rng = np.random.default_rng(0)
+    random, compact = (exact(example(kind, 2, 5, rng)) for kind in ("random", KINDS[-1]))
+    assert constant_jumps(random).judge().verdict is Verdict.PROVED
+    claim = constant_jumps(compact)
+    assert claim.judge().verdict is Verdict.REFUTED and claim.witness is not None and claim.witness.left == claim.left
+    assert claim.right == known(0)
+
+
+def test_a_point_where_two_kinks_cross_is_not_clean() -> None:
+    net = ExactNetwork.dense([[[1, 0], [0, 1]], [[1, 1]]], [[0, 0], [0]])
+    assert not is_clean(net, [0, 0], [[0, 1]]) and is_clean(net, [0, 1], [[0, 1]])
