@@ -1,9 +1,11 @@
-"""The graph: every adjoint beside JAX's gradient of the inputs, intervals beside plain values, cost beside XLA's count.
+"""The graph: every adjoint beside every value and JAX's gradient, intervals beside values, cost beside XLA's count;
+gradients by differences, forward and reverse mode as the number of inputs grows; memory with and without checkpoints.
 
-Peers in one run: `jax.grad` (compiled), `jax.jit` of the function, `cost_analysis` of the compiled function. Times are
-wall times, the best of several runs, compilation left out.
+Peers in one run: `jax.grad` (compiled), `jax.jit` of the function, `cost_analysis` and `memory_analysis` of what is
+compiled, `jax.checkpoint`. Times are CPU times, the best of several runs, compilation left out unless it is named.
 """
 
+import math
 import time
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +14,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ftheta.graph import Interval, cost, intervals, sweep, trace
+import ftheta as ft
+from ftheta.graph import Interval, cost, every, gradient_cost, gradient_memory, intervals, sweep, trace
+from ftheta.graph.domains.tangents import directional
+from ftheta.graph.domains.values import flat_inputs
 from ftheta.networks import random_mlp
 
 
@@ -37,19 +42,26 @@ PROGRAMS = {
     "MLP 10-64-64-1": mlp((10, 64, 64, 1)),
     "MLP 64-256-256-10": mlp((64, 256, 256, 10)),
     "MLP, 32 layers of 64": mlp((64,) * 33),
+    "MLP, 100 layers of 32": mlp((32,) * 101),
     "attention 32 × 64": attention(32, 64),
 }
 
 
 def best(work: Callable[[], Any], seconds: float = 0.5) -> float:
-    """The shortest of as many runs as fit, after one to warm up."""
+    """The shortest of as many runs as fit, after one to warm up, in CPU time."""
     jax.block_until_ready(work())
-    times, begun = [], time.perf_counter()
-    while time.perf_counter() - begun < seconds:
-        started = time.perf_counter()
+    times, begun = [], time.process_time()
+    while time.process_time() - begun < seconds:
+        started = time.process_time()
         jax.block_until_ready(work())
-        times.append(time.perf_counter() - started)
+        times.append(time.process_time() - started)
     return min(times)
+
+
+def once(work: Callable[[], Any]) -> float:
+    started = time.process_time()
+    work()
+    return time.process_time() - started
 
 
 def box(args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -59,25 +71,78 @@ def box(args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def row(name: str, f: Callable[..., Any], args: tuple[Any, ...]) -> str:
-    started = time.perf_counter()
+    first, again = once(lambda: ft.graph(f, *args)), once(lambda: ft.graph(f, *args))
     graph = trace(f, *args)
-    tracing = time.perf_counter() - started
-    compiled, every, inputs = jax.jit(f), sweep(graph), jax.jit(jax.grad(f, argnums=tuple(range(len(args)))))
-    ours, theirs = best(lambda: list(every(*args).values.values())), best(lambda: inputs(*args))
-    enclosing, plain = best(lambda: intervals(graph, *box(args)).values and 0), best(lambda: compiled(*args))
+    compiled, gradient = jax.jit(f), jax.jit(jax.grad(f, argnums=tuple(range(len(args)))))
+    all_values, all_adjoints = every(graph), sweep(graph)
+    plain, values = best(lambda: compiled(*args)), best(lambda: list(all_values(*args).values.values()))
+    ours, theirs = best(lambda: list(all_adjoints(*args).values.values())), best(lambda: gradient(*args))
+    enclosing = best(lambda: intervals(graph, *box(args)).values and 0)
     counted = compiled.lower(*args).compile().cost_analysis() or {}
     flops = f"{cost(graph).forward_total.flops / counted['flops']:.3f}" if counted.get("flops") else "-"
     return (
-        f"{name:22} {len(graph.nodes):6} {tracing * 1e3:9.1f} {ours * 1e3:12.3f} {theirs * 1e3:11.3f}"
-        f" {ours / theirs:7.2f} {enclosing * 1e3:12.3f} {enclosing / plain:10.1f} {flops:>12}"
+        f"{name:22} {len(graph.nodes):6} {first:7.2f} {again:7.2f} {plain * 1e3:8.3f} {values * 1e3:8.3f}"
+        f" {ours * 1e3:9.3f} {ours / values:8.2f} {ours / plain:7.2f} {ours / theirs:9.2f}"
+        f" {enclosing * 1e3:9.2f} {flops:>8}"
     )
+
+
+def growth(d: int) -> str:
+    """One gradient of a ridge sum in d inputs, three ways: counted in operations and timed, in evaluations."""
+    weights = np.random.default_rng(0).normal(size=(32, d)) / d**0.5
+    f = lambda x: jnp.sum(jnp.tanh(weights @ x))
+    x = np.random.default_rng(1).normal(size=d)
+    graph = trace(f, x)
+    counted = gradient_cost(graph)
+    one = directional(graph)
+    inputs = flat_inputs(graph, (x,))
+    evaluate, ahead = jax.jit(f), jax.jit(lambda v: one(inputs, [v])[0])
+    both = jax.jit(jax.value_and_grad(f))
+    passes, moved = [np.eye(d)[k] for k in range(min(d, 64))], x + 1e-8
+    plain = best(lambda: evaluate(x), 0.2)
+    differences = best(lambda: [evaluate(moved) for _ in range(len(passes) + 1)], 0.2) * (d + 1) / (len(passes) + 1)
+    forward = best(lambda: [ahead(v) for v in passes], 0.2) * d / len(passes)
+    reverse = best(lambda: both(x), 0.2)
+    by = lambda c: c.flops / counted.function.flops
+    return (
+        f"{d:8} {by(counted.finite_differences):12.1f} {by(counted.forward_mode):10.1f} {by(counted.reverse_mode):8.2f}"
+        f" {differences / plain:14.1f} {forward / plain:10.1f} {reverse / plain:8.2f}"
+    )
+
+
+def checkpoints(n: int, width: int = 64) -> str:
+    """Bytes alive in a chain of n layers on a batch: counted on the graph, and what XLA allots."""
+    root, w = math.isqrt(n), np.random.default_rng(0).normal(size=(width, width)) / width**0.5
+    step = lambda x: jnp.tanh(w @ x)
+
+    def repeated(f: Callable[[Any], Any], times: int) -> Callable[[Any], Any]:
+        return lambda x: jax.lax.scan(lambda state, _: (f(state), None), x, None, length=times)[0]
+
+    plain = lambda x: jnp.sum(repeated(step, n)(x))
+    kept = lambda x: jnp.sum(repeated(jax.checkpoint(repeated(step, n // root)), root)(x))
+    x = np.ones((width, width))
+    temporary = lambda f: jax.jit(jax.grad(f)).lower(x).compile().memory_analysis().temp_size_in_bytes  # type: ignore[union-attr]
+    counted = gradient_memory(trace(plain, x))
+    return f"{n:8} {counted.reverse:14,} {counted.checkpointed:14,} {temporary(plain):14,} {temporary(kept):14,}"
 
 
 def main() -> None:
     print(
-        f"{'program':22} {'nodes':>6} {'trace ms':>9} {'all adj. ms':>12} {'jax.grad ms':>11} {'ratio':>7}"
-        f" {'interval ms':>12} {'÷ values':>10} {'flops ÷ XLA':>12}"
+        f"{'program':22} {'nodes':>6} {'graph s':>7} {'again s':>7} {'f ms':>8} {'vals ms':>8} {'adj. ms':>9}"
+        f" {'÷ values':>8} {'÷ f':>7} {'÷ jax.grad':>9} {'interv.':>8} {'÷ XLA':>8}"
     )
     with jax.enable_x64(True):
         for name, (f, args) in PROGRAMS.items():
             print(row(name, f, args))
+        print("\none gradient, in evaluations: counted, then timed")
+        print(
+            f"{'d':>8} {'differences':>12} {'forward':>10} {'reverse':>8}"
+            f" {'differences':>14} {'forward':>10} {'reverse':>8}"
+        )
+        for d in (10, 100, 1000, 10_000):
+            print(growth(d))
+        print(
+            "\nbytes alive in a chain: counted on the graph (plain, checkpoints), allotted by XLA (plain, checkpoints)"
+        )
+        for n in (16, 64, 256):
+            print(checkpoints(n))

@@ -16,6 +16,9 @@ from ftheta.graph.graph import Graph, Node, Slot
 
 V = TypeVar("V")
 Rule = Callable[..., Any]
+MOST_KINDS = 4096
+"""Kinds of nodes remembered by `shared_by_kind` before it forgets them all."""
+
 Refine = Callable[[Graph], Callable[[Node, Mapping[int, Any], tuple[Any, ...]], tuple[Any, ...]]]
 
 
@@ -156,6 +159,24 @@ def missing_rule(domain: str, file: str, node: Node, use: str = "") -> NoRule:
 def precision(graph: Graph) -> contextlib.AbstractContextManager[Any]:
     """JAX's precision mode of the graph, for the time of a `with` block and this thread only."""
     return contextlib.nullcontext() if jax.config.read("jax_enable_x64") == graph.x64 else jax.enable_x64(graph.x64)
+
+
+def shared_by_kind(make: Callable[..., Any]) -> Callable[..., Any]:
+    """`make(node, *options)` made once for all nodes of a kind: what is compiled for one layer serves a hundred."""
+    made: dict[Any, Any] = {}
+
+    def shared(node: Node, *options: Any) -> Any:
+        if node.kind is None:
+            return make(node, *options)
+        key = (node.kind, options)
+        found = made.get(key)
+        if found is None:
+            if len(made) >= MOST_KINDS:
+                made.clear()
+            made[key] = found = make(node, *options)
+        return found
+
+    return shared
 
 
 def each_output(node: Node, results: Sequence[Any]) -> Any:

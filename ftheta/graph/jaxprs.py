@@ -236,7 +236,18 @@ def _node(number: int, eqn: Any, inputs: list[Slot], outputs: list[Slot], source
         _one_equation(eqn),
         label,
         lambda: tuple(_inner_graph(_closed(j), source, budget) for j in inside),
+        _kind(eqn),
     )
+
+
+def _kind(eqn: Any) -> Any:
+    """What an equation computes, as a key: primitive, parameters and types of the operands."""
+    key = (eqn.primitive.name, tuple(eqn.params.items()), tuple(v.aval for v in eqn.invars))
+    try:
+        hash(key)
+    except TypeError:  # a parameter that cannot be compared
+        return None
+    return key
 
 
 # ---- what each construct of JAX becomes -----------------------------------------------------------------------

@@ -24,6 +24,7 @@ def install(shell: Any = None) -> bool:
         return False
     formatter.for_type_by_name("ftheta.logic.result", "Result", mimebundle)
     formatter.for_type_by_name("ftheta.logic.result", "Audit", mimebundle)
+    formatter.for_type_by_name("ftheta.graph.tableaux", "Tableau", _tableau)
     return True
 
 
@@ -40,6 +41,12 @@ def mimebundle(document: "Result | Audit", include: Any = None, exclude: Any = N
         bundle = {"text/html": _html(document), **latex, "text/plain": _plain(card(document))}
     wanted = set(include) if include else set(bundle)
     return {kind: text for kind, text in bundle.items() if kind in wanted and kind not in (exclude or ())}
+
+
+def _tableau(found: Any, include: Any = None, exclude: Any = None) -> dict[str, str]:
+    from .tableau import mimebundle as shown
+
+    return shown(found, include, exclude)
 
 
 def _plain(renderable: Any) -> str:

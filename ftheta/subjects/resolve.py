@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ftheta.graph.expressions import Expression
 from ftheta.logic import FthetaError, SubjectError
 from ftheta.networks.files import describe, is_weight_list, read_arrays
 
@@ -43,6 +44,8 @@ def resolve(words: str, takes: tuple[type, ...] = KINDS) -> Subject:
     if ":" in words and not Path(words).exists():
         return from_object(import_object(words), words, takes)
     path = Path(words)
+    if Target in takes and not path.exists() and set(words) & set("+*^()"):
+        return _expression(words)
     if path.suffix or path.exists():
         return read_file(path, path.name)
     near = difflib.get_close_matches(words, BUILT_IN, n=2, cutoff=0.4)
@@ -110,6 +113,13 @@ def from_object(found: Any, name: str, takes: tuple[type, ...] = KINDS) -> Subje
         got=f"{name} is a {type(found).__name__}",
         remedy="wrap it: ftheta.Network.of(f, example), ftheta.Target(name, f, lo, hi), ftheta.Dataset(name, x, y), …",
     )
+
+
+def _expression(words: str) -> Target:
+    """A function written as an expression, `x*exp(y)`, on the cube [-1, 1]^d. It is parsed, never executed."""
+    read = Expression.parse(words)
+    d = len(read.variables)
+    return Target(words, read, (-1.0,) * d, (1.0,) * d, read.variables if d > 1 else ())
 
 
 def _target(function: Callable[..., Any], name: str) -> Target:

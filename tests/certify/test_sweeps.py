@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ftheta.certify.balls import FUNCTIONS, ball_gradient, known, secant_slope
-from ftheta.certify.sweeps import against_differences, against_secants, sweep, sweep_in_box, troubles
-from ftheta.graph import named, trace
+from ftheta.certify.sweeps import against_differences, against_secants, sweep_in_box
+from ftheta.graph import named, tableau, trace
 from ftheta.logic import Basis, Verdict
 
 
@@ -97,23 +97,23 @@ def test_exact_balls_become_exact_points_and_others_contain_the_number():
 def test_programs_of_arrays_and_unknown_primitives_have_no_balls():
     assert ball_gradient(trace(lambda x: x.sum(), np.ones(3)), ()) is None
     assert ball_gradient(trace(lambda x: jax.lax.lgamma(x), 1.0), (1.0,)) is None
-    assert against_secants(sweep(lambda x: (x * x).sum(), (np.ones(3),))) is None
+    assert against_secants(tableau(lambda x: (x * x).sum(), np.ones(3))) is None
 
 
 def test_two_hinges_that_make_the_identity_are_refuted_at_their_kink_and_nowhere_else():
     f = lambda x: jax.nn.relu(x) - jax.nn.relu(-x)
-    here, there = against_secants(sweep(f, (0.0,))), against_secants(sweep(f, (0.25,)))
+    here, there = against_secants(tableau(f, 0.0)), against_secants(tableau(f, 0.25))
     assert here and here[0].judge().verdict is Verdict.REFUTED
     assert there and there[0].judge().verdict is Verdict.CERTIFIED
 
 
 def test_a_flat_cubic_is_not_refuted_by_the_length_of_the_secant():
-    claims = against_secants(sweep(lambda x: x**3, (0.0,)))
+    claims = against_secants(tableau(lambda x: x**3, 0.0))
     assert claims and claims[0].judge().verdict is Verdict.CERTIFIED
 
 
 def test_cancellation_in_floats_does_not_refute():
-    claims = against_secants(sweep(lambda x: 1 / ((1e8 + x) - 1e8), (1e-3,)))
+    claims = against_secants(tableau(lambda x: 1 / ((1e8 + x) - 1e8), 1e-3))
     assert claims and claims[0].judge().verdict is Verdict.CERTIFIED
 
 
@@ -121,7 +121,7 @@ def test_cancellation_in_floats_does_not_refute():
 @given(st.floats(-2, 2), st.floats(-2, 2))
 def test_differences_along_a_direction_are_consistent_for_a_smooth_program_of_arrays(a, b):
     with jax.enable_x64(True):
-        found = sweep(lambda x: jnp.sum(jnp.sin(x) * x[::-1]), (np.array([a, b]),))
+        found = tableau(lambda x: jnp.sum(jnp.sin(x) * x[::-1]), np.array([a, b]))
         verdicts = {c.judge().verdict for c in against_differences(found, np.random.default_rng(0))}
         assert verdicts == {Verdict.CONSISTENT}
 
@@ -141,17 +141,17 @@ def test_differences_along_a_direction_are_consistent_for_a_smooth_program_of_ar
     ],
 )
 def test_a_node_without_derivative_is_named(f, at, word):
-    assert word in troubles(sweep(f, (at,)))[0]
+    assert word in tableau(f, at).trouble[0]
 
 
 def test_smooth_points_of_the_same_functions_give_no_trouble():
     for f, at in [(jnp.sqrt, 1.0), (jnp.abs, -0.5), (jax.nn.relu, 0.1), (lambda x: jnp.clip(x, 0, 1), 0.5)]:
-        assert troubles(sweep(f, (at,))) == []
+        assert tableau(f, at).trouble == []
 
 
 def test_table_picture_and_numbers_show_every_node_with_value_and_adjoint():
     f = lambda x, y: named(x * y, "u") + jnp.exp(x)
-    found = sweep(f, (0.0, 2.0), ("x", "y"))
+    found = tableau(f, 0.0, 2.0, names=("x", "y"))
     rows = {row[0]: row for row in found.table.rows}
     assert rows["u"][1:] == ("x · y", 0.0, 1.0) and rows["x"][2:] == (0.0, 3.0)
     assert {v.id for v in found.picture.vertices} == set(rows)

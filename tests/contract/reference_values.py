@@ -266,4 +266,10 @@ REFERENCE: dict[str, list[Reference]] = {
         Reference({"factor of a² − w²": 0.96, "copies at tanh width 3": 48}),
         Reference({"factor of a² − w²": 0}, {"tau": 0.5}),
     ],
+    "forward-mode-and-finite-differences": [
+        Reference({"one-sided difference": 1.00501670842, "forward mode": 1.0, "evaluations": 5}, {"epsilon": 0.01}),
+        Reference({"evaluations": 2}, {"dimension": 1}),
+    ],
+    "reverse-mode": [Reference({"forward multiplications": 830, "backward multiplications": 1460})],
+    "backprop-mlp": [Reference({"neuron ∂w1": 1.5, "neuron ∂w2": 3.0, "neuron ∂w3": 4.5})],
 }

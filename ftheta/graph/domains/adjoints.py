@@ -6,7 +6,7 @@ The local transposed derivative is `jax.vjp` of the node's one equation, so cust
 `stop_gradient` are respected exactly as JAX does. Works eagerly and under `jax.jit`.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -16,22 +16,38 @@ import numpy as np
 from ftheta.graph.domains.values import VALUES, as_slot, flat_inputs, values
 from ftheta.graph.errors import GraphError
 from ftheta.graph.graph import Graph, Node, Slot
-from ftheta.graph.interpret import Interpretation, ReverseDomain, active_slots, backward, forward, precision
+from ftheta.graph.interpret import (
+    Interpretation,
+    ReverseDomain,
+    active_slots,
+    backward,
+    forward,
+    precision,
+    shared_by_kind,
+)
 
 
 def local_vjp(node: Node, inputs: Sequence[Any], cotangents: Sequence[Any], wanted: Sequence[bool]) -> list[Any]:
     """(d outputs / d wanted inputs)^T applied to the cotangents; None for inputs that are not wanted."""
+    seeds = [zero(s) if c is None else c for s, c in zip(node.outputs, cotangents) if s.is_real]
+    found = iter(transposed(node, tuple(wanted))(list(inputs), seeds))
+    return [next(found) if w else None for w in wanted]
+
+
+@shared_by_kind
+def transposed(node: Node, wanted: tuple[bool, ...]) -> Callable[[list[Any], list[Any]], tuple[Any, ...]]:
+    """Inputs and cotangents of the floating-point outputs ↦ contributions to the wanted inputs, compiled."""
     real = [slot.is_real for slot in node.outputs]
 
-    def of_wanted(*variables: Any) -> list[Any]:
-        moving = iter(variables)
-        full = [next(moving) if w else x for w, x in zip(wanted, inputs)]
-        return [y for y, r in zip(node.evaluate(*full), real) if r]
+    def pulled(inputs: list[Any], seeds: list[Any]) -> tuple[Any, ...]:
+        def of_wanted(*variables: Any) -> list[Any]:
+            moving = iter(variables)
+            full = [next(moving) if w else x for w, x in zip(wanted, inputs)]
+            return [y for y, r in zip(node.evaluate(*full), real) if r]
 
-    transpose = jax.vjp(of_wanted, *[jnp.asarray(x) for x, w in zip(inputs, wanted) if w])[1]
-    seeds = [zero(s) if c is None else c for s, c, r in zip(node.outputs, cotangents, real) if r]
-    found = iter(transpose(seeds))
-    return [next(found) if w else None for w in wanted]
+        return jax.vjp(of_wanted, *[jnp.asarray(x) for x, w in zip(inputs, wanted) if w])[1](seeds)
+
+    return jax.jit(pulled, inline=True)
 
 
 def zero(slot: Slot) -> Any:
@@ -71,13 +87,32 @@ def sweep(graph: Graph, wrt: Iterable[Slot | str] | None = None) -> Callable[...
     """`adjoints` as one compiled function of the same arguments (and `cotangents`)."""
     slots = None if wrt is None else tuple(map(graph.__getitem__, wrt))
     active = active_slots(graph, slots)
-    compiled = jax.jit(
-        lambda inputs, given: backward(ADJOINTS, forward(VALUES, graph, *inputs), _seeds(graph, given, active), active)
-    )
+
+    @jax.jit
+    def compiled(inputs: Sequence[Any], given: Any) -> Mapping[int, Any]:
+        return backward(ADJOINTS, forward(VALUES, graph, *inputs), _seeds(graph, given, active), active).values
 
     def function(*args: Any, cotangents: Any = None) -> Interpretation[Any]:
         with precision(graph):
-            return compiled(flat_inputs(graph, args), cotangents)
+            return Interpretation(graph, ADJOINTS.name, compiled(flat_inputs(graph, args), cotangents))
+
+    return function
+
+
+def sweep_with_values(graph: Graph) -> Callable[..., tuple[Interpretation[Any], Interpretation[Any]]]:
+    """Values and adjoints of every slot, compiled for a few runs: little optimisation, little waiting."""
+    active = active_slots(graph)
+
+    def both(*inputs: Any) -> tuple[Mapping[int, Any], Mapping[int, Any]]:
+        primal = forward(VALUES, graph, *inputs)
+        return primal.values, backward(ADJOINTS, primal, _seeds(graph, None, active), active).values
+
+    compiled = jax.jit(both, compiler_options={"xla_backend_optimization_level": 0})
+
+    def function(*args: Any) -> tuple[Interpretation[Any], Interpretation[Any]]:
+        with precision(graph):
+            value, adjoint = compiled(*flat_inputs(graph, args))
+            return Interpretation(graph, VALUES.name, value), Interpretation(graph, ADJOINTS.name, adjoint)
 
     return function
 

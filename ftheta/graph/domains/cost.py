@@ -1,9 +1,9 @@
-"""Floating-point operations of each node, forward and in the reverse sweep.
+"""Floating-point operations of each node: forward, in the reverse sweep, and in a pass of tangents.
 
 Conventions, the same forward and backward: one operation is one; moving entries is free; selecting is free, comparing
 is not; a product of matrices with inner length k costs k multiplications and k − 1 additions an entry; nodes that
 touch no floating-point number cost nothing. A primitive without an entry in the tables raises `NoRule`.
-The rules of the reverse sweep are in `reverse_cost.py`.
+The rules of the reverse sweep are in `reverse_cost.py`, those of a pass of forward mode in `tangent_cost.py`.
 """
 
 import math
@@ -14,6 +14,7 @@ from types import MappingProxyType
 
 from ftheta.graph.domains.operations import ADDITION, FREE, MULTIPLICATION, OTHER, Cost, inner_length, powering
 from ftheta.graph.domains.reverse_cost import reverse_costs
+from ftheta.graph.domains.tangent_cost import tangent_costs
 from ftheta.graph.graph import Graph, Node, Slot
 from ftheta.graph.interpret import Domain, Rule, active_slots
 
@@ -22,11 +23,12 @@ FILE = "ftheta/graph/domains/cost.py"
 
 @dataclass(frozen=True, eq=False)
 class CostReport:
-    """Cost of each node (by id), forward and in the reverse sweep."""
+    """Cost of each node (by id): its value, its part of the reverse sweep, its part of one pass of tangents."""
 
     graph: Graph
     forward: Mapping[int, Cost]
     reverse: Mapping[int, Cost]
+    tangent: Mapping[int, Cost]
 
     @cached_property
     def forward_total(self) -> Cost:
@@ -35,6 +37,10 @@ class CostReport:
     @cached_property
     def reverse_total(self) -> Cost:
         return sum(self.reverse.values(), FREE)
+
+    @cached_property
+    def tangent_total(self) -> Cost:
+        return sum(self.tangent.values(), FREE)
 
     @property
     def ratio(self) -> float:
@@ -47,7 +53,8 @@ def cost(graph: Graph, wrt: Iterable[Slot | str] | None = None) -> CostReport:
     """The cost of the graph and of differentiating it with respect to the inputs `wrt` (by default all of them)."""
     active = active_slots(graph, graph.inputs if wrt is None else wrt)
     forward = MappingProxyType({node.id: forward_cost(node) for node in graph.nodes})
-    return CostReport(graph, forward, MappingProxyType(reverse_costs(graph, active)))
+    reverse = MappingProxyType(reverse_costs(graph, active))
+    return CostReport(graph, forward, reverse, MappingProxyType(tangent_costs(graph, active, forward_cost)))
 
 
 def forward_cost(node: Node) -> Cost:

@@ -58,7 +58,7 @@ def _products(node: Node, wanted: Sequence[bool]) -> Cost:
     return sum((Cost(products, max(products - slot.size, 0)) for slot, w in zip(node.inputs, wanted) if w), FREE)
 
 
-def _integer_pow(node: Node, wanted: Sequence[bool]) -> Cost:
+def integer_pow(node: Node, wanted: Sequence[bool]) -> Cost:
     """g · (n · x^(n−1))."""
     return (powering(node.params["y"] - 1) + MULTIPLICATION * 2) * node.outputs[0].size
 
@@ -76,7 +76,7 @@ def of_operand(unit: Cost) -> ReverseRule:
     return lambda node, wanted: unit * node.inputs[0].size
 
 
-def _windows(unit: Cost) -> ReverseRule:
+def windows(unit: Cost) -> ReverseRule:
     return lambda node, wanted: unit * (node.outputs[0].size * math.prod(node.params["window_dimensions"]))
 
 
@@ -99,37 +99,42 @@ MOVES = (
     *("dynamic_slice", "dynamic_update_slice", "scatter", "scatter-add", "copy", "stop_gradient"),
     *("convert_element_type", "sort", "sign", "floor", "ceil", "round", "reduce_sum"),
 )
+PARTIALS: dict[str, tuple[Cost, ...]] = {
+    **dict.fromkeys(("add", "add_any", "sub"), (FREE, FREE)),
+    "neg": (FREE,),
+    "mul": (MUL, MUL),
+    "max": (OTHER, OTHER),
+    "min": (OTHER, OTHER),
+    "clamp": (OTHER, OTHER, OTHER),
+    "abs": (OTHER,),
+    "square": (MUL * 2,),
+    "sqrt": (MUL + OTHER,),  # g / (2·y)
+    "rsqrt": (MUL * 2 + OTHER,),  # −½·g·y / x
+    "cbrt": (MUL * 2 + OTHER,),
+    "pow": (MUL * 2 + ADD + OTHER, MUL * 2 + OTHER),  # g·b·x^(b−1),  g·y·log x
+    "rem": (FREE, MUL + OTHER),
+    "exp": (MUL,),
+    "exp2": (MUL * 2,),
+    "expm1": (MUL + ADD,),
+    "log": (OTHER,),
+    "log1p": (ADD + OTHER,),
+    "tanh": (MUL * 2 + ADD,),
+    "logistic": (MUL * 2 + ADD,),
+    **dict.fromkeys(("erf", "erfc", "erf_inv"), (MUL * 3 + OTHER,)),
+    **dict.fromkeys(("sin", "cos", "sinh", "cosh"), (MUL + OTHER,)),
+    "tan": (MUL * 2 + ADD,),
+    **dict.fromkeys(("atan", "atanh"), (MUL + ADD + OTHER,)),
+    **dict.fromkeys(("asin", "acos", "asinh", "acosh"), (MUL + ADD + OTHER * 2,)),
+    "atan2": (MUL * 3 + ADD + OTHER, MUL * 3 + ADD + OTHER),
+}
+"""Entry by entry: what it costs to multiply by the derivative with respect to each operand, in either direction."""
+
 RULES: dict[str, ReverseRule] = {
     **dict.fromkeys(MOVES, free),
-    **dict.fromkeys(("add", "add_any", "sub"), entrywise(FREE, FREE)),
+    **{name: entrywise(*units) for name, units in PARTIALS.items()},
     "select_n": lambda node, wanted: entrywise(*[FREE] * len(node.inputs))(node, wanted),
-    "neg": entrywise(FREE),
-    "mul": entrywise(MUL, MUL),
     "div": _division,
-    "max": entrywise(OTHER, OTHER),
-    "min": entrywise(OTHER, OTHER),
-    "clamp": entrywise(OTHER, OTHER, OTHER),
-    "abs": entrywise(OTHER),
-    "square": entrywise(MUL * 2),
-    "integer_pow": _integer_pow,
-    "sqrt": entrywise(MUL + OTHER),  # g / (2·y)
-    "rsqrt": entrywise(MUL * 2 + OTHER),  # −½·g·y / x
-    "cbrt": entrywise(MUL * 2 + OTHER),
-    "pow": entrywise(MUL * 2 + ADD + OTHER, MUL * 2 + OTHER),  # g·b·x^(b−1),  g·y·log x
-    "rem": entrywise(FREE, MUL + OTHER),
-    "exp": entrywise(MUL),
-    "exp2": entrywise(MUL * 2),
-    "expm1": entrywise(MUL + ADD),
-    "log": entrywise(OTHER),
-    "log1p": entrywise(ADD + OTHER),
-    "tanh": entrywise(MUL * 2 + ADD),
-    "logistic": entrywise(MUL * 2 + ADD),
-    **dict.fromkeys(("erf", "erfc", "erf_inv"), entrywise(MUL * 3 + OTHER)),
-    **dict.fromkeys(("sin", "cos", "sinh", "cosh"), entrywise(MUL + OTHER)),
-    "tan": entrywise(MUL * 2 + ADD),
-    **dict.fromkeys(("atan", "atanh"), entrywise(MUL + ADD + OTHER)),
-    **dict.fromkeys(("asin", "acos", "asinh", "acosh"), entrywise(MUL + ADD + OTHER * 2)),
-    "atan2": entrywise(MUL * 3 + ADD + OTHER, MUL * 3 + ADD + OTHER),
+    "integer_pow": integer_pow,
     "broadcast_in_dim": _copies,
     "tile": _copies,
     "gather": lambda node, wanted: ADDITION * node.outputs[0].size,
@@ -138,8 +143,8 @@ RULES: dict[str, ReverseRule] = {
     "reduce_prod": of_operand(MUL + OTHER),
     "cumsum": of_operand(ADD),
     "cumprod": of_operand(MUL * 2 + ADD + OTHER),
-    "reduce_window_sum": _windows(ADD),
-    **dict.fromkeys(("reduce_window_max", "reduce_window_min"), _windows(OTHER)),
+    "reduce_window_sum": windows(ADD),
+    **dict.fromkeys(("reduce_window_max", "reduce_window_min"), windows(OTHER)),
     "dot_general": _products,
     "conv_general_dilated": _products,
     **dict.fromkeys(("custom_jvp_call", "custom_vjp_call"), _body),

@@ -25,7 +25,18 @@ VALUES = Domain(
 def values(graph: Graph, *args: Any) -> Interpretation[Any]:
     """The value of every slot at these arguments. Works eagerly and under `jax.jit`."""
     with precision(graph):
-        return forward(VALUES, graph, *flat_inputs(graph, args))
+        return forward(VALUES, graph, *map(jnp.asarray, flat_inputs(graph, args)))
+
+
+def every(graph: Graph) -> Callable[..., Interpretation[Any]]:
+    """`values` as one compiled function of the same arguments."""
+    compiled = jax.jit(lambda *inputs: forward(VALUES, graph, *inputs).values)
+
+    def function(*args: Any) -> Interpretation[Any]:
+        with precision(graph):
+            return Interpretation(graph, VALUES.name, compiled(*flat_inputs(graph, args)))
+
+    return function
 
 
 def run(graph: Graph) -> Callable[..., Any]:
@@ -48,6 +59,8 @@ def as_slot(slot: Slot, value: Any) -> Any:
     """`value` as an array of the slot's dtype; a shape that differs, or a float for an integer, is an error."""
     if not isinstance(slot.dtype, np.dtype):
         return value
+    if isinstance(value, (np.ndarray, jax.Array)) and (value.shape, value.dtype) == (slot.shape, slot.dtype):
+        return value  # NumPy's arrays too: a compiled function reads them faster than they are converted
     got = jnp.result_type(value)
     if jnp.shape(value) != slot.shape or not jnp.can_cast(got, slot.dtype, casting="same_kind"):
         raise GraphError(

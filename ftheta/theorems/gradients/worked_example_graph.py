@@ -8,8 +8,8 @@ import numpy as np
 from flint import arb, ctx
 
 from ftheta.certify.balls import PRECISION, ball_gradient, known
-from ftheta.certify.sweeps import Sweep, against_differences, against_secants, sweep_in_box, troubles
-from ftheta.graph import named
+from ftheta.certify.sweeps import against_differences, against_secants, section, sweep_in_box
+from ftheta.graph import Tableau, named
 from ftheta.logic import Enclosure, Evidence, Finding, Identity, Knob, hypothesis, theorem
 from ftheta.subjects import Target
 
@@ -37,7 +37,7 @@ def two_hinges(rng: np.random.Generator) -> Target:
     return Target("θ₁θ₂ from two hinges, at θ₁ = 0", product, (0.0, 1.0), (0.0, 1.0), ("θ1", "θ2"))
 
 
-def both_sweeps(target: Target, theta1: float, theta2: float) -> Sweep | None:
+def both_sweeps(target: Target, theta1: float, theta2: float) -> Tableau | None:
     return sweep_in_box(target.f, target.lo, target.hi, (theta1, theta2), target.arguments)
 
 
@@ -46,7 +46,7 @@ def smooth_nodes(target: Target, *, theta1: float, theta2: float) -> Finding:
     found = both_sweeps(target, theta1, theta2)
     if found is None:
         return Finding.failed("the function has no graph with one number as result")
-    wrong = troubles(found)
+    wrong = found.trouble
     return (
         Finding.failed("; ".join(wrong[:2])) if wrong else Finding.proved(f"{len(found.graph.nodes)} nodes, all finite")
     )
@@ -87,4 +87,4 @@ def worked_example_graph(
         claims += (Identity(f"{name}: sweep and closed formula", left, right),)
     slopes = ", ".join(f"{g:.10g}" for g in found.gradient[:6])
     told = f"ℓ = {found.result:.10g}; the reverse sweep gives ∇ℓ = ({slopes})"
-    return Evidence(claims, (found.picture, found.section), found.numbers, (found.table,), summary=told)
+    return Evidence(claims, (found.picture, section(found)), found.numbers, (found.table,), summary=told)
