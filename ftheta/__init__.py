@@ -19,19 +19,25 @@ _HOME = {
     "Verdict": "ftheta.logic",
     "audit": "ftheta.auditing",
     "check": "ftheta.checking",
+    "check_gradient": "ftheta.graph",
     "compile_cpa": "ftheta.relu",
     "count_pieces": "ftheta.pieces",
     "fem_basis": "ftheta.relu",
+    "fit": "ftheta.training",
     "load": "ftheta.subjects.resolve",
     "relu_form": "ftheta.relu",
     "save": "ftheta.report.save",
     "theorems": "ftheta.catalogue",
 }
 
+_CALLABLE = ("graph", "pieces")  # packages that can be called
+
 if TYPE_CHECKING:
     from ftheta.auditing import audit as audit
     from ftheta.catalogue import theorems as theorems
     from ftheta.checking import check as check
+    from ftheta.graph import check_gradient as check_gradient
+    from ftheta.graph import tableau as graph  # noqa: F401
     from ftheta.logic import Enclosure as Enclosure
     from ftheta.logic import Result as Result
     from ftheta.logic import Verdict as Verdict
@@ -48,6 +54,7 @@ if TYPE_CHECKING:
     from ftheta.subjects import Target as Target
     from ftheta.subjects import Training as Training
     from ftheta.subjects.resolve import load as load
+    from ftheta.training import fit as fit
 
 
 if "IPython" in sys.modules:  # results show themselves as cards in a notebook
@@ -57,12 +64,12 @@ if "IPython" in sys.modules:  # results show themselves as cards in a notebook
 
 
 def __getattr__(name: str) -> Any:
-    if name == "pieces":
-        return import_module("ftheta.pieces")
+    if name in _CALLABLE:
+        return import_module(f"ftheta.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'ftheta' has no attribute {name!r}")
     return getattr(import_module(_HOME[name]), name)
 
 
 def __dir__() -> list[str]:
-    return sorted([*_HOME, "pieces"])
+    return sorted([*_HOME, *_CALLABLE])

@@ -174,6 +174,104 @@ def audit(
 
 
 @app.command
+def graph(expression: str, *, at: str, out: Path | None = None, json: Json = False) -> int:
+    """Differentiate an expression: every node with its value, local partials and adjoint.
+
+    Parameters
+    ----------
+    expression
+        Such as "t2*exp(t1)*sqrt(t1+t2*exp(t1))"; `u = …; …` names a part.
+    at
+        The point, such as t1=0,t2=1.
+    out
+        Write the table and the graph to a file: .html .json, or the graph alone: .svg .png .pdf .csv.
+    """
+    from ftheta.report.save import ensure_savable
+
+    if out is not None:
+        ensure_savable(out)
+    from ftheta.graph.expressions import Expression, point
+    from ftheta.graph.tableaux import tableau
+    from ftheta.report.tableau import document, save_tableau
+
+    read = Expression.parse(expression)
+    with _working("differentiating"):
+        found = tableau(expression, *point(read, at))
+    if out is not None:
+        save_tableau(found, out)
+    if json:
+        _print_json(document(found))
+    else:
+        print(found)
+    return 0
+
+
+@app.command
+def fit(
+    data: str,
+    *,
+    widths: str = "64,64",
+    activation: str = "relu",
+    loss: str = "squared",
+    optimiser: str = "adam",
+    step: float | None = None,
+    steps: int = 1000,
+    batch: int | None = None,
+    seed: int = 0,
+    out: Path | None = None,
+    checkpoint: Path | None = None,
+    resume: Annotated[bool, Flag] = False,
+    json: Json = False,
+) -> int:
+    """Train a perceptron on your data and write its weights.
+
+    Parameters
+    ----------
+    data
+        A file with x and y, `package.module:attribute`, or a built-in name.
+    widths
+        The hidden layers, such as 64,64.
+    activation
+        Of the hidden layers: relu, tanh, …
+    loss
+        squared, absolute, huber, cross-entropy, logistic or hinge.
+    optimiser
+        gd, sgd, momentum, nesterov, adam, amsgrad or adamw.
+    step
+        Of the optimiser.
+    steps
+        How many, in all.
+    batch
+        Rows a step sees; all of them if not said.
+    seed
+        Seed of the weights at the start and of the order of the rows.
+    out
+        Write the weights to this .npz file, which every other command reads.
+    checkpoint
+        Keep the run in this .npz file.
+    resume
+        Go on with the run in the checkpoint.
+    """
+    from ftheta.subjects import Dataset
+    from ftheta.subjects.resolve import load
+    from ftheta.training.command import savable, train
+
+    savable(out)
+    rows = load(data, takes=(Dataset,))
+    if not isinstance(rows, Dataset):
+        raise UsageError("Training needs data.", got=f"a {type(rows).__name__}", remedy="give an .npz with x and y")
+    how = {"loss": loss, "optimiser": optimiser, "step": step, "steps": steps, "batch": batch, "seed": seed}
+    trained = train(rows, widths, activation, **how, checkpoint=checkpoint, resume=resume)
+    if out is not None:
+        trained.save(out)
+    if json:
+        _print_json(trained.document)
+    else:
+        print(trained)
+    return 130 if trained.interrupted else 0
+
+
+@app.command
 def doctor(*, json: Json = False) -> int:
     """Say what is installed, in which version, and what each extra would add."""
     from ftheta.diagnosis import diagnose

@@ -272,4 +272,8 @@ REFERENCE: dict[str, list[Reference]] = {
     ],
     "reverse-mode": [Reference({"forward multiplications": 830, "backward multiplications": 1460})],
     "backprop-mlp": [Reference({"neuron ∂w1": 1.5, "neuron ∂w2": 3.0, "neuron ∂w3": 4.5})],
+    "training-loop": [
+        Reference({"θ 1": 13 / 9, "θ 2": 10 / 9, "least squares loss": 4 / 27, "loss at K": 4 / 27}),
+        Reference({"loss at the start": 14 / 3}, {"steps": 5}),
+    ],
 }

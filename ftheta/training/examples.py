@@ -1,0 +1,124 @@
+"""Data as arrays that a model and a loss can use: checked once, before anything is compiled."""
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+
+from ftheta.logic import SubjectError, UsageError
+
+from .losses import Loss
+from .models import Model
+
+
+@dataclass(frozen=True, eq=False)
+class Examples:
+    """Inputs `x` and targets `y`, row by row."""
+
+    name: str
+    x: np.ndarray
+    y: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    @property
+    def fingerprint(self) -> str:
+        hasher = hashlib.sha256()
+        for array in (self.x, self.y):
+            hasher.update(f"{array.dtype}{array.shape}".encode())
+            hasher.update(np.ascontiguousarray(array).data)
+        return hasher.hexdigest()[:16]
+
+
+def examples_of(data: Any, model: Model, loss: Loss) -> Examples:
+    """A `Dataset` or a pair of arrays, in the shapes and the precision of the model."""
+    name, x, y = _arrays(data)
+    if len(x) != len(y):
+        raise SubjectError("There must be one target a row.", where=name, got=f"{len(x)} rows, {len(y)} targets")
+    if model.shape is not None:
+        x = _fitting(x, model.shape, f"{name} on {model.name}")
+    precision = np.result_type(*jax.tree.leaves(model.params))
+    x, output = _accepted(x, model, precision, name)
+    y = loss.targets(y, output)
+    y = y.astype(precision) if y.dtype.kind == "f" else y
+    _check_scalar(loss, output, y, precision)
+    return Examples(name, x, y)
+
+
+def _arrays(data: Any) -> tuple[str, np.ndarray, np.ndarray]:
+    if hasattr(data, "x") and hasattr(data, "y"):
+        name, x, y = getattr(data, "name", "data"), data.x, data.y
+    elif isinstance(data, (tuple, list)) and len(data) == 2:
+        name, (x, y) = "data", data
+    else:
+        raise UsageError("Data are a Dataset or a pair (x, y).", got=f"a {type(data).__name__}")
+    if y is None:
+        raise SubjectError("There are no targets to fit.", where=name, remedy="give y, or (x, x) for an autoencoder")
+    return name, _numbers(x, f"{name}: x"), _numbers(y, f"{name}: y")
+
+
+def _numbers(array: Any, where: str) -> np.ndarray:
+    array = np.asarray(array)
+    if array.dtype.kind not in "fiub":
+        raise SubjectError("Data must be real numbers.", where=where, got=f"dtype {array.dtype}")
+    if array.ndim == 0 or array.size == 0:
+        raise SubjectError("Data must be a non-empty array of rows.", where=where, got=f"shape {array.shape}")
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        bad = np.argwhere(~np.isfinite(array))
+        place, count = tuple(int(k) for k in bad[0]), f"({len(bad)} such values)"
+        remedy = "drop or impute these rows"
+        raise SubjectError(
+            "Data must be finite.", where=f"{where}{list(place)}", got=f"{array[place]} {count}", remedy=remedy
+        )
+    return array
+
+
+def _fitting(x: np.ndarray, shape: tuple[int, ...], where: str) -> np.ndarray:
+    if int(np.prod(x.shape[1:])) != int(np.prod(shape)):
+        raise SubjectError(
+            "The data do not fit the network.",
+            where=where,
+            got=f"rows of shape {x.shape[1:]}, the network takes {shape}",
+            remedy="give data with one row an input of the network",
+        )
+    return x.reshape(len(x), *shape)
+
+
+def _accepted(x: np.ndarray, model: Model, precision: np.dtype, name: str) -> tuple[np.ndarray, tuple[int, ...]]:
+    """The rows as the model takes them, real if it can (token numbers stay whole), and the shape of one prediction."""
+    failure: Exception | None = None
+    for dtype in [precision] if x.dtype.kind == "f" else [precision, x.dtype]:
+        try:
+            output = jax.eval_shape(model.apply, model.params, jax.ShapeDtypeStruct(x.shape[1:], dtype))
+        except Exception as error:  # whatever the user's function raises
+            failure = failure or error
+            continue
+        if not hasattr(output, "shape"):
+            raise SubjectError("A network returns one array.", where=model.name, got=type(output).__name__)
+        return x.astype(dtype), output.shape
+    raise SubjectError(
+        "The network does not take the rows of these data.",
+        where=f"{name} on {model.name}",
+        got=f"rows of shape {x.shape[1:]}; {type(failure).__name__}: {(str(failure).splitlines() or [''])[0]}",
+        remedy="the network is applied to one row at a time; give rows of the shape it takes",
+    ) from failure
+
+
+def _check_scalar(loss: Loss, output: tuple[int, ...], y: np.ndarray, precision: np.dtype) -> None:
+    shapes = (jax.ShapeDtypeStruct(output, precision), jax.ShapeDtypeStruct(y.shape[1:], y.dtype))
+    found = f"a prediction of shape {output} and a target of shape {y.shape[1:]}"
+    try:
+        value = jax.eval_shape(loss.of, *shapes)
+    except Exception as error:
+        got = f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}"
+        raise SubjectError("The loss cannot be evaluated.", where=f"{loss.name} of {found}", got=got) from error
+    if getattr(value, "shape", None) != () or value.dtype.kind != "f":
+        raise SubjectError(
+            "A loss returns one real number an example.",
+            where=f"{loss.name} of {found}",
+            got=f"shape {getattr(value, 'shape', type(value).__name__)}",
+            remedy="sum or average over the outputs; the mean over examples is taken by fit",
+        )
