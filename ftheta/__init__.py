@@ -22,6 +22,8 @@ _HOME = {
     "check_gradient": "ftheta.graph",
     "compile_cpa": "ftheta.relu",
     "count_pieces": "ftheta.pieces",
+    "decompile": "ftheta.pieces",
+    "equal": "ftheta.pieces",
     "fem_basis": "ftheta.relu",
     "fit": "ftheta.training",
     "load": "ftheta.subjects.resolve",
@@ -42,6 +44,8 @@ if TYPE_CHECKING:
     from ftheta.logic import Result as Result
     from ftheta.logic import Verdict as Verdict
     from ftheta.pieces import count_pieces as count_pieces
+    from ftheta.pieces import decompile as decompile
+    from ftheta.pieces import equal as equal
     from ftheta.pieces import pieces as pieces
     from ftheta.relu import compile_cpa as compile_cpa
     from ftheta.relu import fem_basis as fem_basis

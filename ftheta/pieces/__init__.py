@@ -7,8 +7,9 @@ are handled exactly. What a cell is, and how zeros are labelled: `ftheta.pieces.
 
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ftheta.logic import Basis as _Basis
 from ftheta.logic import Enclosure as _Enclosure
@@ -18,6 +19,7 @@ from .complex import Certificate as Certificate
 from .complex import Complex as Complex
 from .complex import assemble as _assemble
 from .complex import sharpened as _sharpened
+from .complex import shifted as _shifted
 from .domains import Box as Box
 from .domains import Domain as Domain
 from .domains import Polygon as Polygon
@@ -31,6 +33,21 @@ from .setting import Exactness as Exactness
 from .setting import begin as _begin
 from .setting import checked_budget as _checked_budget
 
+if TYPE_CHECKING:
+    from .equality import Difference as Difference
+    from .equality import Equality as Equality
+    from .equality import equal as equal
+    from .triangulation import Triangulation as Triangulation
+    from .triangulation import decompile as decompile
+
+_LATER = {
+    "Difference": "equality",
+    "Equality": "equality",
+    "Triangulation": "triangulation",
+    "decompile": "triangulation",
+    "equal": "equality",
+}  # they read networks of other kinds, whose package waits for JAX
+
 
 def pieces(
     net: Any,
@@ -40,21 +57,24 @@ def pieces(
     max_cells: int | None = None,
     max_seconds: float | None = None,
     maps: bool = True,
+    workers: int = 1,
 ) -> Complex:
     """All pieces of a `ReluNetwork` on a domain.
 
     `exact="auto"` decides every sign in float64 with a rigorous error bound and only the open ones in rational
     arithmetic; `exact=True` computes in rational arithmetic throughout; `exact=False` takes open signs for zero and
     says how many there were. Out of budget, the pieces found so far are returned and `certificate.complete` is False.
-    Without `maps` the affine maps are computed when they are first asked for.
+    Without `maps` the affine maps are computed when they are first asked for. With several `workers`, threads share
+    polygons and boxes (segments, rational arithmetic and boxes of many dimensions take one): the same pieces, in
+    another order.
     """
     budget = _checked_budget(max_cells, max_seconds)
-    parts = _begin(net, domain, exact, budget, store=True, maps=maps)
+    maps = maps or isinstance(domain, Polyline)  # its segments have charts of their own
+    parts = _begin(net, domain, exact, budget, store=True, maps=maps, workers=workers)
     chunks, total = [], _Tally(complete=True)
     for i, part in enumerate(parts):
         for chunk in part.chunks:
-            chunk.vertices = chunk.vertices + i if i else chunk.vertices
-            chunks.append(chunk)
+            chunks.append(_shifted(chunk, i) if i else chunk)
         total = total.plus(part.tally)
         if not part.tally.complete:
             break
@@ -70,14 +90,15 @@ def count_pieces(
     exact: Exactness = "auto",
     max_cells: int | None = None,
     max_seconds: float | None = None,
+    workers: int = 1,
 ) -> _Enclosure:
-    """The number of pieces, with nothing stored: exactly, or at least those found within the budget."""
+    """The number of pieces, nothing stored, by `workers` threads: exactly, or at least those found in the budget."""
     budget = _checked_budget(max_cells, max_seconds)
     if isinstance(domain, Space):
         from .space import count_in_space
 
         return count_in_space(net, domain, exact, budget)
-    parts = _begin(net, domain, exact, budget, store=False, maps=False)
+    parts = _begin(net, domain, exact, budget, store=False, maps=False, workers=workers)
     total = _Tally(complete=True)
     for part in parts:
         for _ in part.chunks:
@@ -97,11 +118,18 @@ def stream_pieces(
     max_cells: int | None = None,
     max_seconds: float | None = None,
     maps: bool = False,
+    workers: int = 1,
 ) -> Iterator[Chunk]:
     """The pieces in chunks of some ten thousand, while the enumeration runs: memory stays bounded."""
     budget = _checked_budget(max_cells, max_seconds)
-    for part in _begin(net, domain, exact, budget, store=True, maps=maps):
+    for part in _begin(net, domain, exact, budget, store=True, maps=maps, workers=workers):
         yield from part.chunks
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module 'ftheta.pieces' has no attribute {name!r}")
+    return getattr(import_module(f"ftheta.pieces.{_LATER[name]}"), name)
 
 
 class _CallableModule(ModuleType):

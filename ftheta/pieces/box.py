@@ -1,19 +1,20 @@
 """Boxes in d >= 3 and cones of all of space: the compiled polytope splitter and the exact signs it asks for."""
 
-from math import inf
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
 
 from . import kernel_parts as at
-from .box_corners import Cells, Path, Scratch, Stack
+from .box_corners import WIDTH, Path, Scratch, Stack
 from .box_kernel import run
-from .enumeration import Chunk, Tally, announce_compilation, doubled
-from .exact import ExactForms, common_zero, dyadic, oriented, sign_at
+from .compiled_kernel import CompiledKernel
+from .enumeration import doubled
+from .exact import ExactForms, common_zero, dyadic, oriented
 from .plan import UNIT_ROUNDOFF, Plan
 
 START_DEPTH = 32
-BUFFER_CORNERS = 1 << 17
+DIRECTIONS = 3  # for the volume of a cell
 
 
 def box_body(domain: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -42,10 +43,10 @@ def simplex_body(generators: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.nda
     return generators, sides, -1 - others, others
 
 
-class BoxKernel:
+class BoxKernel(CompiledKernel):
     """One enumeration over a simple polytope, or a simplicial cone in homogeneous coordinates."""
 
-    name = "boxes"
+    name, compiled, corners_per_cell, chunk = "boxes", staticmethod(run), 8, 1 << 14
 
     def __init__(
         self,
@@ -59,150 +60,91 @@ class BoxKernel:
         store: bool,
         maps: bool,
     ) -> None:
-        self.plan, self.sides, self.ask, self.store, self.maps = plan, sides, ask, store, store and maps
-        self.size = float(np.abs(corners[:, :-1]).max())
-        self.tally = Tally()
-        d = plan.dimension
-        room = max(64, 4 * len(corners))
-        widths = plan.weights.sizes
-        layers, width = len(widths) - 1, int(widths.max())
-        depth = START_DEPTH
+        n, d = labels.shape
+        self.labels_per_corner = (d,)
+        room = max(64, n * (d + 2))
+        super().__init__(plan, float(np.abs(corners[:, :-1]).max()), room, ask=ask, store=store, maps=maps)
+        self.sides = sides
         self.stack = Stack(
-            point=np.zeros((depth, room, d + 1)),
-            radius=np.zeros((depth, room)),
-            facet=np.zeros((depth, room, d), np.int32),
-            along=np.zeros((depth, room, d), np.int32),
-            corners=np.zeros(depth, np.int64),
-            worst=np.zeros(depth),
-            layer=np.zeros(depth, np.int64),
-            position=np.zeros(depth, np.int64),
-            partial=np.zeros((depth, d + 1, width)),
-            name=np.zeros(depth, np.uint64),
-            pattern=np.zeros((depth, plan.words), np.uint64),
+            corner=np.zeros((START_DEPTH, room), np.int32),
+            along=np.zeros((START_DEPTH, room, d), np.int32),
+            corners=np.full(START_DEPTH, n),
+            top=np.full(START_DEPTH, n),
+            worst=np.zeros(START_DEPTH),
+            **self._slots(START_DEPTH, d + 1),
         )
-        rounding = np.full((len(sides), 1), 4 * UNIT_ROUNDOFF * self.size)
         self.path = Path(
-            forms=np.zeros((layers + 1, d + 1, width)),
-            candidate=np.zeros((layers + 1, width), np.int64),
-            candidates=np.zeros(layers + 1, np.int64),
-            form_error=np.zeros(layers + 1),
-            row_size=np.zeros(layers + 1),
-            active=np.zeros(width + 1, np.int64),
-            middle=np.zeros(width),
-            gap=np.zeros(width),
+            **self._layers(d + 1),
+            **self._measures(),
             box=np.zeros(2 * (d + 1)),
-            sides=np.hstack([sides, rounding]),
-            matrix=np.zeros((d, d)),
+            bounded=np.array([bool((corners[:, -1] == 1.0).all())]),
+            plane=self._planes(),
+            point=np.zeros((8 * room, d + 1)),
+            know=np.zeros((8 * room, 4)),
+            facet=np.zeros((8 * room, d), np.int32),
         )
-        self.scratch = self._scratch(room)
-        self.cells = self._buffers() if store else self._buffers(1, 1)
-        self.counters = np.zeros(10, np.int64)
-        self.gauges = np.array([0.0, inf, 0.0])
-        self._exact: ExactForms | None = None
-        self._begin(corners, labels, along)
-
-    def _begin(self, corners: np.ndarray, labels: np.ndarray, along: np.ndarray) -> None:
-        n = len(corners)
-        self.stack.point[0, :n], self.stack.facet[0, :n], self.stack.along[0, :n] = corners, labels, along
-        self.stack.corners[0], self.stack.position[0] = n, -1
-        self.path.forms[0, :, : len(self.plan.chart.origin)] = self.plan.chart_forms()
-        self.path.form_error[0] = self.plan.chart_error(self.size)
+        self.scratch = self._scratch()
+        self.path.point[:n], self.path.facet[:n], self.path.know[:n, WIDTH:] = corners, labels, (1.0, 0.0, 1.0)
+        self.stack.corner[0, :n], self.stack.along[0, :n] = np.arange(n), along
         self.counters[at.HEIGHT] = 1
 
-    def _scratch(self, room: int) -> Scratch:
-        d, table = self.plan.dimension, 1 << (room * self.plan.dimension * 2).bit_length()
+    def _planes(self) -> np.ndarray:
+        """Room for the hyperplanes of all facets: first the sides (label -1-i for side i), in reverse."""
+        count, width = self.sides.shape
+        planes = np.zeros((count + self.plan.neurons, width + 1))
+        planes[:count, :-1] = self.sides[::-1]
+        planes[:count, -1] = 8 * width * UNIT_ROUNDOFF * self.size * (1.0 + np.abs(self.sides[::-1]).sum(axis=1))
+        return planes
+
+    def _scratch(self) -> Scratch:
+        d, room = self.plan.dimension, self.room
         ints = lambda *shape: np.zeros(shape, np.int32)
-        keys = np.random.default_rng(7).integers(1, 2**63, 2 * (self.plan.neurons + len(self.sides)), dtype=np.uint64)
         return Scratch(
             value=np.zeros(room),
             sign=np.zeros(room, np.int8),
             forced=np.zeros(room, np.int8),
+            trial=np.zeros((3, room)),
             place=ints(room),
-            point=np.zeros((room, d + 1)),
-            radius=np.zeros(room),
-            facet=ints(room, d),
-            along=ints(room, d),
             origin=ints(room, 4),
-            new_point=np.zeros((room, d + 1)),
-            new_radius=np.zeros(room),
-            new_facet=ints(room, d),
             new_along=ints(room, d),
-            table_key=np.zeros(table, np.uint64),
-            table_corner=ints(table),
-            table_edge=ints(table),
-            table_stamp=np.zeros(table, np.int64),
-            facet_key=keys,
+            form=np.zeros(d + 1),
+            matrix=np.zeros((d, d + 1)),
+            table=np.zeros((2 << (room * d).bit_length(), 2), np.int64),
+            facet_key=facet_keys(len(self.sides) + self.plan.neurons),
             stamp=np.zeros(1, np.int64),
+            direction=np.random.default_rng(3).normal(size=(DIRECTIONS, d)),
         )
-
-    def _buffers(self, cells: int = 1 << 14, corners: int = BUFFER_CORNERS) -> Cells:
-        d = self.plan.dimension
-        corners = max(corners, 2 * self.stack.radius.shape[1])
-        return Cells(
-            vertices=np.empty((corners, d)),
-            radius=np.empty(corners),
-            label=np.empty((corners, d), np.int32),
-            ends=np.zeros(cells + 1, np.int64),
-            name=np.empty(cells, np.uint64),
-            pattern=np.empty((cells, self.plan.words), np.uint64),
-            maps=np.empty((cells if self.maps else 1, self.plan.outputs, d + 1)),
-        )
-
-    def run(self, max_cells: int, pause: int) -> int:
-        announce_compilation(run, self.name)
-        arrays = (self.plan.weights, self.stack, self.path, self.scratch, self.cells, self.counters, self.gauges)
-        reason = run(*arrays, self.size, self.ask, self.store, self.maps, max_cells, pause)
-        counters, tally = self.counters, self.tally
-        tally.cells, tally.corners, tally.cuts = (int(counters[i]) for i in (at.CELLS, at.CORNERS, at.CUTS))
-        tally.guessed, tally.margin = int(counters[at.GUESSED]), float(self.gauges[at.MARGIN])
-        tally.volume = float("nan")
-        return reason
-
-    def grow_depth(self) -> None:
-        self.stack = Stack(*(doubled(array) for array in self.stack))
 
     def grow_width(self) -> None:
-        names = ("point", "radius", "facet", "along")
-        self.stack = self.stack._replace(**{name: doubled(getattr(self.stack, name), 1) for name in names})
-        larger = self._scratch(self.stack.radius.shape[1])
-        larger.forced[: len(self.scratch.forced)] = self.scratch.forced
-        self.scratch = larger
-
-    def take(self) -> Chunk | None:
-        """The finished cells since the last call; the kernel goes on with fresh buffers."""
-        cells, n, m = self.cells, int(self.counters[at.KEPT]), int(self.counters[at.KEPT_CORNERS])
-        if self.store:
-            self.cells = self._buffers()
-        if not n:
-            return None
-        self.counters[[at.KEPT, at.KEPT_CORNERS]] = 0
-        maps = cells.maps[:n] if self.maps else None
-        corners = (cells.vertices[:m], cells.radius[:m], cells.label[:m])
-        return Chunk(*corners, cells.ends[: n + 1], cells.name[:n], cells.pattern[:n], maps)
-
-    def answer(self) -> None:
-        """Decide the open signs of one neuron at the corners of the polytope on top of the stack, exactly."""
-        if self._exact is None:
-            self._exact = ExactForms(self.plan)
-            numbers, _ = dyadic(self.sides)
-            width = self.sides.shape[1]
-            self._sides = [tuple(numbers[i : i + width]) for i in range(0, len(numbers), width)]
-            self._inside = tuple(map(sum, zip(*self._sides)))  # positive on the whole body, directions included
-        exact = self._exact
+        """More corners in a cell, or on the path: whichever is short."""
         t = int(self.counters[at.HEIGHT]) - 1
-        pattern = int.from_bytes(self.stack.pattern[t].tobytes(), "little")
-        form = exact.form(int(self.stack.layer[t]), int(self.counters[at.ASKED]), pattern)
-        if not any(form):
-            self.counters[at.FORCED] = at.VANISHES
-            self.tally.vanished += 1
-            self.tally.answered += 1
-            return
-        n = int(self.stack.corners[t])
-        for i in np.flatnonzero(np.abs(self.scratch.value[:n]) <= self.gauges[at.ALLOWED]).tolist():
-            labels = self.stack.facet[t, i].tolist()
-            planes = [self._sides[-1 - b] if b < 0 else exact.neuron_form(b, pattern) for b in labels]
-            corner = oriented(common_zero(planes), self._inside)
-            self.scratch.forced[i] = sign = sign_at(form, corner)
-            self.tally.answered += 1
-            self.tally.vanished += sign == 0
-        self.counters[at.FORCED] = at.SIGNS
+        if int(self.stack.corners[t]) * (2 + self.plan.dimension) > 2 * self.room:
+            self.room *= 2
+            self.stack = self.stack._replace(corner=doubled(self.stack.corner, 1), along=doubled(self.stack.along, 1))
+            forced, self.scratch = self.scratch.forced, self._scratch()
+            self.scratch.forced[: len(forced)] = forced
+        else:
+            longer = {name: doubled(getattr(self.path, name)) for name in ("point", "know", "facet")}
+            self.path = self.path._replace(**longer)
+
+    @cached_property
+    def exact_sides(self) -> list[tuple[int, ...]]:
+        numbers, _ = dyadic(self.sides)
+        width = self.sides.shape[1]
+        return [tuple(numbers[i : i + width]) for i in range(0, len(numbers), width)]
+
+    @cached_property
+    def inside(self) -> tuple[int, ...]:
+        """A form that is positive on the whole body, directions included."""
+        return tuple(map(sum, zip(*self.exact_sides)))
+
+    def _corner(self, exact: ExactForms, t: int, i: int, pattern: int) -> tuple[int, ...]:
+        labels = self.path.facet[self.stack.corner[t, i]].tolist()
+        planes = [self.exact_sides[-1 - b] if b < 0 else exact.neuron_form(b, pattern) for b in labels]
+        return oriented(common_zero(planes), self.inside)
+
+
+@cache
+def facet_keys(count: int) -> np.ndarray:
+    """Random words, one a hyperplane."""
+    return np.random.default_rng(7).integers(1, 2**62, count)

@@ -7,62 +7,72 @@ it: this is the graph of the polytope whose facets are moved by amounts that gro
 the next. So every graph stays simple, corners sit at their true places, and the combinatorics depend on signs alone.
 """
 
-import numpy as np
-
-from .box_corners import corner_error
+from .box_corners import BOUND, pass_on, set_plane
+from .box_volume import polytope_volume
 from .kernel_parts import (
-    ALLOWED,
+    ABOVE,
     ASKED,
+    BASE,
+    BOTH,
     CELLS,
-    CORNERS,
-    CUTS,
     DEEPER,
     DONE,
-    FORCED,
     FULL,
-    GUESSED,
     HEIGHT,
-    KEPT,
     KEPT_CORNERS,
     LIMIT,
-    NO_ANSWER,
+    NOWHERE,
+    OPEN,
     PAUSE,
+    SETTLED,
     SIGN,
-    SIGNS,
-    VANISHES,
+    SPLIT,
+    VOLUME,
     WIDER,
     WORK,
-    add_column,
     add_columns,
     centre_test,
     compiled,
-    copy_and_add_column,
+    decide,
     descend,
+    finish,
+    fork,
+    is_full,
+    keep_rest,
     measure_forms,
     note_margin,
     set_active,
+    settle,
+    sign_at_zero,
     start_partial,
     threshold,
 )  # fmt: skip
 
 
 @compiled(fastmath={"contract"})
-def evaluate(forms, k, point, n, value):
+def evaluate(forms, k, path, stack, scratch, t, value):
     """The form at every corner; its least, greatest and smallest absolute value. Three and four dimensions by hand."""
+    n = stack.corners[t]
+    corner = stack.corner[t]
+    point = path.point
     d = forms.shape[0] - 1
     low, high, small = 1e308, -1e308, 1e308
-    a0, a1, a2 = forms[0, k], forms[1, k], forms[2, k]
-    a3 = forms[3, k] if d >= 3 else 0.0
-    a4 = forms[4, k] if d >= 4 else 0.0
+    form = scratch.form
+    for c in range(d + 1):
+        form[c] = forms[c, k]
+    a0, a1, a2 = form[0], form[1], form[2]
+    a3 = form[3] if d >= 3 else 0.0
+    a4 = form[4] if d >= 4 else 0.0
     for i in range(n):
-        v = a0 * point[i, 0] + a1 * point[i, 1] + a2 * point[i, 2]
+        x = point[corner[i]]
+        v = a0 * x[0] + a1 * x[1] + a2 * x[2]
         if d == 3:
-            v += a3 * point[i, 3]
+            v += a3 * x[3]
         elif d == 4:
-            v += a3 * point[i, 3] + a4 * point[i, 4]
+            v += a3 * x[3] + a4 * x[4]
         else:
             for c in range(3, d + 1):
-                v += forms[c, k] * point[i, c]
+                v += form[c] * x[c]
         value[i] = v
         low = min(low, v)
         high = max(high, v)
@@ -71,28 +81,33 @@ def evaluate(forms, k, point, n, value):
 
 
 @compiled()
-def enter(weights, stack, path, scratch, gauges, t, layer, size, need_map):
-    """On entering a layer: sort its coordinates into active, inactive and candidates, and add up the active ones."""
+def bounding_box(stack, path, t):
+    """Centre and half-width of every coordinate over the corners of a polytope."""
     n = stack.corners[t]
-    point = stack.point[t]
-    d = point.shape[1] - 1
-    measure_forms(weights, path, layer, size)
-    allowance = threshold(path, layer, stack.worst[t], size, d)
-    for c in range(d + 1):
-        low, high = point[0, c], point[0, c]
+    for c in range(path.point.shape[1]):
+        low = path.point[stack.corner[t, 0], c]
+        high = low
         for i in range(1, n):
-            low = min(low, point[i, c])
-            high = max(high, point[i, c])
+            x = path.point[stack.corner[t, i], c]
+            low = min(low, x)
+            high = max(high, x)
         path.box[2 * c] = 0.5 * (low + high)
         path.box[2 * c + 1] = 0.5 * (high - low)
-    bounded = path.box[2 * d] == 1.0 and path.box[2 * d + 1] == 0.0
+
+
+@compiled()
+def enter(weights, stack, path, scratch, gauges, t, layer, size, need_map):
+    """On entering a layer: sort its coordinates into active, inactive and candidates, and add up the active ones."""
+    d = path.facet.shape[1]
+    measure_forms(weights, path, layer, size)
+    allowance = threshold(path, layer, stack.worst[t], size, d)
     width = weights.sizes[layer]
     forms = path.forms[layer]
-    if bounded:
+    if path.bounded[0]:
+        bounding_box(stack, path, t)
         centre_test(forms, width, path.box, allowance, path.middle, path.gap)
     else:
-        for k in range(width):
-            path.gap[k] = -1.0
+        path.gap[:width] = -1.0
     begin = weights.first[layer]
     passed = weights.keys.shape[0] - 1
     count = 0
@@ -103,7 +118,7 @@ def enter(weights, stack, path, scratch, gauges, t, layer, size, need_map):
         if number == passed:
             on = True
         elif path.gap[k] <= 0.0:
-            low, high, small = evaluate(forms, k, point, n, scratch.value)
+            low, high, small = evaluate(forms, k, path, stack, scratch, t, scratch.value)
             if low <= allowance and high >= -allowance:
                 path.candidate[layer, waiting] = k
                 waiting += 1
@@ -123,254 +138,274 @@ def enter(weights, stack, path, scratch, gauges, t, layer, size, need_map):
 
 
 @compiled()
-def pair_up(scratch, corner, d):
-    """Join a new corner to the others on the cut that share all but one of its old facets."""
-    mask = scratch.table_stamp.shape[0] - 1
-    stamp = scratch.stamp[0]
-    sides = scratch.facet_key.shape[0] // 2
-    for j in range(d - 1):
-        key = np.uint64(0)
-        for c in range(d - 1):
-            if c != j:
-                key += scratch.facet_key[scratch.new_facet[corner, c] + sides]
-        z = np.int64((key ^ (key >> np.uint64(29))) & np.uint64(mask))
-        while scratch.table_stamp[z] == stamp and scratch.table_key[z] != key:
-            z = (z + 1) & mask
-        if scratch.table_stamp[z] == stamp:
-            other = scratch.table_corner[z]
-            scratch.new_along[corner, j] = other
-            scratch.new_along[other, scratch.table_edge[z]] = corner
-        else:
-            scratch.table_stamp[z] = stamp
-            scratch.table_key[z] = key
-            scratch.table_corner[z] = corner
-            scratch.table_edge[z] = j
-
-
-@compiled(fastmath={"contract"})
-def new_corners(weights, stack, path, scratch, t, number, size):
-    """Corners on the edges that the neuron cuts; -1 if there is no room."""
-    n = stack.corners[t]
-    point, facet, along = stack.point[t], stack.facet[t], stack.along[t]
-    d = facet.shape[1]
-    room = scratch.value.shape[0]
-    scratch.stamp[0] += 1
+def cut_edges(stack, scratch, t):
+    """The edges from a corner with sign >= 0 to one with sign < 0; returns their number."""
+    d = stack.along.shape[2]
+    along = stack.along[t]
     m = 0
-    for v in range(n):
+    for v in range(stack.corners[t]):
         if scratch.sign[v] < 0:
             continue
         for i in range(d):
             u = along[v, i]
-            if scratch.sign[u] >= 0:
-                continue
-            if n + m + 1 >= room:
-                return -1
-            high = max(scratch.value[v], 0.0) if scratch.sign[v] > 0 else 0.0
-            low = max(-scratch.value[u], 0.0)
-            s = high / (high + low) if high + low > 0.0 else 0.5
-            if scratch.sign[v] == 0:
-                s = 0.0
-            for c in range(d + 1):
-                scratch.new_point[m, c] = point[v, c] + s * (point[u, c] - point[v, c])
-            q = 0
-            for c in range(d):
-                if c != i:
-                    scratch.new_facet[m, q] = facet[v, c]
-                    q += 1
-            scratch.new_facet[m, d - 1] = number
-            scratch.origin[m, 0], scratch.origin[m, 1], scratch.origin[m, 2] = v, i, u
-            for c in range(d):
-                if along[u, c] == v:
-                    scratch.origin[m, 3] = c
-            scratch.new_radius[m] = corner_error(weights, path, scratch.new_point[m], scratch.new_facet[m], size)
-            pair_up(scratch, m, d)
-            m += 1
+            if scratch.sign[u] < 0:
+                scratch.origin[m, 0], scratch.origin[m, 1], scratch.origin[m, 2] = v, i, u
+                for c in range(d):
+                    if along[u, c] == v:
+                        scratch.origin[m, 3] = c
+                m += 1
     return m
 
 
-@compiled()
-def build(stack, scratch, t, m, up, point, radius, facet, along):
-    """One side of the cut: old corners on it, then the new ones. Returns their number and the largest error."""
-    n = stack.corners[t]
-    d = facet.shape[1]
+@compiled(fastmath={"contract"})
+def place_corner(path, scratch, row, v, u, w, number):
+    """The point where the neuron vanishes on the edge w, and its facets: those of the edge, then the neuron."""
+    d = path.facet.shape[1]
+    at_v, left, at_u = scratch.origin[w, 0], scratch.origin[w, 1], scratch.origin[w, 2]
+    high = max(scratch.value[at_v], 0.0) if scratch.sign[at_v] > 0 else 0.0
+    low = max(-scratch.value[at_u], 0.0)
+    s = high / (high + low) if high + low > 0.0 else 0.5
+    if scratch.sign[at_v] == 0:
+        s = 0.0
+    for c in range(d + 1):
+        path.point[row, c] = path.point[v, c] + s * (path.point[u, c] - path.point[v, c])
     q = 0
-    worst = 0.0
-    for v in range(n):
-        if (scratch.sign[v] >= 0) == up:
-            scratch.place[v] = q
+    for c in range(d):
+        if c != left:
+            path.facet[row, q] = path.facet[v, c]
             q += 1
+    path.facet[row, d - 1] = number
+    return high + low
+
+
+@compiled()
+def pair_up(path, scratch, row, w, sides, mask):
+    """Join new corner w to the others on the cut that share all but one of its old facets."""
+    d = path.facet.shape[1]
+    stamp = scratch.stamp[0]
+    total = scratch.facet_key[path.facet[row, 0] + sides]
+    for c in range(1, d - 1):
+        total += scratch.facet_key[path.facet[row, c] + sides]
+    for j in range(d - 1):
+        key = total - scratch.facet_key[path.facet[row, j] + sides]
+        z = (key ^ (key >> 29)) & mask
+        while scratch.table[z, 1] >> 30 == stamp and scratch.table[z, 0] != key:
+            z = (z + 1) & mask
+        found = scratch.table[z, 1]
+        if found >> 30 == stamp:
+            other = (found >> 6) & 0xFFFFFF
+            scratch.new_along[w, j] = other
+            scratch.new_along[other, found & 63] = w
         else:
-            scratch.place[v] = -1
-    for v in range(n):
-        w = scratch.place[v]
-        if w < 0:
-            continue
-        radius[w] = stack.radius[t, v]
-        worst = max(worst, radius[w])
-        point[w, d] = stack.point[t, v, d]
-        for c in range(d):
-            point[w, c] = stack.point[t, v, c]
-            facet[w, c] = stack.facet[t, v, c]
-            along[w, c] = scratch.place[stack.along[t, v, c]]
-    end = 0 if up else 2
+            scratch.table[z, 0] = key
+            scratch.table[z, 1] = stamp << 30 | w << 6 | j
+
+
+@compiled()
+def new_corners(stack, path, scratch, t, m, number, norm, allowance, sides, size):
+    """A corner on every edge that the neuron cuts, next to those of the path; and the edges between them."""
+    top = stack.top[t]
+    scratch.stamp[0] += 1
+    mask = 15
+    while mask < m * (path.facet.shape[1] - 1):
+        mask = 2 * mask + 1
     for w in range(m):
-        x = q + w
-        radius[x] = scratch.new_radius[w]
-        worst = max(worst, radius[x])
-        point[x, d] = scratch.new_point[w, d]
-        for c in range(d):
-            point[x, c] = scratch.new_point[w, c]
-            facet[x, c] = scratch.new_facet[w, c]
+        v, u = stack.corner[t, scratch.origin[w, 0]], stack.corner[t, scratch.origin[w, 2]]
+        rise = place_corner(path, scratch, top + w, v, u, w, number)
+        left = path.facet[v, scratch.origin[w, 1]] + sides
+        worst = stack.worst[t]
+        pass_on(path, scratch, top + w, v, u, left, number + sides, rise, norm, allowance, worst, sides, size)
+        pair_up(path, scratch, top + w, w, sides, mask)
+
+
+@compiled()
+def join(stack, path, scratch, t, slot, old, m, end):
+    """Put the new corners behind the old ones of a part, and their edges; returns the largest error of the part."""
+    d = path.facet.shape[1]
+    corner, along = stack.corner[slot], stack.along[slot]
+    for w in range(m):
+        x = old + w
+        corner[x] = stack.top[t] + w
         for c in range(d - 1):
-            along[x, c] = q + scratch.new_along[w, c]
-        old = scratch.place[scratch.origin[w, end]]
-        along[x, d - 1] = old
-        along[old, scratch.origin[w, end + 1]] = x
-    return q + m, worst
+            along[x, c] = old + scratch.new_along[w, c]
+        neighbour = scratch.place[scratch.origin[w, end]]
+        along[x, d - 1] = neighbour
+        along[neighbour, scratch.origin[w, end + 1]] = x
+    worst = 0.0
+    for i in range(old + m):
+        worst = max(worst, path.know[corner[i], BOUND])
+    stack.corners[slot], stack.worst[slot] = old + m, worst
 
 
 @compiled()
-def split(stack, scratch, t, m):
+def split(weights, stack, path, scratch, t, layer, k, allowance, size):
     """Slot t keeps the part where the neuron is negative; slot t+1 gets the other."""
-    up = t + 1
-    arrays = (stack.point[up], stack.radius[up], stack.facet[up], stack.along[up])
-    above, worst_above = build(stack, scratch, t, m, True, *arrays)
-    below, worst = build(stack, scratch, t, m, False, scratch.point, scratch.radius, scratch.facet, scratch.along)
-    d = stack.facet.shape[2]
-    for v in range(below):
-        stack.radius[t, v] = scratch.radius[v]
-        stack.point[t, v, d] = scratch.point[v, d]
+    d = path.facet.shape[1]
+    sides = path.plane.shape[0] - weights.keys.shape[0] + 1
+    number = weights.neuron[weights.first[layer] + k]
+    norm = set_plane(path, number + sides, path.forms[layer], k, path.form_error[layer], size)
+    m = cut_edges(stack, scratch, t)
+    new_corners(stack, path, scratch, t, m, number, norm, allowance, sides, size)
+    n = stack.corners[t]
+    above = 0
+    below = 0
+    for v in range(n):
+        if scratch.sign[v] >= 0:
+            scratch.place[v] = above
+            above += 1
+        else:
+            scratch.place[v] = below
+            below += 1
+    for v in range(n):  # upwards in place: a corner never moves behind one that is still to be read
+        slot = t + 1 if scratch.sign[v] >= 0 else t
+        w = scratch.place[v]
+        stack.corner[slot, w] = stack.corner[t, v]
         for c in range(d):
-            stack.point[t, v, c] = scratch.point[v, c]
-            stack.facet[t, v, c] = scratch.facet[v, c]
-            stack.along[t, v, c] = scratch.along[v, c]
-    stack.corners[t], stack.worst[t] = below, worst
-    stack.corners[up], stack.worst[up] = above, worst_above
+            stack.along[slot, w, c] = scratch.place[stack.along[t, v, c]]
+    join(stack, path, scratch, t, t + 1, above, m, 0)
+    join(stack, path, scratch, t, t, below, m, 2)
+    stack.top[t] += m
+    stack.top[t + 1] = stack.top[t]
 
 
 @compiled()
-def keep(stack, cells, counters, t, outputs, want_maps):
+def keep(stack, path, cells, counters, t, want_maps):
+    """Write a finished cell into the buffers; False when they are full."""
     n = stack.corners[t]
-    d = stack.facet.shape[2]
-    c = counters[KEPT]
-    v = counters[KEPT_CORNERS]
-    if c == cells.name.shape[0] or v + n > cells.radius.shape[0]:
+    d = path.facet.shape[1]
+    if is_full(cells, counters, n):
         return False
+    v = counters[KEPT_CORNERS]
     for i in range(n):
-        cells.radius[v + i] = stack.radius[t, i]
-        for j in range(d):
-            cells.vertices[v + i, j] = stack.point[t, i, j]
-            cells.label[v + i, j] = stack.facet[t, i, j]
-    cells.ends[c + 1] = v + n
-    cells.name[c] = stack.name[t]
-    for w in range(stack.pattern.shape[1]):
-        cells.pattern[c, w] = stack.pattern[t, w]
-    if want_maps:
-        for j in range(outputs):
-            for i in range(d + 1):
-                cells.maps[c, j, i] = stack.partial[t, i, j]
-    counters[KEPT] = c + 1
-    counters[KEPT_CORNERS] = v + n
+        row = stack.corner[t, i]
+        cells.radius[v + i] = path.know[row, BOUND]
+        for c in range(d):
+            cells.vertices[v + i, c] = path.point[row, c]
+            cells.label[v + i, c] = path.facet[row, c]
+    keep_rest(stack, cells, counters, t, n, want_maps)
     return True
 
 
 @compiled()
-def read_signs(scratch, n, allowance, forced):
-    positive = False
-    negative = False
-    for i in range(n):
-        v = scratch.value[i]
-        if v > allowance:
-            scratch.sign[i] = 1
-        elif v < -allowance:
-            scratch.sign[i] = -1
-        else:
-            scratch.sign[i] = scratch.forced[i] if forced == SIGNS else 0
-        positive |= scratch.sign[i] > 0
-        negative |= scratch.sign[i] < 0
-    return positive, negative
+def walk(weights, stack, path, scratch, counters, gauges, t, layer, size, ask, need_map):
+    """Try candidates of the layer until one splits the polytope: SPLIT. SETTLED if none does, SIGN if one is open."""
+    forms = path.forms[layer]
+    n = stack.corners[t]
+    allowance = threshold(path, layer, stack.worst[t], size, path.facet.shape[1])
+    p = stack.position[t]
+    while p < path.candidates[layer]:
+        k = path.candidate[layer, p]
+        p += 1
+        if k < 0:
+            continue
+        low, high, small = evaluate(forms, k, path, stack, scratch, t, scratch.value)
+        found = decide(scratch, n, low, high, small, allowance, counters, gauges, ask)
+        if found == BOTH:
+            split(weights, stack, path, scratch, t, layer, k, allowance, size)
+            stack.position[t] = p
+            fork(weights, stack, path, counters, t, layer, k, need_map)
+            counters[WORK] += n * 32 + weights.sizes[layer + 1]
+            return SPLIT
+        if found == OPEN:
+            stack.position[t] = p - 1
+            counters[ASKED] = k
+            return SIGN
+        if found == NOWHERE:
+            path.candidate[layer, p - 1] = -1
+        elif found == ABOVE:
+            settle(weights, stack, path, t, layer, k, need_map)
+    stack.position[t] = p
+    return SETTLED
+
+
+@compiled()
+def crossing_parts(stack, scratch, gauges, t, allowance):
+    """Two cuts of a polytope make 4 parts if the second form has both signs on the first cut, else 3; 0 if open."""
+    first, second = scratch.trial[0], scratch.trial[1]
+    above = False
+    below = False
+    for v in range(stack.corners[t]):
+        if first[v] < 0.0:
+            continue
+        for i in range(stack.along.shape[2]):
+            u = stack.along[t, v, i]
+            if first[u] < 0.0:
+                sign = sign_at_zero(first[v], first[u], second[v], second[u], allowance, gauges)
+                if sign == 0:
+                    return 0
+                above |= sign > 0
+                below |= sign < 0
+        if above and below:
+            return 4
+    return 3
+
+
+@compiled()
+def count_parts(stack, path, scratch, gauges, t, layer, size):
+    """Into how many parts the last layer cuts a polytope if at most two of its neurons do; 0 if more, or if open."""
+    allowance = threshold(path, layer, stack.worst[t], size, path.facet.shape[1])
+    cuts = 0
+    for p in range(stack.position[t], path.candidates[layer]):
+        k = path.candidate[layer, p]
+        if k < 0:
+            continue
+        low, high, small = evaluate(path.forms[layer], k, path, stack, scratch, t, scratch.trial[cuts])
+        if small > allowance and (low > 0.0 or high < 0.0):
+            note_margin(gauges, small, allowance)
+            continue
+        if cuts == 0:
+            stack.position[t] = p  # nothing before it cuts the polytope
+        if small <= allowance or cuts == 2:
+            return 0
+        note_margin(gauges, small, allowance)
+        cuts += 1
+    return cuts + 1 if cuts < 2 else crossing_parts(stack, scratch, gauges, t, allowance)
+
+
+@compiled()
+def has_room(stack, path, scratch, t):
+    """Whether the polytope on top of the stack can be split: no more than half of all edge ends are cut."""
+    n = stack.corners[t]
+    new = n * path.facet.shape[1] // 2
+    return n + new <= scratch.value.shape[0] and stack.top[t] + new <= path.point.shape[0]
 
 
 @compiled()
 def run(weights, stack, path, scratch, cells, counters, gauges, size, ask, store, want_maps, max_cells, pause):
-    """Enumerate until done or until something is needed; a call can be resumed."""
+    """Enumerate until done or until something is needed; the stack holds all that is left, so a call can be resumed."""
     last = weights.sizes.shape[0] - 2
-    depth = stack.corners.shape[0]
-    d = stack.facet.shape[2]
+    sides = path.plane.shape[0] - weights.keys.shape[0] + 1
     counters[WORK] = 0
-    while counters[HEIGHT] > 0:
+    while counters[HEIGHT] > counters[BASE]:
         t = counters[HEIGHT] - 1
+        if t + 2 > stack.corners.shape[0]:
+            return DEEPER
+        if not has_room(stack, path, scratch, t):
+            return WIDER
         layer = stack.layer[t]
         need_map = layer < last or want_maps
         if stack.position[t] < 0:
             enter(weights, stack, path, scratch, gauges, t, layer, size, need_map)
             counters[WORK] += weights.sizes[layer] * (4 + (weights.sizes[layer + 1] >> 3))
-        forms = path.forms[layer]
-        allowance = threshold(path, layer, stack.worst[t], size, d)
-        p = stack.position[t]
-        was_split = False
-        while p < path.candidates[layer]:
-            k = path.candidate[layer, p]
-            p += 1
-            if k < 0:
+        found = 0 if store or layer < last else count_parts(stack, path, scratch, gauges, t, layer, size)
+        if found == 0:
+            outcome = walk(weights, stack, path, scratch, counters, gauges, t, layer, size, ask, need_map)
+            if outcome == SPLIT:
                 continue
-            n = stack.corners[t]
-            _, _, small = evaluate(forms, k, stack.point[t], n, scratch.value)
-            forced = counters[FORCED]
-            if small > allowance:
-                note_margin(gauges, small, allowance)
-            elif forced == NO_ANSWER and ask:
-                stack.position[t] = p - 1
-                counters[ASKED] = k
-                gauges[ALLOWED] = allowance
+            if outcome == SIGN:
                 return SIGN
-            elif forced == VANISHES:
-                counters[FORCED] = NO_ANSWER
-                path.candidate[layer, p - 1] = -1
+            if layer < last:
+                descend(weights, path, layer, t, stack)
                 continue
-            elif forced == NO_ANSWER:
-                counters[GUESSED] += 1
-            positive, negative = read_signs(scratch, n, allowance, forced)
-            if positive and negative:
-                number = weights.neuron[weights.first[layer] + k]
-                m = -1 if t + 2 > depth else new_corners(weights, stack, path, scratch, t, number, size)
-                if m < 0:
-                    stack.position[t] = p - 1
-                    return DEEPER if t + 2 > depth else WIDER
-                split(stack, scratch, t, m)
-                stack.name[t + 1] = stack.name[t]
-                for w in range(stack.pattern.shape[1]):
-                    stack.pattern[t + 1, w] = stack.pattern[t, w]
-                set_active(weights, layer, k, t + 1, stack)
-                if need_map:
-                    copy_and_add_column(weights, layer, forms, k, stack.partial[t], stack.partial[t + 1])
-                stack.layer[t + 1] = layer
-                stack.position[t + 1] = p
-                stack.position[t] = p
-                counters[HEIGHT] += 1
-                counters[CUTS] += 1
-                counters[WORK] += n * 32 + weights.sizes[layer + 1]
-                counters[FORCED] = NO_ANSWER
-                was_split = True
-                break
-            counters[FORCED] = NO_ANSWER
-            if positive:
-                set_active(weights, layer, k, t, stack)
-                if need_map:
-                    add_column(weights, layer, forms, k, stack.partial[t])
-        if was_split:
-            continue
-        stack.position[t] = p
-        if layer < last:
-            descend(weights, path, layer, t, stack)
-            continue
-        if counters[CELLS] == max_cells:
+            found = 1
+        if 0 <= max_cells < counters[CELLS] + found:
             return LIMIT
-        if store and not keep(stack, cells, counters, t, weights.sizes[last + 1], want_maps):
-            return FULL
-        counters[CELLS] += 1
-        counters[CORNERS] += stack.corners[t]
-        counters[HEIGHT] -= 1
+        if store:
+            if not keep(stack, path, cells, counters, t, want_maps):
+                return FULL
+            if path.bounded[0]:
+                gauges[VOLUME] += polytope_volume(path, stack, scratch, t, sides, size)
+        finish(counters, found)
         if counters[WORK] > pause:
             return PAUSE
     return DONE

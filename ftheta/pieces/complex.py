@@ -8,6 +8,7 @@ is lower-dimensional, and together they cover the domain.
 """
 
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -16,10 +17,18 @@ import numpy as np
 from ftheta.logic import Basis, Enclosure, UsageError
 
 from . import geometry
-from .domains import Domain
+from .activity import Activity, activity
+from .boundaries import Boundary, boundary, class_boundary
+from .corner_values import exact_corner
+from .decisions import DecisionRegions, decision_regions
+from .domains import LARGEST_BOX, Box, Domain, Polyline
 from .enumeration import Chunk, Tally
-from .exact import ExactForms, common_zero, exact_body, oriented
+from .exact import ExactForms, exact_body
+from .extremes import Extreme, extreme
+from .measures import volumes
+from .norms import Norm, lipschitz
 from .plan import Plan
+from .polytopes import face_counts, polytope
 
 POOR = 1e-6  # corners with a larger error bound, relative to the domain, are computed again: a handful, far below it
 
@@ -76,6 +85,8 @@ class Complex:
     that leaves each corner, above those of all facets at each corner. A label is the number of a neuron (its step and
     coordinate are `units[label]`) or `-1-i` for side `i` of the domain. Coordinates are those of the domain.
     """
+
+    has_corners = True  # not so in many dimensions: `ftheta.pieces.by_points`
 
     plan: Plan
     domain: Domain
@@ -146,7 +157,21 @@ class Complex:
     @cached_property
     def volumes(self) -> np.ndarray:
         """Length, area or volume of every cell in the coordinates of the domain."""
-        return geometry.volumes(self)
+        return volumes(self)
+
+    @cached_property
+    def exact_volumes(self) -> tuple[Fraction, ...]:
+        """The same in rationals; over a complete complex they add up to the volume of the domain exactly."""
+        return tuple(polytope(self, i).volume() for i in range(len(self)))
+
+    @cached_property
+    def face_counts(self) -> tuple[int, ...]:
+        """How many vertices, edges, …, cells there are, each counted once however many cells share it."""
+        return face_counts(self)
+
+    def euler(self) -> int:
+        """The alternating sum of the numbers of faces: 1, as of every convex domain."""
+        return sum((-1) ** k * n for k, n in enumerate(self.face_counts))
 
     def cell_of(self, point: Any) -> int:
         """The cell that contains a point of the domain (one of them, on a common face)."""
@@ -175,7 +200,20 @@ class Complex:
 
     @cached_property
     def exact_forms(self) -> ExactForms:
+        self._exactly()
         return ExactForms(self.plan)
+
+    @cached_property
+    def exact_sides(self) -> list[tuple[int, ...]]:
+        """The sides of the domain as forms over the integers, positive inside."""
+        self._exactly()
+        return exact_body(self.domain)[1]
+
+    def _exactly(self) -> None:
+        if isinstance(self.domain, Polyline):
+            raise UsageError(
+                "Exact forms are those of one chart.", got="a polyline", remedy="take its segments one by one"
+            )
 
     def pattern_number(self, i: int) -> int:
         """The pattern as an integer whose bit `k` says that neuron `k` is active."""
@@ -191,16 +229,49 @@ class Complex:
     # -- the function -----------------------------------------------------------------------------
 
     def extreme(self, output: int = 0) -> tuple[Enclosure, Enclosure]:
-        """Minimum and maximum of an output over the domain: attained at corners, in float64."""
-        return geometry.extremes(self, output)
+        """Minimum and maximum of an output over the domain: attained at corners and settled there in rationals."""
+        return self.argmin(output).value, self.argmax(output).value
 
-    def lipschitz(self) -> Enclosure:
-        r"""The Lipschitz constant on the domain, $\max_i\|A_i\|_2$ in the metric of the inputs."""
-        return geometry.lipschitz(self)
+    def argmin(self, output: int = 0) -> Extreme:
+        """The least value of an output, the corner where it is attained, and a cell there."""
+        return extreme(self, output, -1)
 
-    def decision_boundary(self, first: int = 0, second: int | None = None) -> np.ndarray:
-        """Where two outputs tie (or one vanishes): points `(n, 1)` on a line, segments `(n, 2, 2)` in the plane."""
-        return geometry.boundary(self, first, second)
+    def argmax(self, output: int = 0) -> Extreme:
+        """The greatest value of an output, the corner where it is attained, and a cell there."""
+        return extreme(self, output, 1)
+
+    def lipschitz(self, norm: Norm | float = 2, output: int | None = None) -> Enclosure:
+        r"""The Lipschitz constant on the domain, $\max_i\|A_i\|$ in the metric of the inputs; of one output, if given.
+
+        `norm` is 1, 2 or infinity, on inputs and outputs alike; 1 and infinity on boxes, coordinate planes, segments.
+        """
+        return lipschitz(self, norm, output)
+
+    @cached_property
+    def activity(self) -> Activity:
+        """Which neurons are on everywhere, nowhere, or both on and off."""
+        return activity(self)
+
+    # -- the classifier -----------------------------------------------------------------------------
+
+    def boundary(self, first: int = 0, second: int | None = None) -> Boundary:
+        """Where two outputs tie, or one vanishes: a convex piece a cell, and the cells on which they always tie."""
+        return boundary(self, first, second)
+
+    def decision_boundary(self, first: int = 0, second: int | None = None) -> np.ndarray | list[np.ndarray]:
+        """The pieces alone: points `(n, 1)` on a line, segments `(n, 2, 2)` in the plane, else a list of vertices."""
+        pieces, d = list(self.boundary(first, second).pieces), self.dimension
+        if d > 2:
+            return pieces
+        return np.array(pieces).reshape(-1, 2, 2) if d == 2 else np.unique(np.array(pieces).reshape(-1, 1), axis=0)
+
+    def class_boundary(self) -> dict[tuple[int, int], Boundary]:
+        """For every pair of outputs where both are the largest."""
+        return class_boundary(self)
+
+    def decision_regions(self) -> DecisionRegions:
+        """The cells refined by the largest output, and the share of every class."""
+        return decision_regions(self)
 
 
 def unpacked(patterns: np.ndarray, neurons: int) -> np.ndarray:
@@ -216,6 +287,10 @@ def assemble(plan: Plan, domain: Domain, chunks: list[Chunk], certificate: Certi
         words = np.zeros((0, plan.words), np.uint64)
         none = (np.zeros((0, d)), empty, empty.astype(np.int32), np.zeros(1, np.int64), empty.astype(np.uint64), words)
         return Complex(plan, domain, *none, certificate, None)
+    if isinstance(domain, Box) and d > LARGEST_BOX:
+        from .by_points import PointComplex
+
+        return PointComplex(plan, domain, chunks, certificate)
     widest = max(chunk.labels.shape[1] if chunk.labels.ndim == 2 else 0 for chunk in chunks)
     labels = [_padded(chunk.labels, widest) for chunk in chunks]
     shifts = np.cumsum([0, *(len(chunk.vertices) for chunk in chunks[:-1])])
@@ -226,20 +301,25 @@ def assemble(plan: Plan, domain: Domain, chunks: list[Chunk], certificate: Certi
     return Complex(plan, domain, *arrays, certificate, maps)
 
 
+def shifted(chunk: Chunk, by: int) -> Chunk:
+    """The chunk of a segment of a polyline, its coordinate counted from the start of the polyline."""
+    chunk.vertices = chunk.vertices + by
+    if chunk.maps is not None:
+        chunk.maps[:, :, -1] -= by * chunk.maps[:, :, 0]
+    return chunk
+
+
 def sharpened(cells: Complex) -> Complex:
     """The complex with corners that float64 knows poorly (of nearly parallel facets) computed anew, exactly."""
+    if not cells.has_corners:
+        return cells
     size = max(1e-300, float(np.abs(cells.vertices).max(initial=0.0)))
     poor = np.flatnonzero(cells.radius > POOR * size)
     if not len(poor) or cells.certificate.basis is not Basis.EXACT:
         return cells
-    _, sides = exact_body(cells.domain)
     owner = np.searchsorted(cells.ends, poor, side="right") - 1
     for v, i in zip(poor.tolist(), owner.tolist()):
-        begin, end, pattern = int(cells.ends[i]), int(cells.ends[i + 1]), cells.pattern_number(i)
-        before = begin + (v - begin - 1) % (end - begin)
-        labels = cells.labels[[before, v]] if cells.dimension == 2 else np.atleast_1d(cells.labels[v])
-        planes = [sides[-1 - k] if k < 0 else cells.exact_forms.neuron_form(k, pattern) for k in labels.tolist()]
-        point = oriented(common_zero(planes))
+        point = exact_corner(cells, i, v)
         cells.vertices[v] = [x / point[-1] for x in point[:-1]]
         cells.radius[v] = 2.0**-52 * size
     return cells

@@ -15,6 +15,9 @@ import numpy as np
 
 from ftheta.logic import UsageError
 
+LARGEST_BOX = 10  # above this dimension a cell of a box has too many corners to be kept
+MOST_AXES = 20  # a box of more has too many corners to be listed
+
 
 @dataclass(frozen=True, eq=False)
 class Chart:
@@ -185,6 +188,11 @@ class Box:
     @property
     def corners(self) -> np.ndarray:
         """All corners; in the plane in anticlockwise order."""
+        if self.dimension > MOST_AXES:
+            raise UsageError(
+                f"A box in {self.dimension} dimensions has 2^{self.dimension} corners, too many to list.",
+                remedy="lower and upper say the same",
+            )
         if self.dimension == 2:
             (a, c), (b, d) = self.lower, self.upper
             return np.array([[a, c], [b, c], [b, d], [a, d]])

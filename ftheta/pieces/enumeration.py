@@ -31,7 +31,7 @@ class Tally:
     """What an enumeration has counted so far."""
 
     cells: int = 0
-    corners: int = 0
+    corners: int = 0  # of the stored cells
     cuts: int = 0
     volume: float = 0.0
     margin: float = inf  # the narrowest sign decided in float64, as a multiple of its error bound
@@ -106,6 +106,7 @@ def enumerate_cells(kernel: Kernel, budget: Budget, deadline: float) -> Iterator
         if reason == status.DONE:
             tally.complete = True
         elif reason == status.LIMIT:
+            tally.cells = limit  # a count in larger steps stops before it, but knows that there are more
             tally.stopped_by = f"max_cells = {limit:,}"
         elif time.perf_counter() > deadline:
             tally.stopped_by = f"max_seconds = {budget.max_seconds:g}"
@@ -125,10 +126,32 @@ def doubled(array: np.ndarray, axis: int = 0) -> np.ndarray:
     return larger
 
 
+_announced: set[str] = set()
+
+
 def announce_compilation(dispatcher: Any, what: str) -> None:
-    """Say on a terminal that a kernel is compiled now; later runs find it in the cache on disk."""
-    if dispatcher.signatures or not sys.stderr.isatty():
+    """Before a kernel's first run: forget stale code, and say on a terminal if the kernel is compiled now."""
+    if what in _announced:
         return
     folder = FilePath(dispatcher.stats.cache_path)
-    if not any(folder.glob(f"{dispatcher.py_func.__module__.split('.')[-1]}.{dispatcher.py_func.__name__}*.nbi")):
+    if not _announced:
+        forget_stale_code(folder)
+    _announced.add(what)
+    module, function = dispatcher.py_func.__module__.split(".")[-1], dispatcher.py_func.__name__
+    if sys.stderr.isatty() and not any(folder.glob(f"{module}.{function}-*.nbi")):
         print(f"ftheta: compiling the kernel for {what}, once; it is kept on disk.", file=sys.stderr, flush=True)
+
+
+def forget_stale_code(folder: FilePath) -> None:
+    """Drop compiled code that is older than any source with compiled functions.
+
+    The compiler looks at the date of a function's own file only, but a kernel contains parts from other files too.
+    """
+    marks = (b"@compiled(", b"@inner(")
+    sources = [
+        file for file in FilePath(__file__).parent.glob("*.py") if any(mark in file.read_bytes() for mark in marks)
+    ]
+    newest = max(file.stat().st_mtime for file in sources)
+    for kept in folder.glob("*.nbi"):
+        if kept.stat().st_mtime < newest:
+            kept.unlink(missing_ok=True)

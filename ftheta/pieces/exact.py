@@ -6,7 +6,7 @@ and are remembered by that prefix.
 """
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -20,6 +20,8 @@ from ftheta.relu.network import Step
 from .plan import Plan
 
 REMEMBERED = 256  # prefixes whose forms are kept
+SPARSE = 4  # a matrix with fewer than one non-zero weight in so many is read row by row
+Form = tuple[int, ...]
 
 
 def dyadic(values: Any) -> tuple[list[int], int]:
@@ -45,9 +47,11 @@ class _ExactStep:
     scale: int = field(init=False)
 
     def __post_init__(self) -> None:
-        matrix = self.step.matrix
+        matrix: Any = self.step.matrix
+        if not sparse.issparse(matrix) and SPARSE * np.count_nonzero(matrix) < matrix.size:
+            matrix = sparse.csr_array(matrix)
         self.sparse = sparse.issparse(matrix)
-        entries, exponent = dyadic(matrix.data if self.sparse else matrix)  # type: ignore[union-attr]
+        entries, exponent = dyadic(matrix.data if self.sparse else matrix)
         offsets, offset_exponent = dyadic(self.step.offset)
         lift = max(0, offset_exponent - self.scale_before - exponent)
         entries = [m << lift for m in entries]
@@ -55,16 +59,15 @@ class _ExactStep:
         self.offsets = [m << (self.scale - offset_exponent) for m in offsets]
         n = matrix.shape[1]
         if self.sparse:
-            ends = matrix.indptr.tolist()  # type: ignore[union-attr]
-            columns = matrix.indices.tolist()  # type: ignore[union-attr]
+            ends, columns = matrix.indptr.tolist(), matrix.indices.tolist()
             self.rows: list[Any] = [list(zip(columns[a:b], entries[a:b])) for a, b in pairwise(ends)]
         else:
             self.rows = [fmpz_mat(1, n, entries[k * n : (k + 1) * n]) for k in range(matrix.shape[0])]
 
-    def row(self, k: int, state: "_State") -> tuple[int, ...]:
+    def row(self, k: int, state: "_State") -> Form:
         """The form of coordinate `k` from the (masked) state before."""
         if self.sparse:
-            entries = [(w, state.rows[j]) for j, w in self.rows[k]]
+            entries = [(w, form) for j, w in self.rows[k] if (form := state.row(j)) is not None]
             total = [sum(w * form[c] for w, form in entries) for c in range(state.columns)]
         else:
             total = [int(x) for x in (self.rows[k] * state.matrix).entries()]
@@ -73,17 +76,26 @@ class _ExactStep:
 
 
 class _State:
-    """Masked forms of one layer, as rows and (on demand) as one flint matrix."""
+    """Masked forms of one layer: each computed when it is asked for (None where the coordinate is off)."""
 
-    def __init__(self, rows: list[tuple[int, ...]]) -> None:
-        self.rows, self.columns = rows, len(rows[0])
+    def __init__(self, columns: int, width: int, form: Callable[[int], Form | None]) -> None:
+        self.columns, self.width, self._form = columns, width, form
+        self._rows: dict[int, Form | None] = {}
         self._matrix: fmpz_mat | None = None
-        self.wanted: dict[int, tuple[int, ...]] = {}  # forms of the next layer that were asked for
+        self.wanted: dict[int, Form] = {}  # forms of the next layer that were asked for
+
+    def row(self, j: int) -> Form | None:
+        if j not in self._rows:
+            self._rows[j] = self._form(j)
+        return self._rows[j]
 
     @property
     def matrix(self) -> fmpz_mat:
+        """All of them as one flint matrix."""
         if self._matrix is None:
-            self._matrix = fmpz_mat(len(self.rows), self.columns, [x for row in self.rows for x in row])
+            zero = (0,) * self.columns
+            entries = [x for j in range(self.width) for x in self.row(j) or zero]
+            self._matrix = fmpz_mat(self.width, self.columns, entries)
         return self._matrix
 
 
@@ -98,7 +110,8 @@ class ExactForms:
         entries = [m << (top - exponent) for m in entries]
         origin = [m << (top - origin_exponent) for m in origin]
         d = plan.dimension
-        self._chart = _State([(*entries[i * d : (i + 1) * d], origin[i]) for i in range(len(origin))])
+        inputs = [(*entries[i * d : (i + 1) * d], origin[i]) for i in range(len(origin))]
+        self._chart = _State(d + 1, len(inputs), inputs.__getitem__)
         self.steps: list[_ExactStep] = []
         scale = top
         for step in plan.net.steps:
@@ -114,14 +127,14 @@ class ExactForms:
             self._ends.append(max([self._ends[-1], *(i + 1 for i in ids if i < plan.neurons)]))
         self._states: OrderedDict[tuple[int, int], _State] = OrderedDict()
 
-    def form(self, layer: int, k: int, pattern: int) -> tuple[int, ...]:
+    def form(self, layer: int, k: int, pattern: int) -> Form:
         """Coordinate `k` of a layer before its ReLU, on the cell of the pattern: integers over one power of two."""
         state = self._state(layer - 1, pattern)
         if k not in state.wanted:
             state.wanted[k] = self.steps[layer - 1].row(k, state)
         return state.wanted[k]
 
-    def neuron_form(self, neuron: int, pattern: int) -> tuple[int, ...]:
+    def neuron_form(self, neuron: int, pattern: int) -> Form:
         step, k = self.plan.units[neuron].tolist()
         return self.form(step + 1, k, pattern)
 
@@ -134,13 +147,10 @@ class ExactForms:
             return self._chart
         key = (layer, pattern & ((1 << self._ends[layer]) - 1))
         if key not in self._states:
-            zero = (0,) * (self.plan.dimension + 1)
-            total = self.plan.neurons
-            rows = [
-                self.form(layer, k, pattern) if number == total or pattern >> number & 1 else zero
-                for k, number in enumerate(self._numbers[layer])
-            ]
-            self._states[key] = _State(rows)
+            numbers, total = self._numbers[layer], self.plan.neurons
+            is_on = lambda k: numbers[k] == total or pattern >> numbers[k] & 1
+            form = lambda k: self.form(layer, k, pattern) if is_on(k) else None
+            self._states[key] = _State(self.plan.dimension + 1, len(numbers), form)
             if len(self._states) > REMEMBERED:
                 self._states.popitem(last=False)
         else:

@@ -1,4 +1,4 @@
-"""Questions to a finished complex: sizes, places, neighbours, merging, extremes, boundaries."""
+"""Questions to a finished complex: maps, places, neighbours, merging."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -6,17 +6,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
-from scipy.spatial import ConvexHull, KDTree
+from scipy.spatial import KDTree
 
-from ftheta.logic import Basis, Enclosure, UsageError
+from ftheta.logic import Basis, UsageError
 
+from .corners import NO_LABEL
+from .domains import Box, Polyline
+from .measures import following
 from .plan import Plan
 
 if TYPE_CHECKING:
     from .complex import Complex
 
 BATCH = 256
-NO_LABEL = -(2**31)
 
 
 def _blocks(plan: Plan, active: np.ndarray) -> Iterator[np.ndarray]:
@@ -60,26 +62,10 @@ def input_map(plan: Plan, active: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return slope, constant
 
 
-def volumes(cells: "Complex") -> np.ndarray:
-    v, ends = cells.vertices, cells.ends
-    if cells.dimension == 1:
-        return v[1::2, 0] - v[::2, 0]
-    if cells.dimension > 2:
-        return np.array([ConvexHull(cells.corners(i), qhull_options="Qt Pp").volume for i in range(len(cells))])
-    first = np.repeat(v[ends[:-1]], np.diff(ends), axis=0)
-    here, after = v - first, v[_following(ends)] - first
-    return 0.5 * np.add.reduceat(here[:, 0] * after[:, 1] - here[:, 1] * after[:, 0], ends[:-1])
-
-
-def _following(ends: np.ndarray) -> np.ndarray:
-    """For every corner of every polygon, the index of the next one around."""
-    following = np.arange(1, ends[-1] + 1)
-    following[ends[1:] - 1] = ends[:-1]
-    return following
-
-
 def domain_volume(domain: object) -> float:
     """In the coordinates of the domain."""
+    if isinstance(domain, Box):
+        return float(np.prod(domain.upper - domain.lower))
     corners = getattr(domain, "corners", None)
     if corners is None:
         return float(len(domain.segments))  # type: ignore[attr-defined]
@@ -130,6 +116,9 @@ def cell_of(cells: "Complex", point: np.ndarray) -> int:
     """By the pattern at the point; on or near a face by the smallest violation of a facet."""
     from .rational import pattern_names
 
+    if cells.dimension == 1:
+        return _interval_of(cells, float(point[0]))
+
     bits, state = [], cells.plan.chart(point)
     for step in cells.plan.net.steps[:-1]:
         state = step.matrix @ state + step.offset
@@ -144,7 +133,19 @@ def cell_of(cells: "Complex", point: np.ndarray) -> int:
     for i in near.tolist():
         if _contains(cells, i, point):
             return i
-    raise UsageError("The point lies in no cell.", got=point, remedy="take a point of the domain, or a larger budget")
+    raise _nowhere(point)
+
+
+def _interval_of(cells: "Complex", t: float) -> int:
+    ends = cells.vertices.reshape(-1, 2)
+    inside = np.flatnonzero((ends[:, 0] <= t) & (t <= ends[:, 1]))
+    if not len(inside):
+        raise _nowhere(np.array([t]))
+    return int(inside[0])
+
+
+def _nowhere(point: np.ndarray) -> UsageError:
+    return UsageError("The point lies in no cell.", got=point, remedy="take a point of the domain, or a larger budget")
 
 
 def _contains(cells: "Complex", i: int, point: np.ndarray) -> bool:
@@ -156,6 +157,10 @@ def _contains(cells: "Complex", i: int, point: np.ndarray) -> bool:
 
 
 def nearest_facet(cells: "Complex", point: np.ndarray) -> tuple[int, float]:
+    if cells.dimension == 1:
+        near = slice(2 * (i := cell_of(cells, point)), 2 * i + 2)
+        distance = np.abs(cells.vertices[near, 0] - point[0])
+        return int(cells.labels[near][distance.argmin()]), float(distance.min())
     forms = facet_forms(cells, cell_of(cells, point))
     distances = {label: max(0.0, float(f[:-1] @ point + f[-1])) for label, f in forms.items()}
     label = min(distances, key=distances.__getitem__)
@@ -199,7 +204,7 @@ def facets(cells: "Complex") -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     if cells.dimension == 1:
         return owner, cells.labels.astype(np.int64), cells.vertices
     if cells.dimension == 2:
-        return owner, cells.labels.astype(np.int64), 0.5 * (cells.vertices + cells.vertices[_following(cells.ends)])
+        return owner, cells.labels.astype(np.int64), 0.5 * (cells.vertices + cells.vertices[following(cells.ends)])
     width = cells.labels.shape[1]
     rows, flat = np.repeat(np.arange(len(owner)), width), cells.labels.ravel().astype(np.int64)
     present = flat != NO_LABEL
@@ -221,7 +226,7 @@ def merged(cells: "Complex") -> np.ndarray:
     size = np.abs(maps).max(axis=(1, 2), initial=0.0)
     gap = np.abs(maps[i] - maps[j]).max(axis=(1, 2), initial=0.0)
     same = gap <= 1e-7 * np.maximum(size[i], size[j])
-    if cells.certificate.basis is Basis.EXACT:
+    if cells.certificate.basis is Basis.EXACT and not isinstance(cells.domain, Polyline):
         for row in np.flatnonzero(same):
             same[row] = _equal_maps(cells, int(i[row]), int(j[row]))
     graph = sparse.coo_array((np.ones(int(same.sum())), (i[same], j[same])), shape=(len(cells),) * 2)
@@ -232,50 +237,3 @@ def _equal_maps(cells: "Complex", i: int, j: int) -> bool:
     exact, layer = cells.exact_forms, len(cells.plan.net.steps)
     p, q = cells.pattern_number(i), cells.pattern_number(j)
     return all(exact.form(layer, k, p) == exact.form(layer, k, q) for k in range(cells.plan.outputs))
-
-
-# -- the function ---------------------------------------------------------------------------------
-
-
-def extremes(cells: "Complex", output: int) -> tuple[Enclosure, Enclosure]:
-    """Over all corners; bounded outward by the slopes times the errors of the corners and the rounding of the forms."""
-    if not 0 <= output < cells.plan.outputs:
-        raise UsageError("There is no such output.", got=output, remedy=f"0 … {cells.plan.outputs - 1}")
-    if not cells.certificate.complete:
-        raise UsageError(
-            "An extreme value needs all cells.", got=cells.certificate.stopped_by, remedy="a larger budget"
-        )
-    owner = np.repeat(np.arange(len(cells)), np.diff(cells.ends))
-    maps = cells.maps[:, output]
-    values = (maps[owner, :-1] * cells.vertices).sum(axis=1) + maps[owner, -1]
-    slope = np.abs(maps[owner, :-1]).sum(axis=1)
-    weight = np.abs(maps[owner, :-1] * cells.vertices).sum(axis=1) + np.abs(maps[owner, -1])
-    error = slope * cells.radius + 1e-12 * weight
-    low = Enclosure(float((values - error).min()), float((values + error).min()), Basis.FLOAT)
-    high = Enclosure(float((values - error).max()), float((values + error).max()), Basis.FLOAT)
-    return low, high
-
-
-def lipschitz(cells: "Complex") -> Enclosure:
-    chart = cells.plan.chart
-    metric = np.linalg.cholesky(chart.basis.T @ chart.basis)  # ‖J dt‖ = ‖Lᵀ dt‖
-    slopes = np.linalg.solve(metric, cells.maps[:, :, :-1].transpose(0, 2, 1))
-    steepest = float(np.linalg.norm(slopes, 2, axis=(1, 2)).max()) if len(cells) else 0.0
-    return Enclosure.equal(steepest) if cells.certificate.complete else Enclosure.at_least(steepest)
-
-
-def boundary(cells: "Complex", first: int, second: int | None) -> np.ndarray:
-    form = cells.maps[:, first] - (cells.maps[:, second] if second is not None else 0.0)
-    if cells.dimension > 2:
-        raise UsageError("Decision boundaries are drawn in one and two dimensions.", got=f"d = {cells.dimension}")
-    owner = np.repeat(np.arange(len(cells)), np.diff(cells.ends))
-    value = (form[owner, :-1] * cells.vertices).sum(axis=1) + form[owner, -1]
-    following = _following(cells.ends)
-    here, after = value, value[following]
-    cut = np.flatnonzero((here >= 0) != (after >= 0))
-    share = (here[cut] / (here[cut] - after[cut]))[:, None]
-    points = cells.vertices[cut] + share * (cells.vertices[following[cut]] - cells.vertices[cut])
-    if cells.dimension == 1:
-        return np.unique(points, axis=0)
-    # a convex polygon meets a line in two edges: cuts come in pairs, cell by cell
-    return points.reshape(-1, 2, 2)

@@ -9,14 +9,17 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-# why a kernel returned
-DONE, SIGN, DEEPER, WIDER, FULL, LIMIT, PAUSE = range(7)
-# positions in the integer counters
-HEIGHT, CELLS, CORNERS, KEPT, KEPT_CORNERS, CUTS, GUESSED, ASKED, FORCED, WORK = range(10)
+# why a kernel returned, or what became of the cell on top of its stack
+DONE, SIGN, DEEPER, WIDER, FULL, LIMIT, PAUSE, SPLIT, SETTLED = range(9)
+# positions in the integer counters; slots from BASE up to HEIGHT are left to do
+HEIGHT, CELLS, CORNERS, KEPT, KEPT_CORNERS, CUTS, GUESSED, ASKED, FORCED, WORK, BASE = range(11)
+COUNTERS = 11
 # positions in the float gauges
 VOLUME, MARGIN, ALLOWED = range(3)
 # answers to a question about signs
 NO_ANSWER, SIGNS, VANISHES = range(3)
+# what a neuron does on a cell; NOWHERE: it is zero on all of it
+BELOW, ABOVE, BOTH, OPEN, NOWHERE = range(5)
 
 U = 2.0**-53
 LEAST = 1e-290  # covers underflow
@@ -25,7 +28,7 @@ LEAST = 1e-290  # covers underflow
 def compiled(fastmath: Any = False) -> Any:
     """Compiled on first use and kept on disk. Nothing is allocated inside, so references need not be counted either."""
     options: dict[str, Any] = {"error_model": "numpy", "fastmath": fastmath, "_nrt": False}
-    return njit(cache=True, nogil=True, **options)
+    return njit(cache=True, nogil=True, forceinline=True, **options)
 
 
 loose = {"contract", "reassoc", "nnan", "nsz"}  # for sums of magnitudes, where the order does not matter
@@ -192,8 +195,126 @@ def descend(weights, path, layer, slot, stack):
     stack.position[slot] = -1
 
 
+# -- signs ----------------------------------------------------------------------------------------
+
+
 @compiled()
 def note_margin(gauges, smallest, allowance):
     """Remember the narrowest certain decision, as a multiple of its error bound."""
     if smallest < gauges[MARGIN] * allowance:
         gauges[MARGIN] = smallest / allowance
+
+
+@compiled()
+def decide(scratch, n, low, high, small, allowance, counters, gauges, ask):
+    """What a neuron does on a cell, from its values at the n corners; if it cuts the cell, the signs at the corners.
+
+    Certain signs come from the values; the others as they were answered, or (if nobody may be asked) as zero.
+    """
+    if small > allowance:
+        note_margin(gauges, small, allowance)
+        if low < 0.0 < high:
+            for i in range(n):
+                scratch.sign[i] = 1 if scratch.value[i] > 0.0 else -1
+            return BOTH
+        return ABOVE if low > 0.0 else BELOW
+    answer = counters[FORCED]
+    if answer == NO_ANSWER and ask:
+        gauges[ALLOWED] = allowance
+        return OPEN
+    counters[FORCED] = NO_ANSWER
+    counters[GUESSED] += answer == NO_ANSWER
+    if answer == VANISHES:
+        return NOWHERE
+    positive = False
+    negative = False
+    for i in range(n):
+        v = scratch.value[i]
+        if abs(v) > allowance:
+            scratch.sign[i] = 1 if v > 0.0 else -1
+        else:
+            scratch.sign[i] = scratch.forced[i] if answer == SIGNS else 0
+        positive |= scratch.sign[i] > 0
+        negative |= scratch.sign[i] < 0
+    if positive and negative:
+        return BOTH
+    return ABOVE if positive else BELOW
+
+
+@compiled()
+def sign_at_zero(a, b, p, q, allowance, gauges):
+    """The sign of a form with values p, q at the ends of an edge where another, with values a, b, vanishes on it.
+
+    It is the sign of p|b| + q|a|, where all four numbers are off by `allowance` at most; 0 if that leaves it open.
+    """
+    a, b = abs(a), abs(b)
+    v = p * b + q * a
+    spread = a + b + abs(p) + abs(q)
+    bound = 1.001 * allowance * (spread + 2.0 * allowance) + 4.0 * U * (abs(p) * b + abs(q) * a) + LEAST * LEAST
+    if abs(v) <= bound:
+        return 0
+    note_margin(gauges, abs(v), bound)
+    return 1 if v > 0.0 else -1
+
+
+# -- the stack ------------------------------------------------------------------------------------
+
+
+@compiled()
+def copy_slot(stack, t):
+    """Slot t+1 begins as slot t, its geometry and its map apart."""
+    stack.name[t + 1] = stack.name[t]
+    for w in range(stack.pattern.shape[1]):
+        stack.pattern[t + 1, w] = stack.pattern[t, w]
+    stack.layer[t + 1] = stack.layer[t]
+    stack.position[t + 1] = stack.position[t]
+
+
+@compiled()
+def fork(weights, stack, path, counters, t, layer, k, need_map):
+    """Slot t has been split: slot t+1 is the part where coordinate k is active."""
+    copy_slot(stack, t)
+    set_active(weights, layer, k, t + 1, stack)
+    if need_map:
+        copy_and_add_column(weights, layer, path.forms[layer], k, stack.partial[t], stack.partial[t + 1])
+    counters[HEIGHT] += 1
+    counters[CUTS] += 1
+
+
+@compiled()
+def settle(weights, stack, path, t, layer, k, need_map):
+    """Coordinate k is active on all of slot t."""
+    set_active(weights, layer, k, t, stack)
+    if need_map:
+        add_column(weights, layer, path.forms[layer], k, stack.partial[t])
+
+
+@compiled()
+def keep_rest(stack, cells, counters, t, n, want_maps):
+    """Name, pattern and map of a finished cell whose n corners have been written."""
+    c = counters[KEPT]
+    counters[KEPT] = c + 1
+    counters[KEPT_CORNERS] += n
+    counters[CORNERS] += n
+    cells.ends[c + 1] = counters[KEPT_CORNERS]
+    cells.name[c] = stack.name[t]
+    for w in range(stack.pattern.shape[1]):
+        cells.pattern[c, w] = stack.pattern[t, w]
+    if want_maps:
+        for j in range(cells.maps.shape[1]):
+            for i in range(cells.maps.shape[2]):
+                cells.maps[c, j, i] = stack.partial[t, i, j]
+
+
+@compiled()
+def is_full(cells, counters, n):
+    """Whether there is no room to keep a cell of n corners."""
+    return counters[KEPT] == cells.name.shape[0] or counters[KEPT_CORNERS] + n > cells.radius.shape[0]
+
+
+@compiled()
+def finish(counters, found):
+    """The cell on top of the stack is done: it counts as `found` cells."""
+    counters[CELLS] += found
+    counters[CUTS] += found - 1
+    counters[HEIGHT] -= 1

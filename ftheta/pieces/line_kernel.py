@@ -11,8 +11,8 @@ import numpy as np
 
 from .kernel_parts import (
     ASKED,
+    BASE,
     CELLS,
-    CORNERS,
     CUTS,
     DEEPER,
     DONE,
@@ -20,19 +20,29 @@ from .kernel_parts import (
     FULL,
     GUESSED,
     HEIGHT,
-    KEPT,
+    KEPT_CORNERS,
     LIMIT,
     NO_ANSWER,
+    NOWHERE,
+    OPEN,
     PAUSE,
+    SETTLED,
     SIGN,
     SIGNS,
+    SPLIT,
     VANISHES,
     VOLUME,
     WORK,
     U,
     compiled,
+    copy_slot,
+    descend,
+    finish,
+    is_full,
+    keep_rest,
     note_margin,
     set_active,
+    start_partial,
 )  # fmt: skip
 
 SLACK = 1.0 + 2.0**-40  # covers the rounding of the error bounds themselves; leaves zero at zero
@@ -56,17 +66,11 @@ class Path(NamedTuple):
     forms: np.ndarray  # (layers, 3, width)
     candidate: np.ndarray
     candidates: np.ndarray
-    sign: np.ndarray
-    forced: np.ndarray
 
 
-class Cells(NamedTuple):
-    ends: np.ndarray  # (cells, 2)
-    radius: np.ndarray
-    label: np.ndarray
-    name: np.ndarray
-    pattern: np.ndarray
-    maps: np.ndarray  # (cells, outputs, 2)
+class Scratch(NamedTuple):
+    sign: np.ndarray  # (2,)
+    forced: np.ndarray  # (2,)
 
 
 @compiled()
@@ -159,149 +163,140 @@ def enter(weights, stack, path, gauges, t, layer, size, need_map):
     passed = weights.keys.shape[0] - 1
     target = stack.partial[t]
     if need_map:
-        after = weights.first[layer + 1]
-        for j in range(weights.sizes[layer + 1]):
-            target[0, j] = 0.0
-            target[1, j] = weights.offset[after + j]
-            target[2, j] = 0.0
+        start_partial(weights, layer, target[:2])
+        target[2, : weights.sizes[layer + 1]] = 0.0
     waiting = 0
     for k in range(weights.sizes[layer]):
-        on = weights.neuron[begin + k] == passed
-        if not on:
-            left = sign_of(forms, k, stack.ends[t, 0], stack.radius[t, 0], gauges)
-            right = sign_of(forms, k, stack.ends[t, 1], stack.radius[t, 1], gauges)
-            if left == UNKNOWN or right == UNKNOWN or left * right < 0:
-                path.candidate[layer, waiting] = k
-                waiting += 1
-                continue
-            on = left + right > 0
-            if on:
-                set_active(weights, layer, k, t, stack)
-        if on and need_map:
-            add_coordinate(weights, layer, forms, k, target, size)
+        if weights.neuron[begin + k] == passed:
+            if need_map:
+                add_coordinate(weights, layer, forms, k, target, size)
+            continue
+        left = sign_of(forms, k, stack.ends[t, 0], stack.radius[t, 0], gauges)
+        right = sign_of(forms, k, stack.ends[t, 1], stack.radius[t, 1], gauges)
+        if left == UNKNOWN or right == UNKNOWN or left * right < 0:
+            path.candidate[layer, waiting] = k
+            waiting += 1
+        elif left + right > 0:
+            settle(weights, stack, t, layer, k, forms, size, need_map)
     path.candidates[layer] = waiting
     stack.position[t] = 0
 
 
 @compiled()
-def split(weights, stack, path, t, layer, k, size):
+def split(weights, stack, counters, t, layer, k, forms, left_is_active, size, need_map):
     """Slot t keeps the right part; slot t+1 gets the left one, which is finished first."""
-    low, high = stack.ends[t, 0], stack.ends[t, 1]
-    x, radius = breakpoint_of(path.forms[layer], k, low, high, size)
+    x, radius = breakpoint_of(forms, k, stack.ends[t, 0], stack.ends[t, 1], size)
     number = weights.neuron[weights.first[layer] + k]
-    for values in (stack.ends, stack.radius):
-        values[t + 1, 0] = values[t, 0]
+    stack.ends[t + 1, 0], stack.radius[t + 1, 0] = stack.ends[t, 0], stack.radius[t, 0]
     stack.label[t + 1, 0] = stack.label[t, 0]
     stack.ends[t + 1, 1], stack.radius[t + 1, 1], stack.label[t + 1, 1] = x, radius, number
     stack.ends[t, 0], stack.radius[t, 0], stack.label[t, 0] = x, radius, number
+    copy_slot(stack, t)
+    if need_map:
+        for c in range(3):
+            for j in range(weights.sizes[layer + 1]):
+                stack.partial[t + 1, c, j] = stack.partial[t, c, j]
+    counters[HEIGHT] += 1
+    counters[CUTS] += 1
+    settle(weights, stack, t + 1 if left_is_active else t, layer, k, forms, size, need_map)
 
 
 @compiled()
-def keep(stack, cells, counters, t, outputs, want_maps):
-    c = counters[KEPT]
-    if c == cells.name.shape[0]:
+def settle(weights, stack, t, layer, k, forms, size, need_map):
+    """Coordinate k is active on all of slot t."""
+    set_active(weights, layer, k, t, stack)
+    if need_map:
+        add_coordinate(weights, layer, forms, k, stack.partial[t], size)
+
+
+@compiled()
+def keep(stack, cells, counters, t, want_maps):
+    """Write a finished cell into the buffers; False when they are full."""
+    if is_full(cells, counters, 2):
         return False
+    v = counters[KEPT_CORNERS]
     for i in range(2):
-        cells.ends[c, i] = stack.ends[t, i]
-        cells.radius[c, i] = stack.radius[t, i]
-        cells.label[c, i] = stack.label[t, i]
-    cells.name[c] = stack.name[t]
-    for w in range(stack.pattern.shape[1]):
-        cells.pattern[c, w] = stack.pattern[t, w]
-    if want_maps:
-        for j in range(outputs):
-            cells.maps[c, j, 0] = stack.partial[t, 0, j]
-            cells.maps[c, j, 1] = stack.partial[t, 1, j]
-    counters[KEPT] = c + 1
+        cells.vertices[v + i, 0] = stack.ends[t, i]
+        cells.radius[v + i] = stack.radius[t, i]
+        cells.label[v + i] = stack.label[t, i]
+    keep_rest(stack, cells, counters, t, 2, want_maps)
     return True
 
 
 @compiled()
-def run(weights, stack, path, cells, counters, gauges, size, ask, store, want_maps, max_cells, pause):
+def read_signs(stack, scratch, counters, gauges, t, forms, k, ask):
+    """The signs of a form at both ends, certain or answered; OPEN or NOWHERE instead, if it is so, and 0 otherwise."""
+    for i in range(2):
+        scratch.sign[i] = sign_of(forms, k, stack.ends[t, i], stack.radius[t, i], gauges)
+    if scratch.sign[0] != UNKNOWN and scratch.sign[1] != UNKNOWN:
+        return 0
+    answer = counters[FORCED]
+    if answer == NO_ANSWER and ask:
+        return OPEN
+    counters[FORCED] = NO_ANSWER
+    counters[GUESSED] += answer == NO_ANSWER
+    for i in range(2):
+        if scratch.sign[i] == UNKNOWN:
+            scratch.sign[i] = scratch.forced[i] if answer == SIGNS else 0
+    return NOWHERE if answer == VANISHES else 0
+
+
+@compiled()
+def walk(weights, stack, path, scratch, counters, gauges, t, layer, size, ask, need_map):
+    """Try candidates of the layer until one splits the interval: SPLIT. SETTLED if none does, SIGN if one is open."""
+    forms = path.forms[layer]
+    p = stack.position[t]
+    while p < path.candidates[layer]:
+        k = path.candidate[layer, p]
+        p += 1
+        if k < 0:
+            continue
+        found = read_signs(stack, scratch, counters, gauges, t, forms, k, ask)
+        left, right = scratch.sign[0], scratch.sign[1]
+        if found == OPEN:
+            stack.position[t] = p - 1
+            counters[ASKED] = k
+            return SIGN
+        if found == NOWHERE:
+            path.candidate[layer, p - 1] = -1
+        elif left * right < 0:
+            stack.position[t] = p
+            split(weights, stack, counters, t, layer, k, forms, left > 0, size, need_map)
+            return SPLIT
+        elif left + right > 0:
+            settle(weights, stack, t, layer, k, forms, size, need_map)
+    stack.position[t] = p
+    return SETTLED
+
+
+@compiled()
+def run(weights, stack, path, scratch, cells, counters, gauges, size, ask, store, want_maps, max_cells, pause):
     """Enumerate until done or until something is needed; a call can be resumed."""
     last = weights.sizes.shape[0] - 2
-    depth = stack.layer.shape[0]
     counters[WORK] = 0
-    while counters[HEIGHT] > 0:
+    while counters[HEIGHT] > counters[BASE]:
         t = counters[HEIGHT] - 1
+        if t + 2 > stack.layer.shape[0]:
+            return DEEPER
         layer = stack.layer[t]
         need_map = layer < last or want_maps
         if stack.position[t] < 0:
             enter(weights, stack, path, gauges, t, layer, size, need_map)
             counters[WORK] += weights.sizes[layer] * (16 + weights.sizes[layer + 1])
-        forms = path.forms[layer]
-        p = stack.position[t]
-        was_split = False
-        while p < path.candidates[layer]:
-            k = path.candidate[layer, p]
-            p += 1
-            if k < 0:
-                continue
-            path.sign[0] = sign_of(forms, k, stack.ends[t, 0], stack.radius[t, 0], gauges)
-            path.sign[1] = sign_of(forms, k, stack.ends[t, 1], stack.radius[t, 1], gauges)
-            if path.sign[0] == UNKNOWN or path.sign[1] == UNKNOWN:
-                forced = counters[FORCED]
-                if forced == NO_ANSWER and ask:
-                    stack.position[t] = p - 1
-                    counters[ASKED] = k
-                    return SIGN
-                counters[FORCED] = NO_ANSWER
-                if forced == VANISHES:
-                    path.candidate[layer, p - 1] = -1
-                    continue
-                counters[GUESSED] += forced == NO_ANSWER
-                for i in range(2):
-                    if path.sign[i] == UNKNOWN:
-                        path.sign[i] = path.forced[i] if forced == SIGNS else 0
-            left, right = path.sign[0], path.sign[1]
-            if left * right < 0:
-                if t + 2 > depth:
-                    path.forced[0], path.forced[1] = left, right
-                    counters[FORCED] = SIGNS
-                    stack.position[t] = p - 1
-                    return DEEPER
-                counters[FORCED] = NO_ANSWER
-                split(weights, stack, path, t, layer, k, size)
-                stack.name[t + 1] = stack.name[t]
-                for w in range(stack.pattern.shape[1]):
-                    stack.pattern[t + 1, w] = stack.pattern[t, w]
-                if need_map:
-                    for c in range(3):
-                        for j in range(weights.sizes[layer + 1]):
-                            stack.partial[t + 1, c, j] = stack.partial[t, c, j]
-                active = t + 1 if left > 0 else t
-                set_active(weights, layer, k, active, stack)
-                if need_map:
-                    add_coordinate(weights, layer, forms, k, stack.partial[active], size)
-                stack.layer[t + 1] = layer
-                stack.position[t + 1] = p
-                stack.position[t] = p
-                counters[HEIGHT] += 1
-                counters[CUTS] += 1
-                was_split = True
-                break
-            if left + right > 0:
-                set_active(weights, layer, k, t, stack)
-                if need_map:
-                    add_coordinate(weights, layer, forms, k, stack.partial[t], size)
-        if was_split:
+        outcome = walk(weights, stack, path, scratch, counters, gauges, t, layer, size, ask, need_map)
+        if outcome == SPLIT:
             continue
-        stack.position[t] = p
+        if outcome == SIGN:
+            return SIGN
         if layer < last:
-            for c in range(3):
-                for j in range(weights.sizes[layer + 1]):
-                    path.forms[layer + 1, c, j] = stack.partial[t, c, j]
-            stack.layer[t] = layer + 1
-            stack.position[t] = -1
+            descend(weights, path, layer, t, stack)
             continue
         if counters[CELLS] == max_cells:
             return LIMIT
-        if store and not keep(stack, cells, counters, t, weights.sizes[last + 1], want_maps):
+        if store and not keep(stack, cells, counters, t, want_maps):
             return FULL
         gauges[VOLUME] += stack.ends[t, 1] - stack.ends[t, 0]
-        counters[CELLS] += 1
-        counters[CORNERS] += 2
-        counters[HEIGHT] -= 1
+        finish(counters, 1)
         if counters[WORK] > pause:
             return PAUSE
     return DONE

@@ -9,6 +9,8 @@ whatever the order of summation. The kernels use this bound to know which signs 
 """
 
 from dataclasses import dataclass
+from functools import cache
+from math import isfinite, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +22,7 @@ from ftheta.relu.network import ReluNetwork, Step
 from .domains import Chart
 
 UNIT_ROUNDOFF = 2.0**-53
+ONE_THREAD = 1 << 18  # multiplications that OpenBLAS does not spread over threads
 
 
 class Weights(NamedTuple):
@@ -68,7 +71,7 @@ class Plan:
 
     def chart_error(self, size: float) -> float:
         """Bound on the Frobenius norm of what the float64 chart leaves out, coordinates scaled by `size`."""
-        return 1.001 * size * float(np.linalg.norm(self.chart.tail))
+        return 1.001 * size * frobenius(self.chart.tail)
 
 
 def make_plan(net: ReluNetwork, chart: Chart) -> Plan:
@@ -79,32 +82,32 @@ def make_plan(net: ReluNetwork, chart: Chart) -> Plan:
             got=f"a domain in dimension {len(chart.origin)}, a network with {inputs} inputs",
         )
     sizes = np.array(net.widths, np.int64)
-    neuron, units, total = [np.full(inputs, -1)], [], 0
-    for number, step in enumerate(net.steps):
-        ids = np.where(step.rectified, total + np.cumsum(step.rectified) - 1, -1)
-        neuron.append(ids)
-        units += [(number, k) for k in np.flatnonzero(step.rectified)]
-        total += int(step.rectified.sum())
-    numbers = np.concatenate(neuron)
-    numbers[numbers < 0] = total
-    weights = Weights(
-        sizes=sizes,
-        first=np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64),
-        offset=np.concatenate([np.zeros(inputs), *(step.offset for step in net.steps)]),
-        neuron=numbers.astype(np.int64),
-        unit_layer=np.array([step + 1 for step, _ in units], np.int64),
-        unit_coordinate=np.array([k for _, k in units], np.int64),
-        keys=_keys(total),
-        norms=np.array([_norms(step) for step in net.steps]),
-        **_columns(net.steps),
-    )
-    if not np.isfinite(weights.norms).all():
+    rectified = np.concatenate([np.zeros(inputs, bool), *(step.rectified for step in net.steps)])
+    total = int(np.count_nonzero(rectified))
+    layer = np.repeat(np.arange(len(sizes)), sizes)[rectified]
+    first = np.cumsum(sizes) - sizes
+    coordinate = np.flatnonzero(rectified) - first[layer]
+    with np.errstate(over="ignore"):
+        norms = np.array([_norms(step) for step in net.steps])
+    if not isfinite(norms.sum()):
         raise SubjectError(
             "The weights are too large for float64 analysis.", got="a norm overflows", remedy="rescale the network"
         )
-    return Plan(net, chart, weights, total, np.array(units, np.int64).reshape(-1, 2))
+    weights = Weights(
+        sizes=sizes,
+        first=first,
+        offset=np.concatenate([np.zeros(inputs), *(step.offset for step in net.steps)]),
+        neuron=np.where(rectified, np.cumsum(rectified) - 1, total),
+        unit_layer=layer,
+        unit_coordinate=coordinate,
+        keys=_keys(total),
+        norms=norms,
+        **_columns(net.steps),
+    )
+    return Plan(net, chart, weights, total, np.column_stack([layer - 1, coordinate]))
 
 
+@cache
 def _keys(neurons: int) -> np.ndarray:
     keys = np.random.default_rng(0x9E3779B97F4A7C15).integers(1, 2**63, size=neurons + 1, dtype=np.uint64)
     keys[neurons] = 0  # coordinates that are passed through leave no trace in the name
@@ -112,36 +115,43 @@ def _keys(neurons: int) -> np.ndarray:
 
 
 def _columns(steps: tuple[Step, ...]) -> dict[str, np.ndarray]:
+    """The steps' matrices by columns: dense ones transposed, sparse ones as SciPy's CSC arrays."""
+    is_sparse = [sparse.issparse(step.matrix) for step in steps]
     start, columns, used = [], [], 0
     pointer_start, pointer, index, ends = [], [], [], 0
-    for step in steps:
+    for step, thin in zip(steps, is_sparse):
         start.append(used)
         pointer_start.append(ends)
-        if sparse.issparse(step.matrix):
+        if thin:
             matrix = sparse.csc_array(step.matrix)
             columns.append(matrix.data)
-            pointer.append(matrix.indptr.astype(np.int64) + used)
-            index.append(matrix.indices.astype(np.int64))
+            pointer.append(matrix.indptr + used)
+            index.append(matrix.indices)
             ends += len(matrix.indptr)
         else:
-            columns.append(np.ascontiguousarray(step.matrix.T).ravel())
-            index.append(np.zeros(columns[-1].size, np.int64) if any(sparse.issparse(s.matrix) for s in steps) else [])
+            columns.append(step.matrix.T.ravel())
+            index.append(np.zeros(columns[-1].size if any(is_sparse) else 0, np.int64))
         used += columns[-1].size
+    whole = lambda parts: np.concatenate([*parts, [0]]).astype(np.int64)
     return {
-        "is_sparse": np.array([sparse.issparse(step.matrix) for step in steps]),
+        "is_sparse": np.array(is_sparse),
         "start": np.array(start, np.int64),
-        "columns": np.concatenate(columns).astype(np.float64),
+        "columns": np.concatenate(columns),
         "pointer_start": np.array(pointer_start, np.int64),
-        "pointer": np.concatenate([*pointer, [0]]).astype(np.int64),
-        "index": np.concatenate([*index, [0]]).astype(np.int64),
+        "pointer": whole(pointer),
+        "index": whole(index),
     }
 
 
 def _norms(step: Step) -> tuple[float, float, float, float]:
     n = step.matrix.shape[1] + 4
     gamma = n * UNIT_ROUNDOFF / (1 - n * UNIT_ROUNDOFF)
-    offset = 1.001 * float(np.linalg.norm(step.offset))
-    return spectral_norm(step.matrix), absolute_norm(step.matrix), 1.001 * gamma, offset
+    return spectral_norm(step.matrix), absolute_norm(step.matrix), 1.001 * gamma, 1.001 * frobenius(step.offset)
+
+
+def frobenius(array: np.ndarray) -> float:
+    """The root of the sum of squares, in float64; the excess covers squares that underflow."""
+    return sqrt(float(np.square(array).sum())) + 1e-150
 
 
 def spectral_norm(matrix: Any) -> float:
@@ -150,15 +160,24 @@ def spectral_norm(matrix: Any) -> float:
     Two products cost far less than a singular value decomposition; the excess of a thousandth covers their rounding for
     matrices of up to a million rows. Sparse Gram matrices are not squared but bounded by $\|G\|_\infty$.
     """
-    gram = matrix.T @ matrix if matrix.shape[0] >= matrix.shape[1] else matrix @ matrix.T
+    tall = matrix if matrix.shape[0] >= matrix.shape[1] else matrix.T
+    gram = tall.T @ tall if sparse.issparse(matrix) else _product(tall.T, tall)
     if sparse.issparse(gram):
-        return min(1.001 * float(np.sqrt(np.max(abs(gram).sum(axis=1), initial=0.0))), absolute_norm(matrix))
-    rounding = 1e-12 * float(np.linalg.norm(matrix)) ** 2  # ‖fl(WᵀW) − WᵀW‖ ≤ γ ‖W‖_F²
-    return 1.001 * float(np.sqrt(np.sqrt(np.linalg.norm(gram @ gram)) + rounding))
+        return min(1.001 * sqrt(float(np.max(abs(gram).sum(axis=1), initial=0.0))), absolute_norm(matrix))
+    rounding = 1e-12 * frobenius(matrix) ** 2  # ‖fl(WᵀW) − WᵀW‖ ≤ γ ‖W‖_F²
+    return 1.001 * sqrt(sqrt(frobenius(_product(gram, gram))) + rounding)
+
+
+def _product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The product in strips small enough for one thread: to wake the others costs more than such a product."""
+    strip = ONE_THREAD // max(1, b.size)
+    if not 0 < strip < len(a):
+        return a @ b
+    return np.concatenate([a[i : i + strip] @ b for i in range(0, len(a), strip)])
 
 
 def absolute_norm(matrix: Any) -> float:
     r"""$\||W|\|_2\le\sqrt{\|W\|_1\|W\|_\infty}$, rounded up."""
     magnitude = abs(matrix)
-    columns, rows = (float(np.max(magnitude.sum(axis=axis), initial=0.0)) for axis in (0, 1))
-    return 1.001 * float(np.sqrt(columns) * np.sqrt(rows))
+    columns, rows = (float(magnitude.sum(axis=axis).max(initial=0.0)) for axis in (0, 1))
+    return 1.001 * sqrt(columns) * sqrt(rows)

@@ -11,38 +11,40 @@ from typing import NamedTuple
 import numpy as np
 
 from .kernel_parts import (
-    ALLOWED,
+    ABOVE,
     ASKED,
+    BASE,
+    BOTH,
     CELLS,
-    CORNERS,
-    CUTS,
     DEEPER,
     DONE,
-    FORCED,
     FULL,
-    GUESSED,
     HEIGHT,
-    KEPT,
     KEPT_CORNERS,
     LIMIT,
-    NO_ANSWER,
+    NOWHERE,
+    OPEN,
     PAUSE,
+    SETTLED,
     SIGN,
-    SIGNS,
-    VANISHES,
+    SPLIT,
     VOLUME,
     WIDER,
     WORK,
     U,
-    add_column,
     add_columns,
     centre_test,
     compiled,
-    copy_and_add_column,
+    decide,
     descend,
+    finish,
+    fork,
+    is_full,
+    keep_rest,
     measure_forms,
     note_margin,
-    set_active,
+    settle,
+    sign_at_zero,
     start_partial,
     threshold,
 )  # fmt: skip
@@ -69,22 +71,19 @@ class Path(NamedTuple):
     active: np.ndarray
     middle: np.ndarray
     gap: np.ndarray
-    value: np.ndarray
-    sign: np.ndarray
-    forced: np.ndarray
-    spare: np.ndarray
-    spare_label: np.ndarray
+    box: np.ndarray  # (4,): centre and half-width of a bounding box, interleaved
     sides: np.ndarray  # (sides of the domain, 4): form and bound on its error
 
 
-class Cells(NamedTuple):
-    vertices: np.ndarray
-    radius: np.ndarray
-    label: np.ndarray
-    ends: np.ndarray
-    name: np.ndarray
-    pattern: np.ndarray
-    maps: np.ndarray  # (cells, outputs, 3)
+class Scratch(NamedTuple):
+    """Arrays over the corners of a polygon."""
+
+    value: np.ndarray
+    sign: np.ndarray
+    forced: np.ndarray
+    trial: np.ndarray  # (3, corners): values of the neurons that cut a cell of the last layer
+    spare: np.ndarray
+    spare_label: np.ndarray
 
 
 @compiled(fastmath={"contract"})
@@ -102,7 +101,7 @@ def evaluate(forms, k, polygon, n, value):
 
 
 @compiled()
-def enter(weights, stack, path, gauges, t, layer, size, need_map):
+def enter(weights, stack, path, scratch, gauges, t, layer, size, need_map):
     """On entering a layer: sort its coordinates into active, inactive and candidates, and add up the active ones."""
     n = stack.corners[t]
     polygon = stack.polygon[t]
@@ -113,11 +112,11 @@ def enter(weights, stack, path, gauges, t, layer, size, need_map):
         for i in range(1, n):
             low = min(low, polygon[c, i])
             high = max(high, polygon[c, i])
-        path.value[2 * c] = 0.5 * (low + high)
-        path.value[2 * c + 1] = 0.5 * (high - low)
+        path.box[2 * c] = 0.5 * (low + high)
+        path.box[2 * c + 1] = 0.5 * (high - low)
     width = weights.sizes[layer]
     forms = path.forms[layer]
-    centre_test(forms, width, path.value, allowance, path.middle, path.gap)
+    centre_test(forms, width, path.box, allowance, path.middle, path.gap)
     begin = weights.first[layer]
     passed = weights.keys.shape[0] - 1
     name = stack.name[t]
@@ -135,7 +134,7 @@ def enter(weights, stack, path, gauges, t, layer, size, need_map):
         if number == passed:
             on = True
         elif path.gap[k] <= 0.0:
-            low, high, small = evaluate(forms, k, polygon, n, path.value)
+            low, high, small = evaluate(forms, k, polygon, n, scratch.value)
             if low <= allowance and high >= -allowance:
                 path.candidate[layer, waiting] = k
                 waiting += 1
@@ -169,14 +168,14 @@ def line(weights, path, label):
 
 
 @compiled(fastmath={"contract"})
-def crossing(weights, path, polygon, i, j, edge, number, size):
+def crossing(weights, path, scratch, polygon, i, j, edge, number, size):
     """The point of edge i–j where the neuron vanishes, with a bound on its error.
 
     The bound comes from the residuals of the point on its two lines and the angle between them (Cramer's rule), so
     errors of earlier corners do not add up.
     """
-    v = max(path.value[i] * path.sign[i], 0.0)
-    u = max(path.value[j] * path.sign[j], 0.0)
+    v = max(scratch.value[i] * scratch.sign[i], 0.0)
+    u = max(scratch.value[j] * scratch.sign[j], 0.0)
     total = v + u
     s = v / total if total > 0.0 else 0.5
     x = polygon[0, i] + s * (polygon[0, j] - polygon[0, i])
@@ -204,13 +203,13 @@ def put(polygon, label, n, x, y, error, edge):
 
 
 @compiled()
-def split(weights, stack, path, t, number, size):
+def split(weights, stack, path, scratch, t, number, size):
     """Slot t keeps the part where the neuron is negative; slot t+1 gets the part where it is positive."""
     n = stack.corners[t]
     old, old_label = stack.polygon[t], stack.label[t]
     up, up_label = stack.polygon[t + 1], stack.label[t + 1]
-    down, down_label = path.spare, path.spare_label
-    sign = path.sign
+    down, down_label = scratch.spare, scratch.spare_label
+    sign = scratch.sign
     above = 0
     below = 0
     for i in range(n):
@@ -224,7 +223,7 @@ def split(weights, stack, path, t, number, size):
             above = put(up, up_label, above, x, y, e, edge if sign[j] > 0 else number)
             below = put(down, down_label, below, x, y, e, edge if sign[j] < 0 else number)
         if sign[i] * sign[j] < 0:
-            px, py, pe = crossing(weights, path, old, i, j, edge, number, size)
+            px, py, pe = crossing(weights, path, scratch, old, i, j, edge, number, size)
             above = put(up, up_label, above, px, py, pe, edge if sign[j] > 0 else number)
             below = put(down, down_label, below, px, py, pe, edge if sign[j] < 0 else number)
     worst = 0.0
@@ -252,137 +251,124 @@ def area(polygon, n):
 
 
 @compiled()
-def keep(stack, cells, counters, t, outputs, want_maps):
+def keep(stack, cells, counters, t, want_maps):
     """Write a finished cell into the buffers; False when they are full."""
     n = stack.corners[t]
-    c = counters[KEPT]
-    v = counters[KEPT_CORNERS]
-    if c == cells.name.shape[0] or v + n > cells.radius.shape[0]:
+    if is_full(cells, counters, n):
         return False
+    v = counters[KEPT_CORNERS]
     for i in range(n):
         cells.vertices[v + i, 0] = stack.polygon[t, 0, i]
         cells.vertices[v + i, 1] = stack.polygon[t, 1, i]
         cells.radius[v + i] = stack.polygon[t, 2, i]
         cells.label[v + i] = stack.label[t, i]
-    cells.ends[c + 1] = v + n
-    cells.name[c] = stack.name[t]
-    for w in range(stack.pattern.shape[1]):
-        cells.pattern[c, w] = stack.pattern[t, w]
-    if want_maps:
-        for j in range(outputs):
-            for i in range(3):
-                cells.maps[c, j, i] = stack.partial[t, i, j]
-    counters[KEPT] = c + 1
-    counters[KEPT_CORNERS] = v + n
+    keep_rest(stack, cells, counters, t, n, want_maps)
     return True
 
 
 @compiled()
-def read_signs(path, n, allowance, forced):
-    """Signs of the values at the corners: certain ones from the values, the others as they were answered (or zero)."""
-    positive = False
-    negative = False
-    for i in range(n):
-        v = path.value[i]
-        if v > allowance:
-            path.sign[i] = 1
-        elif v < -allowance:
-            path.sign[i] = -1
-        else:
-            path.sign[i] = path.forced[i] if forced == SIGNS else 0
-        positive |= path.sign[i] > 0
-        negative |= path.sign[i] < 0
-    return positive, negative
+def walk(weights, stack, path, scratch, counters, gauges, t, layer, size, ask, need_map):
+    """Try candidates of the layer until one splits the polygon: SPLIT. SETTLED if none does, SIGN if one is open."""
+    forms = path.forms[layer]
+    n = stack.corners[t]
+    allowance = threshold(path, layer, stack.worst[t], size, 2)
+    p = stack.position[t]
+    while p < path.candidates[layer]:
+        k = path.candidate[layer, p]
+        p += 1
+        if k < 0:
+            continue
+        low, high, small = evaluate(forms, k, stack.polygon[t], n, scratch.value)
+        found = decide(scratch, n, low, high, small, allowance, counters, gauges, ask)
+        if found == BOTH:
+            split(weights, stack, path, scratch, t, weights.neuron[weights.first[layer] + k], size)
+            stack.position[t] = p
+            fork(weights, stack, path, counters, t, layer, k, need_map)
+            counters[WORK] += weights.sizes[layer + 1] // 4 + 64
+            return SPLIT
+        if found == OPEN:
+            stack.position[t] = p - 1
+            counters[ASKED] = k
+            return SIGN
+        if found == NOWHERE:
+            path.candidate[layer, p - 1] = -1
+        elif found == ABOVE:
+            settle(weights, stack, path, t, layer, k, need_map)
+    stack.position[t] = p
+    return SETTLED
 
 
 @compiled()
-def run(weights, stack, path, cells, counters, gauges, size, ask, store, want_maps, max_cells, pause):
+def count_parts(stack, path, scratch, gauges, t, layer, size):
+    """Into how many parts the last layer cuts a polygon, if at most two of its candidates do; 0 if more, or if open.
+
+    One line makes two parts; two make four if they meet inside, that is if one has both signs on the other; else three.
+    """
+    n = stack.corners[t]
+    allowance = threshold(path, layer, stack.worst[t], size, 2)
+    cuts = 0
+    for p in range(stack.position[t], path.candidates[layer]):
+        k = path.candidate[layer, p]
+        if k < 0:
+            continue
+        low, high, small = evaluate(path.forms[layer], k, stack.polygon[t], n, scratch.trial[cuts])
+        if small > allowance and (low > 0.0 or high < 0.0):
+            note_margin(gauges, small, allowance)
+            continue
+        if cuts == 0:
+            stack.position[t] = p  # nothing before it cuts the polygon
+        if small <= allowance or cuts == 2:
+            return 0
+        note_margin(gauges, small, allowance)
+        cuts += 1
+    if cuts < 2:
+        return cuts + 1
+    first, second = scratch.trial[0], scratch.trial[1]
+    total = 0
+    for i in range(n):
+        j = i + 1 if i + 1 < n else 0
+        if (first[i] > 0.0) != (first[j] > 0.0):
+            sign = sign_at_zero(first[i], first[j], second[i], second[j], allowance, gauges)
+            if sign == 0:
+                return 0
+            total += sign
+    return 4 if total == 0 else 3
+
+
+@compiled()
+def run(weights, stack, path, scratch, cells, counters, gauges, size, ask, store, want_maps, max_cells, pause):
     """Enumerate until done or until something is needed; the stack holds all that is left, so a call can be resumed."""
     last = weights.sizes.shape[0] - 2
-    depth = stack.corners.shape[0]
-    room = stack.label.shape[1]
     counters[WORK] = 0
-    while counters[HEIGHT] > 0:
+    while counters[HEIGHT] > counters[BASE]:
         t = counters[HEIGHT] - 1
+        if t + 2 > stack.corners.shape[0]:
+            return DEEPER
+        if stack.corners[t] + 2 > stack.label.shape[1]:
+            return WIDER
         layer = stack.layer[t]
         need_map = layer < last or want_maps
         if stack.position[t] < 0:
-            enter(weights, stack, path, gauges, t, layer, size, need_map)
+            enter(weights, stack, path, scratch, gauges, t, layer, size, need_map)
             counters[WORK] += weights.sizes[layer] + (weights.sizes[layer] * weights.sizes[layer + 1] >> 4)
-        forms = path.forms[layer]
-        allowance = threshold(path, layer, stack.worst[t], size, 2)
-        p = stack.position[t]
-        was_split = False
-        while p < path.candidates[layer]:
-            k = path.candidate[layer, p]
-            p += 1
-            if k < 0:
+        found = 0 if store or layer < last else count_parts(stack, path, scratch, gauges, t, layer, size)
+        if found == 0:
+            outcome = walk(weights, stack, path, scratch, counters, gauges, t, layer, size, ask, need_map)
+            if outcome == SPLIT:
                 continue
-            n = stack.corners[t]
-            low, high, small = evaluate(forms, k, stack.polygon[t], n, path.value)
-            if small > allowance:
-                note_margin(gauges, small, allowance)
-                positive, negative = high > 0.0, low < 0.0
-            else:
-                forced = counters[FORCED]
-                if forced == NO_ANSWER and ask:
-                    stack.position[t] = p - 1
-                    counters[ASKED] = k
-                    gauges[ALLOWED] = allowance
-                    return SIGN
-                counters[FORCED] = NO_ANSWER
-                if forced == NO_ANSWER:
-                    counters[GUESSED] += 1
-                if forced == VANISHES:
-                    path.candidate[layer, p - 1] = -1
-                    continue
-                positive, negative = read_signs(path, n, allowance, forced)
-                if positive and negative:
-                    if t + 2 > depth or n + 2 > room:
-                        counters[FORCED] = forced
-                        stack.position[t] = p - 1
-                        return DEEPER if t + 2 > depth else WIDER
-                    was_split = True
-            if positive and negative:
-                if not was_split:
-                    if t + 2 > depth or n + 2 > room:
-                        stack.position[t] = p - 1
-                        return DEEPER if t + 2 > depth else WIDER
-                    for i in range(n):
-                        path.sign[i] = 1 if path.value[i] > 0.0 else -1
-                    was_split = True
-                split(weights, stack, path, t, weights.neuron[weights.first[layer] + k], size)
-                stack.name[t + 1] = stack.name[t]
-                for w in range(stack.pattern.shape[1]):
-                    stack.pattern[t + 1, w] = stack.pattern[t, w]
-                set_active(weights, layer, k, t + 1, stack)
-                if need_map:
-                    copy_and_add_column(weights, layer, forms, k, stack.partial[t], stack.partial[t + 1])
-                stack.layer[t + 1] = layer
-                stack.position[t + 1] = p
-                stack.position[t] = p
-                counters[HEIGHT] += 1
-                counters[CUTS] += 1
-                counters[WORK] += weights.sizes[layer + 1] // 4 + 64
-                break
-            if positive:
-                set_active(weights, layer, k, t, stack)
-                if need_map:
-                    add_column(weights, layer, forms, k, stack.partial[t])
-        if was_split:
-            continue
-        stack.position[t] = p
-        if layer < last:
-            descend(weights, path, layer, t, stack)
-            continue
-        if counters[CELLS] == max_cells:
+            if outcome == SIGN:
+                return SIGN
+            if layer < last:
+                descend(weights, path, layer, t, stack)
+                continue
+            found = 1
+        if 0 <= max_cells < counters[CELLS] + found:
             return LIMIT
-        if store and not keep(stack, cells, counters, t, weights.sizes[last + 1], want_maps):
-            return FULL
-        gauges[VOLUME] += area(stack.polygon[t], stack.corners[t])
-        counters[CELLS] += 1
-        counters[CORNERS] += stack.corners[t]
-        counters[HEIGHT] -= 1
+        if store:
+            if not keep(stack, cells, counters, t, want_maps):
+                return FULL
+            gauges[VOLUME] += area(stack.polygon[t], stack.corners[t])
+        finish(counters, found)
         if counters[WORK] > pause:
             return PAUSE
     return DONE

@@ -8,15 +8,15 @@ in common; this holds for simple and non-simple polyhedra alike.
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from math import gcd
 
 import numpy as np
 
+from .corners import NO_LABEL
 from .enumeration import CHUNK, Budget, Chunk, Tally
 from .exact import ExactForms, sign_at
 from .plan import Plan
-
-NO_LABEL = -(2**31)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +134,8 @@ def chunks(run: RationalEnumeration, budget: Budget, deadline: float, maps: bool
 
 def _chunk(run: RationalEnumeration, cells: list[tuple[list[Vertex], int]], maps: bool) -> Chunk:
     d, sides, plan = run.plan.dimension, run.sides, run.plan
+    if d == 1:
+        cells = [(sorted(cell, key=lambda v: Fraction(*v.point)), pattern) for cell, pattern in cells]
     rings = [_ring(cell) if d == 2 else (cell, [_labels(v.tight, sides) for v in cell]) for cell, _ in cells]
     points = [v.point for ring, _ in rings for v in ring]
     vertices = (
@@ -141,7 +143,9 @@ def _chunk(run: RationalEnumeration, cells: list[tuple[list[Vertex], int]], maps
     )
     width = max(len(row) for _, rows in rings for row in rows)
     rows = [[*row, *[NO_LABEL] * (width - len(row))] for _, ring in rings for row in ring]
-    if d == 2:
+    if d == 1:
+        rows = [row[0] for row in rows]
+    elif d == 2:
         rows = [_labels(row[0], sides)[0] for _, ring in rings for row in ring]
     patterns = [pattern for _, pattern in cells]
     packed = b"".join(p.to_bytes(8 * plan.words, "little") for p in patterns)

@@ -11,13 +11,13 @@ import numpy as np
 from ftheta.logic import UsageError
 from ftheta.relu.network import ReluNetwork
 
-from .domains import Box, Domain, Polygon, Polyline, Segment, Space
+from .domains import LARGEST_BOX, Box, Domain, Polygon, Polyline, Segment, Space
 from .enumeration import Budget, Chunk, Tally, enumerate_cells
 from .exact import exact_body
 from .plan import Plan, make_plan
 
 Exactness: TypeAlias = bool | Literal["auto"]
-LARGEST_BOX = 10  # above this dimension a box alone has too many corners to be split
+LP_COUNTS_FASTER = 6  # from this dimension on, linear programs decide faster than the corners of cells
 
 
 @dataclass(eq=False)
@@ -49,22 +49,41 @@ def checked_arguments(net: Any, domain: Any, exact: Any) -> None:
         raise UsageError('exact is True, False or "auto".', got=exact)
 
 
+def checked_workers(workers: Any) -> int:
+    if not isinstance(workers, int) or isinstance(workers, bool) or workers < 1:
+        raise UsageError("workers is the number of threads, at least 1.", got=workers)
+    return workers
+
+
 def begin(
-    net: ReluNetwork, domain: Domain, exact: Exactness, budget: Budget, *, store: bool, maps: bool
+    net: ReluNetwork, domain: Domain, exact: Exactness, budget: Budget, *, store: bool, maps: bool, workers: int = 1
 ) -> list[Enumeration]:
     """The enumerations that make up a domain: one, or one for every segment of a polyline."""
     checked_arguments(net, domain, exact)
     deadline = inf if budget.max_seconds is None else time.perf_counter() + budget.max_seconds
     parts = domain.segments if isinstance(domain, Polyline) else (domain,)
-    return [_begin(net, part, exact, budget, deadline, store, maps) for part in parts]
+    checked_workers(workers)
+    return [_begin(net, part, exact, budget, deadline, store, maps, workers) for part in parts]
 
 
 def _begin(
-    net: ReluNetwork, domain: Any, exact: Exactness, budget: Budget, deadline: float, store: bool, maps: bool
+    net: ReluNetwork,
+    domain: Any,
+    exact: Exactness,
+    budget: Budget,
+    deadline: float,
+    store: bool,
+    maps: bool,
+    workers: int,
 ) -> Enumeration:
     plan = make_plan(net, domain.chart)
     if isinstance(domain, Space):
         raise UsageError("Pieces of all of space are counted, not stored.", remedy="count_pieces(net, Space(d))")
+    if exact is True and plan.dimension > LARGEST_BOX:
+        from .lp import LPKernel
+
+        kernel = LPKernel(plan, domain, ask=True, store=store, maps=maps, rational=True)
+        return Enumeration(plan, kernel.tally, enumerate_cells(kernel, budget, deadline))
     if exact is True:
         from .rational import RationalEnumeration, chunks, initial_vertices
 
@@ -72,6 +91,10 @@ def _begin(
         run = RationalEnumeration(plan, initial_vertices(corners, sides), len(sides))
         return Enumeration(plan, run.tally, chunks(run, budget, deadline, maps and store))
     kernel = _kernel(plan, domain, exact == "auto", store, maps)
+    if workers > 1 and getattr(kernel, "can_be_shared", False):
+        from .workers import enumerate_together
+
+        return Enumeration(plan, kernel.tally, enumerate_together(kernel, workers, budget, deadline))
     return Enumeration(plan, kernel.tally, enumerate_cells(kernel, budget, deadline))
 
 
@@ -85,12 +108,10 @@ def _kernel(plan: Plan, domain: Any, ask: bool, store: bool, maps: bool) -> Any:
         from .plane import PlaneKernel
 
         return PlaneKernel(plan, domain.corners, ask=ask, store=store, maps=maps)
-    if plan.dimension > LARGEST_BOX:
-        raise UsageError(
-            f"Boxes are enumerated up to dimension {LARGEST_BOX}.",
-            got=plan.dimension,
-            remedy="take a slice: Polygon(vertices, origin, basis) or Segment(start, end)",
-        )
+    if plan.dimension > LARGEST_BOX or (not store and plan.dimension >= LP_COUNTS_FASTER):
+        from .lp import LPKernel
+
+        return LPKernel(plan, domain, ask=ask, store=store, maps=maps)
     from .box import BoxKernel, box_body
 
     return BoxKernel(plan, *box_body(domain), ask=ask, store=store, maps=maps)

@@ -5,7 +5,7 @@ from math import comb
 import numpy as np
 import pytest
 
-from ftheta.logic import Basis
+from ftheta.logic import Basis, UsageError
 from ftheta.pieces import Box, Space, count_pieces, pieces
 from ftheta.relu.network import ReluNetwork
 
@@ -74,3 +74,53 @@ def test_folding_multiplies_the_regions():
     net = ReluNetwork.dense([fold, fold @ join, join], [np.zeros(4), half, np.zeros(2)])
     assert count_pieces(net, Box.cube(2)).lo == 16
     assert count_pieces(net, Box.cube(2), exact=True).lo == 16
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_volumes_of_stored_cells_add_up_to_that_of_the_box(kind):
+    """Lawrence's sum, or NaN where a corner is hardly known; the hulls of the corners are the second method."""
+    for d, seed in ((3, 0), (3, 1), (4, 2), (5, 3)):
+        cells = pieces(adversarial_network(kind, d, seed, widest=5), Box.cube(d, 2.0))
+        volume = cells.certificate.volume
+        assert np.isnan(volume) or abs(volume - 4.0**d) < 1e-8 * 4.0**d, (kind, d, seed)
+        assert not np.isnan(volume) or cells.radius.max() > 1e-12
+    net = default_network((4, 10, 10, 1), seed=7)
+    part = pieces(net, Box.cube(4), max_cells=150)
+    assert abs(part.certificate.volume - part.volumes.sum()) < 1e-10
+
+
+@pytest.mark.parametrize("widths", [(3, 12, 12, 1), (4, 9, 9, 1), (5, 7, 7, 1)])
+def test_counting_without_building_the_last_cells_gives_the_stored_number(widths):
+    for seed in range(4):
+        net, box = default_network(widths, seed), Box.cube(widths[0])
+        assert count_pieces(net, box).lo == len(pieces(net, box))
+    for kind in KINDS:
+        net, box = adversarial_network(kind, widths[0], 11, widest=5), Box.cube(widths[0])
+        assert count_pieces(net, box).lo == len(pieces(net, box))
+
+
+def test_what_is_known_of_corners_bounds_their_distance_from_the_exact_ones():
+    for widths, seed in (((3, 10, 10, 1), 0), ((4, 8, 8, 1), 1), ((5, 6, 6, 1), 2)):
+        net = default_network(widths, seed)
+        cells, exact = pieces(net, Box.cube(widths[0])), pieces(net, Box.cube(widths[0]), exact=True)
+        rows = {p.tobytes(): i for i, p in enumerate(exact.patterns)}
+        for i in range(0, len(cells), 7):
+            there = exact.corners(rows[cells.patterns[i].tobytes()])
+            here, radius = cells.corners(i), cells.radius[cells.ends[i] : cells.ends[i + 1]]
+            gap = np.linalg.norm(here[:, None] - there[None], axis=2).min(axis=1)
+            assert (gap <= radius + 1e-15).all()
+
+
+def test_two_threads_find_the_same_cells_and_heed_the_budget():
+    net, box = default_network((3, 40, 40, 1), seed=1), Box.cube(3)
+    alone, shared = pieces(net, box), pieces(net, box, workers=2)
+    assert {p.tobytes() for p in alone.patterns} == {p.tobytes() for p in shared.patterns}
+    assert len(alone) == len(shared) == count_pieces(net, box, workers=2).hi
+    assert abs(shared.certificate.volume - 8.0) < 1e-9 and shared.certificate.margin == alone.certificate.margin
+    for budget in (1, 100, len(alone) - 1):
+        part = pieces(net, box, workers=2, max_cells=budget)
+        assert len(part) == budget and not part.certificate.complete
+        assert count_pieces(net, box, workers=2, max_cells=budget).lo == budget
+    assert pieces(net, box, workers=2, max_cells=len(alone)).certificate.complete
+    with pytest.raises(UsageError, match="threads"):
+        count_pieces(net, box, workers=0)

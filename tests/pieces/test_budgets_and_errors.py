@@ -3,12 +3,13 @@
 import subprocess
 import sys
 import time
+from typing import Any
 
 import numpy as np
 import pytest
 
-from ftheta.logic import SubjectError, UsageError
-from ftheta.pieces import Box, Polygon, Polyline, Segment, Space, count_pieces, pieces, stream_pieces
+from ftheta.logic import Basis, SubjectError, UsageError
+from ftheta.pieces import Box, Polygon, Polyline, Segment, Space, count_pieces, decompile, equal, pieces, stream_pieces
 from ftheta.relu.network import ReluNetwork
 
 from .networks import default_network, tent
@@ -93,9 +94,49 @@ def test_wrong_arguments_are_refused_with_a_remedy():
     with pytest.raises(UsageError, match="counted"):
         pieces(net, Space(2))
     with pytest.raises(UsageError, match="slice"):
-        count_pieces(default_network((30, 4, 1)), Box.cube(30))
+        _ = pieces(default_network((30, 4, 1)), Box.cube(30)).vertices
     with pytest.raises(SubjectError, match="finite"):
         ReluNetwork.dense([[[np.nan, 1.0]], [[1.0]]], [[0.0], [0.0]])
+
+
+def test_questions_to_a_network_of_very_many_pieces_end_within_their_budget():
+    net, unit = tent(30), Box([0.0], [1.0])  # a thousand million pieces
+    begun = time.perf_counter()
+    cells = pieces(net, unit, max_seconds=0.3)
+    assert not cells.certificate.complete and cells.lipschitz().lo == 2.0**30
+    assert cells.lipschitz().hi == float("inf")
+    for question in (cells.extreme, cells.euler, cells.decision_regions):
+        with pytest.raises(UsageError):
+            question()
+    assert cells.activity.dead.lo == 0 and cells.activity.dead.basis is Basis.EXACT
+    assert equal(net, tent(29), unit, max_seconds=0.3).equal is False
+    with pytest.raises(UsageError, match="all cells"):
+        decompile(net, unit, max_seconds=0.3)
+    assert time.perf_counter() - begun < 60
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_weights_that_are_no_numbers_are_refused_wherever_they_stand(bad):
+    for where in ((bad, 0.0), (0.0, bad)):
+        with pytest.raises(SubjectError, match="finite"):
+            ReluNetwork.dense([[[1.0, where[0]]], [[1.0]]], [[where[1]], [0.0]])
+
+
+def test_a_domain_of_another_dimension_is_refused_by_every_question():
+    net = default_network((3, 4, 1))
+    for domain in (SQUARE, Polygon([[0, 0], [1, 0], [0, 1]]), Segment([0.0], [1.0]), Polyline([[0.0], [1.0]])):
+        questions: list[Any] = [pieces, count_pieces, decompile, lambda n, d: equal(n, n, d)]
+        for question in questions:
+            with pytest.raises(UsageError, match="another space"):
+                question(net, domain)
+
+
+def test_weights_near_the_ends_of_float64_are_exact_or_refused():
+    tiny = ReluNetwork.dense([[[1e-200]], [[1e-100]]], [[-0.5e-200], [0.0]])
+    cells = pieces(tiny, Box([0.0], [1.0]))
+    assert len(cells) == 2 and cells.exact_volumes == (0.5, 0.5)
+    with pytest.raises(SubjectError, match="too large"):
+        pieces(ReluNetwork.dense([[[1e200]], [[1e200]]], [[0.0], [0.0]]), Box([-1.0], [1.0])).extreme()
 
 
 def test_repeated_and_collinear_corners_are_dropped_and_orientation_does_not_matter():
