@@ -21,6 +21,7 @@ _HOME = {
     "check": "ftheta.checking",
     "check_gradient": "ftheta.graph",
     "compile_cpa": "ftheta.relu",
+    "constants": "ftheta.spectra",
     "count_pieces": "ftheta.pieces",
     "decompile": "ftheta.pieces",
     "equal": "ftheta.pieces",
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from ftheta.relu import fem_basis as fem_basis
     from ftheta.relu import relu_form as relu_form
     from ftheta.report.save import save as save
+    from ftheta.spectra import constants as constants
     from ftheta.subjects import Dataset as Dataset
     from ftheta.subjects import Family as Family
     from ftheta.subjects import Measure as Measure

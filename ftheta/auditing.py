@@ -3,19 +3,17 @@
 from collections.abc import Callable, Iterable
 from datetime import date
 from importlib.metadata import version
-from typing import Any, TypeVar
+from typing import Any
 
 import jax
 import numpy as np
 
 from ftheta.catalogue import index, theorem
-from ftheta.logic import Audit, Diagram, FthetaError, Layer, Result, SubjectError
+from ftheta.logic import Audit, Diagram, FthetaError, Layer, Result
 from ftheta.networks import count
 from ftheta.running import run
 from ftheta.subjects import Dataset, Network
-from ftheta.subjects.resolve import load
-
-_Kind = TypeVar("_Kind", Network, Dataset)
+from ftheta.subjects.resolve import load_as
 
 
 def audit(
@@ -31,9 +29,9 @@ def audit(
     `model` and `data` are a Network and a Dataset, or anything `ftheta.load` turns into them.
     A theorem that cannot digest the network is listed under `skipped` with its reason; it never stops the rest.
     """
-    network = _expect(Network, load(model, takes=(Network,)))
+    network = load_as(Network, model)
     if data is not None:
-        network = network.with_data(_expect(Dataset, load(data, takes=(Dataset,))))
+        network = network.with_data(load_as(Dataset, data))
     wanted = set(only)
     results: list[Result] = []
     skipped: list[tuple[str, str]] = []
@@ -60,12 +58,6 @@ def audit(
         version=version("ftheta"),
         data="" if network.data is None else network.data.name,
     )
-
-
-def _expect(kind: type[_Kind], subject: Any) -> _Kind:
-    if not isinstance(subject, kind):
-        raise SubjectError(f"A {kind.__name__} is needed here.", got=f"{subject.name}, a {type(subject).__name__}")
-    return subject
 
 
 def _facts(net: Network) -> tuple[tuple[str, str], ...]:

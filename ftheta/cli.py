@@ -207,6 +207,71 @@ def graph(expression: str, *, at: str, out: Path | None = None, json: Json = Fal
 
 
 @app.command
+def pieces(
+    subject: str,
+    *,
+    data: str | None = None,
+    through: str | None = None,
+    box: str | None = None,
+    colour: str = "slope",
+    boundary: Annotated[bool, Flag] = False,
+    out: Path | None = None,
+    max_cells: int = 1_000_000,
+    max_seconds: float = 60.0,
+    workers: int = 1,
+    json: Json = False,
+) -> int:
+    """Enumerate the exact linear pieces of a ReLU network on a box, or on a slice through rows of data.
+
+    Parameters
+    ----------
+    subject
+        The network: a file, `package.module:attribute`, or a built-in name.
+    data
+        Data for slices: a file with x, `package.module:attribute`, or a built-in name.
+    through
+        Two rows of the data for a segment, three for a plane, such as 0,1,2.
+    box
+        The same bounds for every input, such as --box=-1,1 (the default).
+    colour
+        Of the picture: slope, active, output, region or class.
+    boundary
+        Draw the decision boundary over the pieces.
+    out
+        Write the picture to a file: .svg .png .pdf .csv.
+    max_cells
+        Stop after so many pieces.
+    max_seconds
+        Stop after so long.
+    workers
+        Threads.
+    """
+    from ftheta.report.save import DRAWN, ensure_savable, save
+
+    if out is not None:
+        ensure_savable(out, DRAWN)
+    from ftheta.pieces.command import explore, facts
+    from ftheta.subjects import Dataset, Network
+    from ftheta.subjects.resolve import load_as
+
+    net, rows = load_as(Network, subject), None if data is None else load_as(Dataset, data)
+    with _working("enumerating"):
+        cells = explore(net, rows, box, through, max_cells, max_seconds, workers)
+        found = facts(cells)
+    if out is not None:
+        save(cells.chart(colour, boundary=boundary), out)
+    if json:
+        told = lambda fact: fact if isinstance(fact, str) else {"lo": fact.lo, "hi": fact.hi, "basis": str(fact.basis)}
+        _print_json({name: told(fact) for name, fact in found.items()})
+    else:
+        from ftheta.report.numbers import enclosure
+
+        _console().print(f"[bold]{net.name}[/]: {cells!r}")
+        _console().print("\n".join(f"  {k}: {v if isinstance(v, str) else enclosure(v)}" for k, v in found.items()))
+    return 0
+
+
+@app.command
 def fit(
     data: str,
     *,
@@ -253,13 +318,11 @@ def fit(
         Go on with the run in the checkpoint.
     """
     from ftheta.subjects import Dataset
-    from ftheta.subjects.resolve import load
+    from ftheta.subjects.resolve import load_as
     from ftheta.training.command import savable, train
 
     savable(out)
-    rows = load(data, takes=(Dataset,))
-    if not isinstance(rows, Dataset):
-        raise UsageError("Training needs data.", got=f"a {type(rows).__name__}", remedy="give an .npz with x and y")
+    rows = load_as(Dataset, data)
     how = {"loss": loss, "optimiser": optimiser, "step": step, "steps": steps, "batch": batch, "seed": seed}
     trained = train(rows, widths, activation, **how, checkpoint=checkpoint, resume=resume)
     if out is not None:

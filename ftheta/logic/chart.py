@@ -106,7 +106,7 @@ class Histogram(_Frozen):
 
 @dataclass(frozen=True, slots=True)
 class Regions(_Frozen):
-    """Polygons, each a tuple of (x, y) corners, coloured by `values`."""
+    """Polygons, each a tuple of (x, y) corners, coloured by `values`; `lines` are drawn over them."""
 
     title: str
     x: Axis
@@ -114,6 +114,7 @@ class Regions(_Frozen):
     polygons: tuple[tuple[tuple[float, float], ...], ...]
     values: Numbers
     label: str = ""
+    lines: tuple[tuple[tuple[float, float], ...], ...] = ()
     kind: Literal["regions"] = "regions"
 
 

@@ -17,7 +17,8 @@ from ftheta.relu.network import ReluNetwork
 from . import pieces
 from .complex import Complex
 from .domains import Polygon, Segment
-from .slices import picture, storable
+from .pictures import picture
+from .slices import storable
 
 FOLLOWED = 60  # kinks
 MOST_CELLS, MOST_SECONDS = 20_000, 3.0

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ftheta.logic import Basis, Enclosure, UsageError
+from ftheta.logic import Basis, Chart, Enclosure, UsageError
 
 from . import geometry
 from .activity import Activity, activity
@@ -268,6 +268,12 @@ class Complex:
     def class_boundary(self) -> dict[tuple[int, int], Boundary]:
         """For every pair of outputs where both are the largest."""
         return class_boundary(self)
+
+    def chart(self, colour: str = "slope", *, output: int = 0, boundary: bool = False) -> Chart:
+        """A picture on a line or in a plane: see `pictures.drawn`. `ft.save` writes it as .svg, .png, .pdf."""
+        from .pictures import drawn
+
+        return drawn(self, colour, output=output, boundary=boundary)  # type: ignore[arg-type]
 
     def decision_regions(self) -> DecisionRegions:
         """The cells refined by the largest output, and the share of every class."""

@@ -19,8 +19,9 @@ from ftheta.relu.network import ReluNetwork
 
 from .domains import Polygon, Segment
 from .partitions import Budget, OutOfBudget, Piece, composed, on_chart, pieces_of, split
+from .pictures import axes_of
 from .polyhedra import Polyhedron, box, everywhere, overlapping, simplices, volume
-from .slices import axes_of, slice_of
+from .slices import slice_of
 
 MOST_PRODUCTS = 2_000_000  # of rationals, in checks that could be left out
 _ONE = Dense(np.ones((1, 1)), np.zeros(1), "relu")

@@ -1,4 +1,4 @@
-"""Planar slices of a network's input space: where to cut, which normal form to cut, and how to draw the pieces."""
+"""Planar slices of a network's input space: where to cut, and which normal form to cut."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,15 +6,13 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ftheta.logic import Axis, Basis, Chart, Curves, Finding, FthetaError, Regions, Series, hypothesis
+from ftheta.logic import Basis, Finding, FthetaError, hypothesis
 from ftheta.networks.description import Dense, Description
 from ftheta.relu.exact import from_description
 from ftheta.relu.network import ReluNetwork
 
-from .complex import Complex
 from .domains import Polygon, Segment
 
-MOST_DRAWN = 20_000  # polygons beyond these would make a chart of many megabytes
 MOST_NUMBERS = 4_000_000  # in the affine maps of all cells that are kept
 MOST_PRODUCTS = 4_000_000_000  # cells times weights, where the network is evaluated on every cell
 
@@ -108,24 +106,3 @@ def storable(net: ReluNetwork, max_cells: int) -> int:
     """No more cells than whose affine maps on a plane can be kept, and compared with the network in some seconds."""
     weights = sum(step.matrix.nnz if sparse.issparse(step.matrix) else step.matrix.size for step in net.steps)
     return min(max_cells, max(1, MOST_NUMBERS // (3 * net.widths[-1])), max(1, MOST_PRODUCTS // max(weights, 1)))
-
-
-def axes_of(domain: Polygon | Segment) -> tuple[Axis, Axis]:
-    """Names of the coordinates: those of the inputs, or steps from the first row to the second and the third."""
-    if isinstance(domain, Segment) or np.array_equal(domain.basis, np.eye(len(domain.basis))[:, :2]):
-        return Axis("x₁"), Axis("x₂")
-    return Axis("from the first row towards the second"), Axis("from the first row towards the third")
-
-
-def picture(cells: Complex, title: str, colours: np.ndarray, label: str) -> Chart:
-    """The cells as coloured polygons; on a line the colours as a step curve."""
-    assert isinstance(cells.domain, Polygon | Segment)
-    x, y = axes_of(cells.domain)
-    if cells.dimension == 1:
-        at = cells.plan.chart(cells.vertices)[:, 0]
-        order = np.argsort(at[::2])
-        xs, ys = at.reshape(-1, 2)[order].ravel(), np.repeat(colours[order], 2)
-        return Curves(title, x, Axis(label), (Series(label, xs, ys, mark="line"),))
-    largest = np.sort(np.argsort(-cells.volumes, kind="stable")[:MOST_DRAWN])
-    polygons = tuple(tuple(map(tuple, cells.corners(int(i)).tolist())) for i in largest)
-    return Regions(title, x, y, polygons, colours[largest], label)

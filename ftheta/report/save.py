@@ -1,22 +1,30 @@
-"""Results, charts and audits as files; the suffix says which form."""
+"""Results, charts, audits and networks as files; the suffix says which form."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from ftheta.logic import Result, UsageError
 from ftheta.logic.chart import Chart
 from ftheta.logic.result import Audit
 
+if TYPE_CHECKING:
+    from ftheta.networks.onnx.write import Precision
+
 DRAWN = (".pdf", ".svg", ".png", ".csv")
 SUFFIXES = (*DRAWN, ".html", ".json")
 
 
-def save(result: Result | Audit | Chart, path: str | Path) -> tuple[Path, ...]:
-    """Write a result, an audit or a chart, and say which files were written.
+def save(result: Any, path: str | Path, *, precision: "Precision" = "float64") -> tuple[Path, ...]:
+    """Write a result, an audit, a chart or a network, and say which files were written.
 
     `.json` is the whole document, `.html` a page about it. `.pdf`, `.svg`, `.png` and `.csv` are the charts of a
-    result: the first under the name given, further ones under that name with -2, -3 … before the suffix.
+    result: the first under the name given, further ones under that name with -2, -3 … before the suffix. A network
+    (also a list of layers, a ReLU normal form, a training run) is written as `.npz`, or as `.onnx` in the `precision`
+    asked for.
     """
     path = Path(path)
+    if not isinstance(result, Result | Audit | Chart):
+        return _save_network(result, path, precision)
     if isinstance(result, Audit):
         return save_audit(result, path)
     ensure_savable(path)
@@ -34,6 +42,14 @@ def save(result: Result | Audit | Chart, path: str | Path) -> tuple[Path, ...]:
             remedy="save it as .html or .json; if a hypothesis fails, force=True measures anyway",
         )
     return tuple(_write(_numbered(path, i), _drawn(chart, path)) for i, chart in enumerate(charts, 1))
+
+
+def _save_network(net: Any, path: Path, precision: "Precision") -> tuple[Path, ...]:
+    from ftheta.subjects.saving import SUFFIXES as FORMS
+    from ftheta.subjects.saving import save_network
+
+    ensure_savable(path, FORMS)
+    return (save_network(net, path, precision),)
 
 
 def save_audit(audit: Audit, path: str | Path) -> tuple[Path, ...]:

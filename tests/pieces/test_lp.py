@@ -12,6 +12,7 @@ from scipy.optimize import linprog
 
 from ftheta.logic import Basis, UsageError
 from ftheta.pieces import Box, Polygon, count_pieces, pieces, stream_pieces
+from ftheta.pieces.by_points import PointComplex
 from ftheta.pieces.enumeration import Budget, enumerate_cells
 from ftheta.pieces.lp import LPKernel
 from ftheta.pieces.lp_exact import Bounds, least, rationals
@@ -100,6 +101,7 @@ def test_boxes_of_many_dimensions_agree_with_rational_arithmetic_throughout(kind
     assert set(ours.names.tolist()) == set(exact.names.tolist()) and len(ours) == len(exact)
     assert ours.certificate.basis is exact.certificate.basis is Basis.EXACT
     assert_inside(ours)
+    assert isinstance(ours, PointComplex)
     if kind != "mirrored":  # whose cells between nearly equal hyperplanes hold no float64 point
         assert all(list(ours.interior(i)) == rationals(ours.centres[i]) for i in range(len(ours)))
 

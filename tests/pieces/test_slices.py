@@ -12,7 +12,8 @@ from ftheta.networks import random_mlp
 from ftheta.pieces import Polygon, Segment, pieces
 from ftheta.pieces.affine_maps import LocalMaps
 from ftheta.pieces.known import KNOWN
-from ftheta.pieces.slices import normal_form, picture, slice_of, storable, told_form
+from ftheta.pieces.pictures import picture
+from ftheta.pieces.slices import normal_form, slice_of, storable, told_form
 from ftheta.subjects import Network
 
 

@@ -12,6 +12,7 @@ from .scales import scaled
 
 EXACT = 5000  # more polygons than this are drawn as an image
 _PIXELS = 700
+RIMMED = (("#ffffff", 4.2), ("#0f172b", 2.2))  # colours and widths of a line over the polygons
 Corners = list[tuple[float, float]]
 
 
@@ -29,7 +30,7 @@ def regions(chart: Regions, canvas: Canvas) -> Spec:
     polygons = [([frame.at(a, b) for a, b in p], level(v, *ends)) for p, v in kept]
     inside = _exact(polygons, frame) if len(polygons) <= EXACT else [_raster(polygons, frame)]
     bar = bar_marks(frame, chart.label, values) if values else []
-    return specification(frame, chart.title, [*inside, border(frame), *bar], grid=False)
+    return specification(frame, chart.title, [*inside, *_lines(chart, frame), border(frame), *bar], grid=False)
 
 
 def _values(chart: Regions) -> list[float]:
@@ -61,6 +62,17 @@ def _exact(polygons: list[tuple[Corners, int]], frame: Frame) -> list[Spec]:
         )
         for shade, path in sorted(paths.items())
     ]
+
+
+def _lines(chart: Regions, frame: Frame) -> list[Spec]:
+    """The lines over the polygons as one path: dark with a light rim, to be seen on every colour."""
+    kept = [line for line in chart.lines if len(line) > 1 and all(isfinite(c) for corner in line for c in corner)]
+    if not kept:
+        return []
+    inked = ("M" + "L".join(f"{x:.2f},{y:.2f}" for x, y in (frame.at(a, b) for a, b in line)) for line in kept)
+    path = "".join(inked)
+    stroke = {"path": path, "strokeCap": "round", "strokeJoin": "round"}
+    return [mark("path", {**stroke, "stroke": ink, "strokeWidth": wide}) for ink, wide in RIMMED]
 
 
 def _raster(polygons: list[tuple[Corners, int]], frame: Frame) -> Spec:

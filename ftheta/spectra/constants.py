@@ -1,0 +1,198 @@
+"""`constants`: what the theorems of optimisation ask of a loss, measured on your network and data."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+import numpy as np
+
+from ftheta.logic import Basis, Enclosure, UsageError
+from ftheta.networks.description import Description
+from ftheta.training.losses import Loss, PerExample
+
+from .density import Density, spectral_density
+from .lanczos import DENSE, Extremes, extremes
+from .objective import Objective
+from .signals import LayerGradients, layer_gradients
+from .trajectory import Trajectory, along_training
+
+EXACT_KERNEL = 2048  # rows × outputs up to which all eigenvalues of the tangent kernel are computed
+CONVEX = ("squared", "half-squared", "absolute", "huber", "cross-entropy", "logistic", "hinge")
+SIGNAL_ROWS = 64
+
+
+@dataclass(frozen=True, eq=False)
+class Constants:
+    r"""The constants of $\mathcal L$ at the parameters $\theta$ of the network.
+
+    `hessian` are the ends of the spectrum with their residuals, `kernel` those of the tangent kernel $JJ^\top$,
+    `density` its outline and trace (None where not asked), `layers` the gradients by layer where the layers are known,
+    `path` what was seen along a training run where one was asked for. `step` is $\tau$.
+    """
+
+    objective: Objective
+    loss: float
+    gradient: float
+    hessian: Extremes
+    kernel: Extremes
+    density: Density | None = None
+    layers: LayerGradients | None = None
+    path: Trajectory | None = None
+    step: float | None = None
+    optimum: float = 0.0
+    affine: bool = field(default=False)
+
+    # -- the constants ------------------------------------------------------------------------------------------
+
+    @property
+    def smoothness(self) -> Enclosure:
+        r"""$\max_i|\lambda_i|$ of the Hessian here: the local Lipschitz constant of the gradient."""
+        return self.hessian.norm()
+
+    @property
+    def top(self) -> Enclosure:
+        return self.hessian.top()
+
+    @property
+    def lowest(self) -> Enclosure:
+        r"""$\lambda_{\min}$ of the Hessian here."""
+        return self.hessian.bottom()
+
+    @property
+    def strong_convexity(self) -> Enclosure | None:
+        r"""$\mu$ with $\nabla^2\mathcal L\succeq\mu I$ everywhere: known for linear models, convex losses; else None.
+
+        The ridge gives $2\gamma$; the Hessian of a squared loss is the same everywhere, so its least eigenvalue counts.
+        """
+        if not self.affine or self.objective.loss.name not in CONVEX:
+            return None
+        floor = 2 * self.objective.ridge
+        if self.objective.loss.name in ("squared", "half-squared") and self.hessian.complete:
+            return Enclosure.between(max(self.lowest.lo, floor), max(self.lowest.hi, floor), Basis.FLOAT)
+        return Enclosure.at_least(floor)
+
+    @property
+    def pl(self) -> Enclosure:
+        r"""$\frac12\|\nabla\mathcal L\|^2/(\mathcal L-\mathcal L^*)$ here; no less than with the `optimum` given."""
+        excess = self.loss - self.optimum
+        return Enclosure.at_least(self.gradient**2 / 2 / excess) if excess > 0 else Enclosure(0.0)
+
+    @property
+    def pl_by_kernel(self) -> Enclosure | None:
+        r"""$\mu$ of the PL inequality with $\mathcal L^*=0$ here, from $\lambda_{\min}(JJ^\top)$; squared losses."""
+        scale = {"squared": 2.0, "half-squared": 1.0}.get(self.objective.loss.name)
+        if scale is None or self.objective.ridge or not self.kernel.complete:
+            return None
+        least = self.kernel.bottom()
+        factor = scale / len(self.objective.examples)
+        return Enclosure.between(max(least.lo, 0.0) * factor, max(least.hi, 0.0) * factor, Basis.FLOAT)
+
+    @property
+    def condition(self) -> Enclosure | None:
+        r"""$\lambda_{\max}/\lambda_{\min}$ where the Hessian is positive definite."""
+        return self.top / self.lowest if self.lowest.lo > 0 else None
+
+    @property
+    def stable_step(self) -> Enclosure | None:
+        r"""$2/\lambda_{\max}$, above which gradient descent leaves the top eigenvector."""
+        return Enclosure.exact(2) / self.top if self.top.lo > 0 else None
+
+    @property
+    def edge(self) -> Enclosure | None:
+        r"""$\tau\lambda_{\max}$: the edge of stability is at 2."""
+        return None if self.step is None else self.top * Enclosure.exact(self.step)
+
+    # -- as text ------------------------------------------------------------------------------------------------
+
+    def __str__(self) -> str:
+        from .telling import told
+
+        return told(self)
+
+
+def constants(
+    net: Any,
+    data: Any = None,
+    loss: str | Loss | PerExample = "squared",
+    *,
+    ridge: float = 0.0,
+    step: float | None = None,
+    steps: int = 0,
+    optimiser: Any = "gd",
+    k: int = 5,
+    probes: int = 0,
+    optimum: float = 0.0,
+    tol: float = 1e-3,
+    products: int = 400,
+    seed: int = 0,
+) -> Constants:
+    r"""The constants of the mean loss of `net` on `data`, at its parameters; matrix-free.
+
+    Parameters
+    ----------
+    net, data, loss
+        As for `fit`: a `Network`, `Description`, equinox module or pair `(params, apply)`; a `Dataset` or `(x, y)`.
+    ridge
+        $\gamma$ of $\mathcal L+\gamma\|\theta\|^2$.
+    step, steps, optimiser
+        The step $\tau$ to hold against $2/\lambda_{\max}$; with `steps`, the run whose constants are followed.
+    k, tol, products
+        Eigenvalues at the upper end, the relative residual asked of each, and the most products with the Hessian.
+    probes
+        Random vectors for the density of the eigenvalues and the trace; none if 0.
+    optimum
+        A lower bound of the least loss.
+    """
+    if step is not None and not step > 0:
+        raise UsageError("The step must be a positive number.", got=step)
+    objective = Objective.of(net, data, loss, ridge=ridge)
+    rng = np.random.default_rng(seed)
+    value, slope = objective.value_and_gradient()
+    hessian = objective.hessian()
+    ends = extremes(hessian, min(k, hessian.size), "both", tol=tol, products=products, rng=rng)
+    return Constants(
+        objective,
+        value,
+        float(np.linalg.norm(slope)),
+        ends,
+        kernel_ends(objective, rng, tol=tol, products=products),
+        spectral_density(hessian, probes=probes, rng=rng) if probes else None,
+        signals(objective, _description(net)),
+        along_training(objective, optimiser, step=step, steps=steps, optimum=optimum, tol=tol) if steps else None,
+        step,
+        optimum,
+        _affine(_description(net)),
+    )
+
+
+def kernel_ends(objective: Objective, rng: np.random.Generator, *, tol: float = 1e-3, products: int = 400) -> Extremes:
+    """The ends of the tangent kernel: all of it where it is small, by Lanczos elsewhere."""
+    size = len(objective.examples) * objective.outputs
+    matrix = objective.kernel_matrix() if size <= EXACT_KERNEL else None
+    operator = objective.tangent_kernel()
+    if matrix is not None:
+        from .operators import Operator
+
+        operator = Operator(size, lambda v: matrix @ v)
+    dense = EXACT_KERNEL if matrix is not None else DENSE
+    return extremes(operator, 1, "both", tol=tol, products=products, rng=rng, dense=dense)
+
+
+def signals(objective: Objective, description: Description | None, rows: int = SIGNAL_ROWS) -> LayerGradients | None:
+    """Gradients by layer on the first rows, where the layers are known."""
+    if description is None or objective.examples.x[0].shape != (description.widths[0],):
+        return None
+    x, y = objective.examples.x[:rows], objective.examples.y[:rows]
+    with jax.enable_x64(True):
+        slope = jax.vmap(jax.grad(objective.loss.of))
+        return layer_gradients(description, x, lambda outputs: np.asarray(slope(outputs, y)))
+
+
+def _description(net: Any) -> Description | None:
+    found = net if isinstance(net, Description) else getattr(net, "description", None)
+    return found if isinstance(found, Description) else None
+
+
+def _affine(description: Description | None) -> bool:
+    """Whether the outputs are an affine function of the parameters."""
+    return description is not None and len(description.layers) == 1 and description.layers[0].activation == "identity"

@@ -1,0 +1,149 @@
+r"""How random layers stretch a signal on average: exactly, in experiments, and what the layers of a network would do.
+
+With $W_{ij}\sim\mathcal N(0,s^2)$, $n$ outputs and $w\mapsto-w$ leaving the law as it is,
+$\mathbb E\|\mathrm{ReLU}(Wx)\|^2=\frac{ns^2}2\|x\|^2$ and, for $D=\mathrm{diag}\,1[Wx>0]$ and any $v$,
+$\mathbb E\|DWv\|^2=\frac{ns^2}2\|v\|^2$: the same factor forwards and, for a random direction at the output, backwards.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import sqrt
+
+import numpy as np
+
+from ftheta.estimates import mean
+from ftheta.logic import AtMost, Axis, Claim, Curves, Enclosure, Identity, Series, Table
+from ftheta.networks.description import Description
+
+KEEPS = {"relu": Fraction(1, 2), "identity": Fraction(1)}  # E σ(z)² / E z² for z ~ N(0, s²)
+# |tanh z| ≤ |z|: at most what the identity keeps
+FUNCTIONS = {"relu": lambda z: np.maximum(z, 0), "identity": lambda z: z, "tanh": np.tanh}
+DRAWN = 40_000_000  # weights drawn, at most
+
+
+@dataclass(frozen=True, eq=False)
+class Propagation:
+    """Squared norms of random networks, divided by that at the input: rows are draws, columns layers 0, …, L.
+
+    `back` are those of the gradients of a random direction at the output, layer L first; `factor` is what the theory
+    says of one layer.
+    """
+
+    activation: str
+    forward: np.ndarray
+    back: np.ndarray
+    factor: Fraction
+    width: int
+
+    @property
+    def depth(self) -> int:
+        return self.forward.shape[1] - 1
+
+    def claims(self) -> tuple[Claim, ...]:
+        told = []
+        for name, seen in (("forward", self.forward), ("backward", self.back)):
+            if name == "backward" and self.activation not in KEEPS:
+                continue
+            for depth in sorted({1, self.depth}):
+                left = mean(seen[:, depth]) if np.ptp(seen[:, depth]) else Enclosure.equal(float(seen[0, depth]))
+                right = Enclosure.exact(self.factor**depth)
+                what = f"mean of the squared norm {name} through {depth} layer{'s' * (depth > 1)}"
+                claim = Identity if self.activation in KEEPS else AtMost
+                told.append(claim(what, left, right))
+        return tuple(told)
+
+    def z(self) -> float:
+        """The deviation of the mean after one layer from theory, in standard errors."""
+        seen = self.forward[:, 1]
+        return float((seen.mean() - float(self.factor)) / (seen.std(ddof=1) / sqrt(len(seen))))
+
+    @property
+    def fitted(self) -> float:
+        """The factor a layer that the means show."""
+        means = self.forward.mean(axis=0)
+        return float((means[-1] / means[0]) ** (1 / self.depth)) if means[-1] > 0 else 0.0
+
+
+def propagate(
+    rng: np.random.Generator, width: int, depth: int, gain: Fraction, activation: str, draws: int
+) -> Propagation:
+    r"""Random square layers with $s^2=\text{gain}/n$, one fresh network a draw, a fixed input and a random output."""
+    draws = int(max(20, min(draws, DRAWN // (width * width * depth))))
+    s, sigma = sqrt(gain / width), FUNCTIONS[activation]
+    forward, back = np.ones((2, draws, depth + 1))
+    start = np.full(width, width**-0.5)
+    for i in range(draws):
+        x, passed = start, []
+        for j in range(depth):
+            W = rng.normal(size=(width, width)) * s
+            z = W @ x
+            slope = (
+                (z > 0) if activation == "relu" else np.ones(width) if activation == "identity" else 1 - sigma(z) ** 2
+            )
+            x = sigma(z)
+            passed.append((W, slope))
+            forward[i, j + 1] = x @ x
+        g = rng.normal(size=width)
+        g /= sqrt(width)
+        for j, (W, slope) in enumerate(passed[::-1]):
+            g = (slope * g) @ W
+            back[i, j + 1] = g @ g
+    return Propagation(activation, forward, back, KEEPS.get(activation, Fraction(1)) * gain, width)
+
+
+def depths(rng: np.random.Generator, width: int, depth: int, activation: str, draws: int) -> Curves:
+    """Mean squared norm against depth for three scales, beside theory."""
+    series = []
+    for gain in (Fraction(1), Fraction(2), Fraction(3)):
+        seen = propagate(rng, width, depth, gain, activation, draws)
+        j = np.arange(depth + 1)
+        theory = [float(seen.factor**k) for k in range(depth + 1)]
+        series.append(Series(f"s² = {gain}/n", j, np.maximum(seen.forward.mean(axis=0), 1e-300)))
+        if activation in KEEPS:
+            series.append(Series(f"({seen.factor})^j", j, theory, "reference"))
+    title = f"squared norm of the state against depth, {activation}, width {width}"
+    return Curves(title, Axis("layer j"), Axis("mean of ‖xʲ‖² / ‖x⁰‖²", "log"), tuple(series))
+
+
+@dataclass(frozen=True, eq=False)
+class Audit:
+    r"""The layers of a network as draws: $s^2$ of each and the factor that such weights have on average."""
+
+    description: Description
+
+    @property
+    def spreads(self) -> list[float]:
+        return [float(np.mean(layer.weight**2)) for layer in self.description.layers]
+
+    @property
+    def factors(self) -> list[float]:
+        keeps = [float(KEEPS.get(layer.activation, 1)) for layer in self.description.layers]
+        sizes = [len(layer.bias) for layer in self.description.layers]
+        return [k * n * s for k, n, s in zip(keeps, sizes, self.spreads)]
+
+    @property
+    def per_unit(self) -> list[float]:
+        """The factor of the mean square of a unit: that of the squared norm, over the growth of the width."""
+        fans = [layer.weight.shape for layer in self.description.layers]
+        return [f * a / n for f, (n, a) in zip(self.factors, fans)]
+
+    def growth(self) -> float:
+        """The factor a hidden layer has on the mean square of its units, by the geometric mean."""
+        hidden = self.per_unit[:-1] or self.per_unit
+        return float(np.exp(np.mean(np.log(np.maximum(hidden, 1e-300)))))
+
+    def words(self) -> str:
+        growth = self.growth()
+        depth = max(len(self.per_unit) - 1, 1)
+        kind = "keep their size" if 0.5 < growth**depth < 2 else "shrink" if growth < 1 else "grow"
+        wanted = "2/n (He)" if self.description.layers[0].activation == "relu" else "1/n (Glorot)"
+        told = f"weights of these sizes let signals {kind}: a factor of {growth:.3g} a layer"
+        return told if kind == "keep their size" else f"{told}, {growth**depth:.3g} in all; take variance {wanted}"
+
+    def table(self) -> Table:
+        rows = [
+            (j, layer.activation, layer.weight.shape[1], len(layer.bias), s, f)
+            for j, (layer, s, f) in enumerate(zip(self.description.layers, self.spreads, self.per_unit), 1)
+        ]
+        columns = ("layer", "activation", "inputs", "outputs", "mean of W²", "factor of a unit's mean square")
+        return Table("initialisation", columns, tuple(rows))

@@ -1,0 +1,252 @@
+r"""Ends of a spectrum by Lanczos with restarts, and what its residuals prove.
+
+A basis $V$ of at most `basis` vectors is kept orthonormal by projecting each new vector against all others. When it is
+full, the Ritz vectors nearest to the wanted ends are kept and the process goes on from them (thick restart), so memory
+does not grow with the work. Three statements come out, for a symmetric $A$ of size $p$:
+
+1. a unit vector $y$ with $\|Ay-\vartheta y\|\le r$ shows an eigenvalue in $[\vartheta-r,\vartheta+r]$;
+2. a Rayleigh quotient is at most $\lambda_{\max}$ and at least $\lambda_{\min}$;
+3. after $m$ steps from a start of uniform direction, with probability $1-\delta$ for each end,
+   $\lambda_{\max}-\vartheta_{\max}\le\varepsilon(\lambda_{\max}-\lambda_{\min})$ where
+   $\sqrt\varepsilon=\ln(1.648\sqrt p/\delta)/(2m-1)$ (`kuczynski1992`, for $A-\lambda_{\min}I\succeq0$).
+
+Nothing else bounds $\lambda_{\max}$ from above, short of all eigenvalues.
+"""
+
+from dataclasses import dataclass
+from math import inf, log, sqrt
+from typing import Literal
+
+import numpy as np
+
+from ftheta.logic import Basis, Enclosure, UsageError
+
+from .operators import Operator
+
+DENSE = 256  # size up to which all eigenvalues are computed
+CHECK = 4  # steps between two looks at the residuals
+EPS = float(np.finfo(float).eps)
+CONFIDENCE = 1 - 1e-6
+
+Ends = Literal["largest", "smallest", "both"]
+
+
+@dataclass(frozen=True, eq=False)
+class Ritz:
+    """`values[i]` with its unit vector `vectors[:, i]` and residual `residuals[i]`, the outermost first."""
+
+    values: np.ndarray
+    residuals: np.ndarray
+    vectors: np.ndarray
+
+    def near(self, i: int = 0) -> Enclosure:
+        """An interval that contains an eigenvalue (which one is not said)."""
+        value, radius = float(self.values[i]), float(self.residuals[i])
+        return Enclosure.between(value - radius, value + radius, Basis.FLOAT)
+
+
+@dataclass(frozen=True, eq=False)
+class Extremes:
+    """Both ends of a spectrum as far as they were asked for.
+
+    `steps` is the size of the first Krylov space, `products` counts all products with the matrix, `range` are the least
+    and the largest Ritz value met. `complete`: all eigenvalues were computed. `converged`: every residual is within the
+    tolerance.
+    """
+
+    largest: Ritz
+    smallest: Ritz
+    range: tuple[float, float]
+    size: int
+    steps: int
+    products: int
+    complete: bool
+    converged: bool
+
+    def spill(self, confidence: float = CONFIDENCE) -> float:
+        """How far either end may lie beyond the range, at that confidence for both ends together."""
+        if self.complete:
+            return 16 * self.size * EPS * max(map(abs, self.range))
+        root = log(1.648 * sqrt(self.size) / ((1 - confidence) / 2)) / (2 * self.steps - 1)
+        return root**2 * (self.range[1] - self.range[0]) / (1 - 2 * root**2) if 2 * root**2 < 1 else inf
+
+    def top(self, confidence: float = CONFIDENCE) -> Enclosure:
+        r"""$\lambda_{\max}$: attained from below; bounded above in float64 if complete, else with that confidence."""
+        return self._end(self.range[1], self.range[1] + self.spill(confidence), confidence)
+
+    def bottom(self, confidence: float = CONFIDENCE) -> Enclosure:
+        r"""$\lambda_{\min}$: attained from above; bounded below in float64 if complete, else with that confidence."""
+        return self._end(self.range[0] - self.spill(confidence), self.range[0], confidence)
+
+    def norm(self, confidence: float = CONFIDENCE) -> Enclosure:
+        r"""$\max_i|\lambda_i|$."""
+        met = max(map(abs, self.range))
+        return self._end(met, met + self.spill(confidence), confidence)
+
+    def _end(self, lo: float, hi: float, confidence: float) -> Enclosure:
+        if self.complete:
+            error = self.spill()
+            return Enclosure.between(lo - error, hi + error, Basis.FLOAT)
+        return Enclosure(lo, hi, Basis.SAMPLED, 1, confidence)
+
+
+def extremes(
+    operator: Operator,
+    k: int = 1,
+    ends: Ends = "both",
+    *,
+    tol: float = 1e-4,
+    basis: int | None = None,
+    products: int = 500,
+    rng: np.random.Generator | None = None,
+    dense: int = DENSE,
+) -> Extremes:
+    r"""The `k` eigenvalues at each of the asked ends, until every residual is at most `tol` $\max|\vartheta|$.
+
+    `basis` bounds the number of vectors held at once, `products` the work; a run that uses it up says so (`converged`).
+    Matrices of at most `dense` rows are diagonalised.
+    """
+    p = operator.size
+    if not 1 <= k <= p:
+        raise UsageError("The number of eigenvalues lies between 1 and the size.", got=f"k={k}, size {p}")
+    if not 0 < tol < 1:
+        raise UsageError("The tolerance of the residuals lies between 0 and 1.", got=tol)
+    if p <= dense:
+        return _all(operator, k, ends)
+    sides = 2 if ends == "both" else 1
+    room = min(p - 1, max(sides * (2 * k + 8), 48) if basis is None else basis)
+    if room < sides * k + 3:
+        raise UsageError("The basis is too small.", got=f"{room} vectors", remedy=f"at least {sides * k + 3}")
+    process = _Process(operator, k, ends, tol, room, rng or np.random.default_rng(0))
+    process.run(products - sides * k)
+    return process.result()
+
+
+def _all(operator: Operator, k: int, ends: Ends) -> Extremes:
+    values, vectors = np.linalg.eigh(operator.dense())
+    error = np.full(len(values), 16 * len(values) * EPS * float(np.abs(values).max(initial=0.0)))
+    low, high = _picked(k, ends, len(values))
+    both = [Ritz(values[i], error[i], vectors[:, i]) for i in (high, low)]
+    n = len(values)
+    return Extremes(both[0], both[1], (float(values[0]), float(values[-1])), n, n, n, True, True)
+
+
+def _picked(k: int, ends: Ends, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Of n values in increasing order, the numbers of those at the low end and at the high end, outermost first."""
+    order, k = np.arange(n), min(k, n)
+    return order[: 0 if ends == "largest" else k], order[::-1][: 0 if ends == "smallest" else k]
+
+
+class _Process:
+    """The state of one run: orthonormal columns of V, and T = VᵀAV."""
+
+    def __init__(self, operator: Operator, k: int, ends: Ends, tol: float, room: int, rng: np.random.Generator) -> None:
+        self.A, self.k, self.tol, self.room, self.rng = operator, k, tol, room, rng
+        self.ends: Ends = ends
+        self.V = np.zeros((operator.size, room + 1), order="F")
+        self.T = np.zeros((room + 1, room + 1))
+        self.V[:, 0] = self._random(0)
+        self.size = 0  # columns of V whose products are known
+        self.steps = self.products = 0
+        self.converged = False
+
+    def run(self, products: int) -> None:
+        restarted = False
+        while not self.converged and self.products < max(products, 1):
+            if self.size == self.room:
+                self._restart()
+                restarted = True
+            self._advance()
+            self.steps += not restarted
+            if self.size % CHECK == 0 or self.size == self.room:
+                self.converged = self._settled()
+
+    def _random(self, j: int) -> np.ndarray:
+        """A unit vector of uniform direction, orthogonal to the first j columns."""
+        w = self.rng.normal(size=self.A.size)
+        for _ in range(2):
+            w -= self.V[:, :j] @ (self.V[:, :j].T @ w)
+        return w / np.linalg.norm(w)
+
+    def _advance(self) -> None:
+        """One product: column j gets its row of T, and column j + 1 is what is new in it."""
+        j, V, T = self.size, self.V, self.T
+        w = np.array(self.A.product(V[:, j]), np.float64)
+        self.products += 1
+        if not np.isfinite(w).all():
+            raise UsageError("A product with the matrix is not finite.", got=f"product {self.products}")
+        scale = float(np.linalg.norm(w))
+        seen = np.zeros(j + 1)
+        near = slice(max(j - 1, 0), j + 1)  # the three-term recurrence: the rest is rounding, or a restart
+        c = V[:, near].T @ w
+        w -= V[:, near] @ c
+        seen[near] += c
+        for _ in range(3):
+            before = float(np.linalg.norm(w))
+            c = V[:, : j + 1].T @ w
+            w -= V[:, : j + 1] @ c
+            seen += c
+            if float(np.linalg.norm(w)) > 0.7 * before:
+                break
+        T[: j + 1, j] = T[j, : j + 1] = seen
+        beta = float(np.linalg.norm(w))
+        invariant = beta <= 64 * EPS * max(scale, float(np.abs(seen).max()))
+        T[j + 1, j] = T[j, j + 1] = 0.0 if invariant else beta
+        V[:, j + 1] = self._random(j + 1) if invariant else w / beta
+        self.size = j + 1
+
+    def _ritz(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Ritz values in increasing order, their vectors in the basis, and the residuals of the recurrence."""
+        m = self.size
+        values, S = np.linalg.eigh(self.T[:m, :m])
+        return values, S, np.abs(self.T[m, m - 1] * S[m - 1])
+
+    def _wanted(self, values: np.ndarray, extra: int = 0) -> np.ndarray:
+        low, high = _picked(self.k + extra, self.ends, len(values))
+        return np.unique(np.concatenate([low, high]))
+
+    def _settled(self) -> bool:
+        values, _, residuals = self._ritz()
+        if len(values) < self.k * (2 if self.ends == "both" else 1) + 1:
+            return False
+        return bool((residuals[self._wanted(values)] <= self.tol * np.abs(values).max()).all())
+
+    def _restart(self) -> None:
+        """Keep the Ritz vectors at the wanted ends, and the last column."""
+        values, S, _ = self._ritz()
+        sides = 2 if self.ends == "both" else 1
+        spare = max(0, (self.room - 2 - sides * self.k) // (2 * sides))
+        kept = self._wanted(values, spare)
+        n, m = len(kept), self.size
+        beta = self.T[m, m - 1]
+        self.V[:, :n] = self.V[:, :m] @ S[:, kept]
+        self.V[:, n] = self.V[:, m]
+        self.T[:] = 0.0
+        self.T[np.arange(n), np.arange(n)] = values[kept]
+        self.T[n, :n] = self.T[:n, n] = beta * S[m - 1, kept]
+        self.size = n
+
+    def result(self) -> Extremes:
+        """Every Ritz pair is multiplied once more: its residual does not rest on the recurrence."""
+        values, S, _ = self._ritz()
+        low, high = _picked(self.k, self.ends, len(values))
+        pairs = {i: self._verified(S[:, i]) for i in np.unique(np.concatenate([low, high]))}
+        ends = [self._gathered([pairs[i] for i in order]) for order in (high, low)]
+        met = [pair[0] for pair in pairs.values()] + [float(values[0]), float(values[-1])]
+        settled = [r <= 2 * self.tol * max(map(abs, met)) for _, r, _ in pairs.values()]
+        reached = (min(met), max(met))
+        return Extremes(
+            ends[0], ends[1], reached, self.A.size, self.steps, self.products, False, self.converged and all(settled)
+        )
+
+    def _verified(self, s: np.ndarray) -> tuple[float, float, np.ndarray]:
+        y = self.V[:, : self.size] @ s
+        y /= np.linalg.norm(y)
+        image = np.asarray(self.A.product(y), np.float64)
+        self.products += 1
+        value = float(y @ image)
+        return value, float(np.linalg.norm(image - value * y)), y
+
+    def _gathered(self, pairs: list[tuple[float, float, np.ndarray]]) -> Ritz:
+        vectors = np.stack([y for _, _, y in pairs], axis=1) if pairs else np.zeros((self.A.size, 0))
+        return Ritz(np.array([v for v, _, _ in pairs]), np.array([r for _, r, _ in pairs]), vectors)

@@ -1,0 +1,233 @@
+r"""Copies of a minimum: hidden neurons in another order and, for odd activations, with other signs.
+
+All copies are one function, so they have one loss; half-way between two of them there is another function. At width
+$h$ there are $h!$ orders and for tanh $2^h$ signs, and they are all different if no two neurons of a layer agree up to
+sign and none is zero ("generic").
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice, permutations, product
+from math import factorial, prod
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flint import arb, ctx  # type: ignore[import-untyped]
+
+from ftheta.certify.balls import known
+from ftheta.logic import Axis, Enclosure, Exists, Heatmap, Identity
+from ftheta.networks.description import Dense, Description
+from ftheta.relu.exact import exact
+from ftheta.relu.symmetries import sign_copies, turned
+from ftheta.training.losses import loss_named
+
+ODD = {"tanh", "arctan", "identity"}
+LISTED = 5000  # copies that are all made
+BALLS = 200_000  # values of tanh in ball arithmetic
+BITS = 128
+DRAWN = 1e9  # multiplications of one surface, about
+FLOOR = 1e-3  # of the largest loss: lower values are drawn as this one
+Params = Sequence[tuple[Any, Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Move:
+    """For every hidden layer an order and a sign for each neuron: neuron k of the copy is `sign[k]` × `order[k]`."""
+
+    orders: tuple[np.ndarray, ...]
+    signs: tuple[np.ndarray, ...]
+
+    @classmethod
+    def none(cls, widths: Sequence[int]) -> "Move":
+        return cls(tuple(np.arange(h) for h in widths), tuple(np.ones(h) for h in widths))
+
+    def __call__(self, params: Params) -> list[tuple[np.ndarray, np.ndarray]]:
+        """The copy of these layers; the last is read through the changed neurons."""
+        moved = [(np.array(W, float), np.array(b, float)) for W, b in params]
+        for i, (order, sign) in enumerate(zip(self.orders, self.signs)):
+            (W, b), (A, c) = moved[i], moved[i + 1]
+            moved[i] = sign[:, None] * W[order], sign * b[order]
+            moved[i + 1] = A[:, order] * sign, c
+        return moved
+
+    def inverse(self, params: Params) -> list[tuple[np.ndarray, np.ndarray]]:
+        """The network of which these layers are the copy."""
+        back = tuple(np.argsort(order) for order in self.orders)
+        return Move(back, tuple(sign[order] for sign, order in zip(self.signs, back)))(params)
+
+
+def hidden_widths(layers: Description) -> tuple[int, ...]:
+    return layers.widths[1:-1]
+
+
+def odd_layers(layers: Description) -> tuple[bool, ...]:
+    return tuple(layer.activation in ODD for layer in layers.layers[:-1])
+
+
+def number_of_copies(layers: Description) -> int:
+    r"""$\prod_\ell h_\ell!$, times $2^{h_\ell}$ where the activation is odd."""
+    counts = zip(hidden_widths(layers), odd_layers(layers))
+    return prod(factorial(h) * (2**h if odd else 1) for h, odd in counts)
+
+
+def coincidence(layers: Description) -> str:
+    """What makes two copies coincide: equal neurons, or one without weights whose sign does not matter. Or nothing."""
+    for i, (layer, odd) in enumerate(zip(layers.layers[:-1], odd_layers(layers)), 1):
+        rows = np.column_stack([layer.weight, layer.bias])
+        if odd and (rows == 0).all(axis=1).any():
+            return f"a neuron of layer {i} has no weights"
+        seen = {_turned(row) if odd else tuple(row) for row in rows}
+        if len(seen) < len(rows):
+            return f"two neurons of layer {i} are equal" + (" up to sign" if odd else "")
+    return ""
+
+
+def _turned(row: np.ndarray) -> tuple[float, ...]:
+    first = next((v for v in row if v), 1.0)
+    return tuple((row if first > 0 else -row).tolist())
+
+
+def copies(layers: Description) -> Iterator[Move]:
+    """All copies, the network itself first."""
+    sets = []
+    for h, odd in zip(hidden_widths(layers), odd_layers(layers)):
+        signs = list(product((1.0, -1.0), repeat=h)) if odd else [(1.0,) * h]
+        sets.append([(order, sign) for sign in signs for order in permutations(range(h))])
+    for choice in product(*sets):
+        yield Move(tuple(np.array(o) for o, _ in choice), tuple(np.array(s) for _, s in choice))
+
+
+def random_move(layers: Description, rng: np.random.Generator) -> Move:
+    widths = hidden_widths(layers)
+    sign = lambda h, odd: rng.choice((-1.0, 1.0), h) if odd else np.ones(h)
+    signs = tuple(sign(h, odd) for h, odd in zip(widths, odd_layers(layers)))
+    return Move(tuple(rng.permutation(h) for h in widths), signs)
+
+
+def two_moves(layers: Description) -> tuple[Move, Move]:
+    """Two copies that differ from the network in different neurons, so that doing both is a third: sign changes where
+    there are signs, else exchanges; on narrow layers they share neurons."""
+    still = Move.none(hidden_widths(layers))
+    h, odd = hidden_widths(layers)[0], odd_layers(layers)[0]
+    made = []
+    for j in range(2):
+        order, sign = still.orders[0].copy(), still.signs[0].copy()
+        if odd and h > 1:
+            sign[j] = -1
+        elif odd:
+            sign[0] = -1
+        elif h > 1:
+            a, b = (2 * j, 2 * j + 1) if h > 3 else (0, min(j + 1, h - 1))
+            order[[a, b]] = order[[b, a]]
+        made.append(Move((order, *still.orders[1:]), (sign, *still.signs[1:])))
+    return made[0], made[1]
+
+
+# ---- claims -------------------------------------------------------------------------------------------------------
+
+
+def counted(layers: Description) -> tuple[Identity, ...]:
+    """One hidden layer of odd neurons: all copies in rationals, how many differ, and as how many functions."""
+    if len(layers.layers) != 2 or not odd_layers(layers)[0] or number_of_copies(layers) > LISTED:
+        return ()
+    (hidden, last) = layers.layers
+    weights = Description((Dense(hidden.weight, hidden.bias, "relu"), Dense(last.weight, last.bias)))
+    made = sign_copies(exact(weights))  # it reads the neurons alone
+    functions = {turned(copy) for copy in made}
+    return (
+        Identity("different copies", Enclosure.exact(len(made)), Enclosure.exact(number_of_copies(layers))),
+        Identity("different functions among them", Enclosure.exact(len(functions)), Enclosure.exact(1)),
+    )
+
+
+def count_told(layers: Description) -> str:
+    n = number_of_copies(layers)
+    return f"{n:,} copies" if n < 10**9 else f"about 10^{len(str(n)) - 1} copies"
+
+
+def risk(layers: Description, x: np.ndarray, y: np.ndarray, loss: str) -> Callable[[Params], Any]:
+    """The mean loss over the rows as a function of the layers, compiled."""
+    one = loss_named(loss)
+    targets = one.targets(y, (layers.widths[-1],))
+    return jax.jit(lambda params: jnp.mean(jax.vmap(one.of)(layers.apply(params, x), targets)))
+
+
+def ball_loss(layers: Description, params: Params, x: np.ndarray, y: np.ndarray) -> Any:
+    """The mean squared error of a tanh network, enclosed."""
+    last = len(layers.layers) - 1
+    weights = [[[*map(arb, row), arb(c)] for row, c in zip(W.tolist(), b.tolist())] for W, b in params]
+    total = arb(0)
+    for row, target in zip(x.tolist(), y.tolist()):
+        state = [arb(v) for v in row]
+        for i, layer in enumerate(weights):
+            state = [sum((w * v for w, v in zip(unit, state)), unit[-1]) for unit in layer]
+            state = state if i == last else [v.tanh() for v in state]
+        total = total + sum(((v - arb(t)) ** 2 for v, t in zip(state, target)), arb(0))
+    return total / len(x)
+
+
+@dataclass(frozen=True, eq=False)
+class Midpoints:
+    """The loss of a network, of its copies, and half-way to each of them."""
+
+    loss: Enclosure
+    worst_copy: Enclosure
+    halves: np.ndarray
+    highest: Enclosure
+    at: int
+
+    @classmethod
+    def of(
+        cls, layers: Description, x: np.ndarray, y: np.ndarray, loss: str, rng: np.random.Generator, most: int = 400
+    ) -> "Midpoints":
+        """All copies where there are few, else random ones. The highest midpoint is enclosed in balls if there is
+        room."""
+        few = number_of_copies(layers) <= most
+        moves = list(islice(copies(layers), 1, None)) if few else [random_move(layers, rng) for _ in range(64)]
+        own, value = layers.params, risk(layers, x, y, loss)
+        made = [move(own) for move in moves] or [own]
+        middle = lambda copy: [((W + V) / 2, (b + c) / 2) for (W, b), (V, c) in zip(own, copy)]
+        halves = np.array([float(value(middle(copy))) for copy in made])
+        same = [float(value(copy)) for copy in made]
+        at, base = int(np.argmax(halves)), float(value(own))
+        smooth = all(layer.activation == "tanh" for layer in layers.layers[:-1]) and loss == "squared"
+        if smooth and sum(hidden_widths(layers)) * len(x) <= BALLS:
+            with ctx.workprec(BITS):
+                low, high = (known(ball_loss(layers, p, x, y)) for p in (own, middle(made[at])))
+        else:
+            low, high = Enclosure.equal(base), Enclosure.equal(float(halves[at]))
+        return cls(low, Enclosure.measured(float(max(same)), samples=len(same)), halves, high, at)
+
+    @property
+    def higher(self) -> float:
+        """The part of the midpoints with a loss above that of the network."""
+        return float(np.mean(self.halves > self.loss.hi + 1e-9 * self.highest.middle))
+
+    def claims(self, proved: bool) -> tuple[Identity | Exists, ...]:
+        """With `proved`, that the copies are one function is known exactly: their losses say nothing more."""
+        what = "a copy with a higher loss half-way: loss(θ) − loss(½θ + ½copy) < 0"
+        tiny = 1e-9 * max(self.highest.middle, 1e-300)
+        slack = 1e-12 * max(self.highest.middle, 1.0)
+        equal = Identity("largest loss of a copy", self.worst_copy, self.loss, atol=slack)
+        higher = Exists(what, {"copy": float(self.at)}, self.loss - self.highest, Enclosure.exact(-tiny), rtol=0.0)
+        return (higher,) if proved else (equal, higher)
+
+
+def surface(layers: Description, x: np.ndarray, y: np.ndarray, loss: str) -> Heatmap:
+    """The loss on the plane through the network and two of its copies: corners (0, 0), (1, 0), (0, 1) are equal."""
+    own, value = layers.params, risk(layers, x, y, loss)
+    first, second = (move(own) for move in two_moves(layers))
+    size = sum(W.size for W, _ in own) * len(x)
+    s = np.linspace(-0.5, 1.5, int(np.clip(np.sqrt(DRAWN / size), 15, 81)))
+
+    def at(point: Any) -> Any:
+        blend = lambda a, b, c: a + point[0] * (b - a) + point[1] * (c - a)
+        return value([tuple(blend(*parts) for parts in zip(*trio)) for trio in zip(own, first, second)])
+
+    grid = np.stack(np.meshgrid(s, s), axis=-1).reshape(-1, 2)
+    values = np.asarray(jax.jit(lambda points: jax.lax.map(at, points))(grid)).reshape(len(s), len(s))
+    shown = np.log10(np.maximum(values, FLOOR * np.nanmax(values)))
+    axes = Axis("towards one copy (at 1)"), Axis("towards another copy (at 1)")
+    return Heatmap("minima that are copies of one another", *axes, shown, (-0.5, 1.5, -0.5, 1.5), "log₁₀ loss")

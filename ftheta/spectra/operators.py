@@ -1,0 +1,29 @@
+"""Symmetric matrices that are known by their products alone."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ftheta.logic import UsageError
+
+
+@dataclass(frozen=True, eq=False)
+class Operator:
+    """A symmetric matrix of `size` rows; `product(v)` is its product with a vector, in float64."""
+
+    size: int
+    product: Callable[[np.ndarray], np.ndarray]
+
+    @classmethod
+    def of(cls, matrix: np.ndarray) -> "Operator":
+        """A matrix that is there, as an operator."""
+        A = np.asarray(matrix, np.float64)
+        if A.ndim != 2 or A.shape[0] != A.shape[1] or not np.isfinite(A).all() or not np.array_equal(A, A.T):
+            raise UsageError("An operator needs a symmetric matrix of finite numbers.", got=f"shape {A.shape}")
+        return cls(len(A), lambda v: A @ v)
+
+    def dense(self) -> np.ndarray:
+        """All entries: one product a column, symmetrised."""
+        columns = np.stack([self.product(e) for e in np.eye(self.size)], axis=1)
+        return (columns + columns.T) / 2

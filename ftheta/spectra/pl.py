@@ -1,0 +1,203 @@
+r"""The Polyak–Łojasiewicz inequality $\frac12\|\nabla F\|^2\ge\mu(F-F^*)$: one constant certified, others measured."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flint import arb, arb_series, ctx
+
+from ftheta.logic import AtMost, Axis, Claim, Curves, Enclosure, Evidence, Series
+from ftheta.training import gradient_descent
+
+from .lanczos import extremes
+from .objective import Objective
+from .trajectory import Trajectory, along_training
+
+BITS = 128
+REACH = 4  # beyond it the tail bound decides
+WAVY_SMOOTHNESS = 8.0
+
+
+def wavy(theta: Any) -> Any:
+    r"""$x^2+3\sin^2x$: not convex, yet PL; $F''=2+6\cos2x\in[-4,8]$."""
+    return jnp.sum(theta**2 + 3 * jnp.sin(theta) ** 2)
+
+
+def _ratio(x: Any) -> Any:
+    r"""$\frac12F'^2/F=\frac{(2+6\,\mathrm{sinc}\,2x)^2}{2(1+3\,\mathrm{sinc}^2x)}$, also at 0."""
+    return (2 + 6 * (2 * x).sinc()) ** 2 / (2 * (1 + 3 * x.sinc() ** 2))
+
+
+def _jet(x: Any) -> tuple[Any, Any, Any]:
+    """The ratio with its first and second derivative at a ball away from 0."""
+    t = arb_series([x, 1], prec=3)
+    slope, value = 2 * t + 3 * (2 * t).sin(), t * t + 3 * t.sin() * t.sin()
+    r = slope * slope / (2 * value)
+    return r[0], r[1], 2 * r[2]
+
+
+@cache
+def best_wavy() -> tuple[Enclosure, Enclosure]:
+    r"""$\min_x\frac12F'^2/F$ of `wavy` over the line and a minimiser, in ball arithmetic.
+
+    Near the minimiser the ratio is strongly convex, $r''\ge c$, so $r\ge r(x)-r'(x)^2/2c$ there; elsewhere on $[0,4]$
+    bisection shows larger values, and beyond $r\ge\frac{(2x-3)^2}{2(x^2+3)}\ge\frac{25}{38}$. The ratio is even.
+    """
+    with ctx.workprec(BITS):
+        x = arb(2.2)
+        for _ in range(12):  # Newton's method for r′ = 0; whatever it finds is checked
+            _, first, second = _jet(x)
+            x = (x - first / second).mid()
+        near = arb(x, arb(0.1))
+        value, first, _ = _jet(x)
+        bend = _jet(near)[2].lower()
+        if not bend > 0:
+            raise ArithmeticError("the ratio is not convex near its minimiser")
+        low = (value - first**2 / (2 * bend)).lower()
+        _exceeds_elsewhere(x, low)
+        doubt = abs(first) / bend
+        return Enclosure.ball(low.union(value.upper())), Enclosure.ball(arb(x, doubt.upper()))
+
+
+def _exceeds_elsewhere(x: Any, low: Any) -> None:
+    """Raise unless the ratio is at least `low` outside x ± 0.1 on the half-line."""
+    boxes = [(0.0, float(x) - 0.099), (float(x) + 0.099, float(REACH))]
+    while boxes:
+        a, b = boxes.pop()
+        if _ratio(arb((a + b) / 2, (b - a) / 2)) >= low:
+            continue
+        if b - a < 1e-9:
+            raise ArithmeticError(f"the ratio may be smaller near {a}")
+        boxes += [(a, (a + b) / 2), ((a + b) / 2, b)]
+    if not arb(25) / 38 > low:
+        raise ArithmeticError("the tail bound does not exceed the minimum")
+
+
+@dataclass(frozen=True, eq=False)
+class Descent:
+    """Values and squared gradient norms along a path, above the least value."""
+
+    excess: np.ndarray
+    squares: np.ndarray
+
+    @classmethod
+    def along(cls, F: Callable[[Any], Any], start: np.ndarray, tau: float, steps: int, least: float) -> "Descent":
+        path = gradient_descent(F, start, tau, steps)
+        values, slopes = jax.jit(jax.vmap(jax.value_and_grad(F)))(path)
+        return cls(np.asarray(values) - least, (np.asarray(slopes) ** 2).reshape(len(path), -1).sum(1))
+
+    @property
+    def ratios(self) -> np.ndarray:
+        kept = self.excess > 1e-14 * self.excess[0]
+        return self.squares[kept] / 2 / self.excess[kept]
+
+    @property
+    def least(self) -> float:
+        return float(self.ratios.min())
+
+    def claims(self, mu: float, tau: float) -> tuple[Claim, ...]:
+        bound = self.excess[0] * (1 - tau * mu) ** np.arange(len(self.excess))
+        floor = 1e-13 * self.excess[0]
+        ratio = float(np.max(self.excess / np.maximum(bound, floor)))
+        name = "max over k of (F_k − F*) / ((1 − τμ)ᵏ (F₀ − F*))"
+        return (AtMost(name, Enclosure.equal(ratio), Enclosure.exact(1)),)
+
+    def scatter(self, mu: float) -> Curves:
+        kept = self.excess > 1e-14 * self.excess[0]
+        x, y = self.excess[kept], self.squares[kept] / 2
+        ends = np.array([x.min(), x.max()])
+        series = (Series("iterates", x, y, "measured", "points"), Series("μ(F − F*)", ends, mu * ends, "bound"))
+        return Curves("squared gradient against the excess", Axis("F − F*", "log"), Axis("½‖∇F‖²", "log"), series)
+
+    def picture(self, mu: float, tau: float) -> Curves:
+        k = np.arange(len(self.excess))
+        shown = self.excess > 1e-15 * self.excess[0]
+        series = (
+            Series("bound (1 − τμ)ᵏ", k, self.excess[0] * (1 - tau * mu) ** k, "bound"),
+            Series("measured", k[shown], self.excess[shown]),
+        )
+        return Curves("excess along the descent", Axis("iteration k"), Axis("F − F*", "log"), series)
+
+
+def landscape(mu: float) -> Curves:
+    """The wavy function, and what μ-PL leaves to its slope."""
+    x = np.linspace(-REACH, REACH, 321)
+    F, slope = x**2 + 3 * np.sin(x) ** 2, 2 * x + 3 * np.sin(2 * x)
+    series = (
+        Series("½F′²", x, slope**2 / 2),
+        Series("μ F", x, mu * F, "bound"),
+        Series("F = x² + 3 sin² x", x, F, "reference"),
+    )
+    return Curves("x² + 3 sin² x is not convex, yet PL", Axis("x"), Axis("value"), series)
+
+
+@dataclass(frozen=True, eq=False)
+class Ball:
+    r"""Liu, Zhu and Belkin's test on a run: is $\lambda_{\min}K\ge\mu$ within $R=2L_\Phi\|\Phi(\theta_0)-y\|/\mu$?
+
+    `mu` is the least eigenvalue of the tangent kernel met on the run, `steepest` the largest $\|J\|$: the ball is
+    not searched, so this is evidence and no proof.
+    """
+
+    run: Trajectory
+    mu: float
+    steepest: float
+    residual: float
+    rows: int
+
+    @property
+    def radius(self) -> float:
+        return 2 * self.steepest * self.residual / self.mu if self.mu > 0 else float("inf")
+
+    @property
+    def rate(self) -> float:
+        """1 − τμ for the mean of ½‖·‖² over the rows."""
+        return 1 - (self.run.step or 0.0) * self.mu / self.rows
+
+    def claims(self) -> tuple[Claim, ...]:
+        n = len(self.run.at)
+        falls = self.run.loss / (self.run.loss[0] * self.rate**self.run.at)
+        seen = lambda value: Enclosure.measured(float(value), samples=n)
+        return (
+            AtMost("distance moved, against the radius R", seen(self.run.moved.max()), seen(self.radius)),
+            AtMost("loss over (1 − τμ)ᵏ times the loss at the start", seen(falls.max()), Enclosure.exact(1)),
+            AtMost(
+                "λ_min of the kernel, scaled, against the PL ratio", seen(self.mu / self.rows), seen(self.run.pl.min())
+            ),
+        )
+
+    @property
+    def pictures(self) -> tuple[Curves, ...]:
+        run = self.run
+        bound = Series("λ_min(K)/n", run.at, np.maximum(run.kernel / self.rows, 1e-300), "bound")
+        series = (bound, Series("½‖∇F‖²/F", run.at, np.maximum(run.pl, 1e-300)))
+        falls = Series("bound (1 − τμ)ᵏ", run.at, run.loss[0] * self.rate**run.at, "bound")
+        return (
+            Curves("PL ratio along the training", Axis("step k"), Axis("ratio", "log"), series),
+            Curves("loss", Axis("step k"), Axis("loss", "log"), (falls, Series("loss", run.at, run.loss))),
+        )
+
+
+def ball_test(objective: Objective, tau: float, steps: int) -> Ball:
+    """Descend on the mean of ½‖Φ − y‖² and look at the tangent kernel on the way."""
+    run = along_training(objective, "gd", step=tau, steps=steps, looks=9)
+    kernels = [np.linalg.eigvalsh(k)[[0, -1]] for row in run.rows if (k := objective.kernel_matrix(row)) is not None]
+    ends = np.array(kernels).reshape(-1, 2)
+    least, most = float(ends[:, 0].min(initial=np.inf)), float(ends[:, 1].max(initial=0.0))
+    residual = float(np.linalg.norm(objective.residual()))
+    return Ball(run, least if np.isfinite(least) else 0.0, float(np.sqrt(most)), residual, len(objective.examples))
+
+
+def test_ball(objective: Objective, step: float, steps: int, rng: np.random.Generator) -> Evidence:
+    """The test with `step` as a fraction of half the inverse curvature at the start."""
+    top = extremes(objective.hessian(), 1, "largest", rng=rng).range[1]
+    ball = ball_test(objective, step / top / 2, steps)
+    told = (
+        f"λ_min of the tangent kernel stays above {ball.mu:.4g}; the ball has radius {ball.radius:.4g}, the run moved"
+    )
+    numbers = {"λ_min of the kernel": ball.mu, "radius": ball.radius, "least PL ratio": float(ball.run.pl.min())}
+    return Evidence(ball.claims(), ball.pictures, numbers, summary=f"{told} {ball.run.moved.max():.4g}")

@@ -1,0 +1,114 @@
+"""Objectives to minimise: a training run, the loss of a network, the training of its last layer alone."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from ftheta.logic import Basis, Finding, SubjectError, hypothesis
+from ftheta.networks.activations import activation
+from ftheta.training.descent import Path, descend
+from ftheta.training.landscapes import Landscape, LastLayer, landscape
+from ftheta.training.methods import steepest
+from ftheta.training.stationarity import careful_descent, smoothness_on_box
+from ftheta.training.study import affordable, first_rows, natural_loss
+
+from .hypotheses import curvature_of
+from .kinds import Training
+from .network import Network
+
+BOX = 4.0  # how far around zero, in units of the start's size, smoothness is bounded
+
+
+def rows_of(net: Network) -> tuple[np.ndarray, np.ndarray]:
+    return first_rows(net.data, flat=False, parameters=net.parameters)
+
+
+def last_layer_of(net: Network, ridge: float = 0.0) -> LastLayer:
+    """The training of the last layer alone, on squared errors; `ridge` is in units of its largest curvature."""
+    x, y = rows_of(net)
+    if net.description is None or not len(x):
+        raise SubjectError("The last layer needs a list of layers and data with labels.", where=net.name)
+    if natural_loss(y, net.description.widths[-1]) is None:
+        raise SubjectError("The labels do not fit the outputs.", where=net.name, got=f"{y.shape[1]} numbers a row")
+    last = LastLayer.of(net.description, x, y)
+    return replace(last, ridge=ridge * float(np.linalg.eigvalsh(last.hessian)[-1])) if ridge else last
+
+
+def problem_of(subject: Training | Network) -> Training:
+    """The objective itself; of a network, the training of its last layer, which is convex."""
+    if isinstance(subject, Training):
+        return subject
+    last = last_layer_of(subject)
+    return Training(f"last layer of {subject.name}", last.value, last.start, last.optimum, 0.0, hessian=last.hessian)
+
+
+def smoothness_of(run: Training) -> float:
+    return curvature_of(run)[1].hi if run.smoothness is None else run.smoothness
+
+
+@hypothesis(
+    r"$F$ is convex and $L$-smooth: $0\preceq\nabla^2F\preceq LI$",
+    remedy="state the true `smoothness`; of a network give layers and labelled --data, whose last layer is convex",
+)
+def convex_and_smooth(subject: Training | Network) -> Finding:
+    try:
+        run = problem_of(subject)
+    except SubjectError as error:
+        return Finding.failed(error.what)
+    (lo, hi), L = curvature_of(run), smoothness_of(run)
+    note = f"{run.name}: curvature in [{lo.lo:.4g}, {hi.hi:.6g}], asked: [0, {L:.6g}]"
+    if not (lo.hi >= -1e-9 * L and hi.lo <= L * (1 + 1e-9)):
+        return Finding.failed(note, hi)
+    return Finding.sampled(note, hi) if hi.samples else Finding.proved(note, hi, basis=hi.basis)
+
+
+def loss_of(net: Network) -> Landscape:
+    found = landscape(net.apply, net.params, *rows_of(net))
+    if found is None:
+        raise SubjectError("The loss needs data with targets that fit the outputs.", where=net.name)
+    return found
+
+
+@hypothesis(
+    r"$F$ is $L$-smooth and bounded below",
+    remedy="state the true `smoothness`; of a network use smooth activations (tanh, GELU, SiLU) and labelled --data",
+)
+def smooth_and_bounded_below(subject: Training | Network) -> Finding:
+    if isinstance(subject, Network):
+        try:
+            told = f"{loss_of(subject).loss} loss ≥ 0; the smoothness is the largest that the steps feel"
+        except SubjectError as error:
+            return Finding.failed(error.what)
+        used = [] if subject.description is None else [layer.activation for layer in subject.description.layers]
+        kinked = sorted({name for name in used if activation(name).piecewise_affine and name != "identity"})
+        return Finding.failed(f"{', '.join(kinked)} has kinks: the gradient jumps") if kinked else Finding.sampled(told)
+    if subject.smoothness is None:
+        return Finding.assumed("no L is claimed: the smoothness is the largest that the steps feel")
+    reach = BOX * max(1.0, float(np.abs(subject.start).max()))
+    ends = np.full_like(subject.start, -reach), np.full_like(subject.start, reach)
+    bound = smoothness_on_box(subject.objective, *ends) if subject.start.size <= 8 else None
+    if bound is not None and bound <= subject.smoothness * (1 + 1e-12):  # outward rounding alone may exceed it
+        note = f"‖∇²F‖ ≤ {bound:.6g} on [−{reach:g}, {reach:g}]ᵈ, in interval arithmetic; L = {subject.smoothness:g}"
+        return Finding.proved(note, basis=Basis.FLOAT)
+    felt = max(abs(end) for e in curvature_of(subject) for end in (e.lo, e.hi))
+    note = f"curvature up to {felt:.6g} met, L = {subject.smoothness:g}"
+    return Finding.failed(note) if felt > subject.smoothness * (1 + 1e-9) else Finding.sampled(note)
+
+
+def descent_of(subject: Training | Network, steps: int, step: float) -> tuple[Path, float, float]:
+    r"""Gradient descent with $\tau=h/L$, the $L$ that is claimed or that its steps feel, and $F_0-F^*$; `step` is $h$.
+
+    The loss of a network is at least 0; where no optimum is known the least value met takes the place of $F^*$.
+    """
+    if isinstance(subject, Network):
+        plain, least, claimed = loss_of(subject), 0.0, None
+        objective, start = plain.risk, plain.start
+        steps = affordable(subject.parameters, plain.rows, steps)
+    else:
+        objective, start, claimed = subject.objective, subject.start, subject.smoothness
+        least = None if subject.optimum is None else float(objective(subject.optimum))
+    if claimed is None:
+        path, L = careful_descent(objective, start, steps, step)
+    else:
+        path, L = descend(steepest(step / claimed), objective, start, steps), claimed
+    return path, L, float(path.values[0] - (np.nanmin(path.values) if least is None else least))

@@ -1,0 +1,144 @@
+r"""Losses as functions of one vector: of a whole network, and of its last layer alone, where the loss is convex."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+
+from ftheta.logic import Axis, Curves, Series
+from ftheta.networks.description import Description
+
+from .descent import Path, descend
+from .losses import loss_named
+from .methods import Method, any_optimiser
+from .study import natural_loss
+
+
+@dataclass(frozen=True, eq=False)
+class Landscape:
+    r"""$\theta\mapsto\frac1n\sum_i\ell(f_\theta(x_i),y_i)$ as a function of one vector, its value at one row, and the
+    vector of the network's own parameters. `loss` is the name of $\ell$."""
+
+    loss: str
+    risk: Callable[[Any], Any]
+    row: Callable[[Any, Any], Any]
+    start: np.ndarray
+    rows: int
+
+
+def landscape(apply: Callable[[Any, Any], Any], params: Any, x: np.ndarray, y: np.ndarray) -> Landscape | None:
+    """The loss of a network on these rows; none where the targets fit no loss."""
+    if not len(x):
+        return None
+    shape = jax.eval_shape(apply, params, x[0]).shape
+    name = natural_loss(y, int(np.prod(shape)))
+    if name is None:
+        return None
+    chosen, (start, rebuild) = loss_named(name), ravel_pytree(params)
+    targets = chosen.targets(y, shape)
+
+    def row(theta: Any, i: Any) -> Any:
+        return chosen.of(apply(rebuild(theta), jnp.asarray(x)[i]), jnp.asarray(targets)[i])
+
+    def risk(theta: Any) -> Any:
+        return jnp.mean(jax.vmap(row, (None, 0))(theta, jnp.arange(len(x))))
+
+    return Landscape(name, risk, row, np.asarray(start, np.float64), len(x))
+
+
+@dataclass(frozen=True, eq=False)
+class LastLayer:
+    r"""$F(W)=\frac1{2n}\|\Phi W-Y\|_F^2+\frac\gamma2\|W\|_F^2$: the features $\Phi$ that the layers before make (with a
+    column of ones), the targets $Y$, the ridge $\gamma$. Convex whatever the network, with Hessian
+    $H=\frac1n\Phi^\top\Phi+\gamma I$ for every column of $W$."""
+
+    features: np.ndarray
+    targets: np.ndarray
+    ridge: float
+    start: np.ndarray
+
+    @classmethod
+    def of(cls, layers: Description, x: np.ndarray, y: np.ndarray, ridge: float = 0.0) -> "LastLayer":
+        """Of a network on these rows; classes become rows of zeros and ones."""
+        before, last = layers.layers[:-1], layers.layers[-1]
+        body = Description(before) if before else None
+        features = x if body is None else np.asarray(body.apply(body.params, x))
+        wide = len(last.bias)
+        targets = y if y.shape[1] == wide else np.eye(wide)[y[:, 0].astype(int)]
+        start = np.concatenate([last.weight.T, last.bias[None]])
+        return cls(np.concatenate([features, np.ones((len(x), 1))], axis=1), targets, ridge, start)
+
+    @property
+    def hessian(self) -> np.ndarray:
+        return self.features.T @ self.features / len(self.features) + self.ridge * np.eye(self.features.shape[1])
+
+    @property
+    def optimum(self) -> np.ndarray:
+        """The minimiser nearest to the start."""
+        residual = self.features.T @ (self.targets - self.features @ self.start) / len(self.features)
+        return self.start + np.linalg.lstsq(self.hessian, residual - self.ridge * self.start, rcond=1e-12)[0]
+
+    def value(self, W: Any) -> Any:
+        misfit = jnp.asarray(self.features) @ W - self.targets
+        return jnp.sum(misfit**2) / (2 * len(self.features)) + self.ridge * jnp.sum(W**2) / 2
+
+    def row(self, W: Any, i: Any) -> Any:
+        """The part of row i; its mean over the rows is `value`."""
+        misfit = jnp.asarray(self.features)[i] @ W - jnp.asarray(self.targets)[i]
+        return jnp.sum(misfit**2) / 2 + self.ridge * jnp.sum(W**2) / 2
+
+
+def race(
+    title: str,
+    objective: Callable[[Any], Any],
+    start: np.ndarray,
+    steps: int,
+    methods: Sequence[Method],
+    bounds: Mapping[str, np.ndarray] | None = None,
+    least: float | None = None,
+) -> tuple[Curves, list[Path]]:
+    r"""$F(\theta_k)-F^*$ of several methods on logarithmic axes, with the bounds; `least` is $F^*$, else the least
+    value that any method met."""
+    paths = [descend(method, objective, start, steps) for method in methods]
+    return excess_chart(title, paths, bounds or {}, least), paths
+
+
+def excess_chart(title: str, paths: Sequence[Path], bounds: Mapping[str, np.ndarray], least: float | None) -> Curves:
+    seen = np.concatenate([path.values for path in paths])
+    floor = float(np.nanmin(seen)) if least is None else least
+    rounding = 1e-15 * max(1.0, abs(floor), float(np.nanmax(np.abs(seen[np.isfinite(seen)]), initial=0.0)))
+    k = np.arange(1, len(paths[0]))
+
+    def drawn(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        excess = values[1:] - floor
+        shown = np.isfinite(excess) & (excess > rounding)
+        return k[shown], excess[shown]
+
+    series = [Series(path.name, *drawn(path.values)) for path in paths]
+    series += [Series(name, k, values[1:], "bound") for name, values in bounds.items()]
+    label = "F(θ_k) − F*" if least is not None else "loss above the least met"
+    return Curves(title, Axis("iteration k", "log"), Axis(label, "log"), tuple(series))
+
+
+def whole_race(name: str, plain: Landscape, steps: int) -> Curves:
+    """The loss of a whole network under optimisers of every kind, each with a step to suit its curvature."""
+    tau = 1 / max(curvature_along_gradient(plain.risk, plain.start), 1e-12)
+    chosen = {"gd": tau, "momentum": tau / 4, "nesterov": tau / 4, "adam": 1e-3, "amsgrad": 1e-3}
+    methods = [any_optimiser(optimiser, step) for optimiser, step in chosen.items()]
+    return race(f"{plain.loss} loss of {name}", plain.risk, plain.start, steps, methods)[0]
+
+
+def curvature_along_gradient(objective: Callable[[Any], Any], start: np.ndarray) -> float:
+    r"""$g^\top\nabla^2F\,g/\|g\|^2$ in absolute value, at the start: a first guess at the smoothness."""
+    gradient = jax.grad(objective)
+
+    @jax.jit
+    def bent(theta: Any) -> Any:
+        g, along = jax.jvp(gradient, (theta,), (gradient(theta),))
+        return jnp.abs(jnp.vdot(g, along)) / jnp.maximum(jnp.vdot(g, g), 1e-300)
+
+    return float(bent(np.asarray(start, np.float64)))
