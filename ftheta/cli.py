@@ -16,6 +16,7 @@ from cyclopts import App, CycloptsError, Parameter
 
 from ftheta.catalogue import entry_of, index
 from ftheta.logic import FthetaError, UsageError, Verdict
+from ftheta.report.working import Working
 from ftheta.theorems import CHAPTERS
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ def check(
         ensure_savable(path)
     from ftheta.checking import check as run_check
 
-    with _working(f"checking {entry['id']}"):
+    with Working(f"checking {entry['id']}"):
         result = run_check(id, on, seed=seed, preset=preset, breaker=breaker, force=force, **knobs)
     for path in save or []:
         save_result(result, path)
@@ -158,7 +159,7 @@ def audit(
         ensure_savable(out, (".html", ".json"))
     from ftheta.auditing import audit as run_audit
 
-    with _working("auditing") as working:
+    with Working("auditing") as working:
         document = run_audit(subject, data, seed=seed, progress=working.now)
     if out is not None:
         save_audit(document, out)
@@ -195,7 +196,7 @@ def graph(expression: str, *, at: str, out: Path | None = None, json: Json = Fal
     from ftheta.report.tableau import document, save_tableau
 
     read = Expression.parse(expression)
-    with _working("differentiating"):
+    with Working("differentiating"):
         found = tableau(expression, *point(read, at))
     if out is not None:
         save_tableau(found, out)
@@ -255,7 +256,7 @@ def pieces(
     from ftheta.subjects.resolve import load_as
 
     net, rows = load_as(Network, subject), None if data is None else load_as(Dataset, data)
-    with _working("enumerating"):
+    with Working("enumerating"):
         cells = explore(net, rows, box, through, max_cells, max_seconds, workers)
         found = facts(cells)
     if out is not None:
@@ -373,26 +374,6 @@ def _exit_code(results: "Sequence[Result]", strict: bool) -> int:
     if Verdict.REFUTED in verdicts:
         return 1
     return 3 if strict and Verdict.INAPPLICABLE in verdicts else 0
-
-
-class _working:
-    """A line on standard error while work goes on, on a terminal only."""
-
-    def __init__(self, what: str) -> None:
-        self.what = what
-        self.shown = sys.stderr.isatty()
-
-    def __enter__(self) -> "_working":
-        self.now("")
-        return self
-
-    def now(self, step: str) -> None:
-        if self.shown:
-            print(f"\r\x1b[2K{self.what} {step}…", end="", file=sys.stderr, flush=True)
-
-    def __exit__(self, *_: object) -> None:
-        if self.shown:
-            print("\r\x1b[2K", end="", file=sys.stderr, flush=True)
 
 
 def _console() -> Any:

@@ -181,7 +181,7 @@ def bias_evidence(rows: Rows, start: float, alpha: float, steps: int) -> Evidenc
     """What can be said of these rows: all three parts where every target can be met, (b) where they are separable."""
     if not rows.rank:
         raise SubjectError(
-            "There is nothing to fit.", got=f"{len(rows.x)} rows, all of them zero", remedy="give labels"
+            "There is nothing to fit.", got=f"{len(rows.x)} rows of rank 0", remedy="give labelled rows that are not 0"
         )
     claims, charts, told = [], [], []
     numbers: Numbers = {}

@@ -21,8 +21,8 @@ def told(capsys, *words):
 @pytest.mark.parametrize("rows", ["0,7", "0,7,15"])
 def test_slices_through_rows_have_the_pieces_that_the_library_counts(capsys, rows):
     net, data = load("digits-mlp"), load("digits-test")
-    points = [np.asarray(data.x[int(i)], float).ravel() for i in rows.split(",")]  # type: ignore[union-attr]
-    domain = Segment(*points) if len(points) == 2 else Polygon.through(*points, FOUR)
+    p, q, *third = (np.asarray(data.x[int(i)], float).ravel() for i in rows.split(","))  # type: ignore[union-attr]
+    domain = Polygon.through(p, q, third[0], FOUR) if third else Segment(p, q)
     count = count_pieces(from_description(net.description), domain)  # type: ignore[union-attr]
     found = told(capsys, "digits-mlp", "--data", "digits-test", "--through", rows)
     assert found["pieces"] == {"lo": count.lo, "hi": count.hi, "basis": "exact"} and count.lo > 1

@@ -260,7 +260,7 @@ REFERENCE: dict[str, list[Reference]] = {
                 "affine maps in dimension 3": 3,
                 "Poisson: sup error": 1 / 512,
             }
-        ),
+        )
     ],
     "relu-symmetries-conservation": [
         Reference({"factor of a² − w²": 0.96, "copies at tanh width 3": 48}),
@@ -285,7 +285,7 @@ REFERENCE: dict[str, list[Reference]] = {
     "nonconvex-stationarity": [
         Reference(
             {"F₀ − F*": 1.4161468365471424, "bound": 0.056645873461885696}, {"start": 2.0, "steps": 50, "step": 1.0}
-        ),
+        )
     ],
     "sgd-robbins-monro": [
         Reference(
@@ -301,7 +301,7 @@ REFERENCE: dict[str, list[Reference]] = {
     "nonsmooth-proximal": [
         Reference(
             {"forward–backward at worst": 3 / 7, "sub-gradient at worst, 36 steps": 1 / 6, "S_½(2)": 1.5}, {"steps": 7}
-        ),
+        )
     ],
     "function-classes": [
         Reference({"L": 10, "μ": 1}),
@@ -321,4 +321,27 @@ REFERENCE: dict[str, list[Reference]] = {
         Reference({"slope of tanh at 5": 1.8158323094380667e-4}),
     ],
     "signal-propagation-init": [Reference({"factor at s² = 1/n": 0.5, "factor at s² = 2/n": 1})],
+    "nonconvex-tanh": [
+        Reference(
+            {"a*": 0.6584789485, "L(a*)": 1 / 6, "least curvature": -1 / 3, "largest slope": 2 / (3 * sqrt(3))},
+            rtol=1e-10,
+        ),
+        Reference({"steps K": 2762}),
+    ],
+    "landscape-equivalent-minima": [
+        Reference(
+            {
+                "least eigenvalue at 0": -1,
+                "largest eigenvalue at 0": 1,
+                "least on aw = 1": 0,
+                "largest at (2, ½)": 4.25,
+                "copies": 48,
+            }
+        )
+    ],
+    "implicit-bias": [
+        Reference({"limit 1": 1, "limit 2": 1, "margin": sqrt(2)}, {"kind": "one equation"}),
+        Reference({"limit 1": 1.5, "limit 2": 0.5}, {"kind": "one equation", "start": 1.0}),
+    ],
+    "open-problems-register": [Reference({"entries": 1, "seeds": 4}, {"problem": "grokking", "seeds": 4})],
 }

@@ -11,7 +11,8 @@ from ftheta.pieces import Space, count_pieces, pieces
 from ftheta.pieces import arrangements as lines
 from ftheta.pieces.bounds import arrangement
 from ftheta.pieces.depth import neurons_as_told, shortly
-from ftheta.pieces.slices import normal_form, picture, relu_network, slice_of, told_form
+from ftheta.pieces.pictures import picture
+from ftheta.pieces.slices import normal_form, relu_network, slice_of, told_form
 from ftheta.subjects import Network
 
 POSITIONS = ("general", "central", "grid", "more than it tells")

@@ -10,7 +10,8 @@ from ftheta.pieces import pieces
 from ftheta.pieces.affine_maps import LocalMaps
 from ftheta.pieces.geometry import domain_volume
 from ftheta.pieces.known import KNOWN
-from ftheta.pieces.slices import normal_form, picture, relu_network, slice_of, storable
+from ftheta.pieces.pictures import picture
+from ftheta.pieces.slices import normal_form, relu_network, slice_of, storable
 from ftheta.subjects import Network
 
 
