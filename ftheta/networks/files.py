@@ -89,7 +89,12 @@ def _activations(arrays: dict[str, np.ndarray], depth: int, where: str) -> list[
 
 
 def save(description: Description, path: Path) -> None:
-    """Write a description as a weight list."""
+    """Write a description as a weight list, or as an ONNX file if the name ends so."""
+    if path.suffix == ".onnx":
+        from .onnx import write  # the other reader of descriptions; this module is imported by nearly everything
+
+        write(description, path)
+        return
     arrays: dict[str, np.ndarray] = {"activations": np.array([layer.activation for layer in description.layers])}
     for i, layer in enumerate(description.layers):
         arrays |= {f"W{i}": layer.weight, f"b{i}": layer.bias}

@@ -1,4 +1,4 @@
-r"""Networks out of and into this package: JAX and equinox callables, `.npz` files.
+r"""Networks out of and into this package: JAX and equinox callables, `.npz` and `.onnx` files.
 
 A plain network is written as the weight list of `networks.files`: `W0, b0, W1, b1, …` and `activations`. Any other
 network is written as `format = "ftheta-relu-steps-1"`, the number `steps`, and for each step $i$ the CSR parts
@@ -16,7 +16,7 @@ from jax.experimental import sparse as jax_sparse
 from scipy import sparse
 
 from ftheta.logic import SubjectError
-from ftheta.networks import files
+from ftheta.networks import files, onnx
 from ftheta.networks.description import Dense, Description
 
 from .counts import is_plain
@@ -67,7 +67,10 @@ def to_description(net: ReluNetwork) -> Description:
 
 
 def save(net: ReluNetwork, path: Path) -> None:
-    """Write the network to an `.npz` file."""
+    """Write the network to an `.npz` file, or to an `.onnx` file if the name ends so."""
+    if path.suffix == ".onnx":
+        onnx.write(net, path)
+        return
     if is_plain(net):
         files.save(to_description(net), path)
         return

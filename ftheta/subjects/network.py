@@ -41,7 +41,7 @@ class Network:
 
         An equinox MLP is read as its list of layers, and is that list from then on.
         """
-        shape = tuple(example) if isinstance(example, (tuple, list)) else np.shape(example)
+        shape = shape_of(example)
         name = name or getattr(function, "__name__", type(function).__name__)
         apply, params, description = _split(function)
         net = cls(name, apply, params, shape)
@@ -49,6 +49,13 @@ class Network:
         if description is not None and shape == (description.widths[0],):
             read = cls.described(description, name)
             return read if _agree(net, read) else net
+        return net
+
+    @classmethod
+    def imported(cls, apply: Callable[[Any, Any], Any], params: Any, shape: tuple[int, ...], name: str) -> "Network":
+        """A network from `apply(params, x)`, checked: the parameters are finite and the function can be traced."""
+        net = cls(name, apply, params, shape)
+        net._check()
         return net
 
     def __call__(self, x: Any) -> jax.Array:
@@ -109,6 +116,11 @@ class Network:
             ) from error
         if not hasattr(output, "shape"):
             raise SubjectError("A network returns one array.", where=self.name, got=type(output).__name__)
+
+
+def shape_of(example: Any) -> tuple[int, ...]:
+    """The shape that an example input has or is."""
+    return tuple(example) if isinstance(example, (tuple, list)) else np.shape(example)
 
 
 def _agree(one: Network, other: Network) -> bool:

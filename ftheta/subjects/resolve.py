@@ -6,7 +6,7 @@ import inspect
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -17,26 +17,36 @@ from ftheta.networks.files import describe, is_weight_list, read_arrays
 from . import Subject
 from .dataset import Dataset
 from .kinds import Family, Measure, Target, Training
-from .network import Network
+from .network import Network, shape_of
 
 DATA = Path(__file__).parent / "data"
 BUILT_IN: dict[str, Path] = {"digits-mlp": DATA / "digits_mlp.npz", "digits-test": DATA / "digits_test.npz"}
 KINDS = (Network, Target, Dataset, Training, Measure, Family)
+_Kind = TypeVar("_Kind", Network, Dataset)
 
 
-def load(source: Any, example: Any = None, *, takes: tuple[type, ...] = KINDS) -> Subject:
+def load(source: Any, example: Any = None, *, takes: tuple[type, ...] = KINDS, until: str | None = None) -> Subject:
     """A subject from words (a file, `package.module:attribute`, a built-in name), a path, or a Python object.
 
-    A function or module needs an `example` input (an array, or its shape) to become a network.
+    A function or module needs an `example` input (an array, or its shape) to become a network; so does an ONNX file
+    that leaves lengths open. `until` names the node or tensor of an ONNX file at which the network is to end.
     """
     if isinstance(source, (str, Path)):
-        return resolve(str(source), takes)
+        return resolve(str(source), takes, example, until)
     if example is not None:
         return Network.of(source, example)
     return from_object(source, getattr(source, "__name__", type(source).__name__), takes)
 
 
-def resolve(words: str, takes: tuple[type, ...] = KINDS) -> Subject:
+def load_as(kind: type[_Kind], source: Any) -> _Kind:
+    """`load`, where nothing but a network, or nothing but data, can be used."""
+    subject = load(source, takes=(kind,))
+    if not isinstance(subject, kind):
+        raise SubjectError(f"A {kind.__name__} is needed here.", got=f"{subject.name}, a {type(subject).__name__}")
+    return subject
+
+
+def resolve(words: str, takes: tuple[type, ...] = KINDS, example: Any = None, until: str | None = None) -> Subject:
     """The subject that the words name; `takes` says which kinds can be used, to guide the reading of a callable."""
     if words.replace("_", "-") in BUILT_IN:
         name = words.replace("_", "-")
@@ -47,7 +57,7 @@ def resolve(words: str, takes: tuple[type, ...] = KINDS) -> Subject:
     if Target in takes and not path.exists() and set(words) & set("+*^()"):
         return _expression(words)
     if path.suffix or path.exists():
-        return read_file(path, path.name)
+        return read_file(path, path.name, example, until)
     near = difflib.get_close_matches(words, BUILT_IN, n=2, cutoff=0.4)
     raise SubjectError(
         "This is neither a file, nor `package.module:attribute`, nor a built-in subject.",
@@ -56,13 +66,18 @@ def resolve(words: str, takes: tuple[type, ...] = KINDS) -> Subject:
     )
 
 
-def read_file(path: Path, name: str) -> Subject:
-    """A network (`W0, b0, …`) or data (`x`, `y`) from an `.npz` file. Files are parsed, never executed."""
+def read_file(path: Path, name: str, example: Any = None, until: str | None = None) -> Subject:
+    """A network from an `.onnx` or `.onnx.gz` file; a network (`W0, b0, …`) or data (`x`, `y`) from an `.npz` file.
+
+    Files are parsed, never executed.
+    """
+    if path.name.lower().endswith((".onnx", ".onnx.gz")):
+        return _read_onnx(path, name, example, until)
     if path.suffix != ".npz":
         raise SubjectError(
             "Files of this kind are not read.",
             got=str(path),
-            remedy="give an .npz with weights W0, b0, … or data x, y; or `package.module:attribute`",
+            remedy="give an .onnx; an .npz with weights W0, b0, … or data x, y; or `package.module:attribute`",
         )
     arrays = read_arrays(path)
     if is_weight_list(arrays):
@@ -75,6 +90,15 @@ def read_file(path: Path, name: str) -> Subject:
         got=f"arrays named {', '.join(sorted(arrays)) or 'nothing'}",
         remedy="name them W0, b0, W1, … for a network, or x and y for data",
     )
+
+
+def _read_onnx(path: Path, name: str, example: Any, until: str | None) -> Network:
+    from ftheta.networks.onnx import read  # the table of operators is only built for those who need it
+
+    found = read(path, until=until, shape=None if example is None else shape_of(example))
+    if found.description is not None:
+        return Network.described(found.description, name)
+    return Network.imported(found.apply, found.params, found.input_shape, name)
 
 
 def import_object(words: str) -> Any:

@@ -144,6 +144,7 @@ def test_results_are_registered_by_name_with_a_running_ipython_only() -> None:
     seen: list[tuple[str, str]] = []
     formatter = SimpleNamespace(for_type_by_name=lambda module, name, function: seen.append((module, name)))
     assert install(SimpleNamespace(display_formatter=SimpleNamespace(mimebundle_formatter=formatter)))
-    assert seen == [("ftheta.logic.result", "Result"), ("ftheta.logic.result", "Audit")]
+    results = [("ftheta.logic.result", "Result"), ("ftheta.logic.result", "Audit")]
+    assert seen == [*results, ("ftheta.graph.tableaux", "Tableau")]
     assert install(SimpleNamespace()) is False
     assert (Result.__module__, Result.__name__) == seen[0]

@@ -1,0 +1,215 @@
+r"""Graphs that are plain chains of dense layers, as their description.
+
+The graph is read backwards from its output: an activation, a bias, a matrix, and again, until the input is reached. An
+operator that is none of these ends the reading: there is no description then. Activations are recognised by the
+expressions of `SPELLINGS`, which are also the ones that are written. Constants that are added to the input or
+multiply it are folded into the first layer: $W(sx+t)+b=(Ws)x+(b+Wt)$, each number rounded once to float64.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from math import fsum, prod
+from typing import Any
+
+import numpy as np
+
+from ftheta.networks.activations import LEAK
+from ftheta.networks.description import Dense, Description
+
+from .interpret import Survey
+from .model import Model, Node
+
+Z = "z"
+"""The argument of an activation, in its spelling."""
+
+SPELLINGS: Mapping[str, Any] = {
+    "relu": ("Relu", Z),
+    "tanh": ("Tanh", Z),
+    "sigmoid": ("Sigmoid", Z),
+    "arctan": ("Atan", Z),
+    "softplus": ("Softplus", Z),
+    "gelu": ("Gelu", Z),
+    "silu": ("Mul", Z, ("Sigmoid", Z)),
+    "square": ("Mul", Z, Z),
+    "leaky-relu": ("Max", Z, ("Mul", Z, float(LEAK))),
+}
+"""Activations as expressions of operators: a tuple is an operator and its arguments, a number a constant.
+
+ONNX's own LeakyRelu is none of them: its slope is a float32, and 1/100 is not.
+"""
+
+_UNMOVED = frozenset(("Identity", "Flatten", "Reshape", "Squeeze", "Unsqueeze", "Dropout", "Cast"))
+"""Operators that leave the numbers of one input in their order."""
+
+
+@dataclass(frozen=True)
+class _Reader:
+    model: Model
+    input: str
+    seen: Survey
+
+    def constant(self, name: str) -> np.ndarray | None:
+        """The numbers of a tensor that does not depend on the input."""
+        turns = []
+        while (held := self._held(name)) is None:
+            node = self.model.maker.get(name)
+            if node is None or node.op not in ("Transpose", "Identity") or len(turns) == 8:
+                return None
+            turns.append(node.attributes.get("perm") if node.op == "Transpose" else range(len(self.seen.shapes[name])))
+            name = node.inputs[0]
+        for perm in reversed(turns):
+            held = np.transpose(held, perm)
+        return held
+
+    def _held(self, name: str) -> np.ndarray | None:
+        held = self.model.tensor(name)
+        return self.seen.known.get(name) if held is None else held
+
+    def size(self, name: str) -> int:
+        return prod(self.seen.shapes[name])
+
+    def unmoved(self, name: str) -> str:
+        """Back over operators that only reshape."""
+        while (node := self.model.maker.get(name)) is not None and node.op in _UNMOVED and node.outputs[0] == name:
+            if node.op == "Cast" and node.attributes.get("to") not in (1, 11):
+                break
+            name = node.inputs[0]
+        return name
+
+    # ---- activations ----
+
+    def activation(self, name: str) -> tuple[str, str]:
+        """The word and the argument of the activation that makes the tensor; `identity` of itself if there is none."""
+        for word, spelling in SPELLINGS.items():
+            for arguments in self._matches(spelling, name):
+                if len(arguments) == 1:
+                    return word, arguments.pop()
+        return "identity", name
+
+    def _matches(self, spelling: Any, name: str) -> Iterator[set[str]]:
+        """Every way to read the tensor as the expression: the set of tensors that stand for `z`; one is wanted."""
+        if spelling == Z:
+            yield {name}
+            return
+        if isinstance(spelling, float):
+            held = self.constant(name)
+            if held is not None and held.size == 1 and held.item() == spelling:
+                yield set()
+            return
+        op, *arguments = spelling
+        node = self.model.maker.get(name)
+        if node is None or node.op != op or len(node.inputs) != len(arguments):
+            return
+        if node.op == "Gelu" and node.attributes.get("approximate", "none") != "none":
+            return
+        for inputs in {node.inputs, node.inputs[::-1]}:  # all operators of two arguments here commute
+            found = [set[str]()]
+            for argument, given in zip(arguments, inputs):
+                found = [one | other for one in found for other in self._matches(argument, given)]
+            yield from found
+
+    # ---- affine maps ----
+
+    def affine(self, name: str) -> tuple[np.ndarray, np.ndarray, str] | None:
+        """$W$, $b$ and the tensor $x$ with the tensor equal to $Wx+b$."""
+        name = self.unmoved(name)
+        node = self.model.maker.get(name)
+        if node is None:
+            return None
+        if node.op == "Gemm":
+            return self._gemm(node)
+        if node.op == "MatMul":
+            product = self._product(node)
+            return None if product is None else (product[0], np.zeros(len(product[0])), product[1])
+        if node.op in ("Add", "Sub"):
+            return self._sum(node)
+        return None
+
+    def _gemm(self, node: Node) -> tuple[np.ndarray, np.ndarray, str] | None:
+        given = node.attributes
+        weight = self.constant(node.inputs[1])
+        if weight is None or given.get("transA", 0) or {given.get("alpha", 1.0), given.get("beta", 1.0)} != {1.0}:
+            return None
+        weight = weight if given.get("transB", 0) else weight.T
+        third = "".join(node.inputs[2:3])
+        bias = self.constant(third) if third else np.zeros(1)
+        if bias is None or bias.size not in (1, len(weight)) or self.size(node.inputs[0]) != weight.shape[1]:
+            return None
+        return weight, np.broadcast_to(bias.ravel(), len(weight)), node.inputs[0]
+
+    def _product(self, node: Node) -> tuple[np.ndarray, str] | None:
+        """A matrix times the one vector that the other factor is, as a row or as a column."""
+        one, other = node.inputs[0], node.inputs[1]
+        right, left = self.constant(other), self.constant(one)
+        if right is not None and right.ndim == 2 and self.size(one) == right.shape[0]:
+            return right.T, one
+        if left is not None and left.ndim == 2 and self.size(other) == left.shape[1]:
+            shape = self.seen.shapes[other]
+            return (left, other) if len(shape) == 1 or shape[-1] == 1 else None
+        return None
+
+    def _sum(self, node: Node) -> tuple[np.ndarray, np.ndarray, str] | None:
+        """A product and a constant; of a difference, the product is the first term."""
+        one, two = node.inputs[0], node.inputs[1]
+        for term, other in [(one, two)] if node.op == "Sub" else [(one, two), (two, one)]:
+            bias, inner = self.constant(other), self.model.maker.get(self.unmoved(term))
+            if bias is None or inner is None or inner.op != "MatMul" or (found := self._product(inner)) is None:
+                continue
+            shape = self.seen.shapes[node.outputs[0]]
+            if prod(shape) != len(found[0]):
+                return None
+            bias = np.broadcast_to(bias, shape).ravel()
+            return found[0], -bias if node.op == "Sub" else bias, found[1]
+        return None
+
+    # ---- the input ----
+
+    def folded(self, weight: np.ndarray, bias: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray] | None:
+        """The first layer as a function of the input itself; None if something else stands between."""
+        while (name := self.unmoved(name)) != self.input:
+            node = self.model.maker.get(name)
+            if node is None or node.op not in ("Add", "Sub", "Mul", "Div"):
+                return None
+            numbers = [self.constant(k) for k in node.inputs]
+            swapped = numbers[1] is None and node.op in ("Add", "Mul")
+            number, name = (numbers[0], node.inputs[1]) if swapped else (numbers[1], node.inputs[0])
+            if number is None or {self.size(name), self.size(node.outputs[0])} != {weight.shape[1]}:
+                return None
+            number = np.broadcast_to(number, self.seen.shapes[node.outputs[0]]).ravel()
+            weight, bias = _fold(node.op, number, weight, bias)
+        return weight, bias
+
+
+def _fold(op: str, number: np.ndarray, W: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    if op in ("Mul", "Div"):
+        with np.errstate(all="ignore"):
+            return (W * number if op == "Mul" else W / number), b
+    shift = number if op == "Add" else -number
+    if not shift.any():
+        return W, b
+    return W, np.array([fsum((bi, *(row * shift).tolist())) for bi, row in zip(b, W)])
+
+
+def describe(model: Model, name: str, seen: Survey) -> Description | None:
+    """The layers of a graph that is a plain chain of them with input `name`; None for every other graph."""
+    reader, layers = _Reader(model, name, seen), list[Dense]()
+    at = model.outputs[0].name
+    while True:
+        at = reader.unmoved(at)
+        word, inner = reader.activation(at)
+        found = reader.affine(inner)
+        if found is None:
+            break
+        layers.append(Dense(found[0], found[1], word))
+        at = found[2]
+    if not layers:
+        return None
+    first = reader.folded(layers[-1].weight, layers[-1].bias, at)
+    if first is None:
+        return None
+    layers[-1] = Dense(*first, layers[-1].activation)
+    chain = tuple(reversed(layers))
+    fits = all(len(a.weight) == b.weight.shape[1] for a, b in pairwise(chain))
+    finite = all(np.isfinite(part).all() for layer in chain for part in (layer.weight, layer.bias))
+    return Description(chain) if fits and finite else None

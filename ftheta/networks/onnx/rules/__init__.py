@@ -1,0 +1,29 @@
+"""Operators of ONNX in JAX: one table `operator → rule` a theme."""
+
+from ftheta.networks.onnx.call import RuleTable
+
+from . import (
+    activations,
+    arithmetic,
+    convolution,
+    indexing,
+    normalisation,
+    pooling,
+    products,
+    reductions,
+    resampling,
+    shapes,
+)
+
+RULES: RuleTable = {
+    **arithmetic.RULES,
+    **activations.RULES,
+    **products.RULES,
+    **shapes.RULES,
+    **indexing.RULES,
+    **reductions.RULES,
+    **convolution.RULES,
+    **pooling.RULES,
+    **normalisation.RULES,
+    **resampling.RULES,
+}

@@ -1,0 +1,140 @@
+"""Tensors of a file as NumPy arrays: dtypes, sizes and external data are checked before anything is read."""
+
+from collections.abc import Mapping
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from ftheta.logic import SubjectError
+
+from .wire import Malformed
+
+DTYPES: Mapping[int, Any] = {
+    1: np.dtype("<f4"),
+    2: np.dtype("u1"),
+    3: np.dtype("i1"),
+    4: np.dtype("<u2"),
+    5: np.dtype("<i2"),
+    6: np.dtype("<i4"),
+    7: np.dtype("<i8"),
+    9: np.dtype("?"),
+    10: np.dtype("<f2"),
+    11: np.dtype("<f8"),
+    12: np.dtype("<u4"),
+    13: np.dtype("<u8"),
+    16: np.dtype(jnp.bfloat16),
+}
+"""Element types by their number in `TensorProto.DataType`."""
+
+REFUSED = {8: "string", 14: "complex64", 15: "complex128"} | {
+    17 + i: name
+    for i, name in enumerate(
+        ("float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz", "uint4", "int4", "float4e2m1")
+    )
+}
+REAL = frozenset((1, 10, 11, 16))
+EXTERNAL = 1  # the data_location that says so
+
+
+def dtype_of(code: int, where: str) -> np.dtype:
+    if code not in DTYPES:
+        raise SubjectError(
+            "Numbers of this type are not read.",
+            where=where,
+            got=REFUSED.get(code, f"type number {code}"),
+            remedy="export the network with float32 or float64 weights",
+        )
+    return DTYPES[code]
+
+
+def settled(array: np.ndarray) -> np.ndarray:
+    """The same numbers in the types of the analysis: float64, int64, bool."""
+    if array.dtype.kind == "b":
+        return array
+    whole = array.dtype.kind in "iu"
+    return array.astype(np.int64 if whole else np.float64)
+
+
+class Shelf:
+    """The folder of a model, the only place from which its external data may come, and how much may still be read."""
+
+    def __init__(self, folder: Path | None, limit: int) -> None:
+        self.folder, self.left, self.numbers_left = folder, limit, limit // 4
+
+    def admit(self, numbers: int, where: str) -> None:
+        """Count numbers that are going to be kept as eight bytes each, however small they are in the file."""
+        self.numbers_left -= numbers
+        if self.numbers_left < 0:
+            raise SubjectError("The tensors hold more numbers than is allowed.", where=where, got=f"{numbers:,} more")
+
+    def read(self, entries: Mapping[str, str], size: int, where: str) -> bytes:
+        """`size` bytes of the file that the entries name; paths out of the folder, also by links, are refused."""
+        location = entries.get("location", "")
+        if self.folder is None or not location:
+            raise SubjectError("The tensor has no data.", where=where, got="external data without a file")
+        folder = self.folder.resolve()
+        path = (folder / location).resolve()
+        if Path(location).is_absolute() or not path.is_relative_to(folder) or "\0" in location:
+            raise SubjectError(
+                "External data outside the folder of the model are not read.",
+                where=where,
+                got=location,
+                remedy="put the data beside the model and name it by a relative path",
+            )
+        if not path.is_file():
+            raise SubjectError("There is no such file of external data.", where=where, got=location)
+        start, length = _whole(entries, "offset", 0), _whole(entries, "length", size)
+        if length != size or start + size > path.stat().st_size:
+            raise Malformed(f"{where}: external data of {length:,} bytes at {start:,} for a tensor of {size:,} bytes")
+        self.left -= size
+        if self.left < 0:
+            raise SubjectError("The external data are larger than is allowed.", where=where, got=f"{size:,} bytes")
+        with path.open("rb") as file:
+            file.seek(start)
+            return file.read(size)
+
+
+def _whole(entries: Mapping[str, str], key: str, default: int) -> int:
+    word = entries.get(key, str(default))
+    if not (word.isascii() and word.isdigit() and len(word) < 19):
+        raise Malformed(f"{key} of external data is {word[:40]!r}")
+    return int(word)
+
+
+def array_of(tensor: Mapping[str, Any], shelf: Shelf, where: str) -> np.ndarray:
+    """The array of a decoded TensorProto, in the type of the file."""
+    where = f"{where}, tensor {tensor['name']}" if tensor["name"] else where
+    dtype, dims = dtype_of(tensor["data_type"], where), tuple(tensor["dims"])
+    if any(n < 0 for n in dims):
+        raise Malformed(f"{where}: a shape {dims}")
+    shelf.admit(prod(dims), where)
+    size = prod(dims) * dtype.itemsize
+    if tensor["data_location"] == EXTERNAL:
+        entries = {entry["key"]: entry["value"] for entry in tensor["external_data"]}
+        flat = np.frombuffer(shelf.read(entries, size, where), dtype)
+    elif len(tensor["raw_data"]) or size == 0:
+        if len(tensor["raw_data"]) != size:
+            raise Malformed(f"{where}: {len(tensor['raw_data']):,} bytes for a tensor of {size:,} bytes")
+        flat = np.frombuffer(tensor["raw_data"], dtype)
+    else:
+        flat = _listed(tensor, dtype)
+    if flat.size != prod(dims):
+        raise Malformed(f"{where}: {flat.size:,} numbers for a shape {dims}")
+    return flat.reshape(dims)
+
+
+def _listed(tensor: Mapping[str, Any], dtype: np.dtype) -> np.ndarray:
+    """The numbers of the typed lists; 16-bit floats are kept as their bits in the list of integers."""
+    if dtype == np.float32 or dtype == np.float64:
+        return _joined(tensor["float_data" if dtype == np.float32 else "double_data"], dtype)
+    if dtype.itemsize == 2 and dtype.kind not in "iu":
+        return _joined(tensor["int32_data"], np.int64).astype(np.uint16).view(dtype)
+    key = {"<i8": "int64_data", "<u8": "uint64_data", "<u4": "uint64_data"}.get(dtype.str, "int32_data")
+    return _joined(tensor[key], np.int64).astype(dtype)
+
+
+def _joined(parts: list[np.ndarray], dtype: Any) -> np.ndarray:
+    return np.concatenate([np.zeros(0, dtype), *parts]).astype(dtype, copy=False)

@@ -1,0 +1,124 @@
+"""Networks written as ONNX files: opset 20, one input of shape (batch, d) with the batch left open."""
+
+from collections.abc import Sequence
+from math import prod
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from ftheta.logic import SubjectError, UsageError
+from ftheta.networks.description import Description
+
+from .describe import SPELLINGS, Z
+from .model import MAX_BYTES
+from .schema import MODEL
+from .wire import encode
+
+OPSET, IR_VERSION = 20, 9
+Precision = Literal["float64", "float32"]
+_TYPES = {"float64": (11, "<f8"), "float32": (1, "<f4")}
+_TRUTH = 9
+
+
+class _Sheet:
+    """Nodes and tensors of a graph that is being written."""
+
+    def __init__(self, precision: Precision) -> None:
+        if precision not in _TYPES:
+            raise UsageError("Unknown precision.", got=precision, remedy=f"choose one of {', '.join(_TYPES)}")
+        self.type, self.dtype = _TYPES[precision]
+        self.nodes: list[dict[str, Any]] = []
+        self.tensors: list[dict[str, Any]] = []
+
+    def numbers(self, name: str, array: Any) -> str:
+        with np.errstate(over="ignore"):
+            data = np.ascontiguousarray(array, self.dtype)
+        if not np.isfinite(data).all():
+            raise SubjectError("A weight does not fit the precision.", where=name, got=self.dtype, remedy="use float64")
+        return self._tensor(name, data, self.type)
+
+    def mask(self, name: str, array: np.ndarray) -> str:
+        return self._tensor(name, np.ascontiguousarray(array, np.bool_), _TRUTH)
+
+    def _tensor(self, name: str, data: np.ndarray, kind: int) -> str:
+        self.tensors.append({"dims": data.shape, "data_type": kind, "name": name, "raw_data": data.tobytes()})
+        return name
+
+    def node(self, op: str, inputs: Sequence[str], output: str, **whole: int) -> str:
+        attributes = [{"name": k, "i": v, "type": 2} for k, v in whole.items()]
+        self.nodes.append({"input": inputs, "output": [output], "name": output, "op_type": op, "attribute": attributes})
+        return output
+
+    def affine(self, i: int, x: str, weight: Any, bias: np.ndarray) -> str:
+        names = [x, self.numbers(f"W{i}", weight), self.numbers(f"b{i}", bias)]
+        return self.node("Gemm", names, f"affine{i}", transB=1)
+
+    def spelled(self, spelling: Any, z: str, output: str) -> str:
+        """The nodes of an expression of `SPELLINGS`."""
+        if spelling == Z:
+            return z
+        if isinstance(spelling, float):
+            return self.numbers(f"{output}_number", np.array(spelling))
+        op, *arguments = spelling
+        return self.node(op, [self.spelled(a, z, f"{output}_{k}") for k, a in enumerate(arguments)], output)
+
+    def bytes(self, name: str, widths: tuple[int, int], output: str) -> bytes:
+        self.node("Identity", [output], "output")
+        graph = {"node": self.nodes, "name": name, "initializer": self.tensors}
+        graph |= {"input": [self._port("input", widths[0])], "output": [self._port("output", widths[1])]}
+        model = {"ir_version": IR_VERSION, "producer_name": "ftheta", "graph": graph}
+        return encode(MODEL, model | {"opset_import": [{"domain": "", "version": OPSET}]})
+
+    def _port(self, name: str, width: int) -> dict[str, Any]:
+        dims = {"dim": [{"dim_param": "batch"}, {"dim_value": width}]}
+        return {"name": name, "type": {"tensor_type": {"elem_type": self.type, "shape": dims}}}
+
+
+def layers_to_bytes(description: Description, precision: Precision = "float64") -> bytes:
+    """A list of layers: Gemm and the activation, spelled as in `SPELLINGS`, one after the other."""
+    sheet, x = _Sheet(precision), "input"
+    for i, layer in enumerate(description.layers):
+        x = sheet.affine(i, x, layer.weight, layer.bias)
+        if layer.activation != "identity":
+            x = sheet.spelled(SPELLINGS[layer.activation.lower().replace("_", "-")], x, f"{layer.activation}{i}")
+    widths = description.widths
+    return sheet.bytes("network", (widths[0], widths[-1]), x)
+
+
+def steps_to_bytes(steps: Sequence[tuple[Any, np.ndarray, np.ndarray]], precision: Precision = "float64") -> bytes:
+    """Steps of a ReLU normal form `(A, b, mask)`: Gemm, then ReLU where the mask says so."""
+    sheet, x = _Sheet(precision), "input"
+    for i, (matrix, offset, mask) in enumerate(steps):
+        z = x = sheet.affine(i, x, matrix, offset)
+        if mask.any():
+            x = sheet.node("Relu", [z], f"relu{i}")
+        if mask.any() and not mask.all():
+            x = sheet.node("Where", [sheet.mask(f"rectified{i}", mask), x, z], f"state{i}")
+    return sheet.bytes("relu_steps", (steps[0][0].shape[1], len(steps[-1][1])), x)
+
+
+def to_bytes(net: Any, precision: Precision = "float64") -> bytes:
+    """The ONNX file of a list of layers, or of anything with `steps` of a normal form; float64 keeps every number."""
+    if isinstance(net, Description):
+        return layers_to_bytes(net, precision)
+    _ensure_fits(4 * sum(prod(step.matrix.shape) for step in net.steps))  # before sparse matrices are filled in
+    return steps_to_bytes([(step.dense(), step.offset, step.rectified) for step in net.steps], precision)
+
+
+def write(net: Any, path: Path, precision: Precision = "float64") -> None:
+    """Write a list of layers or a normal form as an `.onnx` file."""
+    store(to_bytes(net, precision), path)
+
+
+def store(data: bytes, path: Path) -> None:
+    _ensure_fits(len(data))
+    try:
+        path.write_bytes(data)
+    except OSError as error:
+        raise UsageError("The file cannot be written.", where=str(path), got=error.strerror) from None
+
+
+def _ensure_fits(size: int) -> None:
+    if size > MAX_BYTES:
+        raise SubjectError("An ONNX file ends at 2 GiB.", got=f"{size:,} bytes", remedy="save it as .npz")
