@@ -23,7 +23,6 @@ _PURPOSE = {
     "starlette": "the lab's server",
     "uvicorn": "the lab's server",
     "torch": "PyTorch networks as subjects",
-    "onnx": "ONNX files as subjects",
     "distributed": "sweeps on a cluster",
 }
 

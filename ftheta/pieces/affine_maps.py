@@ -56,18 +56,18 @@ class LocalMaps:
         return Identity(what, Enclosure.equal(gap), Enclosure.exact(0), witness, atol=1e-9 * max(size, 1e-300))
 
     def jacobians(self, most: int) -> Identity:
-        r"""$A$ of the largest cells against automatic differentiation at their centres."""
-        cells = self.cells
+        r"""$A$ of the largest cells against automatic differentiation at their centres, along the slice: across it $f$
+        may have a kink there, where two inputs of a maximum tie on the whole slice."""
+        cells, chart = self.cells, self.cells.plan.chart
         most = max(1, min(most, MOST_NUMBERS // (cells.plan.outputs * int(np.prod(self.shape)))))
         chosen = np.argsort(-cells.volumes, kind="stable")[:most]
-        inputs = cells.plan.chart(cells.centres[chosen])
-        steady = np.array([_steady(cells, x) for x in inputs], bool)
-        chosen, inputs = chosen[steady], inputs[steady]
-        slopes = np.array([cells.input_map(int(i))[0] for i in chosen]).reshape(len(chosen), -1)
-        slope = jax.jit(jax.vmap(jax.jacobian(lambda x: self.net(x.reshape(self.shape)).ravel())))
-        found = np.asarray(slope(inputs)).reshape(len(chosen), -1) if len(chosen) else slopes
+        chosen = chosen[np.array([_steady(cells, x) for x in chart(cells.centres[chosen])], bool)]
+        slopes = cells.maps[chosen, :, :-1]
+        along = lambda t: self.net((chart.origin + (chart.basis + chart.tail) @ t).reshape(self.shape)).ravel()
+        slope = jax.jit(jax.vmap(jax.jacfwd(along)))
+        found = np.asarray(slope(cells.centres[chosen])) if len(chosen) else slopes
         gap, size = (float(abs(a).max(initial=0)) for a in (found - slopes, slopes))
-        what = f"largest |Df − A| at the centres of the {len(chosen)} largest cells"
+        what = f"largest |Df − A| along the slice, at the centres of the {len(chosen)} largest cells"
         known = Enclosure.equal(gap) if len(chosen) == len(cells) else Enclosure.measured(gap, samples=len(chosen))
         return Identity(what, known, Enclosure.exact(0), atol=1e-9 * max(size, 1e-300))
 

@@ -34,6 +34,7 @@ class Path(NamedTuple):
     forms: np.ndarray
     candidate: np.ndarray
     candidates: np.ndarray
+    zero: np.ndarray  # (layers, width): coordinates that nothing reaches
     form_error: np.ndarray
     row_size: np.ndarray
     active: np.ndarray

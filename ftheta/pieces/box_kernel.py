@@ -117,6 +117,8 @@ def enter(weights, stack, path, scratch, gauges, t, layer, size, need_map):
         on = path.middle[k] > 0.0
         if number == passed:
             on = True
+        elif path.zero[layer, k]:
+            on = False
         elif path.gap[k] <= 0.0:
             low, high, small = evaluate(forms, k, path, stack, scratch, t, scratch.value)
             if low <= allowance and high >= -allowance:

@@ -73,6 +73,7 @@ class CompiledKernel(ABC):
             "forms": forms,
             "candidate": np.zeros((layers, width), np.int64),
             "candidates": np.zeros(layers, np.int64),
+            "zero": self.plan.zero_coordinates(layers),
         }
 
     def _measures(self) -> dict[str, np.ndarray]:

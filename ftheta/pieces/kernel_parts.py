@@ -191,8 +191,41 @@ def descend(weights, path, layer, slot, stack):
     for c in range(source.shape[0]):
         for j in range(width):
             target[c, j] = source[c, j]
+    mark_zeros(weights, path, layer, stack.pattern[slot])
     stack.layer[slot] = layer + 1
     stack.position[slot] = -1
+
+
+@compiled()
+def mark_zeros(weights, path, layer, pattern):
+    """Which forms of the next layer are zero because nothing reaches them: there is no offset, and no weight from a
+    coordinate that is on and not zero itself. That is exact, so nobody need be asked for their signs: in a network with
+    pooling or pruned weights there may be many."""
+    width = weights.sizes[layer + 1]
+    forms, zero = path.forms[layer + 1], path.zero[layer + 1]
+    begin = weights.first[layer + 1]
+    some = False
+    for j in range(width):
+        zero[j] = weights.offset[begin + j] == 0.0
+        for c in range(forms.shape[0]):
+            zero[j] &= forms[c, j] == 0.0
+        some |= zero[j]
+    if not some:
+        return
+    passed = weights.keys.shape[0] - 1
+    for k in range(weights.sizes[layer]):
+        number = weights.neuron[weights.first[layer] + k]
+        on = number == passed or (pattern[number >> 6] >> np.uint64(number & 63)) & np.uint64(1)
+        if not on or path.zero[layer, k]:
+            continue
+        if weights.is_sparse[layer]:
+            base = weights.pointer_start[layer] + k
+            for e in range(weights.pointer[base], weights.pointer[base + 1]):
+                zero[weights.index[e]] &= weights.columns[e] == 0.0
+        else:
+            start = weights.start[layer] + k * width
+            for j in range(width):
+                zero[j] &= weights.columns[start + j] == 0.0
 
 
 # -- signs ----------------------------------------------------------------------------------------

@@ -66,6 +66,7 @@ class Path(NamedTuple):
     forms: np.ndarray  # (layers, 3, width)
     candidate: np.ndarray
     candidates: np.ndarray
+    zero: np.ndarray  # (layers, width): coordinates that nothing reaches
 
 
 class Scratch(NamedTuple):

@@ -64,6 +64,7 @@ class LPKernel:
             forms=np.zeros((layers + 1, n + 1, width)),
             candidate=np.zeros((layers + 1, width), np.int64),
             candidates=np.zeros(layers + 1, np.int64),
+            zero=self.plan.zero_coordinates(layers + 1),
             form_error=np.zeros(layers + 1),
             row_size=np.zeros(layers + 1),
             active=np.zeros(width + 1, np.int64),

@@ -114,6 +114,8 @@ def sort_layer(weights, stack, path, counters, gauges, t, layer, allowance, need
         on = path.middle[k] > 0.0
         if number == passed:
             on = True
+        elif path.zero[layer, k]:
+            on = False
         elif path.gap[k] <= 0.0:
             found = verdict(stack, path, counters, gauges, t, layer, k, allowance, ask)
             if found == OPEN:

@@ -69,6 +69,14 @@ class Plan:
         """Layer 0 as affine forms, `(d+1, D)`: the constants last."""
         return np.vstack([self.chart.basis.T, self.chart.origin])
 
+    def zero_coordinates(self, layers: int) -> np.ndarray:
+        """For every layer, which coordinates are known to be zero on a whole cell; at first inputs that the chart keeps
+        at zero, `(layers, width)`."""
+        zero = np.zeros((layers, int(self.weights.sizes.max())), bool)
+        chart = np.column_stack([self.chart.basis, self.chart.tail, self.chart.origin])
+        zero[0, : len(chart)] = ~chart.any(axis=1)
+        return zero
+
     def chart_error(self, size: float) -> float:
         """Bound on the Frobenius norm of what the float64 chart leaves out, coordinates scaled by `size`."""
         return 1.001 * size * frobenius(self.chart.tail)

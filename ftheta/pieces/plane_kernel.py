@@ -66,6 +66,7 @@ class Path(NamedTuple):
     forms: np.ndarray  # (layers, 3, width): the forms of every layer on the current path
     candidate: np.ndarray
     candidates: np.ndarray
+    zero: np.ndarray  # (layers, width): coordinates that nothing reaches
     form_error: np.ndarray
     row_size: np.ndarray
     active: np.ndarray
@@ -133,6 +134,8 @@ def enter(weights, stack, path, scratch, gauges, t, layer, size, need_map):
         on = path.middle[k] > 0.0
         if number == passed:
             on = True
+        elif path.zero[layer, k]:
+            on = False
         elif path.gap[k] <= 0.0:
             low, high, small = evaluate(forms, k, polygon, n, scratch.value)
             if low <= allowance and high >= -allowance:

@@ -16,7 +16,8 @@ SUFFIXES = (".onnx", ".npz")
 
 
 def save_network(net: Any, path: str | Path, precision: "Precision" = "float64") -> Path:
-    """Write a network as `.onnx` (opset 20) or as an `.npz` weight list, both of which `load` reads.
+    """Write a network as `.onnx` (opset 20), which `load` reads, or as `.npz`: a weight list, which it reads too, or
+    the steps of a normal form, which `ftheta.relu.load` reads.
 
     float64 keeps every number; `precision="float32"` rounds the weights of an `.onnx` file to what most runtimes
     compute with. Weights of an exact network are rounded to the nearest float64.

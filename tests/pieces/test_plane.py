@@ -1,5 +1,7 @@
 """Planar slices: against the rational enumerator, against sampling, and against what the plane itself demands."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -140,3 +142,19 @@ def test_an_affine_network_has_one_piece():
     net = ReluNetwork.dense([[[1.0, 2.0]]], [[3.0]])
     cells = pieces(net, SQUARE)
     assert len(cells) == 1 and cells.maps.tolist() == [[[1.0, 2.0, 3.0]]]
+
+
+@pytest.mark.parametrize("kept_sparse", [False, True])
+def test_neurons_that_nothing_reaches_are_zero_without_being_asked_for(kept_sparse):
+    """The first neuron is off on the whole box and alone feeds the first of the second layer, which feeds a third."""
+    rng = np.random.default_rng(1)
+    first, second, third = rng.normal(size=(6, 2)), rng.normal(size=(5, 6)), rng.normal(size=(4, 5))
+    second[0], third[0] = [1, 0, 0, 0, 0, 0], [2, 0, 0, 0, 0]
+    weights = [first, second, third, rng.normal(size=(1, 4))]
+    offsets = [np.array([start, *rng.normal(size=n - 1)]) for start, n in ((-50.0, 6), (0.0, 5), (0.0, 4), (0.0, 1))]
+    net = ReluNetwork.dense(weights, offsets)
+    if kept_sparse:
+        net = ReluNetwork(tuple(replace(step, matrix=sparse.csr_array(step.dense())) for step in net.steps))
+    found, exactly = pieces(net, Box.cube(2)), pieces(net, Box.cube(2), exact=True)
+    assert set(found.names.tolist()) == set(exactly.names.tolist()) and len(found) > 10
+    assert found.certificate.rational_signs == 0 and found.activity.dead.lo >= 3

@@ -14,7 +14,9 @@ from ftheta.pieces.affine_maps import LocalMaps
 from ftheta.pieces.known import KNOWN
 from ftheta.pieces.pictures import picture
 from ftheta.pieces.slices import normal_form, slice_of, storable, told_form
+from ftheta.running import run
 from ftheta.subjects import Network
+from ftheta.theorems.piecewise.relu_net_is_cpa import relu_net_is_cpa
 
 
 def random_network(widths, hidden="relu", seed=0) -> Network:
@@ -76,3 +78,9 @@ def test_every_cell_is_drawn(inputs, kind):
     assert form is not None and storable(form, 10) == 10
     found = pieces(form, slice_of(inputs, None, np.random.default_rng(0), 2.0))
     assert isinstance(picture(found, "t", found.activation.sum(axis=1), "active"), kind)
+
+
+def test_ties_across_a_slice_do_not_refute_the_slopes_along_it():
+    """On the plane of the first two inputs both entries of the maximum vanish: there Df has two one-sided values."""
+    net = Network.of(lambda x: x[0] + jnp.maximum(x[1], 0.0) + jnp.maximum(-x[2], 3.0 * x[3]), (4,), name="tied")
+    assert run(relu_net_is_cpa, net).verdict in ("certified", "consistent")
