@@ -64,5 +64,5 @@ def test_wrong_words_are_refused(data, capsys, words, said):
 
 
 def test_training_needs_data(capsys):
-    assert run(["fit", "digits-mlp"]) == 2
-    assert "needs data" in capsys.readouterr().err
+    assert run(["fit", "digits-mlp"]) == 4
+    assert "Dataset is needed" in capsys.readouterr().err
