@@ -2,12 +2,14 @@
 
 import numpy as np
 
-from ftheta.logic import Finding, SubjectError, hypothesis
+from ftheta.logic import Enclosure, Finding, SubjectError, hypothesis
 from ftheta.networks.realisation import compared, stored_apart
+from ftheta.relu.describe import plain_form
 
 from .network import Network
 
 INPUTS = 64
+MOST_WEIGHTS = 60_000  # in rationals
 
 
 @hypothesis(
@@ -19,6 +21,22 @@ def described(net: Network) -> Finding:
         return Finding.failed(f"a function with {net.parameters:,} parameters whose layers are not known")
     d = [str(n) for n in net.description.widths]
     return Finding.proved("sizes " + "-".join(d if len(d) <= 10 else [*d[:4], "…", *d[-4:]]))
+
+
+@hypothesis(
+    r"the network is a list of layers $W_L\circ r\circ\cdots\circ r\circ W_1$ with $r(t)=\max\{0,t\}$, not too many",
+    remedy="give ReLU layers that end in an affine map: r alone has r(λt) = λr(t) for λ > 0, and y = r(y) − r(−y)",
+)
+def relu_layers(net: Network) -> Finding:
+    """The layers are ReLUs, and few enough to be computed with in rationals."""
+    why = plain_form(net.description)
+    if net.description is None or why:
+        return Finding.failed(f"this one has {why}")
+    size = sum(layer.weight.size for layer in net.description.layers)
+    note = f"widths {'-'.join(map(str, net.description.widths))}, {size:,} weights"
+    if size > MOST_WEIGHTS:
+        return Finding.failed(f"{note}, too many for rationals", Enclosure.exact(size))
+    return Finding.proved(note)
 
 
 @hypothesis(r"$f_\theta$ is computed from these layers", remedy="correct weights, biases or activations of the list")

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import numpy as np
 
-from ftheta.logic import Diagram, Enclosure, Evidence, Finding, Identity, Knob, Layer, Witness, hypothesis, theorem
+from ftheta.logic import Diagram, Enclosure, Evidence, Identity, Knob, Layer, Witness, theorem
 from ftheta.networks import ACTIVATIONS, random_mlp
 from ftheta.relu.algebra import bill, claims, operations, padded_gap
 from ftheta.relu.counts import count
@@ -12,7 +12,7 @@ from ftheta.relu.cpa1d import known
 from ftheta.relu.describe import plain_form, told_layers
 from ftheta.relu.exact import exact
 from ftheta.subjects import Network
-from ftheta.subjects.layers import describes_this_function
+from ftheta.subjects.layers import describes_this_function, relu_layers
 
 
 def random_network(
@@ -30,19 +30,6 @@ def random_network(
 
 def hyperbolic_tangents(rng: np.random.Generator) -> Network:
     return random_network(rng, hidden="tanh")
-
-
-@hypothesis(
-    r"the network is a list of layers $W_L\circ r\circ\cdots\circ r\circ W_1$ with $r(t)=\max\{0,t\}$",
-    remedy="give ReLU layers that end in an affine map: other activations do not carry a number as r(y) - r(-y)",
-)
-def relu_layers(net: Network) -> Finding:
-    why = plain_form(net.description)
-    if net.description is None or why:
-        return Finding.failed(f"this one has {why}")
-    size = sum(layer.weight.size for layer in net.description.layers)
-    note = f"widths {'-'.join(map(str, net.description.widths))}, {size:,} weights"
-    return Finding.proved(note) if size <= 60_000 else Finding.failed(f"{note}, too many for rationals", known(size))
 
 
 @theorem(

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import numpy as np
 
-from ftheta.logic import Evidence, Finding, Knob, Table, hypothesis, theorem
+from ftheta.logic import Evidence, Knob, Table, theorem
 from ftheta.networks import ACTIVATIONS, random_mlp
 from ftheta.pieces import Space
 from ftheta.pieces.equality import equal
@@ -15,10 +15,9 @@ from ftheta.relu.describe import plain_form, told_layers
 from ftheta.relu.exact import exact
 from ftheta.relu.symmetries import moved
 from ftheta.subjects import Network
-from ftheta.subjects.layers import described, describes_this_function
+from ftheta.subjects.layers import described, describes_this_function, relu_layers
 from ftheta.training.descent import gradient_descent
 
-MOST_WEIGHTS = 60_000  # in rationals
 ANSWERS = {True: "yes, proved", False: "no", None: "not decided"}
 
 
@@ -38,23 +37,10 @@ def hyperbolic_tangents(rng: np.random.Generator) -> Network:
     return random_network(rng, hidden="tanh")
 
 
-@hypothesis(
-    r"hidden layers are ReLU, so that $r(\lambda t)=\lambda r(t)$ for $\lambda>0$; the output is affine",
-    remedy="use ReLU: other activations allow orders only, and odd ones (tanh) signs",
-)
-def homogeneous_layers(net: Network) -> Finding:
-    why = plain_form(net.description)
-    if net.description is None or why:
-        return Finding.failed(f"this one has {why}")
-    size = sum(layer.weight.size for layer in net.description.layers)
-    note = f"{size:,} weights"
-    return Finding.proved(note) if size <= MOST_WEIGHTS else Finding.failed(f"{note}, too many for rationals")
-
-
 @theorem(
     title="Symmetries of ReLU networks, and what gradient flow conserves",
     sources=("seed 2", "seed 3", "du2018", "neyshabur2015"),
-    assumes=(described, homogeneous_layers, describes_this_function),
+    assumes=(described, relu_layers, describes_this_function),
     on=random_network,
     breaks_on=hyperbolic_tangents,
     presets={
