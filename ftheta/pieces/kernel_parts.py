@@ -198,15 +198,14 @@ def descend(weights, path, layer, slot, stack):
 
 @compiled()
 def mark_zeros(weights, path, layer, pattern):
-    """Which forms of the next layer are zero because nothing reaches them: there is no offset, and no weight from a
-    coordinate that is on and not zero itself. That is exact, so nobody need be asked for their signs: in a network with
-    pooling or pruned weights there may be many."""
+    """Which forms of the next layer are zero because nothing reaches them: there is no weight from a coordinate that is
+    on and not zero itself, and so, the form being zero in float64, no offset. That is exact (a sum of terms that cancel
+    is not), so nobody need be asked for their signs: with pooling or pruned weights there may be many."""
     width = weights.sizes[layer + 1]
     forms, zero = path.forms[layer + 1], path.zero[layer + 1]
-    begin = weights.first[layer + 1]
     some = False
     for j in range(width):
-        zero[j] = weights.offset[begin + j] == 0.0
+        zero[j] = True
         for c in range(forms.shape[0]):
             zero[j] &= forms[c, j] == 0.0
         some |= zero[j]

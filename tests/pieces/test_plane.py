@@ -158,3 +158,15 @@ def test_neurons_that_nothing_reaches_are_zero_without_being_asked_for(kept_spar
     found, exactly = pieces(net, Box.cube(2)), pieces(net, Box.cube(2), exact=True)
     assert set(found.names.tolist()) == set(exactly.names.tolist()) and len(found) > 10
     assert found.certificate.rational_signs == 0 and found.activity.dead.lo >= 3
+
+
+@pytest.mark.parametrize("kept_sparse", [False, True])
+def test_terms_that_cancel_in_float64_alone_are_not_taken_for_zero(kept_sparse):
+    """10¹⁶u + u − 10¹⁶u is zero in float64, and positive: u = 2 + x₁ on the square."""
+    weights = [np.array([[1.0, 0.0]] * 3 + [[0.0, 1.0]]), np.array([[1e16, 1.0, -1e16, 0.0]]), np.ones((1, 1))]
+    net = ReluNetwork.dense(weights, [np.array([2.0, 2.0, 2.0, 0.0]), np.zeros(1), np.zeros(1)])
+    if kept_sparse:
+        net = ReluNetwork(tuple(replace(step, matrix=sparse.csr_array(step.dense())) for step in net.steps))
+    found = pieces(net, SQUARE)
+    assert patterns(found) == patterns(pieces(net, SQUARE, exact=True)) and found.activation[:, 4].all()
+    assert found.certificate.rational_signs > 0
