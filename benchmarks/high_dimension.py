@@ -24,7 +24,7 @@ SECONDS = 20.0  # for networks of very many regions: the rate within this time
 
 
 def by_corners(net: ReluNetwork, box: Box) -> Tally:
-    from ftheta.pieces.box import BoxKernel, box_body
+    from ftheta.pieces.methods.box import BoxKernel, box_body
 
     kernel = BoxKernel(make_plan(net, box.chart), *box_body(box), ask=True, store=False, maps=False)
     for _ in enumerate_cells(kernel, Budget(), inf):
@@ -33,7 +33,7 @@ def by_corners(net: ReluNetwork, box: Box) -> Tally:
 
 
 def by_programs(net: ReluNetwork, box: Box, seconds: float | None = None) -> Tally:
-    from ftheta.pieces.lp import LPKernel
+    from ftheta.pieces.methods.lp import LPKernel
 
     kernel = LPKernel(make_plan(net, box.chart), box, ask=True, store=False, maps=False)
     deadline = inf if seconds is None else time.perf_counter() + seconds

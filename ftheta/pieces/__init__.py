@@ -34,18 +34,18 @@ from .setting import begin as _begin
 from .setting import checked_budget as _checked_budget
 
 if TYPE_CHECKING:
-    from .equality import Difference as Difference
-    from .equality import Equality as Equality
-    from .equality import equal as equal
-    from .triangulation import Triangulation as Triangulation
-    from .triangulation import decompile as decompile
+    from .functions.triangulation import Triangulation as Triangulation
+    from .functions.triangulation import decompile as decompile
+    from .questions.equality import Difference as Difference
+    from .questions.equality import Equality as Equality
+    from .questions.equality import equal as equal
 
 _LATER = {
-    "Difference": "equality",
-    "Equality": "equality",
-    "Triangulation": "triangulation",
-    "decompile": "triangulation",
-    "equal": "equality",
+    "Difference": "questions.equality",
+    "Equality": "questions.equality",
+    "Triangulation": "functions.triangulation",
+    "decompile": "functions.triangulation",
+    "equal": "questions.equality",
 }  # they read networks of other kinds, whose package waits for JAX
 
 
@@ -95,7 +95,7 @@ def count_pieces(
     """The number of pieces, nothing stored, by `workers` threads: exactly, or at least those found in the budget."""
     budget = _checked_budget(max_cells, max_seconds)
     if isinstance(domain, Space):
-        from .space import count_in_space
+        from .methods.space import count_in_space
 
         return count_in_space(net, domain, exact, budget)
     parts = _begin(net, domain, exact, budget, store=False, maps=False, workers=workers)

@@ -17,18 +17,18 @@ import numpy as np
 from ftheta.logic import Basis, Chart, Enclosure, UsageError
 
 from . import geometry
-from .activity import Activity, activity
-from .boundaries import Boundary, boundary, class_boundary
-from .corner_values import exact_corner
-from .decisions import DecisionRegions, decision_regions
 from .domains import LARGEST_BOX, Box, Domain, Polyline
 from .enumeration import Chunk, Tally
-from .exact import ExactForms, exact_body
-from .extremes import Extreme, extreme
-from .measures import volumes
-from .norms import Norm, lipschitz
+from .methods.signs import ExactForms, exact_body
 from .plan import Plan
-from .polytopes import face_counts, polytope
+from .questions.activity import Activity, activity
+from .questions.boundaries import Boundary, boundary, class_boundary
+from .questions.corner_values import exact_corner
+from .questions.decisions import DecisionRegions, decision_regions
+from .questions.extremes import Extreme, extreme
+from .questions.measures import volumes
+from .questions.norms import Norm, lipschitz
+from .questions.polytopes import face_counts, polytope
 
 POOR = 1e-6  # corners with a larger error bound, relative to the domain, are computed again: a handful, far below it
 
@@ -86,7 +86,7 @@ class Complex:
     coordinate are `units[label]`) or `-1-i` for side `i` of the domain. Coordinates are those of the domain.
     """
 
-    has_corners = True  # not so in many dimensions: `ftheta.pieces.by_points`
+    has_corners = True  # not so in many dimensions: `ftheta.pieces.methods.by_points`
 
     plan: Plan
     domain: Domain
@@ -294,7 +294,7 @@ def assemble(plan: Plan, domain: Domain, chunks: list[Chunk], certificate: Certi
         none = (np.zeros((0, d)), empty, empty.astype(np.int32), np.zeros(1, np.int64), empty.astype(np.uint64), words)
         return Complex(plan, domain, *none, certificate, None)
     if isinstance(domain, Box) and d > LARGEST_BOX:
-        from .by_points import PointComplex
+        from .methods.by_points import PointComplex
 
         return PointComplex(plan, domain, chunks, certificate)
     widest = max(chunk.labels.shape[1] if chunk.labels.ndim == 2 else 0 for chunk in chunks)

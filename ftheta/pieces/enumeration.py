@@ -87,7 +87,7 @@ class Kernel(Protocol):
 
 def enumerate_cells(kernel: Kernel, budget: Budget, deadline: float) -> Iterator[Chunk]:
     """Run a kernel to its end or to the end of the budget; yields what it stores (nothing in a pure count)."""
-    from . import kernel_parts as status
+    from .kernels import parts as status
 
     limit = -1 if budget.max_cells is None else budget.max_cells
     begun = time.perf_counter()
@@ -143,14 +143,11 @@ def announce_compilation(dispatcher: Any, what: str) -> None:
 
 
 def forget_stale_code(folder: FilePath) -> None:
-    """Drop compiled code that is older than any source with compiled functions.
+    """Drop compiled code that is older than any source of the kernels.
 
     The compiler looks at the date of a function's own file only, but a kernel contains parts from other files too.
     """
-    marks = (b"@compiled(", b"@inner(")
-    sources = [
-        file for file in FilePath(__file__).parent.glob("*.py") if any(mark in file.read_bytes() for mark in marks)
-    ]
+    sources = (FilePath(__file__).parent / "kernels").glob("*.py")
     newest = max(file.stat().st_mtime for file in sources)
     for kept in folder.glob("*.nbi"):
         if kept.stat().st_mtime < newest:

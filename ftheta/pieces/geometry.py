@@ -10,10 +10,10 @@ from scipy.spatial import KDTree
 
 from ftheta.logic import Basis, UsageError
 
-from .corners import NO_LABEL
 from .domains import Box, Polyline
-from .measures import following
 from .plan import Plan
+from .questions.corners import NO_LABEL
+from .questions.measures import following
 
 if TYPE_CHECKING:
     from .complex import Complex
@@ -114,7 +114,7 @@ def _side_form(cells: "Complex", side: int) -> np.ndarray:
 
 def cell_of(cells: "Complex", point: np.ndarray) -> int:
     """By the pattern at the point; on or near a face by the smallest violation of a facet."""
-    from .rational import pattern_names
+    from .methods.rational import pattern_names
 
     if cells.dimension == 1:
         return _interval_of(cells, float(point[0]))

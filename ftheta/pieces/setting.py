@@ -13,7 +13,7 @@ from ftheta.relu.network import ReluNetwork
 
 from .domains import LARGEST_BOX, Box, Domain, Polygon, Polyline, Segment, Space
 from .enumeration import Budget, Chunk, Tally, enumerate_cells
-from .exact import exact_body
+from .methods.signs import exact_body
 from .plan import Plan, make_plan
 
 Exactness: TypeAlias = bool | Literal["auto"]
@@ -80,19 +80,19 @@ def _begin(
     if isinstance(domain, Space):
         raise UsageError("Pieces of all of space are counted, not stored.", remedy="count_pieces(net, Space(d))")
     if exact is True and plan.dimension > LARGEST_BOX:
-        from .lp import LPKernel
+        from .methods.lp import LPKernel
 
         kernel = LPKernel(plan, domain, ask=True, store=store, maps=maps, rational=True)
         return Enumeration(plan, kernel.tally, enumerate_cells(kernel, budget, deadline))
     if exact is True:
-        from .rational import RationalEnumeration, chunks, initial_vertices
+        from .methods.rational import RationalEnumeration, chunks, initial_vertices
 
         corners, sides = exact_body(domain)
         run = RationalEnumeration(plan, initial_vertices(corners, sides), len(sides))
         return Enumeration(plan, run.tally, chunks(run, budget, deadline, maps and store))
     kernel = _kernel(plan, domain, exact == "auto", store, maps)
     if workers > 1 and getattr(kernel, "can_be_shared", False):
-        from .workers import enumerate_together
+        from .kernels.workers import enumerate_together
 
         return Enumeration(plan, kernel.tally, enumerate_together(kernel, workers, budget, deadline))
     return Enumeration(plan, kernel.tally, enumerate_cells(kernel, budget, deadline))
@@ -100,18 +100,18 @@ def _begin(
 
 def _kernel(plan: Plan, domain: Any, ask: bool, store: bool, maps: bool) -> Any:
     if plan.dimension == 1:
-        from .line import LineKernel
+        from .methods.line import LineKernel
 
         ends = np.sort(domain.corners[:, 0])
         return LineKernel(plan, ends, ask=ask, store=store, maps=maps)
     if plan.dimension == 2:
-        from .plane import PlaneKernel
+        from .methods.plane import PlaneKernel
 
         return PlaneKernel(plan, domain.corners, ask=ask, store=store, maps=maps)
     if plan.dimension > LARGEST_BOX or (not store and plan.dimension >= LP_COUNTS_FASTER):
-        from .lp import LPKernel
+        from .methods.lp import LPKernel
 
         return LPKernel(plan, domain, ask=ask, store=store, maps=maps)
-    from .box import BoxKernel, box_body
+    from .methods.box import BoxKernel, box_body
 
     return BoxKernel(plan, *box_body(domain), ask=ask, store=store, maps=maps)

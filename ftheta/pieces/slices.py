@@ -34,7 +34,7 @@ def normal_form(net: Any) -> Form:
     listed = told is not None and net.apply == told.apply and _same(net.params, told.params)
     if told is not None and listed and {layer.activation for layer in told.layers} <= {"relu", "identity"}:
         return Form(from_description(told), Basis.EXACT)
-    from ftheta.relu.form import relu_form  # the tracer is slow to import
+    from ftheta.relu.reading.form import relu_form  # the tracer is slow to import
 
     try:
         form = relu_form(net, net.example)

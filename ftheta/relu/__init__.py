@@ -10,26 +10,26 @@ _HOME = {
     "ExactNetwork": "exact",
     "ReluNetwork": "network",
     "Step": "network",
-    "canonical": "canonical",
-    "compile_cpa": "nodal",
+    "canonical": "symmetry.canonical",
+    "compile_cpa": "meshes.nodal",
     "compose": "calculus",
     "compose_sparse": "calculus",
-    "convex_network": "nodal",
+    "convex_network": "meshes.nodal",
     "count": "counts",
-    "equal_by_symmetry": "canonical",
+    "equal_by_symmetry": "symmetry.canonical",
     "exact": "exact",
-    "fem_basis": "nodal",
+    "fem_basis": "meshes.nodal",
     "firing": "counts",
-    "line_network": "line",
+    "line_network": "line.points",
     "load": "export",
-    "max_affine": "maximum",
-    "maximum": "maximum",
-    "on_line": "line",
+    "max_affine": "maxima.maximum",
+    "maximum": "maxima.maximum",
+    "on_line": "line.points",
     "pad": "calculus",
     "parallel": "calculus",
-    "path_norm": "canonical",
-    "polynomial": "sawtooth",
-    "relu_form": "form",
+    "path_norm": "symmetry.canonical",
+    "polynomial": "line.sawtooth",
+    "relu_form": "reading.form",
     "rounded": "exact",
     "save": "export",
     "stack": "calculus",
@@ -42,9 +42,6 @@ if TYPE_CHECKING:
     from .calculus import pad as pad
     from .calculus import parallel as parallel
     from .calculus import stack as stack
-    from .canonical import canonical as canonical
-    from .canonical import equal_by_symmetry as equal_by_symmetry
-    from .canonical import path_norm as path_norm
     from .counts import count as count
     from .counts import firing as firing
     from .exact import ExactNetwork as ExactNetwork
@@ -53,17 +50,20 @@ if TYPE_CHECKING:
     from .export import load as load
     from .export import save as save
     from .export import to_equinox as to_equinox
-    from .form import relu_form as relu_form
-    from .line import line_network as line_network
-    from .line import on_line as on_line
-    from .maximum import max_affine as max_affine
-    from .maximum import maximum as maximum
+    from .line.points import line_network as line_network
+    from .line.points import on_line as on_line
+    from .line.sawtooth import polynomial as polynomial
+    from .maxima.maximum import max_affine as max_affine
+    from .maxima.maximum import maximum as maximum
+    from .meshes.nodal import compile_cpa as compile_cpa
+    from .meshes.nodal import convex_network as convex_network
+    from .meshes.nodal import fem_basis as fem_basis
     from .network import ReluNetwork as ReluNetwork
     from .network import Step as Step
-    from .nodal import compile_cpa as compile_cpa
-    from .nodal import convex_network as convex_network
-    from .nodal import fem_basis as fem_basis
-    from .sawtooth import polynomial as polynomial
+    from .reading.form import relu_form as relu_form
+    from .symmetry.canonical import canonical as canonical
+    from .symmetry.canonical import equal_by_symmetry as equal_by_symmetry
+    from .symmetry.canonical import path_norm as path_norm
 
 
 def __getattr__(name: str) -> Any:

@@ -10,11 +10,11 @@ from ftheta.logic import AtMost, Axis, Bars, Identity, Table
 from ftheta.networks.description import Dense, Description
 
 from .calculus import compose, compose_sparse, pad, parallel, postcompose, precompose, stack
-from .constructions import identity
 from .counts import count
-from .cpa1d import known
+from .elementary.constructions import identity
 from .exact import ExactNetwork
-from .folding import distance
+from .line.cpa1d import known
+from .symmetry.folding import distance
 
 
 @dataclass(frozen=True)

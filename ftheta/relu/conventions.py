@@ -18,8 +18,8 @@ import numpy as np
 from ftheta.logic import AtMost, Axis, Curves, Diagram, Enclosure, Identity, Layer, Series, Table, Witness
 from ftheta.networks.description import Dense, Description
 
-from .cpa1d import exact_form, known, relu
 from .exact import exact
+from .line.cpa1d import exact_form, known, relu
 
 EXACT_SIZE = 1_500_000  # weights times layers of a network that is evaluated in rationals: numbers grow with depth
 

@@ -20,7 +20,7 @@ from ftheta.certify.balls import known
 from ftheta.logic import Axis, Enclosure, Exists, Heatmap, Identity
 from ftheta.networks.description import Dense, Description
 from ftheta.relu.exact import exact
-from ftheta.relu.symmetries import sign_copies, turned
+from ftheta.relu.symmetry.symmetries import sign_copies, turned
 from ftheta.training.losses import loss_named
 
 ODD = {"tanh", "arctan", "identity"}

@@ -4,7 +4,7 @@ import jax
 import numpy as np
 
 from ftheta.logic import SubjectError
-from ftheta.relu.ridges import ROWS, grid
+from ftheta.relu.shallow.ridges import ROWS, grid
 
 from .dataset import Dataset
 from .kinds import Family, Target

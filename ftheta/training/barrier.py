@@ -11,9 +11,9 @@ import numpy as np
 from ftheta.logic import Axis, Curves, Series
 from ftheta.networks import Dense, Description, random_mlp
 from ftheta.relu.describe import described
-from ftheta.relu.line_pieces import product_bound
-from ftheta.relu.sawtooth import sparse_zigzag
-from ftheta.relu.separation import certificate, folds
+from ftheta.relu.line.pieces import product_bound
+from ftheta.relu.line.sawtooth import sparse_zigzag
+from ftheta.relu.line.separation import certificate, folds
 
 DEPTHS, WIDTHS = (2, 3, 6), (2, 4, 8, 16, 32)
 POINTS, FINE = 256, 4096

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ftheta.pieces import Space, count_pieces
-from ftheta.pieces.arrangements import (
+from ftheta.pieces.counting.arrangements import (
     bounded,
     central,
     characteristic,
@@ -20,7 +20,7 @@ from ftheta.pieces.arrangements import (
     primitive,
     regions,
 )
-from ftheta.pieces.bounds import arrangement
+from ftheta.pieces.counting.bounds import arrangement
 from ftheta.relu.network import ReluNetwork
 
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ftheta.pieces import Box, Space, count_pieces, pieces
-from ftheta.pieces.bounds import (
+from ftheta.pieces.counting.bounds import (
     Layer,
     arrangement,
     folding_network,
@@ -19,7 +19,7 @@ from ftheta.pieces.bounds import (
     product_upper,
     serra_upper,
 )
-from ftheta.pieces.depth import layer_by_layer, linear_regions
+from ftheta.pieces.counting.depth import layer_by_layer, linear_regions
 from ftheta.relu.exact import from_description
 
 from .networks import default_network

@@ -9,16 +9,16 @@ from hypothesis import strategies as st
 
 from ftheta.networks import random_mlp
 from ftheta.pieces import Box
-from ftheta.pieces.compiler import Compiled, Source, mesh_pieces, meshed
-from ftheta.pieces.composition import Window
-from ftheta.pieces.equality import equal
-from ftheta.pieces.partitions import Budget, pieces_of
-from ftheta.pieces.polyhedra import everywhere
+from ftheta.pieces.functions.compiler import Compiled, Source, mesh_pieces, meshed
+from ftheta.pieces.functions.composition import Window
+from ftheta.pieces.functions.partitions import Budget, pieces_of
+from ftheta.pieces.functions.polyhedra import everywhere
+from ftheta.pieces.questions.equality import equal
 from ftheta.relu.counts import count
 from ftheta.relu.exact import exact, from_description
-from ftheta.relu.maximum import neurons
-from ftheta.relu.mesh_function import MeshFunction
-from ftheta.relu.nodal import compile_cpa
+from ftheta.relu.maxima.maximum import neurons
+from ftheta.relu.meshes.mesh_function import MeshFunction
+from ftheta.relu.meshes.nodal import compile_cpa
 
 
 def compiled(pieces) -> Compiled:

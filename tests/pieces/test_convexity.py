@@ -12,15 +12,15 @@ from scipy.optimize import linprog
 
 from ftheta.logic import SubjectError
 from ftheta.networks import random_mlp
-from ftheta.pieces.convex_form import from_data
-from ftheta.pieces.convexity import Difference, cells_of_maximum, convex_fit, facets, largest_gap
-from ftheta.pieces.partitions import Budget, pieces_of
-from ftheta.pieces.polyhedra import everywhere
-from ftheta.relu.constructions import absolute, hat
+from ftheta.pieces.functions.convex_form import from_data
+from ftheta.pieces.functions.convexity import Difference, cells_of_maximum, convex_fit, facets, largest_gap
+from ftheta.pieces.functions.partitions import Budget, pieces_of
+from ftheta.pieces.functions.polyhedra import everywhere
+from ftheta.relu.elementary.constructions import absolute, hat
 from ftheta.relu.exact import ExactNetwork, exact
 from ftheta.relu.geometry import value
 from ftheta.relu.matrices import fraction
-from ftheta.relu.maximum import max_affine
+from ftheta.relu.maxima.maximum import max_affine
 
 ONE = fmpq(1)
 

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from ftheta.logic import Basis, UsageError, Verdict
 from ftheta.networks.description import Dense, Description
 from ftheta.pieces import Box, Polygon, Polyline, Segment, Space, equal
-from ftheta.pieces.dyadic import float_multiple
+from ftheta.pieces.methods.dyadic import float_multiple
 from ftheta.relu.calculus import pad
-from ftheta.relu.constructions import identity
-from ftheta.relu.cpa1d import realisation
+from ftheta.relu.elementary.constructions import identity
 from ftheta.relu.exact import ExactNetwork, exact
-from ftheta.relu.maximum import maximum
+from ftheta.relu.line.cpa1d import realisation
+from ftheta.relu.maxima.maximum import maximum
 from ftheta.relu.network import ReluNetwork, Step
 
 from .networks import KINDS, adversarial_network, default_network, tent

@@ -9,7 +9,7 @@ from sklearn.datasets import load_digits
 
 from ftheta.logic import Basis
 from ftheta.pieces import Polygon, pieces
-from ftheta.relu.form import relu_form
+from ftheta.relu.reading.form import relu_form
 
 PIXELS, _ = load_digits(return_X_y=True)
 IMAGES = np.asarray(PIXELS)[:3] / 16.0  # a zero, a one and a two of 8 × 8 pixels

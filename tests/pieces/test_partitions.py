@@ -13,9 +13,9 @@ from scipy.spatial import ConvexHull, HalfspaceIntersection
 from ftheta.logic import UsageError
 from ftheta.networks import random_mlp
 from ftheta.pieces import Box, pieces
-from ftheta.pieces.composition import COMPOSED, Composition, Listing, relu_twice
-from ftheta.pieces.partitions import Budget, OutOfBudget, composed, identity_on, pieces_of, split
-from ftheta.pieces.polyhedra import at, box, corners_of, everywhere, opposite, primitive, simplices, volume
+from ftheta.pieces.functions.composition import COMPOSED, Composition, Listing, relu_twice
+from ftheta.pieces.functions.partitions import Budget, OutOfBudget, composed, identity_on, pieces_of, split
+from ftheta.pieces.functions.polyhedra import at, box, corners_of, everywhere, opposite, primitive, simplices, volume
 from ftheta.relu.exact import ExactNetwork, exact, from_description
 from ftheta.relu.linear_programs import inside
 from ftheta.relu.matrices import fraction

@@ -10,9 +10,9 @@ import pytest
 from ftheta.logic import Basis, Curves, Regions
 from ftheta.networks import random_mlp
 from ftheta.pieces import Polygon, Segment, pieces
-from ftheta.pieces.affine_maps import LocalMaps
 from ftheta.pieces.known import KNOWN
 from ftheta.pieces.pictures import picture
+from ftheta.pieces.questions.affine_maps import LocalMaps
 from ftheta.pieces.slices import normal_form, slice_of, storable, told_form
 from ftheta.running import run
 from ftheta.subjects import Network

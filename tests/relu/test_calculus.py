@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from ftheta.logic import SubjectError
 from ftheta.relu.calculus import combination, compose, compose_sparse, pad, parallel, postcompose, precompose, stack
-from ftheta.relu.canonical import canonical, equal_by_symmetry, path_norm
-from ftheta.relu.constructions import hat
 from ftheta.relu.counts import count, firing, is_plain
+from ftheta.relu.elementary.constructions import hat
 from ftheta.relu.exact import ExactNetwork, rounded
-from ftheta.relu.line import on_line
+from ftheta.relu.line.points import on_line
 from ftheta.relu.matrices import rational
 from ftheta.relu.network import ReluNetwork
+from ftheta.relu.symmetry.canonical import canonical, equal_by_symmetry, path_norm
 
 from .nets import networks, points, shuffled
 

@@ -17,7 +17,7 @@ from ftheta.relu.conventions import (
     without_linear_output,
     wrong_numbers,
 )
-from ftheta.relu.hat import shallow
+from ftheta.relu.elementary.hat import shallow
 
 
 def drawn(seed: int, maps: int, word: str = "relu", activated: bool = False) -> Description:

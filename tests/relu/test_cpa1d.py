@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from ftheta.logic import SubjectError
 from ftheta.networks import Dense, Description
-from ftheta.relu.cpa1d import (
+from ftheta.relu.elementary.hat import DEEP, HAT, PRINTED, RAMP, iterated, shallow, two_neuron_rank
+from ftheta.relu.line.cpa1d import (
     PiecewiseAffine,
     absolute,
     affine,
@@ -24,7 +25,6 @@ from ftheta.relu.cpa1d import (
     realisation,
     relu,
 )
-from ftheta.relu.hat import DEEP, HAT, PRINTED, RAMP, iterated, shallow, two_neuron_rank
 
 numbers = st.fractions(min_value=-4, max_value=4, max_denominator=8)
 weights = st.integers(-8, 8).map(lambda k: k / 4)

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from ftheta.logic import Verdict
 from ftheta.networks.description import random_mlp
 from ftheta.pieces import Polygon
-from ftheta.pieces.broken_kinks import OnSlice
-from ftheta.relu.constructions import hat
-from ftheta.relu.depth_bounds import (
+from ftheta.pieces.functions.broken_kinks import OnSlice
+from ftheta.relu.elementary.constructions import hat
+from ftheta.relu.exact import from_description, rounded
+from ftheta.relu.maxima.depth_bounds import (
     converted,
     enough,
     maximum_with_zero,
@@ -21,8 +22,7 @@ from ftheta.relu.depth_bounds import (
     three_way_maximum,
     worse_dimensions,
 )
-from ftheta.relu.exact import from_description, rounded
-from ftheta.relu.maxima import depth_bound, recent_hidden_layers
+from ftheta.relu.maxima.sums import depth_bound, recent_hidden_layers
 
 WINDOW = (fmpq(-2), fmpq(2))
 SQUARE = [(-2.0, -2.0), (2.0, -2.0), (2.0, 2.0), (-2.0, 2.0)]

@@ -10,11 +10,11 @@ from scipy.interpolate import LinearNDInterpolator
 from scipy.linalg import solveh_banded
 
 from ftheta.logic import SubjectError, Verdict
-from ftheta.relu.element_evidence import Uniform, example, hexagon_gap, interpolates, is_a_basis, pictures
-from ftheta.relu.elements import Elements
 from ftheta.relu.exact import rounded
 from ftheta.relu.matrices import fraction
-from ftheta.relu.poisson import Poisson
+from ftheta.relu.meshes.element_evidence import Uniform, example, hexagon_gap, interpolates, is_a_basis, pictures
+from ftheta.relu.meshes.elements import Elements
+from ftheta.relu.meshes.poisson import Poisson
 
 
 @settings(max_examples=8)

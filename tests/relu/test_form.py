@@ -15,9 +15,9 @@ from ftheta.networks.description import random_mlp
 from ftheta.relu.counts import count, is_plain
 from ftheta.relu.exact import exact, from_description
 from ftheta.relu.export import load, save, to_description, to_equinox
-from ftheta.relu.form import relu_form
-from ftheta.relu.line import on_line
+from ftheta.relu.line.points import on_line
 from ftheta.relu.network import ReluNetwork
+from ftheta.relu.reading.form import relu_form
 
 HERE = Path(__file__).name
 
@@ -182,7 +182,7 @@ def test_constants_known_signs_and_unused_neurons_cost_nothing() -> None:
 
 def test_the_form_of_the_hat_is_proved_to_be_the_hat() -> None:
     net = relu_form(lambda x: jnp.maximum(0.0, 1 - jnp.abs(x)), jnp.zeros(1))
-    from ftheta.relu.constructions import hat
+    from ftheta.relu.elementary.constructions import hat
 
     assert on_line(net) == on_line(hat())
 

@@ -16,10 +16,10 @@ from jax import lax
 from ftheta.logic import SubjectError
 from ftheta.relu.counts import count
 from ftheta.relu.exact import ExactNetwork, exact
-from ftheta.relu.form import relu_form
-from ftheta.relu.kinks import comparators
-from ftheta.relu.line import on_line
+from ftheta.relu.line.points import on_line
 from ftheta.relu.network import ReluNetwork
+from ftheta.relu.reading.form import relu_form
+from ftheta.relu.reading.kinks import comparators
 
 
 @pytest.fixture(autouse=True)

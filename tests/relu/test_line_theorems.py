@@ -10,18 +10,18 @@ import pytest
 from ftheta.logic import Basis, SubjectError
 from ftheta.networks import random_mlp
 from ftheta.relu.algebra import claims, operations
-from ftheta.relu.braid import against_maximum, rays
 from ftheta.relu.counts import count
 from ftheta.relu.describe import described, told_layers
 from ftheta.relu.exact import ExactNetwork, exact
-from ftheta.relu.fewest import fewest
-from ftheta.relu.folding import distance, fold
-from ftheta.relu.line import from_slopes, on_line
-from ftheta.relu.line_pieces import along, narrow_bound, product_bound, three_by_two, two_by_two
-from ftheta.relu.maximum import maximum
-from ftheta.relu.program import LineFunction, exact_pieces
-from ftheta.relu.spline import interpolated, pairs
-from ftheta.relu.tournament import shape_of
+from ftheta.relu.line.fewest import fewest
+from ftheta.relu.line.pieces import along, narrow_bound, product_bound, three_by_two, two_by_two
+from ftheta.relu.line.points import from_slopes, on_line
+from ftheta.relu.line.program import LineFunction, exact_pieces
+from ftheta.relu.line.spline import interpolated, pairs
+from ftheta.relu.maxima.braid import against_maximum, rays
+from ftheta.relu.maxima.maximum import maximum
+from ftheta.relu.maxima.tournament import shape_of
+from ftheta.relu.symmetry.folding import distance, fold
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from scipy.interpolate import LinearNDInterpolator
 from scipy.spatial import Delaunay
 
 from ftheta.logic import SubjectError
-from ftheta.relu.mesh_function import MeshFunction
+from ftheta.relu.meshes.mesh_function import MeshFunction
 
 
 def test_inside_the_mesh_it_is_the_linear_interpolant_of_scipy():

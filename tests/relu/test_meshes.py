@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from scipy.spatial import Delaunay
 
 from ftheta.logic import SubjectError
-from ftheta.relu.canonical import canonical
 from ftheta.relu.counts import count, is_plain
 from ftheta.relu.exact import exact, rounded
 from ftheta.relu.geometry import barycentric, overlap, positive_part, value, where_all_positive
-from ftheta.relu.maxima import MaximaSum, depth_bound, recent_hidden_layers
-from ftheta.relu.mesh import Mesh
-from ftheta.relu.nodal import (
+from ftheta.relu.maxima.planar import planar_nodal, planar_sum
+from ftheta.relu.maxima.sums import MaximaSum, depth_bound, recent_hidden_layers
+from ftheta.relu.meshes.mesh import Mesh
+from ftheta.relu.meshes.nodal import (
     compile_cpa,
     convex_network,
     convex_pieces,
@@ -27,7 +27,7 @@ from ftheta.relu.nodal import (
     nodal,
     star_is_convex,
 )
-from ftheta.relu.planar import planar_nodal, planar_sum
+from ftheta.relu.symmetry.canonical import canonical
 
 L_SHAPE = (
     [[0, 0], [1, 0], [2, 0], [0, 1], [1, 1], [2, 1], [0, 2], [1, 2]],

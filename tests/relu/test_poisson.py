@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ftheta.relu.exact import rounded
-from ftheta.relu.nodal import compile_cpa, fem_basis
+from ftheta.relu.meshes.nodal import compile_cpa, fem_basis
 
 skfem = pytest.importorskip("skfem")
 

@@ -5,8 +5,8 @@ from fractions import Fraction
 import jax.numpy as jnp
 import pytest
 
-from ftheta.relu.polynomials import SQUARE, Polynomial, follow, largest_error, read_polynomial, realised
-from ftheta.relu.sawtooth import polynomial, square
+from ftheta.relu.line.polynomials import SQUARE, Polynomial, follow, largest_error, read_polynomial, realised
+from ftheta.relu.line.sawtooth import polynomial, square
 
 ZERO, ONE = Fraction(0), Fraction(1)
 

@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ftheta.logic import SubjectError, Verdict
-from ftheta.relu.constructions import hat
-from ftheta.relu.cpa1d import known
-from ftheta.relu.escaping import KINDS, Decay, constant_jumps, example, ridge_hat_mass
+from ftheta.relu.elementary.constructions import hat
 from ftheta.relu.exact import ExactNetwork, exact
-from ftheta.relu.line import restrict_to_line
+from ftheta.relu.line.cpa1d import known
+from ftheta.relu.line.points import restrict_to_line
 from ftheta.relu.local import is_clean, kink, slope
-from ftheta.relu.ridge_form import escaping_ray, followed, ridge_forms, without_idle_steps
+from ftheta.relu.shallow.escaping import KINDS, Decay, constant_jumps, example, ridge_hat_mass
+from ftheta.relu.shallow.ridge_form import escaping_ray, followed, ridge_forms, without_idle_steps
 
 from .nets import networks, points, rationals
 

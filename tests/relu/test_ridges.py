@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ftheta.logic import SubjectError
-from ftheta.relu.ridges import (
+from ftheta.relu.shallow.ridges import (
     Ridges,
     centred,
     constant_across,

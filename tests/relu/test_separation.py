@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 from ftheta.logic import Basis, Enclosure
 from ftheta.networks import random_mlp
-from ftheta.relu import budgets
 from ftheta.relu.counts import count
-from ftheta.relu.cpa1d import PiecewiseAffine, affine, relu
 from ftheta.relu.exact import exact
-from ftheta.relu.line import from_slopes, on_line
-from ftheta.relu.line_pieces import along, product_bound
-from ftheta.relu.sawtooth import sawtooth, sparse_zigzag
-from ftheta.relu.separation import (
+from ftheta.relu.line import budgets
+from ftheta.relu.line.cpa1d import PiecewiseAffine, affine, relu
+from ftheta.relu.line.pieces import along, product_bound
+from ftheta.relu.line.points import from_slopes, on_line
+from ftheta.relu.line.sawtooth import sawtooth, sparse_zigzag
+from ftheta.relu.line.separation import (
     GAP,
     HALF,
     Duel,

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ftheta.networks.description import Dense, Description, random_mlp
-from ftheta.relu.canonical import equal_by_symmetry, path_norm
-from ftheta.relu.conserved import Drifts, Flow
-from ftheta.relu.copies import LINEAR, doubled, norms, outside_claim
 from ftheta.relu.exact import exact
-from ftheta.relu.symmetries import (
+from ftheta.relu.symmetry.canonical import equal_by_symmetry, path_norm
+from ftheta.relu.symmetry.conserved import Drifts, Flow
+from ftheta.relu.symmetry.copies import LINEAR, doubled, norms, outside_claim
+from ftheta.relu.symmetry.symmetries import (
     balanced,
     imbalance,
     linear_law,

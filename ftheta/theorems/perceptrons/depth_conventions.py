@@ -8,7 +8,7 @@ from ftheta.logic import Claim, Enclosure, Evidence, Finding, Identity, Knob, hy
 from ftheta.networks import ACTIVATIONS, Dense, Description, random_mlp
 from ftheta.networks.realisation import layers_of, states
 from ftheta.relu import conventions as forms
-from ftheta.relu.hat import shallow
+from ftheta.relu.elementary.hat import shallow
 from ftheta.subjects import Network
 from ftheta.subjects.layers import described, describes_this_function
 

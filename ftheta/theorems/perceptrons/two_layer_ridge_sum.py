@@ -7,7 +7,7 @@ import numpy as np
 
 from ftheta.logic import Evidence, Finding, FthetaError, Knob, hypothesis, theorem
 from ftheta.networks import ACTIVATIONS
-from ftheta.relu import ridges
+from ftheta.relu.shallow import ridges
 from ftheta.subjects import Dataset, Family, Target
 from ftheta.subjects.values import points_and_values
 

@@ -7,12 +7,12 @@ import numpy as np
 
 from ftheta.logic import AtMost, Evidence, Finding, Identity, Knob, hypothesis, theorem
 from ftheta.relu.counts import count
-from ftheta.relu.cpa1d import known
-from ftheta.relu.fewest import fewest
-from ftheta.relu.line import line_network, on_line
-from ftheta.relu.program import exact_pieces, pieces_or_interpolant
-from ftheta.relu.spline import interpolated, pairs
-from ftheta.relu.zoo import atoms, weights
+from ftheta.relu.elementary.zoo import atoms, weights
+from ftheta.relu.line.cpa1d import known
+from ftheta.relu.line.fewest import fewest
+from ftheta.relu.line.points import line_network, on_line
+from ftheta.relu.line.program import exact_pieces, pieces_or_interpolant
+from ftheta.relu.line.spline import interpolated, pairs
 from ftheta.subjects import Dataset, Target
 
 

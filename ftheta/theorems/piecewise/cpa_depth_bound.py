@@ -5,12 +5,12 @@ from typing import Annotated
 import numpy as np
 
 from ftheta.logic import AtMost, Basis, Evidence, Identity, Knob, theorem
-from ftheta.pieces.broken_kinks import OnSlice
+from ftheta.pieces.functions.broken_kinks import OnSlice
 from ftheta.pieces.slices import normal_form, relu_network, slice_of
-from ftheta.relu import depth_bounds as bounds
 from ftheta.relu.counts import count
-from ftheta.relu.cpa1d import known
-from ftheta.relu.maxima import depth_bound, recent_hidden_layers
+from ftheta.relu.line.cpa1d import known
+from ftheta.relu.maxima import depth_bounds as bounds
+from ftheta.relu.maxima.sums import depth_bound, recent_hidden_layers
 from ftheta.subjects import Network
 
 

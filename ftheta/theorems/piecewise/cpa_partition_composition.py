@@ -7,8 +7,8 @@ import numpy as np
 from ftheta.logic import AtMost, Basis, Enclosure, Evidence, Identity, Knob, theorem
 from ftheta.networks import ACTIVATIONS, random_mlp
 from ftheta.pieces import count_pieces
-from ftheta.pieces.composition import COMPOSED, Composition, Listing, Window, known, relu_twice
-from ftheta.pieces.polyhedra import everywhere
+from ftheta.pieces.functions.composition import COMPOSED, Composition, Listing, Window, known, relu_twice
+from ftheta.pieces.functions.polyhedra import everywhere
 from ftheta.pieces.slices import normal_form, relu_network
 from ftheta.subjects import Network
 

@@ -6,11 +6,11 @@ import numpy as np
 
 from ftheta.logic import Basis, Evidence, Finding, FthetaError, Knob, hypothesis, theorem
 from ftheta.networks import random_mlp
-from ftheta.pieces.compiler import Compiled, Source, fills_convex_set, meshed
-from ftheta.pieces.composition import known
+from ftheta.pieces.functions.compiler import Compiled, Source, fills_convex_set, meshed
+from ftheta.pieces.functions.composition import known
 from ftheta.pieces.slices import Form, normal_form
-from ftheta.relu.form import relu_form
-from ftheta.relu.mesh_function import MeshFunction
+from ftheta.relu.meshes.mesh_function import MeshFunction
+from ftheta.relu.reading.form import relu_form
 from ftheta.subjects import Dataset, Network, Target
 
 KINDS = ("square", "random points", "network", "U-shape")

@@ -6,12 +6,12 @@ from typing import Annotated
 import numpy as np
 
 from ftheta.logic import Basis, Evidence, Finding, FthetaError, Knob, hypothesis, theorem
-from ftheta.relu import element_evidence as about
 from ftheta.relu.counts import count
-from ftheta.relu.cpa1d import known
-from ftheta.relu.elements import Elements
+from ftheta.relu.line.cpa1d import known
 from ftheta.relu.matrices import fraction, rational
-from ftheta.relu.poisson import Poisson
+from ftheta.relu.meshes import element_evidence as about
+from ftheta.relu.meshes.elements import Elements
+from ftheta.relu.meshes.poisson import Poisson
 from ftheta.subjects import Dataset, Target
 
 MOST_SIMPLICES = 400

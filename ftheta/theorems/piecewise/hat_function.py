@@ -6,8 +6,8 @@ import numpy as np
 
 from ftheta.logic import Enclosure, Evidence, Finding, Identity, Knob, Witness, hypothesis, theorem
 from ftheta.networks import count
-from ftheta.relu.cpa1d import exact_form, exact_value, known, on_the_line, realisation
-from ftheta.relu.hat import DEEP, HAT, PRINTED, RAMP, chart, iterated, shallow, two_neuron_rank
+from ftheta.relu.elementary.hat import DEEP, HAT, PRINTED, RAMP, chart, iterated, shallow, two_neuron_rank
+from ftheta.relu.line.cpa1d import exact_form, exact_value, known, on_the_line, realisation
 from ftheta.subjects import Network
 
 

@@ -6,11 +6,11 @@ import numpy as np
 
 from ftheta.logic import Evidence, Finding, Identity, Knob, hypothesis, theorem
 from ftheta.networks import Dense, Description, count
-from ftheta.relu.cpa1d import known
 from ftheta.relu.describe import described, plain_form, told_layers
 from ftheta.relu.exact import exact
-from ftheta.relu.maximum import hidden_layers, maximum, neurons, pair_maximum
-from ftheta.relu.tournament import SHAPES, bracket, finds_the_largest, growth, shape_of, sizes, tied_points
+from ftheta.relu.line.cpa1d import known
+from ftheta.relu.maxima.maximum import hidden_layers, maximum, neurons, pair_maximum
+from ftheta.relu.maxima.tournament import SHAPES, bracket, finds_the_largest, growth, shape_of, sizes, tied_points
 from ftheta.subjects import Network
 
 
@@ -45,7 +45,7 @@ def homogeneous_network(net: Network) -> Finding:
 
 @hypothesis(
     r"its rounds compose $\max(u,v)=r(u-v)+r(v)-r(-v)$, up to order and positive scaling of neurons",
-    remedy="build it with ftheta.relu.maximum, or correct the weights",
+    remedy="build it with ftheta.relu.maxima.maximum, or correct the weights",
 )
 def rounds_compare_pairs(net: Network) -> Finding:
     why = plain_form(net.description)

@@ -8,9 +8,9 @@ from ftheta.logic import Diagram, Enclosure, Evidence, Identity, Knob, Layer, Wi
 from ftheta.networks import ACTIVATIONS, random_mlp
 from ftheta.relu.algebra import bill, claims, operations, padded_gap
 from ftheta.relu.counts import count
-from ftheta.relu.cpa1d import known
 from ftheta.relu.describe import plain_form, told_layers
 from ftheta.relu.exact import exact
+from ftheta.relu.line.cpa1d import known
 from ftheta.subjects import Network
 from ftheta.subjects.layers import describes_this_function, relu_layers
 

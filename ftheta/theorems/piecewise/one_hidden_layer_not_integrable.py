@@ -6,10 +6,10 @@ import numpy as np
 
 from ftheta.logic import Evidence, Finding, Identity, Knob, hypothesis, theorem
 from ftheta.pieces.slices import normal_form, relu_network
-from ftheta.relu import escaping
 from ftheta.relu.counts import count
-from ftheta.relu.cpa1d import known
 from ftheta.relu.exact import exact
+from ftheta.relu.line.cpa1d import known
+from ftheta.relu.shallow import escaping
 from ftheta.subjects import Network
 
 MOST_WEIGHTS = 60_000  # in rationals

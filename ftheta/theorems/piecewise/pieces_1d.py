@@ -7,11 +7,11 @@ import numpy as np
 from ftheta.logic import AtMost, Enclosure, Evidence, Finding, Knob, hypothesis, theorem
 from ftheta.networks import ACTIVATIONS, random_mlp
 from ftheta.pieces import Segment, count_pieces
-from ftheta.relu.cpa1d import known
 from ftheta.relu.describe import described, plain_form, told_layers
 from ftheta.relu.exact import exact, from_description
-from ftheta.relu.line_pieces import along, bounds, broken_triples, examples, pictures, two_by_two
-from ftheta.relu.sawtooth import sawtooth
+from ftheta.relu.line.cpa1d import known
+from ftheta.relu.line.pieces import along, bounds, broken_triples, examples, pictures, two_by_two
+from ftheta.relu.line.sawtooth import sawtooth
 from ftheta.subjects import Network
 from ftheta.subjects.layers import describes_this_function
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from ftheta.logic import Enclosure, Evidence, Knob, theorem
 from ftheta.networks import random_mlp
-from ftheta.pieces import bounds as bound
 from ftheta.pieces import pieces
-from ftheta.pieces.depth import attained, bounded, bounds_table, ladder, neurons_as_told, shortly
+from ftheta.pieces.counting import bounds as bound
+from ftheta.pieces.counting.depth import attained, bounded, bounds_table, ladder, neurons_as_told, shortly
 from ftheta.pieces.pictures import picture
 from ftheta.pieces.slices import normal_form, relu_network, slice_of, told_form
 from ftheta.subjects import Network

@@ -8,9 +8,9 @@ import numpy as np
 
 from ftheta.logic import AtMost, Enclosure, Evidence, Identity, Knob, theorem
 from ftheta.pieces import Space, count_pieces, pieces
-from ftheta.pieces import arrangements as lines
-from ftheta.pieces.bounds import arrangement
-from ftheta.pieces.depth import neurons_as_told, shortly
+from ftheta.pieces.counting import arrangements as lines
+from ftheta.pieces.counting.bounds import arrangement
+from ftheta.pieces.counting.depth import neurons_as_told, shortly
 from ftheta.pieces.pictures import picture
 from ftheta.pieces.slices import normal_form, relu_network, slice_of, told_form
 from ftheta.subjects import Network

@@ -8,12 +8,12 @@ import numpy as np
 from ftheta.logic import Evidence, Knob, Table, theorem
 from ftheta.networks import ACTIVATIONS, random_mlp
 from ftheta.pieces import Space
-from ftheta.pieces.equality import equal
-from ftheta.relu import conserved
-from ftheta.relu.copies import copy_claims, doubled, norms, outside_claim, small_laws
+from ftheta.pieces.questions.equality import equal
 from ftheta.relu.describe import plain_form, told_layers
 from ftheta.relu.exact import exact
-from ftheta.relu.symmetries import moved
+from ftheta.relu.symmetry import conserved
+from ftheta.relu.symmetry.copies import copy_claims, doubled, norms, outside_claim, small_laws
+from ftheta.relu.symmetry.symmetries import moved
 from ftheta.subjects import Network
 from ftheta.subjects.layers import described, describes_this_function, relu_layers
 from ftheta.training.descent import gradient_descent

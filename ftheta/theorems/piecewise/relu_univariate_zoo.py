@@ -7,11 +7,11 @@ import numpy as np
 
 from ftheta.logic import AtMost, Evidence, Finding, Identity, Knob, hypothesis, theorem
 from ftheta.relu.counts import count
-from ftheta.relu.cpa1d import known
-from ftheta.relu.fewest import fewest
-from ftheta.relu.line import on_line
-from ftheta.relu.program import LineFunction, exact_pieces, pieces_or_interpolant
-from ftheta.relu.zoo import NAMES, atoms, exercises, powers, printed_power, shape, sketches, weights
+from ftheta.relu.elementary.zoo import NAMES, atoms, exercises, powers, printed_power, shape, sketches, weights
+from ftheta.relu.line.cpa1d import known
+from ftheta.relu.line.fewest import fewest
+from ftheta.relu.line.points import on_line
+from ftheta.relu.line.program import LineFunction, exact_pieces, pieces_or_interpolant
 from ftheta.subjects import Target
 
 

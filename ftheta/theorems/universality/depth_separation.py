@@ -7,11 +7,11 @@ import numpy as np
 from ftheta.logic import AtMost, Enclosure, Evidence, Finding, Knob, hypothesis, theorem
 from ftheta.networks import ACTIVATIONS
 from ftheta.pieces import Segment, count_pieces
-from ftheta.relu import separation as sep
-from ftheta.relu.cpa1d import known
 from ftheta.relu.describe import plain_form, told_layers
 from ftheta.relu.exact import exact, from_description
-from ftheta.relu.line_pieces import broken_triples
+from ftheta.relu.line import separation as sep
+from ftheta.relu.line.cpa1d import known
+from ftheta.relu.line.pieces import broken_triples
 from ftheta.subjects import Network
 from ftheta.subjects.layers import describes_this_function
 from ftheta.training.barrier import RIVALS, barrier, rival

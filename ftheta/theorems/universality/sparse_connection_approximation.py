@@ -8,8 +8,8 @@ from ftheta.logic import AtMost, Evidence, Identity, Knob, theorem
 from ftheta.networks import random_mlp
 from ftheta.networks import sparsity as sparse
 from ftheta.networks.realisation import compared, layers_of, pruned
-from ftheta.relu import budgets
-from ftheta.relu.cpa1d import known
+from ftheta.relu.line import budgets
+from ftheta.relu.line.cpa1d import known
 from ftheta.subjects import Network
 from ftheta.subjects.layers import described, describes_this_function
 

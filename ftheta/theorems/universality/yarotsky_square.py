@@ -8,8 +8,8 @@ import numpy as np
 
 from ftheta.logic import Enclosure, Evidence, Finding, Identity, Knob, hypothesis, theorem
 from ftheta.relu import count
-from ftheta.relu import polynomials as poly
-from ftheta.relu.sawtooth import square, square_error
+from ftheta.relu.line import polynomials as poly
+from ftheta.relu.line.sawtooth import square, square_error
 from ftheta.subjects import Target
 
 FUNCTIONS = {

@@ -1,0 +1,1 @@
+"""How many pieces there are and can be: arrangements and bounds from the widths."""

@@ -1,0 +1,1 @@
+"""Continuous piecewise-affine functions as such: partitions, convexity, compiling them to networks and back."""

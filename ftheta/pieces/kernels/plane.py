@@ -1,0 +1,377 @@
+"""Depth-first splitting of convex polygons by the neurons of a network (compiled).
+
+A slot of the stack is one polygon: corners anticlockwise with a bound on the error of each, the label of the edge that
+leaves each corner, the pattern so far, and the next layer's map as far as it is known. A polygon is split by a neuron
+if and only if the neuron is positive at one corner and negative at another; corners where it vanishes belong to both
+halves. Hence the combinatorics depend on signs alone, and every sign is either certain by the error bound or asked for.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .parts import (
+    ABOVE,
+    ASKED,
+    BASE,
+    BOTH,
+    CELLS,
+    DEEPER,
+    DONE,
+    FULL,
+    HEIGHT,
+    KEPT_CORNERS,
+    LIMIT,
+    NOWHERE,
+    OPEN,
+    PAUSE,
+    SETTLED,
+    SIGN,
+    SPLIT,
+    VOLUME,
+    WIDER,
+    WORK,
+    U,
+    add_columns,
+    centre_test,
+    compiled,
+    decide,
+    descend,
+    finish,
+    fork,
+    is_full,
+    keep_rest,
+    measure_forms,
+    note_margin,
+    settle,
+    sign_at_zero,
+    start_partial,
+    threshold,
+)  # fmt: skip
+
+
+class Stack(NamedTuple):
+    polygon: np.ndarray  # (depth, 3, corners): x, y, bound on the error
+    label: np.ndarray  # (depth, corners): neuron of the edge that leaves the corner; -1-i for side i of the domain
+    corners: np.ndarray
+    worst: np.ndarray  # largest error bound among the corners
+    layer: np.ndarray
+    position: np.ndarray  # next candidate of the layer; -1 on entering it
+    partial: np.ndarray  # (depth, 3, width)
+    name: np.ndarray
+    pattern: np.ndarray  # (depth, words)
+
+
+class Path(NamedTuple):
+    forms: np.ndarray  # (layers, 3, width): the forms of every layer on the current path
+    candidate: np.ndarray
+    candidates: np.ndarray
+    zero: np.ndarray  # (layers, width): coordinates that nothing reaches
+    form_error: np.ndarray
+    row_size: np.ndarray
+    active: np.ndarray
+    middle: np.ndarray
+    gap: np.ndarray
+    box: np.ndarray  # (4,): centre and half-width of a bounding box, interleaved
+    sides: np.ndarray  # (sides of the domain, 4): form and bound on its error
+
+
+class Scratch(NamedTuple):
+    """Arrays over the corners of a polygon."""
+
+    value: np.ndarray
+    sign: np.ndarray
+    forced: np.ndarray
+    trial: np.ndarray  # (3, corners): values of the neurons that cut a cell of the last layer
+    spare: np.ndarray
+    spare_label: np.ndarray
+
+
+@compiled(fastmath={"contract"})
+def evaluate(forms, k, polygon, n, value):
+    """The form at every corner; its least, greatest and smallest absolute value."""
+    a, b, c = forms[0, k], forms[1, k], forms[2, k]
+    low, high, small = 1e308, -1e308, 1e308
+    for i in range(n):
+        v = a * polygon[0, i] + b * polygon[1, i] + c
+        value[i] = v
+        low = min(low, v)
+        high = max(high, v)
+        small = min(small, abs(v))
+    return low, high, small
+
+
+@compiled()
+def enter(weights, stack, path, scratch, gauges, t, layer, size, need_map):
+    """On entering a layer: sort its coordinates into active, inactive and candidates, and add up the active ones."""
+    n = stack.corners[t]
+    polygon = stack.polygon[t]
+    measure_forms(weights, path, layer, size)
+    allowance = threshold(path, layer, stack.worst[t], size, 2)
+    for c in range(2):
+        low, high = polygon[c, 0], polygon[c, 0]
+        for i in range(1, n):
+            low = min(low, polygon[c, i])
+            high = max(high, polygon[c, i])
+        path.box[2 * c] = 0.5 * (low + high)
+        path.box[2 * c + 1] = 0.5 * (high - low)
+    width = weights.sizes[layer]
+    forms = path.forms[layer]
+    centre_test(forms, width, path.box, allowance, path.middle, path.gap)
+    begin = weights.first[layer]
+    passed = weights.keys.shape[0] - 1
+    name = stack.name[t]
+    word = np.uint64(0)  # the part of the pattern under construction stays in a register
+    place = np.int64(0)
+    count = 0
+    waiting = 0
+    for k in range(width):
+        number = weights.neuron[begin + k]
+        if number >> 6 != place:
+            stack.pattern[t, place] |= word
+            word = np.uint64(0)
+            place = number >> 6
+        on = path.middle[k] > 0.0
+        if number == passed:
+            on = True
+        elif path.zero[layer, k]:
+            on = False
+        elif path.gap[k] <= 0.0:
+            low, high, small = evaluate(forms, k, polygon, n, scratch.value)
+            if low <= allowance and high >= -allowance:
+                path.candidate[layer, waiting] = k
+                waiting += 1
+                on = False
+            else:
+                on = low > 0.0
+                note_margin(gauges, small, allowance)
+        path.active[count] = k
+        count += on
+        name ^= weights.keys[number] * np.uint64(on)
+        word |= np.uint64(on and number != passed) << np.uint64(number & 63)
+    stack.pattern[t, place] |= word
+    stack.name[t] = name
+    path.candidates[layer] = waiting
+    if need_map:
+        start_partial(weights, layer, stack.partial[t])
+        add_columns(weights, layer, forms, path.active, count, stack.partial[t])
+    stack.position[t] = 0
+
+
+@compiled()
+def line(weights, path, label):
+    """The form of an edge and the bound on its error: a neuron on the current path, or a side of the domain."""
+    if label < 0:
+        side = path.sides[-1 - label]
+        return side[0], side[1], side[2], side[3]
+    layer = weights.unit_layer[label]
+    k = weights.unit_coordinate[label]
+    forms = path.forms[layer]
+    return forms[0, k], forms[1, k], forms[2, k], path.form_error[layer]
+
+
+@compiled(fastmath={"contract"})
+def crossing(weights, path, scratch, polygon, i, j, edge, number, size):
+    """The point of edge i–j where the neuron vanishes, with a bound on its error.
+
+    The bound comes from the residuals of the point on its two lines and the angle between them (Cramer's rule), so
+    errors of earlier corners do not add up.
+    """
+    v = max(scratch.value[i] * scratch.sign[i], 0.0)
+    u = max(scratch.value[j] * scratch.sign[j], 0.0)
+    total = v + u
+    s = v / total if total > 0.0 else 0.5
+    x = polygon[0, i] + s * (polygon[0, j] - polygon[0, i])
+    y = polygon[1, i] + s * (polygon[1, j] - polygon[1, i])
+    a, b, c, e = line(weights, path, edge)
+    p, q, r, f = line(weights, path, number)
+    g = (abs(a) + abs(b)) * size
+    h = (abs(p) + abs(q)) * size
+    first = abs(a * x + b * y + c) + 1.8 * e + 8.0 * U * (g + abs(c))
+    second = abs(p * x + q * y + r) + 1.8 * f + 8.0 * U * (h + abs(r))
+    wide = abs(a * q - b * p) * size * size - (g + e) * (f + 8.0 * U * h) - (h + f) * e
+    error = 4.0 * size
+    if wide > 0.0:
+        error = min(error, 1.00001 * size * (first * (h + f) + second * (g + e)) / wide)
+    return x, y, error
+
+
+@compiled()
+def put(polygon, label, n, x, y, error, edge):
+    polygon[0, n] = x
+    polygon[1, n] = y
+    polygon[2, n] = error
+    label[n] = edge
+    return n + 1
+
+
+@compiled()
+def split(weights, stack, path, scratch, t, number, size):
+    """Slot t keeps the part where the neuron is negative; slot t+1 gets the part where it is positive."""
+    n = stack.corners[t]
+    old, old_label = stack.polygon[t], stack.label[t]
+    up, up_label = stack.polygon[t + 1], stack.label[t + 1]
+    down, down_label = scratch.spare, scratch.spare_label
+    sign = scratch.sign
+    above = 0
+    below = 0
+    for i in range(n):
+        j = i + 1 if i + 1 < n else 0
+        x, y, e, edge = old[0, i], old[1, i], old[2, i], old_label[i]
+        if sign[i] > 0:
+            above = put(up, up_label, above, x, y, e, edge)
+        elif sign[i] < 0:
+            below = put(down, down_label, below, x, y, e, edge)
+        else:  # a corner on the line: the new edge leaves it on the side that the ring does not follow
+            above = put(up, up_label, above, x, y, e, edge if sign[j] > 0 else number)
+            below = put(down, down_label, below, x, y, e, edge if sign[j] < 0 else number)
+        if sign[i] * sign[j] < 0:
+            px, py, pe = crossing(weights, path, scratch, old, i, j, edge, number, size)
+            above = put(up, up_label, above, px, py, pe, edge if sign[j] > 0 else number)
+            below = put(down, down_label, below, px, py, pe, edge if sign[j] < 0 else number)
+    worst = 0.0
+    for i in range(above):
+        worst = max(worst, up[2, i])
+    stack.worst[t + 1] = worst
+    worst = 0.0
+    for i in range(below):
+        old[0, i], old[1, i], old[2, i] = down[0, i], down[1, i], down[2, i]
+        old_label[i] = down_label[i]
+        worst = max(worst, down[2, i])
+    stack.worst[t] = worst
+    stack.corners[t + 1] = above
+    stack.corners[t] = below
+
+
+@compiled()
+def area(polygon, n):
+    """The area of a polygon; differences to its first corner keep small polygons accurate."""
+    x, y = polygon[0, 0], polygon[1, 0]
+    doubled = 0.0
+    for i in range(1, n - 1):
+        doubled += (polygon[0, i] - x) * (polygon[1, i + 1] - y) - (polygon[0, i + 1] - x) * (polygon[1, i] - y)
+    return 0.5 * doubled
+
+
+@compiled()
+def keep(stack, cells, counters, t, want_maps):
+    """Write a finished cell into the buffers; False when they are full."""
+    n = stack.corners[t]
+    if is_full(cells, counters, n):
+        return False
+    v = counters[KEPT_CORNERS]
+    for i in range(n):
+        cells.vertices[v + i, 0] = stack.polygon[t, 0, i]
+        cells.vertices[v + i, 1] = stack.polygon[t, 1, i]
+        cells.radius[v + i] = stack.polygon[t, 2, i]
+        cells.label[v + i] = stack.label[t, i]
+    keep_rest(stack, cells, counters, t, n, want_maps)
+    return True
+
+
+@compiled()
+def walk(weights, stack, path, scratch, counters, gauges, t, layer, size, ask, need_map):
+    """Try candidates of the layer until one splits the polygon: SPLIT. SETTLED if none does, SIGN if one is open."""
+    forms = path.forms[layer]
+    n = stack.corners[t]
+    allowance = threshold(path, layer, stack.worst[t], size, 2)
+    p = stack.position[t]
+    while p < path.candidates[layer]:
+        k = path.candidate[layer, p]
+        p += 1
+        if k < 0:
+            continue
+        low, high, small = evaluate(forms, k, stack.polygon[t], n, scratch.value)
+        found = decide(scratch, n, low, high, small, allowance, counters, gauges, ask)
+        if found == BOTH:
+            split(weights, stack, path, scratch, t, weights.neuron[weights.first[layer] + k], size)
+            stack.position[t] = p
+            fork(weights, stack, path, counters, t, layer, k, need_map)
+            counters[WORK] += weights.sizes[layer + 1] // 4 + 64
+            return SPLIT
+        if found == OPEN:
+            stack.position[t] = p - 1
+            counters[ASKED] = k
+            return SIGN
+        if found == NOWHERE:
+            path.candidate[layer, p - 1] = -1
+        elif found == ABOVE:
+            settle(weights, stack, path, t, layer, k, need_map)
+    stack.position[t] = p
+    return SETTLED
+
+
+@compiled()
+def count_parts(stack, path, scratch, gauges, t, layer, size):
+    """Into how many parts the last layer cuts a polygon, if at most two of its candidates do; 0 if more, or if open.
+
+    One line makes two parts; two make four if they meet inside, that is if one has both signs on the other; else three.
+    """
+    n = stack.corners[t]
+    allowance = threshold(path, layer, stack.worst[t], size, 2)
+    cuts = 0
+    for p in range(stack.position[t], path.candidates[layer]):
+        k = path.candidate[layer, p]
+        if k < 0:
+            continue
+        low, high, small = evaluate(path.forms[layer], k, stack.polygon[t], n, scratch.trial[cuts])
+        if small > allowance and (low > 0.0 or high < 0.0):
+            note_margin(gauges, small, allowance)
+            continue
+        if cuts == 0:
+            stack.position[t] = p  # nothing before it cuts the polygon
+        if small <= allowance or cuts == 2:
+            return 0
+        note_margin(gauges, small, allowance)
+        cuts += 1
+    if cuts < 2:
+        return cuts + 1
+    first, second = scratch.trial[0], scratch.trial[1]
+    total = 0
+    for i in range(n):
+        j = i + 1 if i + 1 < n else 0
+        if (first[i] > 0.0) != (first[j] > 0.0):
+            sign = sign_at_zero(first[i], first[j], second[i], second[j], allowance, gauges)
+            if sign == 0:
+                return 0
+            total += sign
+    return 4 if total == 0 else 3
+
+
+@compiled()
+def run(weights, stack, path, scratch, cells, counters, gauges, size, ask, store, want_maps, max_cells, pause):
+    """Enumerate until done or until something is needed; the stack holds all that is left, so a call can be resumed."""
+    last = weights.sizes.shape[0] - 2
+    counters[WORK] = 0
+    while counters[HEIGHT] > counters[BASE]:
+        t = counters[HEIGHT] - 1
+        if t + 2 > stack.corners.shape[0]:
+            return DEEPER
+        if stack.corners[t] + 2 > stack.label.shape[1]:
+            return WIDER
+        layer = stack.layer[t]
+        need_map = layer < last or want_maps
+        if stack.position[t] < 0:
+            enter(weights, stack, path, scratch, gauges, t, layer, size, need_map)
+            counters[WORK] += weights.sizes[layer] + (weights.sizes[layer] * weights.sizes[layer + 1] >> 4)
+        found = 0 if store or layer < last else count_parts(stack, path, scratch, gauges, t, layer, size)
+        if found == 0:
+            outcome = walk(weights, stack, path, scratch, counters, gauges, t, layer, size, ask, need_map)
+            if outcome == SPLIT:
+                continue
+            if outcome == SIGN:
+                return SIGN
+            if layer < last:
+                descend(weights, path, layer, t, stack)
+                continue
+            found = 1
+        if 0 <= max_cells < counters[CELLS] + found:
+            return LIMIT
+        if store:
+            if not keep(stack, cells, counters, t, want_maps):
+                return FULL
+            gauges[VOLUME] += area(stack.polygon[t], stack.corners[t])
+        finish(counters, found)
+        if counters[WORK] > pause:
+            return PAUSE
+    return DONE

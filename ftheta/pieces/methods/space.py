@@ -1,0 +1,61 @@
+r"""Counting the pieces of all of $\mathbb R^d$, unbounded ones included.
+
+Space is cut into $d+1$ cones from the origin, and each is enumerated in homogeneous coordinates, where a direction is a
+corner like any other. A piece may meet several cones; since patterns and pieces correspond one to one, the number of
+pieces is the number of different patterns.
+"""
+
+import time
+from math import inf
+
+from ftheta.logic import Basis, Enclosure
+from ftheta.relu.network import ReluNetwork
+
+from ..domains import Space
+from ..enumeration import Budget, Tally, enumerate_cells
+from ..plan import make_plan
+from ..setting import Exactness, checked_arguments
+
+
+def count_in_space(net: ReluNetwork, space: Space, exact: Exactness, budget: Budget) -> Enclosure:
+    """The number of pieces in all of space: exactly, or at least those found within the budget."""
+    checked_arguments(net, space, exact)
+    plan = make_plan(net, space.chart)
+    deadline = inf if budget.max_seconds is None else time.perf_counter() + budget.max_seconds
+    found: set[bytes] = set()
+    total = Tally(complete=True)
+    for generators in space.fan():
+        rest = None if budget.max_cells is None else budget.max_cells - len(found)
+        if rest is not None and rest <= 0:
+            total.complete = False
+            break
+        limits = Budget(rest, budget.max_seconds)
+        tally = (_rational if exact is True or space.dimension == 1 else _compiled)(
+            plan, generators, exact, limits, deadline, found
+        )
+        total = total.plus(tally)
+        if not tally.complete:
+            break
+    basis = Basis.EXACT if exact is not False and total.guessed == 0 else Basis.FLOAT
+    return Enclosure(len(found), len(found) if total.complete else inf, basis)
+
+
+def _compiled(plan, generators, exact, limits, deadline, found) -> Tally:
+    from .box import BoxKernel, simplex_body
+
+    kernel = BoxKernel(plan, *simplex_body(generators), ask=exact == "auto", store=True, maps=False)
+    for chunk in enumerate_cells(kernel, limits, deadline):
+        found.update(row.tobytes() for row in chunk.patterns)
+    return kernel.tally
+
+
+def _rational(plan, generators, exact, limits, deadline, found) -> Tally:
+    from .box import simplex_body
+    from .rational import RationalEnumeration, initial_vertices
+
+    corners, sides, _, _ = simplex_body(generators)
+    whole = lambda rows: [tuple(int(x) for x in row) for row in rows]
+    run = RationalEnumeration(plan, initial_vertices(whole(corners), whole(sides)), len(sides))
+    for _, pattern in run.cells(limits, deadline):
+        found.add(pattern.to_bytes(8 * plan.words, "little"))
+    return run.tally

@@ -1,0 +1,1 @@
+"""What a finished complex can be asked: extremes, norms, boundaries, volumes, equality."""

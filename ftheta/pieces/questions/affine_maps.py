@@ -1,0 +1,105 @@
+"""Does a network equal its affine maps? Every cell against the network itself, at corners, centres and by autodiff."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import jax
+import numpy as np
+
+from ftheta.logic import Axis, Basis, Curves, Enclosure, Identity, Series, Witness
+
+from ..complex import Complex
+from ..slices import MOST_NUMBERS
+
+BATCH = 4096
+STEADY = 1e-9  # a neuron nearer to its kink, relative to the largest one, may fall on its other side by rounding
+
+
+@dataclass(frozen=True, eq=False)
+class LocalMaps:
+    """The affine maps of the cells, beside the function `net` that they are to equal; `shape` is that of one input."""
+
+    cells: Complex
+    net: Any
+    shape: tuple[int, ...]
+
+    def outputs(self, inputs: np.ndarray) -> np.ndarray:
+        at = jax.jit(jax.vmap(lambda x: self.net(x).ravel()))
+        rows = inputs.reshape(len(inputs), *self.shape)
+        return np.concatenate([np.asarray(at(rows[k : k + BATCH])) for k in range(0, len(rows), BATCH)])
+
+    @cached_property
+    def worst(self) -> tuple[np.ndarray, int, int, float, float]:
+        r"""The point $t$ with the largest gap between $f$ and $At+c$ among corners and centres: the point, its cell,
+        the output, the gap, and the size of the numbers that were added."""
+        cells = self.cells
+        owner = np.concatenate([np.repeat(np.arange(len(cells)), np.diff(cells.ends)), np.arange(len(cells))])
+        points = np.concatenate([cells.vertices, cells.centres])
+        maps = cells.maps[owner]
+        affine = np.einsum("nod,nd->no", maps[:, :, :-1], points) + maps[:, :, -1]
+        size = float((np.einsum("nod,nd->no", abs(maps[:, :, :-1]), abs(points)) + abs(maps[:, :, -1])).max(initial=0))
+        gap = abs(self.outputs(cells.plan.chart(points)) - affine)
+        k, o = np.unravel_index(int(gap.argmax()), gap.shape)
+        return points[k], int(owner[k]), int(o), float(gap[k, o]), size
+
+    def agreement(self) -> Identity:
+        """The network equals the map of every cell at its corners and its centre, hence (both affine there) on it."""
+        t, cell, output, gap, size = self.worst
+        x = self.cells.plan.chart(t)
+        A, c = self.cells.input_map(cell)
+        value, affine = float(np.ravel(self.net(x.reshape(self.shape)))[output]), float(A[output] @ x + c[output])
+        at = {f"t{i + 1}": float(coordinate) for i, coordinate in enumerate(t)}
+        how = "the network at this one point, and the map pulled back to the inputs"
+        witness = Witness(at, Enclosure.equal(value), Enclosure.equal(affine), how)
+        what = f"largest |f(x) − (A x + c)| over corners and centres of the {len(self.cells):,} cells found"
+        return Identity(what, Enclosure.equal(gap), Enclosure.exact(0), witness, atol=1e-9 * max(size, 1e-300))
+
+    def jacobians(self, most: int) -> Identity:
+        r"""$A$ of the largest cells against automatic differentiation at their centres, along the slice: across it $f$
+        may have a kink there, where two inputs of a maximum tie on the whole slice."""
+        cells, chart = self.cells, self.cells.plan.chart
+        most = max(1, min(most, MOST_NUMBERS // (cells.plan.outputs * int(np.prod(self.shape)))))
+        chosen = np.argsort(-cells.volumes, kind="stable")[:most]
+        chosen = chosen[np.array([_steady(cells, x) for x in chart(cells.centres[chosen])], bool)]
+        slopes = cells.maps[chosen, :, :-1]
+        along = lambda t: self.net((chart.origin + (chart.basis + chart.tail) @ t).reshape(self.shape)).ravel()
+        slope = jax.jit(jax.vmap(jax.jacfwd(along)))
+        found = np.asarray(slope(cells.centres[chosen])) if len(chosen) else slopes
+        gap, size = (float(abs(a).max(initial=0)) for a in (found - slopes, slopes))
+        what = f"largest |Df − A| along the slice, at the centres of the {len(chosen)} largest cells"
+        known = Enclosure.equal(gap) if len(chosen) == len(cells) else Enclosure.measured(gap, samples=len(chosen))
+        return Identity(what, known, Enclosure.exact(0), atol=1e-9 * max(size, 1e-300))
+
+    def regions(self) -> tuple[np.ndarray, Enclosure]:
+        """The linear region of every cell, and how many there are: found so far, at least the different maps."""
+        region = self.cells.linear_regions()
+        if self.cells.certificate.complete:
+            return region, Enclosure.equal(int(region.max(initial=-1)) + 1)
+        size = max(float(abs(self.cells.maps).max(initial=0)), 1e-300)
+        different = len(np.unique(np.round(self.cells.maps / size, 6).reshape(len(region), -1), axis=0))
+        return region, Enclosure(different, np.inf, Basis.FLOAT)
+
+    def sizes(self) -> Curves:
+        """Areas of the cells and of the linear regions in descending order."""
+        region, _ = self.regions()
+        areas = {"activation cells": self.cells.volumes, "linear regions": np.bincount(region, self.cells.volumes)}
+        series = []
+        for name, area in areas.items():
+            rank = np.unique(np.geomspace(1, len(area), 400).astype(int))
+            sorted_area = np.sort(area)[::-1][rank - 1]
+            good = sorted_area > 0
+            series.append(Series(name, rank[good], sorted_area[good], "measured" if series else "other"))
+        what = "length" if self.cells.dimension == 1 else "area"
+        return Curves("how large the pieces are", Axis("rank", "log"), Axis(what, "log"), tuple(series))
+
+
+def _steady(cells: Complex, x: np.ndarray) -> bool:
+    """Whether no neuron is so near to its kink that rounding could decide its sign (exact zeros are inactive)."""
+    state, nearest, size = x, np.inf, 0.0
+    for step in cells.plan.net.steps[:-1]:
+        state = step.matrix @ state + step.offset
+        z = abs(state[step.rectified])
+        nearest, size = min(nearest, z[z > 0].min(initial=np.inf)), max(size, z.max(initial=0.0))
+        state = np.where(step.rectified, np.maximum(state, 0.0), state)
+    return nearest > STEADY * size

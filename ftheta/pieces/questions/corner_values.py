@@ -1,0 +1,76 @@
+r"""Values of the outputs at corners: in float64 with a rigorous error bound, and exactly.
+
+The affine map of a cell is a product of steps; in float64 it errs by at most $E$ (Frobenius norm, the coordinates
+scaled by the size of the domain), the recursion of `ftheta.pieces.plan` run once with bounds that hold on every cell.
+"""
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ftheta.logic import Basis
+
+from ..domains import Polyline
+from ..plan import UNIT_ROUNDOFF, Plan
+from .corners import Point, corner_at, planes_of
+
+if TYPE_CHECKING:
+    from ..complex import Complex
+
+TINY = 1e-290  # more than underflow can take
+
+
+def is_exact(cells: "Complex") -> bool:
+    """Whether corners and maps of the complex can be computed exactly."""
+    return cells.certificate.basis is Basis.EXACT and not isinstance(cells.domain, Polyline)
+
+
+def map_error(plan: Plan, size: float) -> float:
+    r"""A bound on $\|(\delta A\cdot\text{size},\delta c)\|_F$ for the float64 map of any cell."""
+    chart = plan.chart_forms() * np.array([size] * plan.dimension + [1.0])[:, None]
+    largest, error = 1.001 * float(np.linalg.norm(chart)), plan.chart_error(size)
+    for spectral, absolute, gamma, offset in plan.weights.norms.tolist():
+        error = 1.001 * (spectral * error + gamma * (absolute * (largest + error) + offset)) + TINY
+        largest = 1.001 * (spectral * largest + offset)
+    return error
+
+
+def size_of(cells: "Complex") -> float:
+    if not cells.has_corners:
+        return float(np.abs([cells.domain.lower, cells.domain.upper]).max())  # type: ignore[union-attr]
+    return max(1e-300, float(np.abs(cells.vertices).max(initial=0.0)))
+
+
+def corner_values(cells: "Complex", forms: np.ndarray, error: float) -> tuple[np.ndarray, np.ndarray]:
+    """One form `(cells, d+1)` of every cell at its corners, and a bound on the error of each value.
+
+    `error` bounds that of the forms, as `map_error` does.
+    """
+    d, size = cells.dimension, size_of(cells)
+    mine = np.repeat(forms, np.diff(cells.ends), axis=0)
+    terms = mine[:, :-1] * cells.vertices
+    slope = np.abs(mine[:, :-1]).sum(axis=1) + d * error / size
+    rounding = 4 * (d + 2) * UNIT_ROUNDOFF * (np.abs(terms).sum(axis=1) + np.abs(mine[:, -1]))
+    bound = 1.01 * ((d + 1) ** 0.5 * error + slope * cells.radius + rounding) + TINY
+    return terms.sum(axis=1) + mine[:, -1], bound
+
+
+def exact_corner(cells: "Complex", i: int, v: int) -> Point:
+    """Corner `v` (a row of `vertices`) of cell `i`, homogeneous."""
+    begin, end = int(cells.ends[i]), int(cells.ends[i + 1])
+    labels = cells.labels[begin:end]
+    if labels.ndim == 2:
+        labels, at = cells.labels[v : v + 1], 0
+    else:
+        near = [begin + (v - begin - 1) % (end - begin), v]
+        labels, at = (cells.labels[near], 1) if cells.dimension == 2 else (cells.labels[[v]], 0)
+    planes = planes_of(cells.exact_forms, cells.exact_sides, labels, cells.pattern_number(i))
+    return corner_at(planes, labels, at)
+
+
+def exact_value(cells: "Complex", i: int, point: Point, output: int) -> Fraction:
+    """An output at a point of cell `i`."""
+    layer = len(cells.plan.net.steps)
+    form = cells.exact_forms.form(layer, output, cells.pattern_number(i))
+    return Fraction(sum(a * x for a, x in zip(form, point)), point[-1] << cells.exact_forms.scale(layer))

@@ -1,0 +1,1 @@
+"""Functions of one variable: exact pieces, polynomials, sawtooths and what depth buys."""

@@ -1,0 +1,76 @@
+r"""Functions on the line handed in as programs: their exact pieces, and exact pieces as programs."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import jax.numpy as jnp
+
+from ftheta.logic import Basis, Enclosure, FthetaError, Series, SubjectError, Witness
+from ftheta.logic.chart import Role
+
+from ..reading.form import relu_form
+from .cpa1d import PiecewiseAffine
+from .points import on_line, through_points
+
+
+@dataclass(frozen=True)
+class LineFunction:
+    """An exact piecewise-affine function that JAX can call."""
+
+    form: PiecewiseAffine
+
+    def __call__(self, x: Any) -> Any:
+        f = self.form
+        origin = float(f.kinks[0]) if f.kinks else 0.0
+        jumps, kinks = jnp.array([*map(float, f.jumps.values())]), jnp.array([*map(float, f.kinks)])
+        return float(f.values[0]) + float(f.slopes[0]) * (x - origin) + jumps @ jnp.maximum(x - kinks, 0.0)
+
+
+def exact_pieces(f: Callable[..., Any], dimension: int = 1) -> tuple[PiecewiseAffine, Basis] | str:
+    """The pieces of a function of one number and how they are known, or why there are none.
+
+    A traced program is known in float64 only: its constants are combined with rounding on the way to the pieces.
+    """
+    if dimension != 1:
+        return f"{dimension} variables, not one"
+    if isinstance(f, LineFunction):
+        return f.form, Basis.EXACT
+    try:
+        outputs = on_line(relu_form(f, 0.0))
+    except (FthetaError, NotImplementedError, TypeError) as error:
+        return str(error).splitlines()[0]
+    return (outputs[0], Basis.FLOAT) if len(outputs) == 1 else f"{len(outputs)} outputs, not one"
+
+
+def pieces_or_interpolant(
+    f: Callable[..., Any], lo: Sequence[float], hi: Sequence[float]
+) -> tuple[PiecewiseAffine, Witness | None]:
+    """The pieces of `f`; of any other function its interpolant at five points, and how far off that is elsewhere."""
+    read = exact_pieces(f, len(lo))
+    if not isinstance(read, str):
+        return read[0], None
+    if len(lo) != 1:
+        raise SubjectError("A function of one variable is needed.", got=read)
+    step = (hi[0] - lo[0]) / 4
+    knots = [lo[0] + k * step for k in range(5)]
+    chords = through_points(knots, [float(f(t)) for t in knots])
+    gaps = {t + step / 2: abs(float(f(t + step / 2)) - float(chords(Fraction(t + step / 2)))) for t in knots[:-1]}
+    x = max(gaps, key=lambda t: gaps[t])
+    how = "f in float64, the network in rationals"
+    return chords, Witness({"x": x}, Enclosure.equal(gaps[x]), Enclosure.exact(0), how)
+
+
+def window(*functions: PiecewiseAffine, least: float = 1.0) -> list[Fraction]:
+    """Points for a picture: around all kinks, a third of their spread (at least `least`) further on either side."""
+    kinks = sorted({t for f in functions for t in f.kinks}) or [Fraction(0)]
+    margin = max((kinks[-1] - kinks[0]) / 3, Fraction(least))
+    lo, hi = kinks[0] - margin, kinks[-1] + margin
+    shown = kinks[:: max(1, len(kinks) // 512)]
+    return sorted({*shown, *(lo + (hi - lo) * k / 128 for k in range(129))})
+
+
+def curve(name: str, f: Callable[[Fraction], Any], points: Sequence[Fraction], role: Role = "measured") -> Series:
+    """The graph of a function over the points."""
+    return Series(name, [float(x) for x in points], [float(f(x)) for x in points], role)

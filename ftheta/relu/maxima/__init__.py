@@ -1,0 +1,1 @@
+"""Maxima of affine forms as networks, and how deep they must be."""

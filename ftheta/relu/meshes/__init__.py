@@ -1,0 +1,1 @@
+"""Simplicial meshes, finite elements and the networks that realise them."""

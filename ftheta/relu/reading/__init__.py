@@ -1,0 +1,1 @@
+"""From a traced program to the ReLU normal form."""

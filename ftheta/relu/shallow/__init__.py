@@ -1,0 +1,1 @@
+"""One hidden layer: ridges and what they cannot do."""

@@ -1,0 +1,226 @@
+r"""Sums of ridge functions $\sum_sa_s\sigma(\langle x,w_s\rangle+b_s)$ with random $(w_s,b_s)$ and the best $a$."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from math import sqrt
+
+import jax.numpy as jnp
+import numpy as np
+
+from ftheta.logic import AtMost, Axis, Chart, Curves, Enclosure, Heatmap, Identity, Series, SubjectError
+from ftheta.networks.activations import activation
+
+from ..line.cpa1d import PiecewiseAffine, affine, combination, relu
+
+PANELS = (6, 30, 100)  # the numbers of terms that the seed draws
+STEEPNESS = 3.0
+POINTS = {1: 401, 2: 29}  # of the grid, along every axis
+ROWS = 1500  # in more dimensions, or of a dataset
+SOLVES = 100  # least-squares problems at most
+BLOCK = 256
+DEPENDENT = 1e-7  # a term is left out when all but this part of it is spanned by the ones before
+TOLERANCE = 1e-7  # of the residual's products with the terms, some of which were left out
+
+
+@dataclass(frozen=True, eq=False)
+class Ridges:
+    """Directions $w_s$ (one a row) and offsets $b_s$."""
+
+    directions: np.ndarray
+    offsets: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.offsets)
+
+    def __call__(self, x: np.ndarray, word: str) -> np.ndarray:
+        """One column a term, one row a point."""
+        inner = np.zeros((len(x), -(-len(self) // BLOCK) * BLOCK))  # JAX compiles one program a shape
+        inner[:, : len(self)] = x @ self.directions.T + self.offsets
+        return np.asarray(activation(word).function(jnp.asarray(inner)))[:, : len(self)]
+
+    def begins(self, other: "Ridges") -> bool:
+        """Whether these are the first terms of the other, bit for bit."""
+        p = len(self)
+        same = np.array_equal(self.directions, other.directions[:p])
+        return p <= len(other) and same and np.array_equal(self.offsets, other.offsets[:p])
+
+
+Draw = Callable[[int], Ridges]
+
+
+def drawn(rng: np.random.Generator, terms: int, dimension: int) -> Ridges:
+    r"""Gaussian directions and creases through uniform points of $[-1,1]^d$. The numbers of a term are drawn together,
+    so that from the same seed fewer terms are the first of more."""
+    from scipy.special import ndtri  # here, because it is slow to import
+
+    u = rng.random((terms, 2 * dimension))
+    w = STEEPNESS * ndtri(np.clip(u[:, :dimension], 1e-12, 1 - 1e-12))
+    return Ridges(w, -np.sum(w * (2 * u[:, dimension:] - 1), axis=1))
+
+
+def sizes(terms: int) -> list[int]:
+    """The numbers of terms that are tried: all of them, or as many as are affordable, the seed's among them."""
+    some = {round(float(p)) for p in np.linspace(1, terms, min(terms, SOLVES))}
+    return sorted(some | {p for p in PANELS if p <= terms} | {terms})
+
+
+def grid(lo: Sequence[float], hi: Sequence[float]) -> np.ndarray:
+    """Points of the box, one a row: a grid in one or two dimensions, else uniform ones."""
+    if len(lo) not in POINTS:
+        return np.random.default_rng(0).uniform(lo, hi, (ROWS, len(lo)))
+    axes = [np.linspace(a, b, POINTS[len(lo)]) for a, b in zip(lo, hi)]
+    return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(lo))
+
+
+def centred(x: np.ndarray) -> np.ndarray:
+    r"""The points moved and stretched into $[-1,1]^d$."""
+    lo, hi = x.min(axis=0), x.max(axis=0)
+    return (2 * x - lo - hi) / np.where(hi > lo, hi - lo, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """The values of the best sum of so many terms, and its root mean square error on the points."""
+
+    values: np.ndarray
+    error: float
+
+
+def fitted(features: np.ndarray, y: np.ndarray) -> Fit:
+    r"""Least squares in the output weights: $y$ projected on the span of the columns.
+
+    An orthonormal basis is built column by column (Gram and Schmidt, twice); columns that depend on the ones before are
+    left out. Solving for the weights themselves would lose digits where two terms are almost the same.
+    """
+    basis, kept = np.empty((len(y), min(features.shape))), 0
+    for column in features.T:
+        norm = float(np.linalg.norm(column))
+        if kept == basis.shape[1] or not norm > 0:
+            continue
+        q, before = column / norm, basis[:, :kept]
+        for _ in range(2):
+            q = q - before @ (before.T @ q)
+        rest = float(np.linalg.norm(q))
+        if rest > DEPENDENT:
+            basis[:, kept] = q / rest
+            kept += 1
+    values = basis[:, :kept] @ (basis[:, :kept].T @ y)
+    return Fit(values, sqrt(float(np.mean((values - y) ** 2))))
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    r"""Best fits for more and more terms.
+
+    `size` is the root mean square of $y$, `growth` the largest step upwards of the error, `correlation` the largest
+    $|\langle\phi_s,r\rangle|/(\|\phi_s\|\|y\|)$ of the residual $r$ at the last, `bare` the error without weights.
+    """
+
+    fits: dict[int, Fit]
+    last: Ridges
+    size: float
+    growth: float
+    correlation: float
+    bare: float
+
+    @property
+    def errors(self) -> list[float]:
+        return [fit.error for fit in self.fits.values()]
+
+    @property
+    def shown(self) -> dict[str, float]:
+        chosen = sorted({p for p in PANELS if p in self.fits} | {max(self.fits)})
+        return {f"error at p = {p}": self.fits[p].error for p in chosen}
+
+    @property
+    def claims(self) -> tuple[AtMost, Identity]:
+        zero, most = Enclosure.exact(0), max(self.fits)
+        what, slack = f"largest growth of the error from p to more, up to {most}", 1e-9 * self.size
+        along = Enclosure.equal(self.correlation)
+        return (
+            AtMost(what, Enclosure.equal(self.growth), zero, atol=slack),
+            Identity("largest ⟨term, residual⟩ of the best weights", along, zero, atol=TOLERANCE),
+        )
+
+    @property
+    def misprint(self) -> AtMost:
+        best = Enclosure.equal(self.fits[max(self.fits)].error)
+        return AtMost("error without output weights ≤ error with them", Enclosure.equal(self.bare), best)
+
+
+def study(draw: Draw, x: np.ndarray, y: np.ndarray, terms: int, word: str) -> Study:
+    """Fits for every number of terms tried; `draw(p)` gives p terms."""
+    if not np.isfinite(y).all():
+        raise SubjectError("The values to fit must be finite.", got=f"{np.count_nonzero(~np.isfinite(y))} that are not")
+    inside, last = centred(x), draw(terms)
+    fits = {p: fitted(draw(p)(inside, word), y) for p in sizes(terms)}
+    errors, features = [fit.error for fit in fits.values()], last(inside, word)
+    norms = np.linalg.norm(features, axis=0) * float(np.linalg.norm(y))
+    products = np.abs(features.T @ (fits[terms].values - y)) / np.where(norms > 0, norms, 1.0)
+    return Study(
+        fits,
+        last,
+        sqrt(float(np.mean(y**2))),
+        max((b - a for a, b in pairwise(errors)), default=0.0),
+        float(products.max()),
+        sqrt(float(np.mean((features.sum(axis=1) - y) ** 2))),
+    )
+
+
+def constant_across(ridges: Ridges) -> Identity:
+    r"""Along $v=w_{j+1}e_j-w_je_{j+1}$ (a basis where no $w_j=0$), $\langle w,v\rangle=0$: every term, in rationals."""
+    worst = Fraction(0)
+    for row in ridges.directions.tolist():
+        w = [Fraction(t) for t in row]
+        for j, (a, b) in enumerate(pairwise(w)):
+            v = {j: b, j + 1: -a}
+            worst = max(worst, abs(sum(w[k] * v[k] for k in v)))
+    what = f"change of ⟨x, w⟩ along its hyperplanes, {len(ridges)} terms"
+    return Identity(what, Enclosure.exact(worst), Enclosure.exact(0))
+
+
+def square_interpolant(cells: int) -> PiecewiseAffine:
+    r"""$\frac1nr(x)+\frac2n\sum_{0<s<n}r(x-\frac sn)$, which is $x^2$ at the points $\frac sn$ of $[0,1]$."""
+    n = Fraction(cells)
+    return combination([((2 if s else 1) / n, relu(affine(1, -s / n))) for s in range(cells)])
+
+
+def square_error(f: PiecewiseAffine, cells: int) -> Fraction:
+    r"""$\sup_{[0,1]}|x^2-f|$ for $f$ affine on the cells: attained at an end of one, or where $2x$ is its slope."""
+    ends = [Fraction(s, cells) for s in range(cells + 1)]
+    worst = Fraction(0)
+    for a, b in pairwise(ends):
+        left, right = f(a), f(b)
+        turning = (right - left) / (b - a) / 2
+        inside = [turning] if a < turning < b else []
+        worst = max(worst, *(abs(x * x - left - (right - left) / (b - a) * (x - a)) for x in (a, b, *inside)))
+    return worst
+
+
+def interpolated(cells: int) -> tuple[Identity, Enclosure]:
+    r"""That $4n^2\sup|x^2-f|=1$, in rationals; and the supremum."""
+    sup = square_error(square_interpolant(cells), cells)
+    what = f"4n² sup |x² − interpolation|, n = {cells}"
+    return Identity(what, Enclosure.exact(4 * cells**2 * sup), Enclosure.exact(1)), Enclosure.exact(sup)
+
+
+def charts(x: np.ndarray, y: np.ndarray, study: Study) -> list[Chart]:
+    """The seed's panels in one or two dimensions, and the error against the number of terms."""
+    fits = study.fits
+    shown = [q for q in PANELS if q in fits] or [max(fits)]
+    floor = 1e-16 * max(float(np.abs(y).max()), 1e-300)
+    curve = Series("root mean square error", list(fits), np.maximum(study.errors, floor))
+    found: list[Chart] = [Curves("more terms are never worse", Axis("terms p", "log"), Axis("error", "log"), (curve,))]
+    if x.shape[1] == 1:
+        order = np.argsort(x[:, 0])
+        t, target = x[order, 0], Series("target", x[order, 0], y[order], "reference")
+        series = [Series(f"p = {q}", t, fits[q].values[order], "other") for q in shown[:-1]]
+        series.append(Series(f"p = {shown[-1]}", t, fits[shown[-1]].values[order]))
+        found.insert(0, Curves("sums of ridge functions", Axis("x"), Axis("value"), (target, *series)))
+    if x.shape[1] == 2 and len(x) == POINTS[2] ** 2:
+        side, extent = POINTS[2], (*np.sort(x[:, 0])[[0, -1]].tolist(), *np.sort(x[:, 1])[[0, -1]].tolist())
+        for name, values in [("target", y), *((f"p = {q}", fits[q].values) for q in shown)]:
+            found.append(Heatmap(name, Axis("x₁"), Axis("x₂"), values.reshape(side, side).T, extent, "value"))
+    return found

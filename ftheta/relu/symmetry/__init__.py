@@ -1,0 +1,1 @@
+"""Permutations, positive rescalings and what they leave alone."""

@@ -1,0 +1,123 @@
+r"""Copies of a network with the same realisation: orders of hidden neurons, and one positive factor for each (ReLU) or
+one sign for each (tanh).
+
+$(w_i,b_i,a_i)\mapsto(\lambda w_i,\lambda b_i,a_i/\lambda)$ with $\lambda>0$ leaves $a_ir(\langle w_i,x\rangle+b_i)$ as
+it is. Among all these copies of a ReLU network the balanced one, $\|w_i\|^2+b_i^2=\|a_i\|^2$, has the least norm.
+"""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import pairwise, permutations, product
+from typing import Any
+
+import numpy as np
+from flint import fmpq  # type: ignore[import-untyped]
+
+from ftheta.networks.description import Dense, Description
+
+from ..exact import ExactNetwork
+from ..matrices import ExactMatrix, fraction, rational
+
+Params = Sequence[tuple[Any, Any]]
+SWEEPS = 200
+
+
+def moved(net: ExactNetwork, rng: np.random.Generator, factors: tuple[int, int] = (1, 9)) -> ExactNetwork:
+    """A copy of a plain network: every hidden layer in another order, every neuron times a positive fraction."""
+    parts = [([dict(row) for row in step.matrix.rows], list(step.offset)) for step in net.steps]
+    for (rows, offset), (after, _) in pairwise(parts):
+        order = rng.permutation(len(rows)).tolist()
+        scale = [fmpq(int(p), int(q)) for p, q in rng.integers(*factors, (len(rows), 2))]
+        place = {i: k for k, i in enumerate(order)}
+        rows[:] = [{j: scale[i] * a for j, a in rows[i].items()} for i in order]
+        offset[:] = [scale[i] * offset[i] for i in order]
+        after[:] = [{place[i]: a / scale[i] for i, a in row.items()} for row in after]
+    shapes = [step.matrix.shape for step in net.steps]
+    matrices = [ExactMatrix(tuple(rows), shape) for (rows, _), shape in zip(parts, shapes)]
+    return ExactNetwork.dense(matrices, [offset for _, offset in parts])
+
+
+def sign_copies(net: ExactNetwork) -> set[tuple[Any, ...]]:
+    r"""All copies of a network with one hidden layer of odd neurons: orders and signs, $h!\,2^h$ if none coincide.
+
+    A copy is the tuple of its neurons $(w_i,b_i,a_i)$. That all of them are one function shows in one normal form: each
+    neuron turned so that its first number is positive, and all sorted.
+    """
+    hidden, last = net.steps
+    outer = last.matrix.table()
+    rows = zip(hidden.matrix.table(), hidden.offset, zip(*outer))
+    units = [(*w, fraction(b), *a) for w, b, a in rows]
+    turns = product((1, -1), repeat=len(units))
+    signed = [tuple(tuple(s * t for t in unit) for s, unit in zip(signs, units)) for signs in turns]
+    return {tuple(copy[i] for i in order) for copy in signed for order in permutations(range(len(units)))}
+
+
+def turned(copy: Sequence[Sequence[Fraction]]) -> tuple[Any, ...]:
+    """The normal form of a copy under signs and orders."""
+    sign = lambda unit: 1 if next((t for t in unit if t), Fraction(1)) > 0 else -1
+    return tuple(sorted(tuple(sign(unit) * t for t in unit) for unit in copy))
+
+
+# ---- the balanced copy ------------------------------------------------------------------------------------------
+
+
+def imbalance(params: Params) -> list[np.ndarray]:
+    r"""$\|w_i\|^2+b_i^2-\|a_i\|^2$ of every hidden neuron, layer by layer: in with bias, and out."""
+    return [(W**2).sum(axis=1) + b**2 - (A**2).sum(axis=0) for (W, b), (A, _) in pairwise(params)]
+
+
+def norm_squared(params: Params) -> float:
+    r"""$\sum_\ell\|W_\ell\|^2+\|b_\ell\|^2$, the last offset left out: no symmetry moves it."""
+    weights = sum(float((W**2).sum()) for W, _ in params)
+    return weights + sum(float((b**2).sum()) for _, b in params[:-1])
+
+
+def balanced(description: Description) -> Description:
+    """The copy with no imbalance, found neuron by neuron; neurons without weights on one side are left alone."""
+    params = [(layer.weight.copy(), layer.bias.copy()) for layer in description.layers]
+    for _ in range(SWEEPS):
+        for (W, b), (A, _) in pairwise(params):
+            into, out = np.sqrt((W**2).sum(axis=1) + b**2), np.sqrt((A**2).sum(axis=0))
+            alive = (into > 0) & (out > 0)
+            factor = np.sqrt(np.where(alive, out, 1.0) / np.where(alive, into, 1.0))
+            W *= factor[:, None]
+            b *= factor
+            A /= factor
+        if max((float(np.abs(d).max(initial=0)) for d in imbalance(params)), default=0) < 1e-13 * norm_squared(params):
+            break
+    layers = zip(params, description.layers)
+    return Description(tuple(Dense(W, b, layer.activation) for (W, b), layer in layers))
+
+
+# ---- the scalar network a·w, and linear networks ----------------------------------------------------------------
+
+
+def scalar_step(a: Fraction, w: Fraction, y: Fraction, tau: Fraction) -> tuple[Fraction, Fraction]:
+    r"""The factor of $a^2-w^2$ in one step on $\frac12(aw-y)^2$, and $1-\tau^2r^2$ with $r=aw-y$."""
+    r = a * w - y
+    a1, w1 = a - tau * r * w, w - tau * r * a
+    return (a1 * a1 - w1 * w1) / (a * a - w * w), 1 - tau * tau * r * r
+
+
+def linear_law(widths: Sequence[int], rng: np.random.Generator, samples: int = 4) -> Fraction:
+    r"""The largest entry of $\frac{d}{dt}(W_{\ell+1}^\top W_{\ell+1}-W_\ell W_\ell^\top)$ under the gradient flow of
+    $\frac12\|W_L\cdots W_1X-Y\|^2$, for random whole numbers, in whole numbers."""
+    draw = lambda *shape: rng.integers(-3, 4, shape).astype(object)
+    W = [draw(n, m) for m, n in pairwise(widths)]
+    X, Y = draw(widths[0], samples), draw(widths[-1], samples)
+    states = [X]
+    for matrix in W:
+        states.append(matrix @ states[-1])
+    back, slopes = states[-1] - Y, []
+    for matrix, state in zip(W[::-1], states[-2::-1]):
+        slopes.append(back @ state.T)
+        back = matrix.T @ back
+    G = slopes[::-1]
+    rates = [A.T @ H + H.T @ A - B @ K.T - K @ B.T for A, H, B, K in zip(W[1:], G[1:], W, G)]
+    return max((Fraction(int(abs(t))) for rate in rates for t in rate.ravel()), default=Fraction(0))
+
+
+def exact_params(net: ExactNetwork) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Weights and biases rounded to float64."""
+    table = lambda step: np.array([[float(a) for a in row] for row in step.matrix.table()]).reshape(step.matrix.shape)
+    return [(table(step), np.array([float(fraction(rational(b))) for b in step.offset])) for step in net.steps]
