@@ -1,0 +1,35 @@
+"""What the commands share: options, output, exit codes."""
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from ftheta.logic import Verdict
+
+if TYPE_CHECKING:
+    from ftheta.logic import Result
+
+Json = Annotated[bool, Parameter(negative="", help="Print JSON on standard output.")]
+Flag = Parameter(negative="")
+
+
+def exit_code(results: "Sequence[Result]", strict: bool) -> int:
+    """1 if anything is refuted; 3, if asked for, when a hypothesis fails."""
+    verdicts = {r.verdict for r in results}
+    if Verdict.REFUTED in verdicts:
+        return 1
+    return 3 if strict and Verdict.INAPPLICABLE in verdicts else 0
+
+
+def console() -> Any:
+    """Standard output with style."""
+    from rich.console import Console
+
+    return Console(highlight=False)
+
+
+def print_json(value: Any) -> None:
+    """One JSON document on standard output."""
+    print(json.dumps(value, ensure_ascii=False, indent=1))
