@@ -59,7 +59,7 @@ def pieces(
     maps: bool = True,
     workers: int = 1,
 ) -> Complex:
-    """All pieces of a `ReluNetwork` on a domain.
+    """All pieces of a network on a domain: a `ReluNetwork`, or anything `ft.load` makes a network of.
 
     `exact="auto"` decides every sign in float64 with a rigorous error bound and only the open ones in rational
     arithmetic; `exact=True` computes in rational arithmetic throughout; `exact=False` takes open signs for zero and

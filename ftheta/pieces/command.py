@@ -7,7 +7,7 @@ import numpy as np
 from ftheta.logic import Enclosure, SubjectError, UsageError
 
 from . import Box, Complex, Polygon, Segment, pieces
-from .slices import normal_form
+from .normal_forms import network_of
 
 MARGIN = 0.5  # of a slice around its three rows, in steps from row to row
 
@@ -51,12 +51,9 @@ def explore(
     net: Any, data: Any, box: str | None, rows: str | None, max_cells: int, max_seconds: float, workers: int
 ) -> Complex:
     """The pieces of a network subject on a domain in words."""
-    form = normal_form(net)
-    if form.network is None or form.refusal:
-        remedy = "pieces are those of ReLU, leaky ReLU, max, abs, clip and affine maps"
-        raise SubjectError("The network is not piecewise affine.", where=net.name, got=form.refusal, remedy=remedy)
-    domain = domain_of(form.network.widths[0], data, box, rows)
-    return pieces(form.network, domain, max_cells=max_cells, max_seconds=max_seconds, workers=workers, maps=True)
+    form = network_of(net)
+    domain = domain_of(form.widths[0], data, box, rows)
+    return pieces(form, domain, max_cells=max_cells, max_seconds=max_seconds, workers=workers, maps=True)
 
 
 def facts(cells: Complex) -> dict[str, Enclosure | str]:

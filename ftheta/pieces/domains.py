@@ -53,7 +53,8 @@ def exact_difference(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarr
 def _numbers(name: str, values: Any, ndim: int) -> np.ndarray:
     array = np.asarray(values, np.float64)
     if array.ndim != ndim or array.size == 0 or not np.isfinite(array).all():
-        raise UsageError(f"{name} needs finite numbers in an array of {ndim} dimension(s).", got=f"shape {array.shape}")
+        got = f"shape {array.shape}" if array.ndim != ndim or array.size == 0 else f"{array.tolist()}"
+        raise UsageError(f"{name} needs finite numbers in an array of {ndim} dimension(s).", got=got)
     return array
 
 

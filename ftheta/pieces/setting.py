@@ -37,16 +37,18 @@ def checked_budget(max_cells: Any, max_seconds: Any) -> Budget:
     return Budget(None if max_cells is None else int(max_cells), max_seconds)
 
 
-def checked_arguments(net: Any, domain: Any, exact: Any) -> None:
-    if not isinstance(net, ReluNetwork):
-        raise UsageError(
-            "Pieces are those of a ReluNetwork.", got=type(net).__name__, remedy="ReluNetwork.dense(weights, biases)"
-        )
+def checked_arguments(net: Any, domain: Any, exact: Any) -> ReluNetwork:
+    """The network in normal form, if the arguments are what they should be."""
     if not isinstance(domain, Segment | Polyline | Polygon | Box | Space):
         remedy = "Segment(a, b), Polyline(points), Polygon(vertices), Box(lower, upper) or Space(d)"
         raise UsageError("That is no domain.", got=type(domain).__name__, remedy=remedy)
     if exact not in (True, False, "auto"):
         raise UsageError('exact is True, False or "auto".', got=exact)
+    if isinstance(net, ReluNetwork):
+        return net
+    from .normal_forms import network_of  # reads networks of other kinds, whose package waits for JAX
+
+    return network_of(net)
 
 
 def checked_workers(workers: Any) -> int:
@@ -56,14 +58,14 @@ def checked_workers(workers: Any) -> int:
 
 
 def begin(
-    net: ReluNetwork, domain: Domain, exact: Exactness, budget: Budget, *, store: bool, maps: bool, workers: int = 1
+    net: Any, domain: Domain, exact: Exactness, budget: Budget, *, store: bool, maps: bool, workers: int = 1
 ) -> list[Enumeration]:
     """The enumerations that make up a domain: one, or one for every segment of a polyline."""
-    checked_arguments(net, domain, exact)
+    form = checked_arguments(net, domain, exact)
     deadline = inf if budget.max_seconds is None else time.perf_counter() + budget.max_seconds
     parts = domain.segments if isinstance(domain, Polyline) else (domain,)
     checked_workers(workers)
-    return [_begin(net, part, exact, budget, deadline, store, maps, workers) for part in parts]
+    return [_begin(form, part, exact, budget, deadline, store, maps, workers) for part in parts]
 
 
 def _begin(

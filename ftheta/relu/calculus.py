@@ -159,6 +159,10 @@ def postcompose(net: N, A: Any, b: Any = None) -> N:
 class Operators:
     r"""`f @ g` composes, `f + g`, `f - g`, `c * f` and `-f` combine, `f | g` is $x\mapsto(f(x),g(x))$."""
 
+    def __repr__(self: Any) -> str:
+        neurons = sum(int(step.rectified.sum()) for step in self.steps)
+        return f"{type(self).__name__}({' → '.join(map(str, self.widths))}, {neurons:,} neurons)"
+
     def __matmul__(self: N, other: N) -> N:
         return compose(self, other)
 

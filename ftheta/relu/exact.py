@@ -46,7 +46,7 @@ class ExactStep:
         return tuple(max(v, ZERO) if r else v for v, r in zip(values, self.rectified))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ExactNetwork(Operators):
     """Rational steps in order; on the last one nothing is rectified."""
 

@@ -66,7 +66,7 @@ def chained(steps: Sequence[Any]) -> None:
             )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ReluNetwork(Operators):
     """Steps in order; on the last one nothing is rectified, so that its output is affine in the last state."""
 

@@ -3,14 +3,18 @@
 import subprocess
 import sys
 import time
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
 
 from ftheta.logic import Basis, SubjectError, UsageError
+from ftheta.networks.description import Dense, Description
 from ftheta.pieces import Box, Polygon, Polyline, Segment, Space, count_pieces, decompile, equal, pieces, stream_pieces
+from ftheta.relu.exact import exact as in_rationals
 from ftheta.relu.network import ReluNetwork
+from ftheta.subjects import Network
 
 from .networks import default_network, tent
 
@@ -147,3 +151,27 @@ def test_repeated_and_collinear_corners_are_dropped_and_orientation_does_not_mat
 def test_importing_pieces_does_not_import_numba():
     code = "import sys, ftheta.pieces; sys.exit('numba' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_networks_of_every_kind_have_the_same_pieces():
+    """A normal form, rationals, a list of layers, a subject: one network, one complex; words are shown a way out."""
+    net = default_network((2, 6, 5, 1), 3)
+    layers = [Dense(step.dense(), step.offset, "relu" if step.rectified.any() else "identity") for step in net.steps]
+    told = Description(tuple(layers))
+    counts = [count_pieces(n, SQUARE) for n in (net, in_rationals(net), told, Network.described(told))]
+    assert len({c.lo for c in counts}) == 1 and counts[0].lo > 10 and counts[0].basis is Basis.EXACT
+    assert pieces(Network.described(told), SQUARE).count.lo == counts[0].lo
+    assert equal(net, Network.described(told), SQUARE)
+    with pytest.raises(UsageError, match=r"ft\.load"):
+        pieces("model.onnx", SQUARE)
+    with pytest.raises(SubjectError, match="not piecewise affine"):
+        pieces(Network.described(Description((Dense(np.eye(2), np.zeros(2), "tanh"), layers[0]))), SQUARE)
+    with pytest.raises(UsageError, match="rounded"):
+        pieces(in_rationals(net) * Fraction(1, 3), SQUARE)
+
+
+def test_a_network_prints_as_its_widths():
+    net = default_network((2, 6, 5, 1), 3)
+    assert repr(net) == "ReluNetwork(2 → 6 → 5 → 1, 11 neurons)" and repr(in_rationals(net)).startswith(
+        "ExactNetwork(2 → 6"
+    )

@@ -11,9 +11,10 @@ from ftheta.logic import Basis, Curves, Regions
 from ftheta.networks import random_mlp
 from ftheta.pieces import Polygon, Segment, pieces
 from ftheta.pieces.known import KNOWN
+from ftheta.pieces.normal_forms import normal_form, told_form
 from ftheta.pieces.pictures import picture
 from ftheta.pieces.questions.affine_maps import LocalMaps
-from ftheta.pieces.slices import normal_form, slice_of, storable, told_form
+from ftheta.pieces.slices import slice_of, storable
 from ftheta.running import run
 from ftheta.subjects import Network
 from ftheta.theorems.piecewise.relu_net_is_cpa import relu_net_is_cpa

@@ -12,7 +12,7 @@ from ftheta.relu.exact import from_description
 from .. import Box, pieces
 from ..complex import Complex
 from ..geometry import facets
-from ..slices import normal_form, told_form
+from ..normal_forms import normal_form, told_form
 from .bounds import Layer, folding_network, layers_of, montufar_lower, montufar_network, product_upper, serra_upper
 
 MOST_BUILT = 20_000  # pieces of a construction that is built to be counted

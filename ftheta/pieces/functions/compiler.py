@@ -21,7 +21,7 @@ from ftheta.relu.maxima.maximum import hidden_layers, max_affine
 from ftheta.relu.meshes.mesh_function import MeshFunction
 from ftheta.relu.meshes.nodal import compile_cpa
 
-from ..slices import Form as Normal
+from ..normal_forms import Form as Normal
 from .composition import Listing, Window, budget, known, within_budget
 from .convexity import Difference
 from .partitions import OutOfBudget, Piece

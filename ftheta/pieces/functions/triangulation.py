@@ -13,7 +13,7 @@ from flint import fmpq  # type: ignore[import-untyped]
 
 from ftheta.logic import UsageError
 from ftheta.relu.calculus import stack
-from ftheta.relu.exact import ExactNetwork, exact
+from ftheta.relu.exact import ExactNetwork
 from ftheta.relu.geometry import Form, Simplex, centre, interpolant, plus, positive_part, times, value
 from ftheta.relu.matrices import rational, vector
 from ftheta.relu.maxima.maximum import max_min
@@ -22,7 +22,8 @@ from ftheta.relu.meshes.nodal import compile_cpa
 from ..complex import Complex
 from ..domains import Box, Polygon, Segment
 from ..methods.dyadic import float_multiple
-from ..questions.equality import AnyNetwork, Values
+from ..normal_forms import AnyNetwork, exact_network_of
+from ..questions.equality import Values
 from ..questions.output_forms import OutputForms
 from ..questions.polytopes import polytope, pulled
 
@@ -74,7 +75,7 @@ def decompile(
     """The network on the domain as a piecewise-affine interpolant, in rational arithmetic throughout."""
     from .. import pieces
 
-    float_net, factors = float_multiple(exact(net))
+    float_net, factors = float_multiple(exact_network_of(net))
     cells = pieces(float_net, domain, max_cells=max_cells, max_seconds=max_seconds, maps=False)
     if not cells.certificate.complete:
         raise UsageError("A mesh needs all cells.", got=cells.certificate.stopped_by, remedy="a larger budget")

@@ -7,9 +7,9 @@ pieces is the number of different patterns.
 
 import time
 from math import inf
+from typing import Any
 
 from ftheta.logic import Basis, Enclosure
-from ftheta.relu.network import ReluNetwork
 
 from ..domains import Space
 from ..enumeration import Budget, Tally, enumerate_cells
@@ -17,10 +17,9 @@ from ..plan import make_plan
 from ..setting import Exactness, checked_arguments
 
 
-def count_in_space(net: ReluNetwork, space: Space, exact: Exactness, budget: Budget) -> Enclosure:
+def count_in_space(net: Any, space: Space, exact: Exactness, budget: Budget) -> Enclosure:
     """The number of pieces in all of space: exactly, or at least those found within the budget."""
-    checked_arguments(net, space, exact)
-    plan = make_plan(net, space.chart)
+    plan = make_plan(checked_arguments(net, space, exact), space.chart)
     deadline = inf if budget.max_seconds is None else time.perf_counter() + budget.max_seconds
     found: set[bytes] = set()
     total = Tally(complete=True)

@@ -15,11 +15,9 @@ from typing import TypeAlias
 import numpy as np
 
 from ftheta.logic import Basis, Enclosure, Identity, UsageError, Witness
-from ftheta.networks.description import Description
 from ftheta.relu.calculus import combination, parts
 from ftheta.relu.counts import is_plain
-from ftheta.relu.exact import ExactNetwork, exact, rounded
-from ftheta.relu.network import ReluNetwork
+from ftheta.relu.exact import ExactNetwork, rounded
 from ftheta.relu.symmetry.canonical import canonical
 from ftheta.relu.symmetry.folding import distance
 
@@ -27,12 +25,12 @@ from ..domains import Box, Domain, Polygon, Polyline, Segment, Space
 from ..enumeration import Budget, Chunk
 from ..methods.dyadic import float_multiple
 from ..methods.signs import ExactForms, exact_body
+from ..normal_forms import AnyNetwork, exact_network_of
 from ..plan import Plan
 from ..setting import Enumeration, begin, checked_budget
 from .corners import Form, corners_of, planes_of
 from .output_forms import OutputForms
 
-AnyNetwork: TypeAlias = ReluNetwork | ExactNetwork | Description
 Values: TypeAlias = tuple[Fraction, ...]
 LOOKED_AT = 4  # random points that are evaluated exactly
 
@@ -107,7 +105,7 @@ def equal(
     the enumeration of the cells of the difference. On `Space(d)` only the first two ways are open.
     """
     budget = checked_budget(max_cells, max_seconds)
-    one, other = exact(f), exact(g)
+    one, other = exact_network_of(f), exact_network_of(g)
     _checked(one, other, domain)
     rng = np.random.default_rng(seed)
     for place in _places(domain):

@@ -9,7 +9,7 @@ from ftheta.logic import Basis, Evidence, Finding, Knob, hypothesis, theorem
 from ftheta.networks import random_mlp
 from ftheta.pieces.functions.composition import Window, known
 from ftheta.pieces.functions.convex_form import from_data, from_network
-from ftheta.pieces.slices import normal_form
+from ftheta.pieces.normal_forms import normal_form
 from ftheta.relu.elementary.hat import shallow
 from ftheta.subjects import Dataset, Network
 

@@ -6,7 +6,8 @@ import numpy as np
 
 from ftheta.logic import AtMost, Basis, Evidence, Identity, Knob, theorem
 from ftheta.pieces.functions.broken_kinks import OnSlice
-from ftheta.pieces.slices import normal_form, relu_network, slice_of
+from ftheta.pieces.normal_forms import normal_form, relu_network
+from ftheta.pieces.slices import slice_of
 from ftheta.relu.counts import count
 from ftheta.relu.line.cpa1d import known
 from ftheta.relu.maxima import depth_bounds as bounds

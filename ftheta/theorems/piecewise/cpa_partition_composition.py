@@ -9,7 +9,7 @@ from ftheta.networks import ACTIVATIONS, random_mlp
 from ftheta.pieces import count_pieces
 from ftheta.pieces.functions.composition import COMPOSED, Composition, Listing, Window, known, relu_twice
 from ftheta.pieces.functions.polyhedra import everywhere
-from ftheta.pieces.slices import normal_form, relu_network
+from ftheta.pieces.normal_forms import normal_form, relu_network
 from ftheta.subjects import Network
 
 

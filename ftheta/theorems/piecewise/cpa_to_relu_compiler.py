@@ -8,7 +8,7 @@ from ftheta.logic import Basis, Evidence, Finding, FthetaError, Knob, hypothesis
 from ftheta.networks import random_mlp
 from ftheta.pieces.functions.compiler import Compiled, Source, fills_convex_set, meshed
 from ftheta.pieces.functions.composition import known
-from ftheta.pieces.slices import Form, normal_form
+from ftheta.pieces.normal_forms import Form, normal_form
 from ftheta.relu.meshes.mesh_function import MeshFunction
 from ftheta.relu.reading.form import relu_form
 from ftheta.subjects import Dataset, Network, Target

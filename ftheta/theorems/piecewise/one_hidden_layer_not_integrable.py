@@ -5,7 +5,7 @@ from typing import Annotated
 import numpy as np
 
 from ftheta.logic import Evidence, Finding, Identity, Knob, hypothesis, theorem
-from ftheta.pieces.slices import normal_form, relu_network
+from ftheta.pieces.normal_forms import normal_form, relu_network
 from ftheta.relu.counts import count
 from ftheta.relu.exact import exact
 from ftheta.relu.line.cpa1d import known

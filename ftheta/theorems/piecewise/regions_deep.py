@@ -11,8 +11,9 @@ from ftheta.networks import random_mlp
 from ftheta.pieces import pieces
 from ftheta.pieces.counting import bounds as bound
 from ftheta.pieces.counting.depth import attained, bounded, bounds_table, ladder, neurons_as_told, shortly
+from ftheta.pieces.normal_forms import normal_form, relu_network, told_form
 from ftheta.pieces.pictures import picture
-from ftheta.pieces.slices import normal_form, relu_network, slice_of, told_form
+from ftheta.pieces.slices import slice_of
 from ftheta.subjects import Network
 
 KINDS = ("Montúfar", "folding", "random", "more than it tells")

@@ -11,8 +11,9 @@ from ftheta.pieces import Space, count_pieces, pieces
 from ftheta.pieces.counting import arrangements as lines
 from ftheta.pieces.counting.bounds import arrangement
 from ftheta.pieces.counting.depth import neurons_as_told, shortly
+from ftheta.pieces.normal_forms import normal_form, relu_network, told_form
 from ftheta.pieces.pictures import picture
-from ftheta.pieces.slices import normal_form, relu_network, slice_of, told_form
+from ftheta.pieces.slices import slice_of
 from ftheta.subjects import Network
 
 POSITIONS = ("general", "central", "grid", "more than it tells")

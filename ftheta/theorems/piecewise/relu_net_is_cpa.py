@@ -9,9 +9,10 @@ from ftheta.networks import ACTIVATIONS, random_mlp
 from ftheta.pieces import pieces
 from ftheta.pieces.geometry import domain_volume
 from ftheta.pieces.known import KNOWN
+from ftheta.pieces.normal_forms import normal_form, relu_network
 from ftheta.pieces.pictures import picture
 from ftheta.pieces.questions.affine_maps import LocalMaps
-from ftheta.pieces.slices import normal_form, relu_network, slice_of, storable
+from ftheta.pieces.slices import slice_of, storable
 from ftheta.subjects import Network
 
 
