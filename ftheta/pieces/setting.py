@@ -84,7 +84,7 @@ def _begin(
     if exact is True and plan.dimension > LARGEST_BOX:
         from .methods.lp import LPKernel
 
-        kernel = LPKernel(plan, domain, ask=True, store=store, maps=maps, rational=True)
+        kernel = LPKernel(plan, domain, ask=True, store=store, maps=maps, rational=True, deadline=deadline)
         return Enumeration(plan, kernel.tally, enumerate_cells(kernel, budget, deadline))
     if exact is True:
         from .methods.rational import RationalEnumeration, chunks, initial_vertices
@@ -92,7 +92,7 @@ def _begin(
         corners, sides = exact_body(domain)
         run = RationalEnumeration(plan, initial_vertices(corners, sides), len(sides))
         return Enumeration(plan, run.tally, chunks(run, budget, deadline, maps and store))
-    kernel = _kernel(plan, domain, exact == "auto", store, maps)
+    kernel = _kernel(plan, domain, exact == "auto", store, maps, deadline)
     if workers > 1 and getattr(kernel, "can_be_shared", False):
         from .kernels.workers import enumerate_together
 
@@ -100,7 +100,7 @@ def _begin(
     return Enumeration(plan, kernel.tally, enumerate_cells(kernel, budget, deadline))
 
 
-def _kernel(plan: Plan, domain: Any, ask: bool, store: bool, maps: bool) -> Any:
+def _kernel(plan: Plan, domain: Any, ask: bool, store: bool, maps: bool, deadline: float) -> Any:
     if plan.dimension == 1:
         from .methods.line import LineKernel
 
@@ -113,7 +113,7 @@ def _kernel(plan: Plan, domain: Any, ask: bool, store: bool, maps: bool) -> Any:
     if plan.dimension > LARGEST_BOX or (not store and plan.dimension >= LP_COUNTS_FASTER):
         from .methods.lp import LPKernel
 
-        return LPKernel(plan, domain, ask=ask, store=store, maps=maps)
+        return LPKernel(plan, domain, ask=ask, store=store, maps=maps, deadline=deadline)
     from .methods.box import BoxKernel, box_body
 
     return BoxKernel(plan, *box_body(domain), ask=ask, store=store, maps=maps)

@@ -172,6 +172,5 @@ def test_networks_of_every_kind_have_the_same_pieces():
 
 def test_a_network_prints_as_its_widths():
     net = default_network((2, 6, 5, 1), 3)
-    assert repr(net) == "ReluNetwork(2 → 6 → 5 → 1, 11 neurons)" and repr(in_rationals(net)).startswith(
-        "ExactNetwork(2 → 6"
-    )
+    assert repr(net) == "ReluNetwork(2 → 6 → 5 → 1, 11 neurons)"
+    assert repr(in_rationals(net)).startswith("ExactNetwork(2 → 6")

@@ -214,3 +214,14 @@ def test_the_rational_simplex_finds_the_minimum_that_another_solver_finds(seed, 
     assert float(value.p) / float(value.q) == pytest.approx(theirs.fun + form[-1], abs=1e-8)
     assert sum((int(a) * x for a, x in zip(form, where)), fmpq(int(form[-1]))) == value
     assert all(sum((int(a) * x for a, x in zip(row, where)), fmpq(int(row[-1]))) >= 0 for row in rows)
+
+
+def test_an_exact_linear_program_looks_at_the_clock():
+    """Out of time in the middle of a sign, the cells found so far are kept and the count is a lower bound."""
+    net = default_network((12, 30, 1))
+    found = pieces(net, Box.cube(12), exact=True, max_seconds=0.2)
+    assert "max_seconds" in found.certificate.stopped_by and found.count.hi == float("inf")
+    box = Bounds([fmpq(0)] * 2, [fmpq(1)] * 2)
+    assert least([1, 1, 0], [[2, 1, -1]], box)[0] == fmpq(1, 2)
+    with pytest.raises(TimeoutError):
+        least([1, 1, 0], [[2, 1, -1]], box, deadline=0.0)

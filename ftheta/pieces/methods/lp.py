@@ -23,8 +23,19 @@ class LPKernel:
 
     name = "boxes of many dimensions"
 
-    def __init__(self, plan: Plan, domain: Any, *, ask: bool, store: bool, maps: bool, rational: bool = False) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        domain: Any,
+        *,
+        ask: bool,
+        store: bool,
+        maps: bool,
+        rational: bool = False,
+        deadline: float = inf,
+    ) -> None:
         self.plan, self.ask, self.store, self.maps = plan, ask, store, store and maps
+        self.deadline = deadline  # of one exact linear program, which may be long
         self.low, self.high = np.asarray(domain.lower, float), np.asarray(domain.upper, float)
         self.size = float(np.abs([self.low, self.high]).max())
         self.tally = Tally(volume=float("nan"))
@@ -153,7 +164,7 @@ class LPKernel:
         return deepest([row for row in rows if any(row[:-1])], self._box)
 
     def answer(self) -> None:
-        """Decide the sign of one neuron on the cell on top of the stack."""
+        """Decide the sign of one neuron on the cell on top of the stack; `TimeoutError` leaves it open."""
         exact, stack = self.exact, self.stack
         t = int(self.counters[at.HEIGHT]) - 1
         pattern = int.from_bytes(stack.pattern[t].tobytes(), "little")
@@ -171,10 +182,10 @@ class LPKernel:
         side = int(self.path.progress[SIDE])
         if side and (found := self._by_basis(t, form if side > 0 else opposite, rows)):
             return found if found == BOTH or side > 0 else INACTIVE
-        below, where_below = least(form, rows, self._box, enough=0)
+        below, where_below = least(form, rows, self._box, enough=0, deadline=self.deadline)
         if below >= 0:
             return ACTIVE
-        above, where_above = least(opposite, rows, self._box, enough=0)
+        above, where_above = least(opposite, rows, self._box, enough=0, deadline=self.deadline)
         if above >= 0:
             return INACTIVE
         self.path.sides[:] = [floats(where_above), floats(where_below)]
