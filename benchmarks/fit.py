@@ -1,18 +1,19 @@
 """Training one network: `ft.fit` beside a hand-written `lax.scan`, PyTorch eager and `torch.compile`.
 
-20-128-128-1, Adam, batch 64, float32. Compilation is shown apart and included in the total. Each number is the smallest
-of a few rounds, in CPU seconds: every loop here runs on one core, and CPU time does not count what others do there.
-PyTorch is run by this Python, or by the one that FTHETA_TORCH_PYTHON names, where torch can be imported.
+20-128-128-1, Adam, batch 64, float32, from the same weights over the same rows in the same order. Compilation is shown
+apart and included in the total. Each number is the smallest of a few rounds, in CPU seconds and on the clock: only the
+first can be trusted on a machine with other work. PyTorch is run by this Python, or by the one that
+FTHETA_TORCH_PYTHON names, where torch can be imported; on one thread and on two, of which the better counts.
 """
 
 import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -27,24 +28,57 @@ STEPS, ROWS, EXAMPLES, WIDTHS, ROUNDS = 10_000, 64, 10_000, (20, 128, 128, 1), 3
 NET = random_mlp(np.random.default_rng(0), WIDTHS)
 X = np.random.default_rng(1).normal(size=(EXAMPLES, WIDTHS[0])).astype(np.float32)
 Y = np.sin(X[:, :1])
+BATCHES = Batches(ROWS, last="drop")
 
 
-def ours() -> tuple[float, float]:
-    """CPU seconds of compilation and of training."""
+class Times(NamedTuple):
+    """CPU and wall seconds."""
+
+    cpu: float
+    wall: float
+
+    def __add__(self, other: "Times") -> "Times":  # type: ignore[override]
+        return Times(self.cpu + other.cpu, self.wall + other.wall)
+
+    def __sub__(self, other: "Times") -> "Times":
+        return Times(self.cpu - other.cpu, self.wall - other.wall)
+
+    @classmethod
+    def least(cls, many: "list[Times]") -> "Times":
+        return cls(min(t.cpu for t in many), min(t.wall for t in many))
+
+
+class Round(NamedTuple):
+    compiling: Times
+    training: Times
+    loss: float
+
+
+def now() -> Times:
+    return Times(time.process_time(), time.perf_counter())
+
+
+def order() -> np.ndarray:
+    """The rows of every step, as `fit` draws them from seed 0."""
+    firsts = range(0, STEPS, BATCHES.capacity)
+    parts = [BATCHES.rows(EXAMPLES, 0, k, min(BATCHES.capacity, STEPS - k)).numbers[: STEPS - k] for k in firsts]
+    return np.concatenate(parts)
+
+
+def ours() -> Round:
     jax.clear_caches()
     _compiled.cache_clear()
-    before = time.process_time()
-    batches = Batches(ROWS, last="drop")  # as the other loops do
-    trained = fit(NET, (X, Y), "squared", "adam", step=1e-3, steps=STEPS, batch=batches, dtype=np.float32)
-    total = time.process_time() - before
-    before = time.process_time()
-    again = fit(NET, (X, Y), "squared", "adam", step=1e-3, steps=STEPS, batch=batches, dtype=np.float32)
-    training = time.process_time() - before  # compiled already
+    options: dict[str, Any] = {"step": 1e-3, "steps": STEPS, "batch": BATCHES, "dtype": np.float32}
+    begun = now()
+    trained = fit(NET, (X, Y), "squared", "adam", **options)
+    first = now()
+    again = fit(NET, (X, Y), "squared", "adam", **options)  # compiled already
     assert np.array_equal(trained.history.loss, again.history.loss)
-    return max(total - training, 0.0), training
+    training = now() - first
+    return Round(first - begun - training, training, float(trained.history.loss[-1]))
 
 
-def by_hand() -> tuple[float, float]:
+def by_hand() -> Round:
     jax.clear_caches()
     optimiser = optax.adam(1e-3)
 
@@ -57,55 +91,53 @@ def by_hand() -> tuple[float, float]:
         updates, memory = optimiser.update(gradient, memory, params)
         return (optax.apply_updates(params, updates), memory), value
 
-    rng = np.random.default_rng(0)
-    x, y = jnp.asarray(X), jnp.asarray(Y)
+    x, y, rows = jnp.asarray(X), jnp.asarray(Y), order()
     params = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float32), NET.params)
-    per_epoch = EXAMPLES // ROWS
-    epochs = [rng.permutation(EXAMPLES)[: per_epoch * ROWS].reshape(-1, ROWS) for _ in range(STEPS // per_epoch + 1)]
-    rows = np.concatenate(epochs)[:STEPS].astype(np.int32)
     state = (params, optimiser.init(params))
-    begun = time.process_time()
+    begun = now()
     train = jax.jit(lambda state, rows: jax.lax.scan(step, state, rows), donate_argnums=0).lower(state, rows).compile()
-    compiled = time.process_time()
-    jax.block_until_ready(train(state, rows))
-    return compiled - begun, time.process_time() - compiled
+    compiled = now()
+    losses = jax.block_until_ready(train(state, rows))[1]
+    return Round(compiled - begun, now() - compiled, float(losses[-1]))
 
 
-def smallest(times: list[tuple[float, float]]) -> tuple[float, float]:
-    """Of compilation and training: the smallest training, and what the smallest total has beyond it."""
-    training, total = min(t[1] for t in times), min(sum(t) for t in times)
-    return total - training, training
-
-
-def with_torch() -> dict[str, tuple[float, float]]:
-    """CPU seconds of compilation and training of each loop in PyTorch; nothing where it is not installed."""
+def with_torch() -> dict[str, Round]:
+    """The loops in PyTorch; nothing where it is not installed."""
     python = os.environ.get("FTHETA_TORCH_PYTHON", sys.executable)
     script = Path(__file__).with_name("_fit_torch.py")
-    fresh = {**os.environ, "OMP_NUM_THREADS": "1", "TORCHINDUCTOR_FORCE_DISABLE_CACHES": "1"}
-    run = subprocess.run([python, str(script), str(STEPS)], capture_output=True, text=True, env=fresh)
+    fresh = {**os.environ, "TORCHINDUCTOR_FORCE_DISABLE_CACHES": "1"}
+    with tempfile.TemporaryDirectory() as folder:
+        problem = Path(folder, "problem.npz")
+        held: dict[str, Any] = {"x": X, "y": Y, "rows": order().astype(np.int64)}
+        held |= {f"leaf{k}": np.asarray(leaf, np.float32) for k, leaf in enumerate(jax.tree.leaves(NET.params))}
+        np.savez(problem, **held)
+        run = subprocess.run([python, str(script), str(problem)], capture_output=True, text=True, env=fresh)
     if run.returncode:
         return {}
     found = json.loads(run.stdout.splitlines()[-1])
-    return {name: (compiling[1], training[1]) for name, (compiling, training) in found.items()}
+    return {name: Round(Times(*c[::-1]), Times(*t[::-1]), loss) for name, (c, t, loss) in found.items()}
 
 
 def main() -> None:
-    rounds: dict[str, list[tuple[float, float]]] = {}
-    loops: dict[str, Callable[[], Any]] = {"ft.fit": ours, "hand-written lax.scan": by_hand}
+    rounds: dict[str, list[Round]] = {}
     for _ in range(ROUNDS):
-        for name, loop in loops.items():
+        for name, loop in {"ft.fit": ours, "hand-written lax.scan": by_hand}.items():
             rounds.setdefault(name, []).append(loop())
-        for name, times in with_torch().items():
-            rounds.setdefault(name, []).append(times)
-    best = {name: smallest(times) for name, times in rounds.items()}
-    mine = best["ft.fit"]
-    print(f"{STEPS:,} steps of {'-'.join(map(str, WIDTHS))}, batch {ROWS}, Adam, float32; CPU seconds")
-    print(f"{'loop':26} {'compile':>8} {'train':>8} {'total':>8} {'train ÷ ft.fit':>15} {'total ÷ ft.fit':>15}")
-    for name, (compiling, training) in best.items():
-        ratios = training / mine[1], (compiling + training) / sum(mine)
+        for name, found in with_torch().items():
+            rounds.setdefault(name, []).append(found)
+    print(
+        f"{STEPS:,} steps of {'-'.join(map(str, WIDTHS))}, batch {ROWS}, Adam, float32; CPU seconds, and on the clock"
+    )
+    print(
+        f"{'loop':36} {'compile':>8} {'train':>8} {'total':>8} {'÷ ft.fit':>9}"
+        f" {'clock':>8} {'÷ ft.fit':>9} {'last loss':>10}"
+    )
+    mine = Times.least([r.compiling + r.training for r in rounds["ft.fit"]])
+    for name, many in rounds.items():
+        training, total = Times.least([r.training for r in many]), Times.least([r.compiling + r.training for r in many])
         print(
-            f"{name:26} {compiling:8.2f} {training:8.2f} {compiling + training:8.2f}"
-            + "".join(f" {r:15.2f}" for r in ratios)
+            f"{name:36} {total.cpu - training.cpu:8.2f} {training.cpu:8.2f} {total.cpu:8.2f}"
+            f" {total.cpu / mine.cpu:9.2f} {total.wall:8.2f} {total.wall / mine.wall:9.2f} {many[0].loss:10.2e}"
         )
-    if len(best) == len(loops):
+    if len(rounds) == 2:
         print("PyTorch is not installed: pip install 'ftheta[torch]', or set FTHETA_TORCH_PYTHON")

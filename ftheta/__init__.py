@@ -30,6 +30,7 @@ _HOME = {
     "load": "ftheta.subjects.resolve",
     "relu_form": "ftheta.relu",
     "save": "ftheta.report.save",
+    "sweep": "ftheta.sweeps",
     "theorems": "ftheta.catalogue",
 }
 
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
     from ftheta.subjects import Target as Target
     from ftheta.subjects import Training as Training
     from ftheta.subjects.resolve import load as load
+    from ftheta.sweeps import sweep as sweep
     from ftheta.training import fit as fit
 
 

@@ -82,6 +82,7 @@ def _entry(t: Theorem, known: Mapping[str, str]) -> dict[str, Any]:
         "knobs": [json.loads(json.dumps(asdict(s))) for s in t.settings],
         "subject_knobs": sorted(t.subject_settings),
         "presets": {name: dict(knobs) for name, knobs in t.presets.items()},
+        "breakable": t.breaks_on is not None,
         "errata": t.errata,
     }
 

@@ -22,6 +22,7 @@ _PURPOSE = {
     "vl-convert-python": "charts to SVG, PNG and PDF, offline",
     "starlette": "the lab's server",
     "uvicorn": "the lab's server",
+    "websockets": "the lab's line to its pages",
     "torch": "PyTorch networks as subjects",
     "distributed": "sweeps on a cluster",
 }

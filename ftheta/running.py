@@ -2,7 +2,9 @@
 
 import time
 from collections.abc import Mapping
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
+from types import MappingProxyType
 from typing import Any, cast
 
 import jax
@@ -48,7 +50,7 @@ def run(
             evidence = theorem.measure(chosen, rng, **named(theorem.measure, values))
         fingerprint = chosen.fingerprint
     provenance = Provenance(
-        versions=_versions(),
+        versions=dict(_versions()),
         seed=seed,
         knobs=_used(theorem, values, origin),
         subject=chosen.name,
@@ -124,11 +126,13 @@ def _failure(theorem: Theorem, findings: list[Finding], verdict: Verdict) -> str
     return "; ".join(notes)
 
 
-def _versions() -> dict[str, str]:
+@cache
+def _versions() -> Mapping[str, str]:
+    """Read once: to find the installed versions takes longer than many a theorem."""
     found = {}
     for package in _RECORDED:
         try:
             found[package] = version(package)
         except PackageNotFoundError:
             continue
-    return found
+    return MappingProxyType(found)

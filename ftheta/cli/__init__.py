@@ -19,6 +19,8 @@ from .browse import doctor, list_, show
 from .check import check
 from .common import print_json
 from .cores import fit, graph, pieces
+from .lab import lab
+from .sweep import sweep
 
 app = App(
     name="ftheta",
@@ -29,7 +31,7 @@ app = App(
 )
 
 app.command(list_, name="list")
-for command in (show, check, audit, graph, pieces, fit, doctor):
+for command in (show, check, audit, graph, pieces, fit, sweep, lab, doctor):
     app.command(command)
 
 

@@ -1,23 +1,34 @@
-"""`ftheta audit`: every theorem about networks on one network."""
+"""`ftheta audit`: everything that can be said of one network; or of two, side by side."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from ftheta.report.working import Working
 
 from .common import Flag, Json, console, exit_code
+
+if TYPE_CHECKING:
+    from ftheta.logic import Audit
+
+INTERRUPTED = 130
 
 
 def audit(
     subject: str,
     *,
     data: str | None = None,
+    labels: str | None = None,
+    against: str | None = None,
     out: Path | None = None,
+    budget: str = "60s",
+    only: list[str] | None = None,
+    skip: list[str] | None = None,
+    until: str | None = None,
     seed: int = 0,
     json: Json = False,
     strict: Annotated[bool, Flag] = False,
 ) -> int:
-    """Run every theorem about networks on one network and write a report.
+    """Say what a network is, run every theorem about networks on it, and write a report.
 
     Parameters
     ----------
@@ -25,29 +36,60 @@ def audit(
         The network: a file, `package.module:attribute`, or a built-in name.
     data
         Data to judge it on: a file with x and y, `package.module:attribute`, or a built-in name.
+    labels
+        The column, the array or the file of the labels, if they are not under y in the file of the data.
+    against
+        Another network to compare it with, fact by fact: the one before training or pruning.
     out
-        Write the report to this file (.html, or .json).
+        Write the report to this file (.html, with the .json beside it; or .json alone).
+    budget
+        How long it may take: 60s, 2m, 1h. What was not finished is listed with what would give it more time.
+    only
+        Run these alone: ids of theorems or facts, chapters or sections.
+    skip
+        Leave these out.
+    until
+        End the network at this node or tensor of its file.
     seed
         Seed of everything random.
     strict
-        Exit with 3 when a hypothesis fails.
+        Exit with 3 when a hypothesis fails or something was not checked.
     """
     from ftheta.report.save import ensure_savable, save_audit
 
     if out is not None:
         ensure_savable(out, (".html", ".json"))
-    from ftheta.auditing import audit as run_audit
-
-    with Working("auditing") as working:
-        document = run_audit(subject, data, seed=seed, progress=working.now)
-    if out is not None:
-        save_audit(document, out)
+    chosen: dict[str, Any] = {"budget": budget, "only": only or (), "skip": skip or (), "seed": seed}
+    chosen |= {"labels": labels, "until": until}
+    document, audits = _document(subject, against, data, chosen)
+    written = () if out is None else save_audit(document, out)
     if json:
         from ftheta.report.document import to_json
 
         print(to_json(document))
     else:
-        from ftheta.report.card import audit_card
+        from ftheta.report.card import audit_card, comparison_card
 
-        console().print(audit_card(document, out))
-    return exit_code(document.results, strict)
+        shown = comparison_card if against is not None else audit_card
+        console().print(shown(document, written[0] if written else None))
+    return _code(audits, strict)
+
+
+def _document(subject: str, against: str | None, data: str | None, chosen: dict[str, Any]) -> "tuple[Any, list[Audit]]":
+    """What was found, and the audits in it."""
+    from ftheta.auditing import audit as run_audit
+    from ftheta.auditing import compare
+
+    with Working("auditing") as working:
+        if against is None:
+            found = run_audit(subject, data, **chosen, progress=working.now)
+            return found, [found]
+        both = compare(subject, against, data, **chosen, progress=working.now)
+        return both, [both.before, both.after]
+
+
+def _code(audits: "list[Audit]", strict: bool) -> int:
+    if any(audit.interrupted for audit in audits):
+        return INTERRUPTED
+    code = exit_code([result for audit in audits for result in audit.results], strict)
+    return 3 if code == 0 and strict and any(audit.skipped for audit in audits) else code

@@ -107,6 +107,7 @@ def pieces(
 def fit(
     data: str,
     *,
+    labels: str | None = None,
     widths: str = "64,64",
     activation: str = "relu",
     loss: str = "squared",
@@ -125,7 +126,9 @@ def fit(
     Parameters
     ----------
     data
-        A file with x and y, `package.module:attribute`, or a built-in name.
+        A file with x and y or a table, `package.module:attribute`, or a built-in name.
+    labels
+        The column or array of the targets, or a file of them; last is the last column of a table.
     widths
         The hidden layers, such as 64,64.
     activation
@@ -143,7 +146,7 @@ def fit(
     seed
         Seed of the weights at the start and of the order of the rows.
     out
-        Write the weights to this .npz file, which every other command reads.
+        Write the network to this .npz or .onnx file, which every other command reads.
     checkpoint
         Keep the run in this .npz file.
     resume
@@ -154,7 +157,7 @@ def fit(
     from ftheta.training.command import savable, train
 
     savable(out)
-    rows = load_as(Dataset, data)
+    rows = load_as(Dataset, data, labels=labels)
     how = {"loss": loss, "optimiser": optimiser, "step": step, "steps": steps, "batch": batch, "seed": seed}
     trained = train(rows, widths, activation, **how, checkpoint=checkpoint, resume=resume)
     if out is not None:

@@ -49,8 +49,9 @@ class Node:
     """One application of a primitive.
 
     `evaluate(*values)` computes the outputs with JAX. `label` is the user's name for a custom derivative such as
-    `relu`. `graphs` are the graphs inside the node: the body of a custom derivative, the branches of a `cond`.
-    Nodes with the same `kind` (a hashable; None where there is none) compute the same function of their inputs.
+    `relu`, `by_jax` whether JAX defines it. `graphs` are the graphs inside the node: the body of a custom derivative,
+    the branches of a `cond`. Nodes with the same `kind` (a hashable; None where there is none) compute the same
+    function of their inputs.
     """
 
     id: int
@@ -61,6 +62,7 @@ class Node:
     params: Mapping[str, Any]
     evaluate: Callable[..., tuple[Any, ...]] = field(repr=False)
     label: str = ""
+    by_jax: bool = False
     expand: Callable[[], tuple["Graph", ...]] = field(default=_no_graphs, repr=False)
     kind: Any = field(default=None, repr=False)
 

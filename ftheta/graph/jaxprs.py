@@ -9,10 +9,11 @@ A jaxpr is nested (jit in scan in checkpoint ...) and full of constants. The wal
   user's derivative by another one (that of `relu` at 0 would change from 0 to 1/2);
 * what depends on constants alone is computed here and becomes a constant; what no output needs is dropped.
 
-Everything else becomes one node that evaluates one equation. No other file touches `jax.extend.core`.
+Everything else becomes one node that evaluates one equation. Only `compiling.py` touches `jax.extend.core` besides.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -24,6 +25,7 @@ from jax.ad_checkpoint import checkpoint_name
 from jax.extend import core as jex
 from jax.tree_util import tree_flatten_with_path
 
+from ftheta.graph.domains.arrays import MOVES
 from ftheta.graph.errors import GraphTooLarge, NotTraceable, UnknownTripCount
 from ftheta.graph.graph import Graph, Node, Signature, Slot
 from ftheta.graph.sources import definition, input_name, user_line
@@ -45,6 +47,8 @@ CALLS = {
 
 CUSTOM = {"custom_jvp_call": "call_jaxpr", "custom_vjp_call": "call_jaxpr"}
 """Calls that bring a derivative of their own and stay one node."""
+
+JAX_FOLDER = str(Path(jax.__file__).parent)
 
 
 def trace(f: Callable[..., Any], *args: Any, names: Sequence[str] | None = None, budget: int = BUDGET) -> Graph:
@@ -163,8 +167,14 @@ class _Walk:
         return HANDLERS.get(eqn.primitive.name, _keep)(self, eqn, inputs, source)
 
     def fold(self, eqn: Any, inputs: list[int], source: str) -> list[int]:
-        with jax.core.ensure_compile_time_eval():
-            values = _one_equation(eqn)(*[self.constants[slot] for slot in inputs])
+        given = [self.constants[slot] for slot in inputs]
+        if eqn.primitive.name in MOVES and isinstance(given[0], np.ndarray) and len(given) == 1:
+            operand, result = (Slot(0, "", tuple(v.aval.shape), v.aval.dtype) for v in (eqn.invars[0], eqn.outvars[0]))
+            node = _node(0, eqn, [operand], [result], source, self.budget)
+            values = [MOVES[node.primitive](node, given[0])]  # JAX would compile it for this shape
+        else:
+            with jax.core.ensure_compile_time_eval():
+                values = _one_equation(eqn)(*given)
         return [self.constant(value, v.aval, source) for value, v in zip(values, eqn.outvars)]
 
     def count(self, equations: int, source: str, construct: str) -> None:
@@ -224,7 +234,7 @@ class _Walk:
 def _node(number: int, eqn: Any, inputs: list[Slot], outputs: list[Slot], source: str, budget: int) -> Node:
     name = eqn.primitive.name
     inside = [eqn.params[CUSTOM[name]]] if name in CUSTOM else list(eqn.params["branches"]) if name == "cond" else []
-    label = inside[0].jaxpr.debug_info.func_src_info.split(" at ")[0] if name in CUSTOM else ""
+    label, _, home = inside[0].jaxpr.debug_info.func_src_info.partition(" at ") if name in CUSTOM else ("", "", "")
     params = {key: _plain(value) for key, value in eqn.params.items() if not _holds_graph(value)}
     return Node(
         number,
@@ -235,6 +245,7 @@ def _node(number: int, eqn: Any, inputs: list[Slot], outputs: list[Slot], source
         MappingProxyType(params),
         _one_equation(eqn),
         label,
+        home.startswith(JAX_FOLDER),
         lambda: tuple(_inner_graph(_closed(j), source, budget) for j in inside),
         _kind(eqn),
     )

@@ -6,18 +6,19 @@
 Printed, it is the table of a worked example: read downwards for the forward sweep, upwards for the reverse sweep.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
 
-from ftheta.graph.domains.adjoints import adjoints, sweep_with_values, transposed
+from ftheta.graph.domains.array_adjoints import array_adjoints, local_adjoints
+from ftheta.graph.domains.arrays import array_values
 from ftheta.graph.domains.tangents import tangents
-from ftheta.graph.domains.values import values
 from ftheta.graph.errors import GraphError, NotTraceable
 from ftheta.graph.expressions import Expression
 from ftheta.graph.formulas import cell, formula, text
@@ -28,7 +29,6 @@ from ftheta.graph.kinks import kinks, not_finite
 from ftheta.graph.sources import definition
 from ftheta.logic import Dag, Table, UsageError, Vertex
 
-FEW_KINDS, ALIKE = 16, 4
 MOST_ROWS = 60
 LARGEST_PARTIAL = 1_000_000
 
@@ -58,8 +58,7 @@ class Tableau:
     @property
     def coordinates(self) -> list[str]:
         """A name for every entry of the gradient."""
-        places = ((slot, place) for slot in self.graph.inputs for place in np.ndindex(slot.shape))
-        return [slot.name + "".join(f"[{i}]" for i in place) for slot, place in places]
+        return list(self._coordinates())
 
     def tangent(self, along: Any) -> Interpretation[Any]:
         """The tangent of every slot along a direction: the name of a scalar input, or one tangent an argument."""
@@ -142,7 +141,8 @@ class Tableau:
     @property
     def numbers(self) -> dict[str, float]:
         """The result, the gradient, and value and adjoint of every scalar node."""
-        found = {"value": self.result} | {f"∂{n}": float(g) for n, g in zip(self.coordinates[:20], self.gradient)}
+        slopes = zip(islice(self._coordinates(), 20), self.gradient)
+        found = {"value": self.result} | {f"∂{name}": float(slope) for name, slope in slopes}
         for slot in (slot for node in self.graph.nodes for slot in node.outputs if slot.shape == () and slot.is_real):
             found[slot.name] = float(self.value[slot])
             found[f"adjoint of {slot.name}"] = float(self.adjoint[slot])
@@ -157,8 +157,9 @@ class Tableau:
     def closing(self) -> str:
         """One line: the value and the gradient."""
         result = f"value {text(cell(self.value[self.graph.outputs[0]]))}"
-        slopes = ", ".join(f"∂/∂{name} = {text(float(g))}" for name, g in zip(self.coordinates[:6], self.gradient))
-        return f"{result}; {slopes}{', …' if len(self.coordinates) > 6 else ''}"
+        first = zip(islice(self._coordinates(), 6), self.gradient)
+        slopes = ", ".join(f"∂/∂{name} = {text(float(slope))}" for name, slope in first)
+        return f"{result}; {slopes}{', …' if len(self.gradient) > 6 else ''}"
 
     def __str__(self) -> str:
         table = self.full_table
@@ -178,6 +179,10 @@ class Tableau:
         computed = [(slot, node) for node in self.graph.nodes for slot in node.outputs]
         return [*((slot, None) for slot in self.graph.inputs), *computed]
 
+    def _coordinates(self) -> Iterator[str]:
+        places = ((slot, place) for slot in self.graph.inputs for place in np.ndindex(slot.shape))
+        return (slot.name + "".join(f"[{i}]" for i in place) for slot, place in places)
+
     def _adjoint_of(self, slot: Slot) -> np.ndarray:
         return np.asarray(self.adjoint[slot], np.float64) if slot in self.adjoint else np.zeros(slot.shape)
 
@@ -188,10 +193,8 @@ class Tableau:
         plain = len(node.outputs) == 1 and out.is_real and out.shape == () and node.primitive != "stop_gradient"
         if not plain or not any(moving):
             return [None] * len(node.inputs)
-        with precision(self.graph):
-            one = [np.ones((), out.dtype)]
-            found = iter(transposed(node, tuple(moving))([self.value[s] for s in node.inputs], one))
-        return [next(found) if m else None for m in moving]
+        with precision(self.graph), np.errstate(all="ignore"):
+            return local_adjoints(node, [self.value[s] for s in node.inputs], [np.ones((), out.dtype)], moving)
 
     def _partials_of(self, node: Node) -> str:
         of = dict.fromkeys(s.name for s in node.inputs if (node.name, s.name) in self.partials)
@@ -251,13 +254,8 @@ def _traced(program: Callable[..., Any], args: tuple[Any, ...], names: Sequence[
 
 
 def _both_sweeps(graph: Graph, args: tuple[Any, ...]) -> tuple[Interpretation[Any], Interpretation[Any]]:
-    """Values and adjoints: node by node where nodes are alike (what is compiled for one serves all, also the next
-    time), else compiled as a whole, quickly."""
-    kinds = len({node.kind for node in graph.nodes})
-    if kinds <= FEW_KINDS or len(graph.nodes) >= ALIKE * kinds:
-        value = values(graph, *args)
-        return value, adjoints(graph, *args, primal=value)
-    return sweep_with_values(graph)(*args)
+    value = array_values(graph, *args)
+    return value, array_adjoints(graph, value)
 
 
 def _short(source: str) -> str:

@@ -34,10 +34,16 @@ from .hypothesis import hypothesis as hypothesis
 from .knob import Knob as Knob
 from .knob import Setting as Setting
 from .result import Audit as Audit
+from .result import Change as Change
 from .result import Check as Check
+from .result import Comparison as Comparison
+from .result import Fact as Fact
 from .result import Judged as Judged
 from .result import Provenance as Provenance
+from .result import Request as Request
 from .result import Result as Result
+from .result import Section as Section
+from .result import Skipped as Skipped
 from .theorem import Theorem as Theorem
 from .theorem import theorem as theorem
 from .verdict import Judgement as Judgement

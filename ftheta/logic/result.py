@@ -11,7 +11,7 @@ from .hypothesis import Finding, Status
 from .knob import Value
 from .verdict import Judgement, Verdict, capped, weakest
 
-SCHEMA = 1  # raised when the JSON form changes in a way that older readers cannot read
+SCHEMA = 2  # raised when the JSON form changes in a way that older readers cannot read
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +72,55 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
+class Fact:
+    """One thing that is known of a network: a number with how well it is known, or words. `note` says what it is of."""
+
+    name: str
+    value: Enclosure | str
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of an audit: what was computed about the network, and the theorems (by id) that belong here."""
+
+    id: str
+    title: str
+    facts: tuple[Fact, ...] = ()
+    tables: tuple[Table, ...] = ()
+    charts: tuple[Chart, ...] = ()
+    theorems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """Something that was not checked: why, and how it can be. `unfinished` if time, not the network, was the reason."""
+
+    id: str
+    reason: str
+    remedy: str = ""
+    unfinished: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What an audit was asked for, in the words of the command line; `budget` is in seconds."""
+
+    model: str = ""
+    data: str = ""
+    labels: str = ""
+    until: str = ""
+    only: tuple[str, ...] = ()
+    skip: tuple[str, ...] = ()
+    budget: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Audit:
-    """Every theorem that takes a network, on one network. `facts` say what it is; `skipped` names the theorems
-    that were not run, with the reason."""
+    """Every theorem that takes a network, on one network, with what else is known of it.
+
+    `facts` say in words what it is; `sections` hold the numbers, in order; `skipped` names what was not checked.
+    """
 
     subject: str
     kind: str
@@ -82,11 +128,37 @@ class Audit:
     facts: tuple[tuple[str, str], ...]
     diagram: Diagram | None
     results: tuple[Result, ...]
-    skipped: tuple[tuple[str, str], ...]
+    skipped: tuple[Skipped, ...]
     seed: int
     date: str
     version: str
     data: str = ""
+    sections: tuple[Section, ...] = ()
+    asked: Request = Request()
+    seconds: float = 0.0
+    interrupted: bool = False
+    schema: int = SCHEMA
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One fact, or the verdict of one theorem, of two networks."""
+
+    section: str
+    name: str
+    before: Enclosure | str
+    after: Enclosure | str
+    same: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two audits with the same data and seed, fact by fact; `difference` is what is known of the two functions."""
+
+    before: Audit
+    after: Audit
+    difference: Section
+    changes: tuple[Change, ...]
     schema: int = SCHEMA
 
 

@@ -4,7 +4,7 @@
 pickled members are refused and sizes are checked before anything is read.
 """
 
-import zipfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,69 +13,45 @@ from ftheta.logic import SubjectError, UsageError
 
 from .activations import activation
 from .description import Dense, Description
-
-MAX_BYTES = 4 << 30  # of all arrays together, unpacked
-
-
-def read_arrays(path: Path) -> dict[str, np.ndarray]:
-    """All arrays of an `.npz` file, or a SubjectError that says what is wrong with it."""
-    where = str(path)
-    if not path.is_file():
-        raise SubjectError("There is no such file.", got=where, remedy="check the path")
-    if path.stat().st_size == 0:
-        raise SubjectError("The file is empty.", got=where)
-    try:
-        with zipfile.ZipFile(path) as archive:
-            unpacked = sum(member.file_size for member in archive.infolist())
-        if unpacked > MAX_BYTES:
-            raise SubjectError("The file unpacks to more than is allowed.", where=where, got=f"{unpacked:,} bytes")
-        with np.load(path, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
-    except SubjectError:
-        raise
-    except Exception as error:  # numpy and zipfile raise a dozen kinds for broken bytes
-        raise SubjectError(
-            "The file cannot be read as an .npz archive of plain arrays.",
-            where=where,
-            got=f"{type(error).__name__}: {error}",
-            remedy="write it with numpy.savez(path, W0=…, b0=…, …); object arrays are refused",
-        ) from error
+from .npy import read_arrays as read_arrays
 
 
-def is_weight_list(arrays: dict[str, np.ndarray]) -> bool:
+def is_weight_list(arrays: Mapping[str, np.ndarray]) -> bool:
     return "W0" in arrays
 
 
-def describe(arrays: dict[str, np.ndarray], where: str) -> Description:
+def describe(arrays: Mapping[str, np.ndarray], where: str) -> Description:
     """The description held by the arrays of a weight list."""
     depth = sum(name[:1] == "W" and name[1:].isdigit() for name in arrays)
-    names = _activations(arrays, depth, where)
+    names = activations(np.asarray(arrays.get("activations", "relu")).tolist(), depth, where)
     layers = []
     for i in range(depth):
         if f"W{i}" not in arrays:
             raise SubjectError("A weight list has a gap.", where=where, got=f"{sorted(arrays)}", remedy=f"add W{i}")
-        weight = _numbers(arrays[f"W{i}"], f"{where}: W{i}")
+        weight = real(arrays[f"W{i}"], f"{where}: W{i}")
         if weight.ndim != 2:
             raise SubjectError("A weight must be a matrix (out, in).", where=f"{where}: W{i}", got=weight.shape)
-        bias = _numbers(arrays.get(f"b{i}", np.zeros(weight.shape[0])), f"{where}: b{i}")
+        bias = real(arrays.get(f"b{i}", np.zeros(weight.shape[0])), f"{where}: b{i}")
         layers.append(Dense(weight, bias, names[i]))
     return Description(tuple(layers))
 
 
-def _numbers(array: np.ndarray, where: str) -> np.ndarray:
+def real(array: np.ndarray, where: str) -> np.ndarray:
+    """Weights in float64."""
     if array.dtype.kind not in "fiu":
         raise SubjectError("Weights must be real numbers.", where=where, got=f"dtype {array.dtype}")
     return array.astype(np.float64)
 
 
-def _activations(arrays: dict[str, np.ndarray], depth: int, where: str) -> list[str]:
-    words = [str(w) for w in np.atleast_1d(arrays.get("activations", np.array("relu")))]
+def activations(given: str | Sequence[str], depth: int, where: str) -> list[str]:
+    """One word a layer, from one word for the hidden layers, or one word a layer with or without the last."""
+    words = [str(word) for word in given] if isinstance(given, (list, tuple)) else [str(given)]
     for word in words:
         try:
             activation(word)
         except UsageError as error:
             raise SubjectError(error.what, where=f"{where}: activations", got=word, remedy=error.remedy) from error
-    if len(words) == 1:
+    if len(words) == 1 and (depth > 1 or isinstance(given, str)):
         return words * (depth - 1) + ["identity"]
     if len(words) == depth - 1:
         words = [*words, "identity"]

@@ -25,6 +25,7 @@ from .matrices import settled
 from .network import ReluNetwork, Step
 
 FORMAT = "ftheta-relu-steps-1"
+MAX_WIDTH = 1 << 27
 
 
 class ReluModule(eqx.Module):
@@ -87,21 +88,33 @@ def load(path: Path) -> ReluNetwork:
     arrays = files.read_arrays(path)
     if files.is_weight_list(arrays):
         return from_description(files.describe(arrays, str(path)))
-    if str(arrays.get("format")) != FORMAT:
-        raise SubjectError(
-            "The file holds neither a weight list nor steps.",
-            where=str(path),
-            got=sorted(arrays),
-            remedy=f"name the arrays W0, b0, … or write the format {FORMAT}",
-        )
+    if is_steps(arrays):
+        return steps_of(arrays, str(path))
+    raise SubjectError(
+        "The file holds neither a weight list nor steps.",
+        where=str(path),
+        got=sorted(arrays),
+        remedy=f"name the arrays W0, b0, … or write the format {FORMAT}",
+    )
+
+
+def is_steps(arrays: dict[str, np.ndarray]) -> bool:
+    return str(arrays.get("format")) == FORMAT
+
+
+def steps_of(arrays: dict[str, np.ndarray], where: str) -> ReluNetwork:
+    """The network whose steps the arrays of a file are."""
     try:
         return ReluNetwork(tuple(_step(arrays, i) for i in range(int(arrays["steps"]))))
     except (KeyError, ValueError, IndexError, TypeError) as error:
-        raise SubjectError("The file holds broken steps.", where=str(path), got=f"{error}") from error
+        raise SubjectError("The file holds broken steps.", where=where, got=f"{error}") from error
 
 
 def _step(arrays: dict[str, np.ndarray], i: int) -> Step:
-    parts = (arrays[f"data{i}"].astype(np.float64), arrays[f"indices{i}"], arrays[f"indptr{i}"])
-    matrix = sparse.csr_array(parts, shape=tuple(int(n) for n in arrays[f"shape{i}"]))
+    parts = (files.real(arrays[f"data{i}"], f"data{i}"), arrays[f"indices{i}"], arrays[f"indptr{i}"])
+    shape = tuple(int(n) for n in arrays[f"shape{i}"])
+    if max(shape) > MAX_WIDTH:
+        raise ValueError(f"a matrix of shape {shape}")
+    matrix = sparse.csr_array(parts, shape=shape)
     matrix.check_format()
     return Step(settled(matrix), arrays[f"offset{i}"], arrays[f"rectified{i}"])

@@ -1,16 +1,17 @@
 """A Result, and an Audit, as a card for the terminal."""
 
 from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ftheta.logic import Check, Curves, Judged, Result, Status, Table
-from ftheta.logic.result import Audit
+from ftheta.logic import Audit, Check, Comparison, Curves, Judged, Result, Section, Status, Table
 
+from .changes import change, fact_value, known
 from .letters import letters
 from .numbers import basis, enclosure, number, sides
 from .plain import plain
-from .reproduce import audit_command, command, versions
+from .reproduce import audit_command, command, comparison_command, versions
 from .terminal import FAINT, Card, Columns, Plot, Styled, hanging, heading, indented, line
 from .verdicts import NOT_CHECKED, look, remarks
 from .words import counts, found, headline, obstacle
@@ -25,6 +26,7 @@ MARKS = {
     Status.FAILED: ("✗", "red"),
 }
 _MOST_ROWS = 24
+_LONGEST_WORDS = 60  # letters of a fact that stands in a column
 
 
 def card(result: Result, *, plot: bool = True) -> Card:
@@ -35,6 +37,11 @@ def card(result: Result, *, plot: bool = True) -> Card:
 def audit_card(audit: Audit, report: Path | None = None) -> Card:
     """An audit, one line for each theorem; `report` is the file that says more."""
     return Card(_audit_parts(audit, report))
+
+
+def comparison_card(both: Comparison, report: Path | None = None) -> Card:
+    """Two audits, fact by fact."""
+    return Card(_comparison_parts(both, report))
 
 
 def _parts(result: Result, plot: bool) -> Iterator["RenderableType"]:
@@ -142,22 +149,73 @@ def _provenance(result: Result) -> Iterator["RenderableType"]:
 def _audit_parts(audit: Audit, report: Path | None) -> Iterator["RenderableType"]:
     yield line((f"Audit of {audit.subject}", "bold"), (f"  {audit.kind} {audit.hash}", FAINT))
     yield indented(line((", ".join(f"{name} {value}" for name, value in audit.facts), FAINT)), below=1)
+    for section in audit.sections:
+        yield from _section(section)
     rows = [_audit_row(result) for result in audit.results]
-    yield Columns(("theorem", "verdict", "measured", "bound", "slack"), rows, left=(0, 1))
-    yield line("")
+    if rows:
+        yield Columns(("theorem", "verdict", "measured", "bound", "slack"), rows, left=(0, 1))
+        yield line("")
     for result in audit.results:
         if obstacle(result):
             yield hanging("△", "dark_orange", f"{result.id} asks for: {obstacle(result)}")
-    for id, reason in audit.skipped:
-        yield hanging(NOT_CHECKED.sign, NOT_CHECKED.style, f"{id} was {NOT_CHECKED.word}: {reason}")
+    yield from _skipped(audit)
     tallies: list[Styled] = []
     styles = {"holds": "green", "open": "yellow", "fails": "dark_orange", "unchecked": FAINT, "refuted": "red"}
     for family, number_, label in counts(audit):
         tallies += [(f"{number_} ", f"bold {styles[family]}" if number_ else FAINT), f"{label}   "]
-    yield line(*tallies)
+    yield line(*tallies, (f"{audit.seconds:.0f} s" if audit.seconds else "", FAINT))
+    if audit.interrupted:
+        yield line(("interrupted: this is what was done until then", "yellow"))
     if report is not None:
         yield line(("report: ", FAINT), str(report))
     yield line(("again: ", FAINT), audit_command(audit))
+
+
+def _section(section: Section) -> Iterator["RenderableType"]:
+    """The facts of a section, their values in one column."""
+    if section.facts:
+        yield heading(section.title)
+        rows: list[list[Styled]] = [
+            [letters(f.name), fact_value(f.value), (known(f.value), FAINT)]
+            for f in section.facts
+            if not isinstance(f.value, str) or len(f.value) <= _LONGEST_WORDS
+        ]
+        if rows:
+            yield Columns(("", "", ""), rows, left=(0, 1, 2))
+        for f in section.facts:
+            if isinstance(f.value, str) and len(f.value) > _LONGEST_WORDS:
+                yield hanging("", "", f"{f.name}: {letters(f.value)}")
+        yield line("")
+
+
+def _skipped(audit: Audit) -> Iterator["RenderableType"]:
+    """What was not checked: one line each, or one for all that had no time."""
+    late = [missing for missing in audit.skipped if missing.unfinished]
+    for missing in audit.skipped:
+        if not missing.unfinished:
+            told = f"{missing.id} was {NOT_CHECKED.word}: {missing.reason}"
+            yield hanging(
+                NOT_CHECKED.sign, NOT_CHECKED.style, told, (f"; {missing.remedy}" if missing.remedy else "", FAINT)
+            )
+    if late:
+        names = ", ".join(f"{m.id} ({m.reason})" if m.reason.startswith("stopped") else m.id for m in late)
+        yield hanging(NOT_CHECKED.sign, NOT_CHECKED.style, f"no time was left for {names}; {plain(late[0].remedy)}")
+
+
+def _comparison_parts(both: Comparison, report: Path | None) -> Iterator["RenderableType"]:
+    yield line((f"{both.after.subject} against {both.before.subject}", "bold"))
+    yield from _section(both.difference)
+    for name, group in groupby(both.changes, key=lambda c: c.section):
+        yield heading(name)
+        rows: list[list[Styled]] = [
+            [letters(c.name), fact_value(c.before), fact_value(c.after), (change(c), FAINT if c.same else "bold")]
+            for c in group
+        ]
+        yield Columns(("", both.before.subject, both.after.subject, "change"), rows)
+        yield line("")
+    if report is not None:
+        yield line(("report: ", FAINT), str(report))
+    yield line(("again: ", FAINT), comparison_command(both))
 
 
 def _audit_row(result: Result) -> list[Styled]:

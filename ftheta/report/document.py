@@ -1,4 +1,4 @@
-r"""Results and audits as JSON, and back: strict JSON, versioned, described by `docs/result.schema.json`.
+r"""Results, audits and comparisons as JSON, and back: strict JSON, versioned, described by `docs/result.schema.json`.
 
 Numbers that JSON has no word for are the strings "inf", "-inf" and "nan". Where a value may be text or a number (a
 cell of a table, a knob, a coordinate of a witness), such a word means the number, and text that reads like one is
@@ -15,40 +15,42 @@ from enum import Enum
 from functools import cache
 from math import inf, isfinite, nan
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeAlias
 
 from ftheta.logic import Chart, Claim, Result, SubjectError
-from ftheta.logic.result import SCHEMA, Audit
+from ftheta.logic.result import SCHEMA, Audit, Comparison
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter, ValidationError
 
 _WORDS = {"inf": inf, "-inf": -inf, "nan": nan}
 _LIKE_A_WORD = re.compile(r"\\*(inf|-inf|nan)")
-_DOCUMENTS = {"result": Result, "audit": Audit}
+_DOCUMENTS = {"result": Result, "audit": Audit, "comparison": Comparison}
+Document: TypeAlias = Result | Audit | Comparison
 
 
-def to_json(document: Result | Audit, *, indent: int | None = None) -> str:
+def to_json(document: Document, *, indent: int | None = None) -> str:
     """The document as JSON text."""
-    name = "audit" if isinstance(document, Audit) else "result"
+    name = next(name for name, kind in _DOCUMENTS.items() if isinstance(document, kind))
     data = {"document": name, **_written(document)}
-    for results in _results(data):
-        _change_mixed(results, _escaped)
+    for _, part in _located(data):
+        _change_mixed(part, _escaped)
     return json.dumps(_worded(data), indent=indent, ensure_ascii=False, allow_nan=False)
 
 
-def from_json(text: str | bytes) -> Result | Audit:
+def from_json(text: str | bytes) -> Document:
     """The document that `to_json` wrote. A wrong one raises a SubjectError that names the field."""
     data = _loaded(text)
     kind = _DOCUMENTS[data["document"]]
-    for path, result in _located_results(data):
-        _change_mixed(result, _unescaped)
-        _read_unions(result, path)
+    _upgrade(data)
+    for path, part in _located(data):
+        _change_mixed(part, _unescaped)
+        _read_unions(part, path)
     return _validated(kind, data, "")
 
 
 def schema() -> dict[str, Any]:
-    """The JSON Schema (2020-12) of both documents."""
+    """The JSON Schema (2020-12) of all documents."""
     from pydantic import TypeAdapter
     from pydantic.json_schema import GenerateJsonSchema
 
@@ -64,7 +66,8 @@ def schema() -> dict[str, Any]:
     definitions = shared["$defs"]
     definitions["Claim"], definitions["Chart"] = found["claim", "validation"], found["chart", "validation"]
     definitions["Judged"]["properties"]["claim"] = {"$ref": "#/$defs/Claim"}
-    definitions["Result"]["properties"]["charts"]["items"] = {"$ref": "#/$defs/Chart"}
+    for holder in ("Result", "Section"):
+        definitions[holder]["properties"]["charts"]["items"] = {"$ref": "#/$defs/Chart"}
     return _published(definitions)
 
 
@@ -78,7 +81,7 @@ def _published(definitions: dict[str, Any]) -> dict[str, Any]:
         definition["required"] = [*definition["required"], "schema"]
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "ftheta result and audit",
+        "title": "ftheta result, audit and comparison of audits",
         "description": "What `ftheta check --json` and `ftheta audit --json` print.",
         "oneOf": [
             {"$ref": f"#/$defs/{kind.__name__}", "properties": {"document": {"const": name}}, "required": ["document"]}
@@ -151,15 +154,15 @@ def _items(value: Any, key: str) -> list[Any]:
     return inner if isinstance(inner, list) else []
 
 
-def _located_results(data: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+def _located(data: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The results and sections of a document, each with the way to it: they hold tables and charts."""
     if data["document"] == "result":
         yield "", data
-    else:
-        yield from ((f"results[{i}].", result) for i, result in enumerate(_items(data, "results")))
-
-
-def _results(data: dict[str, Any]) -> Iterator[Any]:
-    return (result for _, result in _located_results(data))
+    for way, audit in (("", data), ("before.", data.get("before")), ("after.", data.get("after"))):
+        for place in ("results", "sections"):
+            yield from ((f"{way}{place}[{i}].", part) for i, part in enumerate(_items(audit, place)))
+    if isinstance(data.get("difference"), dict):
+        yield "difference.", data["difference"]
 
 
 # -- reading ---------------------------------------------------------------------------------------
@@ -172,7 +175,9 @@ def _loaded(text: str | bytes) -> dict[str, Any]:
         raise SubjectError("This is not JSON.", got=str(error), remedy="give a file that ftheta wrote") from None
     if not isinstance(data, dict) or str(data.get("document")) not in _DOCUMENTS:
         got = repr(data.get("document")) if isinstance(data, dict) else type(data).__name__
-        raise SubjectError("This is no document of ftheta.", where="document", got=got, remedy='"result" or "audit"')
+        raise SubjectError(
+            "This is no document of ftheta.", where="document", got=got, remedy=f"one of {', '.join(_DOCUMENTS)}"
+        )
     version = data.get("schema")
     if not isinstance(version, int) or version < 1:
         raise SubjectError("The document states no version.", where="schema", got=repr(version), remedy=f"{SCHEMA}")
@@ -184,6 +189,13 @@ def _loaded(text: str | bytes) -> dict[str, Any]:
             remedy="upgrade ftheta",
         )
     return data
+
+
+def _upgrade(data: dict[str, Any]) -> None:
+    """Documents of version 1: an audit listed what it skipped as pairs."""
+    if data["schema"] == 1 and data["document"] == "audit":
+        pairs = [p for p in _items(data, "skipped") if isinstance(p, list) and len(p) == 2]
+        data["skipped"] = [{"id": id, "reason": reason} for id, reason in pairs]
 
 
 def _no_constant(name: str) -> NoReturn:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 
 from .plain import plain
 from .symbols import lowered, raised
@@ -18,6 +19,7 @@ def visible(text: str) -> str:
     return _CONTROL.sub("", text)
 
 
+@lru_cache(8192)  # labels come back at every move of a slider
 def letters(text: str) -> str:
     """`θ_k` as θₖ, `θ1` as θ₁, `$\\gamma^k$` as γᵏ; other text as it is, on one line.
 

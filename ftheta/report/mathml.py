@@ -5,6 +5,7 @@ from functools import cache, lru_cache
 from html import escape
 from typing import Any
 
+from .letters import letters, visible
 from .plain import FORMULA
 from .plain import plain as plain
 
@@ -22,6 +23,11 @@ def statement_html(text: str) -> str:
         parts.append(mathml(inline if display is None else display, display=display is not None))
         end = found.end()
     return "".join([*parts, _words(text[end:])])
+
+
+def words_html(text: str) -> str:
+    """A sentence as HTML: formulas between dollars become MathML, simple indices their own letters."""
+    return statement_html(visible(text)) if "$" in text or "`" in text else escape(letters(text))
 
 
 def formulas(text: str) -> tuple[str, ...]:

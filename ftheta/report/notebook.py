@@ -150,6 +150,6 @@ def _audit_html(audit: "Audit") -> str:
 
     told = ", ".join(f"{count} {label}" for _, count, label in counts(audit))
     rows = [(r.title, _pill(look(r.verdict)), obstacle(r)) for r in audit.results]
-    rows += [(id, _pill(NOT_CHECKED), reason) for id, reason in audit.skipped]
+    rows += [(missing.id, _pill(NOT_CHECKED), missing.reason) for missing in audit.skipped]
     body = "".join(f"<tr><td>{escape(a)}</td><td>{b}</td><td>{escape(c)}</td></tr>" for a, b, c in rows)
     return f"<h4>Audit of {escape(audit.subject)}</h4><p>{escape(told)}</p><table><tbody>{body}</tbody></table>"

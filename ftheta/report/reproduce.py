@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Mapping
 
 from ftheta.logic import Result
-from ftheta.logic.result import Audit
+from ftheta.logic.result import Audit, Comparison
 
 
 def command(result: Result) -> str:
@@ -28,8 +28,41 @@ def snippet(result: Result) -> str:
 
 def audit_command(audit: Audit) -> str:
     """The line that repeats an audit."""
-    data = [f"--data {shlex.quote(audit.data)}"] if audit.data else []
-    return " ".join(["ftheta audit", shlex.quote(audit.subject), *data, f"--seed {audit.seed}"])
+    return " ".join(["ftheta audit", *_asked(audit)])
+
+
+def comparison_command(both: Comparison) -> str:
+    """The line that repeats a comparison."""
+    first, *rest = _asked(both.after)
+    return " ".join(["ftheta audit", first, "--against", shlex.quote(_model(both.before)), *rest])
+
+
+def audit_snippet(audit: Audit, against: Audit | None = None) -> str:
+    """The same in Python."""
+    asked = audit.asked
+    given = [repr(_model(audit)), *([] if against is None else [repr(_model(against))])]
+    given += [repr(asked.data or audit.data)] if audit.data else []
+    given += [f"{name}={value!r}" for name, value in (("labels", asked.labels), ("until", asked.until)) if value]
+    given += [f"{name}={list(value)!r}" for name, value in (("only", asked.only), ("skip", asked.skip)) if value]
+    given += [f"budget={asked.budget:g}"] if asked.budget else []
+    called = ", ".join([*given, f"seed={audit.seed}"])
+    if against is None:
+        return f"import ftheta as ft\n\naudit = ft.audit({called})"
+    return f"from ftheta.auditing import compare\n\nboth = compare({called})"
+
+
+def _model(audit: Audit) -> str:
+    return audit.asked.model or audit.subject
+
+
+def _asked(audit: Audit) -> list[str]:
+    """The words behind `ftheta audit`."""
+    asked = audit.asked
+    options = [("--data", asked.data or audit.data), ("--labels", asked.labels), ("--until", asked.until)]
+    options += [("--only", ",".join(asked.only)), ("--skip", ",".join(asked.skip))]
+    options += [("--budget", f"{asked.budget:g}s" if asked.budget else "")]
+    written = [f"{name} {shlex.quote(value)}" for name, value in options if value]
+    return [shlex.quote(_model(audit)), *written, f"--seed {audit.seed}"]
 
 
 def versions(found: Mapping[str, str]) -> str:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from ftheta.logic import Result, UsageError
 from ftheta.logic.chart import Chart
-from ftheta.logic.result import Audit
+from ftheta.logic.result import Audit, Comparison
 
 if TYPE_CHECKING:
     from ftheta.networks.onnx.write import Precision
@@ -23,9 +23,9 @@ def save(result: Any, path: str | Path, *, precision: "Precision" = "float64") -
     asked for.
     """
     path = Path(path)
-    if not isinstance(result, Result | Audit | Chart):
+    if not isinstance(result, Result | Audit | Comparison | Chart):
         return _save_network(result, path, precision)
-    if isinstance(result, Audit):
+    if isinstance(result, Audit | Comparison):
         return save_audit(result, path)
     ensure_savable(path)
     if isinstance(result, Result) and path.suffix.lower() in (".html", ".json"):
@@ -52,11 +52,13 @@ def _save_network(net: Any, path: Path, precision: "Precision") -> tuple[Path, .
     return (save_network(net, path, precision),)
 
 
-def save_audit(audit: Audit, path: str | Path) -> tuple[Path, ...]:
-    """Write an audit as a page (.html) or as its document (.json)."""
+def save_audit(audit: Audit | Comparison, path: str | Path) -> tuple[Path, ...]:
+    """Write an audit, or a comparison of two, as a page (.html) with its document beside it, or as the document alone
+    (.json)."""
     path = Path(path)
     ensure_savable(path, (".html", ".json"))
-    return (_write(path, _page(audit, path)),)
+    places = [path] if path.suffix.lower() == ".json" else [path, path.with_suffix(".json")]
+    return tuple(_write(place, _page(audit, place)) for place in places)
 
 
 def ensure_savable(path: str | Path, suffixes: tuple[str, ...] = SUFFIXES) -> None:
@@ -70,14 +72,16 @@ def ensure_savable(path: str | Path, suffixes: tuple[str, ...] = SUFFIXES) -> No
         raise UsageError("This is a folder.", where=str(path), remedy="give the name of a file in it")
 
 
-def _page(document: Result | Audit, path: Path) -> str:
+def _page(document: Result | Audit | Comparison, path: Path) -> str:
     if path.suffix.lower() == ".json":
         from .document import to_json
 
         return to_json(document, indent=1) + "\n"
-    from .html import audit_page, result_page
+    from .html import audit_page, comparison_page, result_page
 
-    return audit_page(document) if isinstance(document, Audit) else result_page(document)
+    if isinstance(document, Audit):
+        return audit_page(document)
+    return comparison_page(document) if isinstance(document, Comparison) else result_page(document)
 
 
 def _drawn(chart: Chart, path: Path) -> str | bytes:

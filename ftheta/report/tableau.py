@@ -5,9 +5,8 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .html import _data as data_table
-from .html import _page as page
 from .letters import letters
+from .page import data_table, page
 from .render import described, figure, png
 from .save import _write as write
 from .save import ensure_savable, save

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from ftheta.logic.hypothesis import Status
 from ftheta.logic.result import Result
 from ftheta.logic.verdict import MEANING, Judgement, Verdict
 
@@ -25,6 +26,12 @@ LOOKS = {
     Verdict.INCONCLUSIVE: Look("~", "inconclusive", "open", "yellow", MEANING[Verdict.INCONCLUSIVE]),
     Verdict.INAPPLICABLE: Look("△", "hypothesis fails", "fails", "dark_orange", MEANING[Verdict.INAPPLICABLE]),
     Verdict.REFUTED: Look("✗", "refuted", "refuted", "red", MEANING[Verdict.REFUTED]),
+}
+MARKS = {  # of a hypothesis: its sign and its family
+    Status.PROVED: ("✓", "holds"),
+    Status.SAMPLED: ("~", "open"),
+    Status.ASSUMED: ("?", "open"),
+    Status.FAILED: ("✗", "refuted"),
 }
 NOT_CHECKED = Look("–", "not checked", "unchecked", "bright_black", "the theorem was not run on this subject")
 CONTRADICTED = "a sample contradicts it, without a witness that could be checked again"

@@ -9,8 +9,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ftheta.graph.compiling import call_compiled
 from ftheta.logic import AtMost, Axis, Claim, Curves, Enclosure, Evidence, Series, Witness
 
+from .compact import NetworkOnBall, into_ball
 from .lanczos import extremes
 from .objective import Objective
 from .trajectory import along_training
@@ -43,13 +45,14 @@ class Pairs:
 
     @classmethod
     def drawn(cls, F: Callable[[Any], Any], centre: np.ndarray, radius: float, n: int, rng: Any) -> "Pairs":
-        """Pairs around the centre at all distances up to the radius."""
+        """Pairs around the centre at all distances up to the radius; those of a function on a ball stay in it."""
         d = centre.size
-        x = centre + radius * rng.normal(size=(n, d)) / np.sqrt(d)
+        inside = (lambda v: into_ball(v, F.radius)) if isinstance(F, NetworkOnBall) else lambda v: v
+        x = inside(centre + radius * rng.normal(size=(n, d)) / np.sqrt(d))
         far = radius * 10.0 ** rng.uniform(-3, 0, size=(n, 1))
-        y = x + far * rng.normal(size=(n, d)) / np.sqrt(d)
-        both = jax.jit(jax.vmap(jax.value_and_grad(F)))
-        (a, g), (b, h) = both(x), both(y)
+        y = inside(x + far * rng.normal(size=(n, d)) / np.sqrt(d))
+        both = jax.vmap(jax.value_and_grad(F))
+        (a, g), (b, h) = call_compiled(both, x), call_compiled(both, y)
         return cls(F, (x, y), (np.asarray(a), np.asarray(b)), (np.asarray(g), np.asarray(h)))
 
     def __len__(self) -> int:
@@ -99,7 +102,7 @@ class Pairs:
             one, other = (Enclosure.measured(float(side[k]), samples=len(self)) for side in (left, right))
             again = self._again(name, k, mu, L)
             found.append(AtMost(name, one, other, witness=again, atol=1e-12 * float(size[k])))
-        return tuple(found)
+        return (*found, *(self.F.claims(np.concatenate(self.slopes)) if isinstance(self.F, NetworkOnBall) else ()))
 
     def _again(self, name: str, k: int, mu: float, L: float) -> Witness:
         """The same pair, alone, with gradients by forward mode."""
@@ -117,7 +120,8 @@ class Pairs:
         """Falsifiers, not certificates: pairs bound L and M from below and μ from above."""
         n = len(self)
         least = float(self.monotony.min())
-        return {
+        closed = {"M": Enclosure.equal(self.F.constants[0])} if isinstance(self.F, NetworkOnBall) else {}
+        return closed | {
             "L is at least": Enclosure.at_least(float(self.steepness.max()), samples=n),
             "μ is at most": -Enclosure.at_least(-least, samples=n),
             "M is at least": Enclosure.at_least(self.lipschitz, samples=n),
@@ -126,9 +130,10 @@ class Pairs:
 
 def envelopes(F: Callable[[Any], Any], at: np.ndarray, along: np.ndarray, mu: float, L: float, reach: float) -> Curves:
     """A section of F with the parabolas of curvature L above and μ below that touch it at a point."""
+    reach = min(reach, F.radius - float(np.linalg.norm(at))) if isinstance(F, NetworkOnBall) else reach
     t = np.linspace(-reach, reach, 161)
     unit = along / np.linalg.norm(along)
-    section = np.asarray(jax.jit(jax.vmap(lambda s: F(at + s * unit)))(t))
+    section = np.asarray(call_compiled(jax.vmap(lambda s: F(at + s * unit)), t))
     value, slope = float(F(at)), float(np.asarray(jax.grad(F)(at)) @ unit)
     tangent = value + slope * t
     series = (

@@ -6,6 +6,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from ftheta.graph.compiling import call_compiled
 from ftheta.logic import Basis, Enclosure
 
 
@@ -29,7 +30,7 @@ def eigenvalue_range(hessian: np.ndarray) -> tuple[Enclosure, Enclosure]:
 
 def sampled_curvature(objective: Callable[[Any], Any], points: np.ndarray) -> tuple[Enclosure, Enclosure]:
     """The least and the largest Hessian eigenvalue met among the points (small dimensions)."""
-    hessians = np.asarray(jax.jit(jax.vmap(jax.hessian(objective)))(points))
+    hessians = np.asarray(call_compiled(jax.vmap(jax.hessian(objective)), points))
     values = np.linalg.eigvalsh(hessians.reshape(len(points), points[0].size, points[0].size))
     return (
         Enclosure.measured(float(values.min()), samples=len(points)),

@@ -105,6 +105,23 @@ def depths(rng: np.random.Generator, width: int, depth: int, activation: str, dr
     return Curves(title, Axis("layer j"), Axis("mean of ‖xʲ‖² / ‖x⁰‖²", "log"), tuple(series))
 
 
+def scales(rng: np.random.Generator, width: int, depth: int, activation: str, draws: int, own: float) -> Curves:
+    """The factor a layer, fitted, against the scale of the weights; `own` is the scale of a network, marked."""
+    gains = [Fraction(2) ** k for k in range(-3, 4)]
+    seen = [propagate(rng, width, depth, gain, activation, draws) for gain in gains]
+    s = [sqrt(gain / width) for gain in gains]
+    series = [
+        Series("fitted", s, np.maximum([p.fitted for p in seen], 1e-300), "measured", "points"),
+        Series("theory" if activation in KEEPS else "at most", s, [float(p.factor) for p in seen], "bound"),
+        Series("keeps the size", s, np.ones(len(s)), "reference"),
+    ]
+    if own > 0:
+        here = sqrt(own / width)
+        series.append(Series("this network", [here, here], [float(seen[0].factor), float(seen[-1].factor)], "other"))
+    title = f"factor of the squared norm a layer, {activation}, width {width}"
+    return Curves(title, Axis("standard deviation s of a weight", "log"), Axis("factor a layer", "log"), tuple(series))
+
+
 @dataclass(frozen=True, eq=False)
 class Audit:
     r"""The layers of a network as draws: $s^2$ of each and the factor that such weights have on average."""

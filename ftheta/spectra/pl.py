@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from flint import arb, arb_series, ctx
 
+from ftheta.graph.compiling import call_compiled
 from ftheta.logic import AtMost, Axis, Claim, Curves, Enclosure, Evidence, Series
 from ftheta.training import gradient_descent
 
@@ -87,7 +88,7 @@ class Descent:
     @classmethod
     def along(cls, F: Callable[[Any], Any], start: np.ndarray, tau: float, steps: int, least: float) -> "Descent":
         path = gradient_descent(F, start, tau, steps)
-        values, slopes = jax.jit(jax.vmap(jax.value_and_grad(F)))(path)
+        values, slopes = call_compiled(jax.vmap(jax.value_and_grad(F)), path)
         return cls(np.asarray(values) - least, (np.asarray(slopes) ** 2).reshape(len(path), -1).sum(1))
 
     @property

@@ -11,22 +11,36 @@ from .fingerprint import digest
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    r"""Rows $x_i$ (`x`, shape `(n, ...)`) and labels $y_i$ (`y`, shape `(n, ...)`, or None), checked to be finite."""
+    r"""Rows $x_i$ (`x`, shape `(n, ...)`) and labels $y_i$ (`y`, shape `(n, ...)`, or None), checked to be finite.
+
+    Where they are known, `classes` are the names of the labels 0, 1, … and `columns` those of the entries of a row.
+    `notes` say what is worth knowing of the data, such as constant columns.
+    """
 
     name: str
     x: np.ndarray
     y: np.ndarray | None = None
+    classes: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         x = np.asarray(self.x)
         if x.ndim < 2 or len(x) == 0:
-            raise SubjectError("Data must be a non-empty array of rows.", where=self.name, got=f"shape {x.shape}")
+            raise SubjectError(
+                "Data must be a non-empty array of rows.",
+                where=self.name,
+                got=f"shape {x.shape}",
+                remedy="give x of shape (rows, entries of a row); of one number a row, x[:, None]",
+            )
         object.__setattr__(self, "x", _finite(x, f"{self.name}: x"))
         if self.y is not None:
             y = np.asarray(self.y)
-            if len(y) != len(x):
+            if y.ndim == 0 or len(y) != len(x):
                 raise SubjectError(
-                    "There must be one label a row.", where=self.name, got=f"{len(x)} rows, {len(y)} labels"
+                    "There must be one label a row.",
+                    where=self.name,
+                    got=f"{len(x)} rows, {len(y) if y.ndim else 1} labels",
                 )
             object.__setattr__(self, "y", _finite(y, f"{self.name}: y"))
 

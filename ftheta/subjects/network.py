@@ -1,16 +1,17 @@
 """A network: any JAX function with parameters, with a description where there is one."""
 
-import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from ftheta.logic import SubjectError
-from ftheta.networks.description import Dense, Description
+from ftheta.networks.description import Description
+from ftheta.networks.modules import is_nnx, is_stateful, split, split_nnx
 
 from .dataset import Dataset
 from .fingerprint import digest, digest_function
@@ -37,15 +38,24 @@ class Network:
 
     @classmethod
     def of(cls, function: Callable[..., Any], example: Any, name: str = "") -> "Network":
-        """A network from a JAX callable or an equinox module and one example input (an array or its shape).
+        """A network from a JAX callable, or a module of equinox or flax NNX, and one example input or its shape.
 
-        An equinox MLP is read as its list of layers, and is that list from then on.
+        Modules are read as they are used after training: dropout is off, batch normalisation uses its running
+        statistics. A pair of an equinox module and its state is a module too. For flax, a first axis of length 1 is a
+        batch. A chain of dense layers is read as its list of layers, and is that list from then on.
         """
         shape = shape_of(example)
-        name = name or getattr(function, "__name__", type(function).__name__)
-        apply, params, description = _split(function)
+        named: Any = function
+        named = named[0] if is_stateful(function) else named
+        name = name or getattr(named, "__name__", type(named).__name__)
+        hint = ""
+        if is_nnx(function):
+            hint = f"; if it takes batches, give the shape of a batch of one, {(1, *shape)}"
+            (apply, params, description), shape = split_nnx(function, shape)
+        else:
+            apply, params, description = split(function, shape)
         net = cls(name, apply, params, shape)
-        net._check()
+        net._check(hint)
         if description is not None and shape == (description.widths[0],):
             read = cls.described(description, name)
             return read if _agree(net, read) else net
@@ -59,8 +69,10 @@ class Network:
         return net
 
     def __call__(self, x: Any) -> jax.Array:
+        """The value at one input, in float64; a float32 input is widened, as convolutions take no mixture."""
         with jax.enable_x64(True):
-            return self.apply(self.params, x)
+            x = jnp.asarray(x)
+            return self.apply(self.params, x.astype(np.float64) if x.dtype.kind == "f" else x)
 
     def with_data(self, data: Dataset | None) -> "Network":
         """The same network, to be judged on `data`; the rows must have the network's input shape."""
@@ -74,7 +86,21 @@ class Network:
                 got=f"rows of shape {rows}, the network takes {self.input_shape}",
                 remedy="give data with one row an input of the network",
             )
+        self._ensure_labels_fit(data)
         return replace(self, data=replace(data, x=data.x.reshape(len(data), *self.input_shape)))
+
+    def _ensure_labels_fit(self, data: Dataset) -> None:
+        """Whole labels, one a row, of a network with several outputs are the numbers of outputs."""
+        if data.y is None or data.y.ndim != 1 or data.y.dtype.kind != "i" or len(self.output_shape) != 1:
+            return
+        outputs, least, most = self.output_shape[0], int(data.y.min()), int(data.y.max())
+        if outputs > 1 and not 0 <= least <= most < outputs:
+            raise SubjectError(
+                "A label is the number of an output that the network does not have.",
+                where=f"{data.name} on {self.name}",
+                got=f"labels from {least} to {most}, {outputs} outputs counted from 0",
+                remedy="count the classes from 0; numbers that are no classes belong in an array of shape (n, outputs)",
+            )
 
     @cached_property
     def output_shape(self) -> tuple[int, ...]:
@@ -95,7 +121,7 @@ class Network:
         with jax.enable_x64(True):
             return digest(self.params, digest_function(self.apply, self.params, self.example))
 
-    def _check(self) -> None:
+    def _check(self, hint: str = "") -> None:
         for path, leaf in jax.tree_util.tree_leaves_with_path(self.params):
             if not np.isfinite(leaf).all():
                 raise SubjectError(
@@ -112,7 +138,7 @@ class Network:
                 "JAX cannot trace this function.",
                 where=self.name,
                 got=f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}",
-                remedy=f"it must be written in jax.numpy and accept one input of shape {self.input_shape}",
+                remedy=f"it must be written in jax.numpy and accept one input of shape {self.input_shape}{hint}",
             ) from error
         if not hasattr(output, "shape"):
             raise SubjectError("A network returns one array.", where=self.name, got=type(output).__name__)
@@ -127,35 +153,3 @@ def _agree(one: Network, other: Network) -> bool:
     """Whether two networks have the same values at some inputs: a guard against a module that was misread."""
     x = np.random.default_rng(0).normal(size=(8, *one.input_shape))
     return all(np.allclose(one(row), other(row), rtol=1e-9, atol=1e-9) for row in x)
-
-
-def _split(function: Callable[..., Any]) -> tuple[Callable[[Any, Any], Any], Any, Description | None]:
-    """Parameters and the function of them. Only modules that are pytrees (equinox) have parameters to split off."""
-    import equinox as eqx
-
-    if not isinstance(function, eqx.Module):
-        return (lambda params, x: function(x)), (), None
-    arrays, static = eqx.partition(function, eqx.is_inexact_array)
-    params = jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), arrays)
-    return (lambda p, x: eqx.combine(p, static)(x)), params, _describe(function)
-
-
-def _describe(module: Any) -> Description | None:
-    """The description of an equinox MLP with named activations; other modules have none yet."""
-    import equinox as eqx
-
-    if not isinstance(module, eqx.nn.MLP) or not all(layer.use_bias for layer in module.layers):
-        return None
-    unchanged = inspect.signature(eqx.nn.MLP.__init__).parameters["final_activation"].default
-    names = {jax.nn.relu: "relu", jax.nn.tanh: "tanh", jax.nn.sigmoid: "sigmoid", jax.nn.silu: "silu"}
-    names |= {unchanged: "identity"}
-    hidden, final = names.get(module.activation), names.get(module.final_activation)
-    if hidden is None or final is None:
-        return None
-    last = len(module.layers) - 1
-    return Description(
-        tuple(
-            Dense(np.asarray(layer.weight), np.asarray(layer.bias), hidden if i < last else final)
-            for i, layer in enumerate(module.layers)
-        )
-    )

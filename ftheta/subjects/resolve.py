@@ -4,60 +4,110 @@ import difflib
 import importlib
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from ftheta.graph.expressions import Expression
 from ftheta.logic import FthetaError, SubjectError
-from ftheta.networks.files import describe, is_weight_list, read_arrays
+from ftheta.networks.description import Description
+from ftheta.networks.files import describe, is_weight_list
+from ftheta.networks.modules import is_nnx, is_stateful
+from ftheta.networks.scikit import is_scikit, read_scikit
 
 from . import Subject
 from .dataset import Dataset
+from .files import from_arrays, is_data, is_data_file, noted, read_data
 from .kinds import Family, Measure, Target, Training
 from .network import Network, shape_of
+
+if TYPE_CHECKING:
+    from ftheta.networks.programs.importing import Imported
+    from ftheta.networks.scikit import Outputs
 
 DATA = Path(__file__).parent / "data"
 BUILT_IN: dict[str, Path] = {"digits-mlp": DATA / "digits_mlp.npz", "digits-test": DATA / "digits_test.npz"}
 KINDS = (Network, Target, Dataset, Training, Measure, Family)
 _Kind = TypeVar("_Kind", Network, Dataset)
 
+READ = "an .onnx or .pt2; a .toml or .json spec of weights; .safetensors or .npz weights; .npz, .npy or .csv data"
+INSTEAD = {
+    **dict.fromkeys(
+        (".pt", ".pth", ".bin", ".ckpt"),
+        "it is a pickle, and unpickling runs code: in torch, write the module with torch.export.save as .pt2, "
+        "its weights as .safetensors, or both as .onnx",
+    ),
+    ".pkl": "unpickling runs code: load the model in Python and hand it to ftheta.load",
+    ".joblib": "unpickling runs code: load the model in Python and hand it to ftheta.load",
+    ".h5": "save the weights as .safetensors or .npz and write a spec, or export to .onnx",
+    ".keras": "save the weights as .safetensors or .npz and write a spec, or export to .onnx",
+    ".parquet": "write it as .csv: pandas.read_parquet(path).to_csv(other, index=False)",
+}
+"""What to do with files that are not read."""
 
-def load(source: Any, example: Any = None, *, takes: tuple[type, ...] = KINDS, until: str | None = None) -> Subject:
+
+@dataclass(frozen=True)
+class Asked:
+    """What a source leaves open; the fields are the arguments of `load`."""
+
+    takes: tuple[type, ...] = KINDS
+    example: Any = None
+    until: str | None = None
+    labels: Any = None
+    spec: Any = None
+    activation: str | Sequence[str] | None = None
+    outputs: "Outputs" = "logits"
+
+
+def load(
+    source: Any,
+    example: Any = None,
+    *,
+    takes: tuple[type, ...] = KINDS,
+    until: str | None = None,
+    labels: Any = None,
+    spec: Any = None,
+    activation: str | Sequence[str] | None = None,
+    outputs: "Outputs" = "logits",
+) -> Subject:
     """A subject from words (a file, `package.module:attribute`, a built-in name), a path, or a Python object.
 
     A function or module needs an `example` input (an array, or its shape) to become a network; so does an ONNX file
-    that leaves lengths open. `until` names the node or tensor of an ONNX file at which the network is to end.
+    that leaves lengths open. `until` names the node, tensor or layer of a file at which the network is to end. Weights
+    without an architecture need a `spec` (its path, or a dictionary) or, if they are a chain of dense layers, the
+    `activation` of the hidden ones. `labels` names the column, the array or the file of the labels of data. `outputs`
+    of a classifier of scikit-learn are "logits" or "probabilities".
     """
+    asked = Asked(takes, example, until, labels, spec, activation, outputs)
     if isinstance(source, (str, Path)):
-        return resolve(str(source), takes, example, until)
-    if example is not None:
-        return Network.of(source, example)
-    return from_object(source, getattr(source, "__name__", type(source).__name__), takes)
+        return resolve(str(source), asked)
+    named = source[0] if is_stateful(source) else source
+    return from_object(source, getattr(named, "__name__", type(named).__name__), asked)
 
 
-def load_as(kind: type[_Kind], source: Any) -> _Kind:
+def load_as(kind: type[_Kind], source: Any, **asked: Any) -> _Kind:
     """`load`, where nothing but a network, or nothing but data, can be used."""
-    subject = load(source, takes=(kind,))
+    subject = load(source, takes=(kind,), **asked)
     if not isinstance(subject, kind):
         raise SubjectError(f"A {kind.__name__} is needed here.", got=f"{subject.name}, a {type(subject).__name__}")
     return subject
 
 
-def resolve(words: str, takes: tuple[type, ...] = KINDS, example: Any = None, until: str | None = None) -> Subject:
+def resolve(words: str, asked: Asked) -> Subject:
     """The subject that the words name; `takes` says which kinds can be used, to guide the reading of a callable."""
     if words.replace("_", "-") in BUILT_IN:
         name = words.replace("_", "-")
         return read_file(BUILT_IN[name], name)
     if ":" in words and not Path(words).exists():
-        return from_object(import_object(words), words, takes)
+        return from_object(import_object(words), words, asked)
     path = Path(words)
-    if Target in takes and not path.exists() and set(words) & set("+*^()"):
+    if Target in asked.takes and not path.exists() and set(words) & set("+*^()"):
         return _expression(words)
     if path.suffix or path.exists():
-        return read_file(path, path.name, example, until)
+        return read_file(path, path.name, asked)
     near = difflib.get_close_matches(words, BUILT_IN, n=2, cutoff=0.4)
     raise SubjectError(
         "This is neither a file, nor `package.module:attribute`, nor a built-in subject.",
@@ -66,36 +116,74 @@ def resolve(words: str, takes: tuple[type, ...] = KINDS, example: Any = None, un
     )
 
 
-def read_file(path: Path, name: str, example: Any = None, until: str | None = None) -> Subject:
-    """A network from an `.onnx` or `.onnx.gz` file; a network (`W0, b0, …`) or data (`x`, `y`) from an `.npz` file.
-
-    Files are parsed, never executed.
-    """
+def read_file(path: Path, name: str, asked: Asked = Asked()) -> Subject:
+    """A network or data, as the suffix says; an `.npz` file may hold either. Files are parsed, never executed."""
+    suffix = path.suffix.lower()
     if path.name.lower().endswith((".onnx", ".onnx.gz")):
-        return _read_onnx(path, name, example, until)
-    if path.suffix != ".npz":
-        raise SubjectError(
-            "Files of this kind are not read.",
-            got=str(path),
-            remedy="give an .onnx; an .npz with weights W0, b0, … or data x, y; or `package.module:attribute`",
-        )
-    arrays = read_arrays(path)
-    if is_weight_list(arrays):
-        return Network.described(describe(arrays, str(path)), name)
-    if "x" in arrays:
-        return Dataset(name, arrays["x"], arrays.get("y"))
+        return _read_onnx(path, name, asked)
+    if suffix == ".pt2":
+        return _read_pt2(path, name, asked)
+    if suffix in (".toml", ".json"):
+        from ftheta.networks.spec import read_spec_file
+
+        return _network(read_spec_file(path, asked.until), name)
+    if suffix == ".safetensors":
+        from ftheta.networks.spec import read_weights
+
+        return _read_weights(read_weights(path), path, name, asked)
+    if suffix == ".npz":
+        return _read_npz(path, name, asked)
+    if is_data_file(path):
+        return read_data(path, name, asked.labels)
     raise SubjectError(
-        "The file holds neither weights nor data.",
-        where=str(path),
-        got=f"arrays named {', '.join(sorted(arrays)) or 'nothing'}",
-        remedy="name them W0, b0, W1, … for a network, or x and y for data",
+        "Files of this kind are not read.",
+        got=str(path),
+        remedy=INSTEAD.get(suffix, f"give {READ}; or `package.module:attribute`"),
     )
 
 
-def _read_onnx(path: Path, name: str, example: Any, until: str | None) -> Network:
+def _read_npz(path: Path, name: str, asked: Asked) -> Subject:
+    from ftheta.networks.npy import read_arrays
+    from ftheta.relu.export import is_steps, steps_of, to_equinox
+
+    arrays = read_arrays(path)
+    told = asked.spec is not None or asked.activation is not None
+    if is_weight_list(arrays) and asked.spec is None:
+        words = {} if asked.activation is None else {"activations": np.array(asked.activation)}
+        return Network.described(describe({**arrays, **words}, str(path)), name)
+    if is_steps(arrays):
+        form = steps_of(arrays, str(path))
+        return Network.of(to_equinox(form), (form.steps[0].matrix.shape[1],), name)
+    if told or (Dataset not in asked.takes and not is_data(arrays)):
+        return _read_weights(arrays, path, name, asked)
+    if Network not in asked.takes or is_data(arrays) or asked.labels is not None or len(arrays) == 1:
+        return from_arrays(arrays, path, name, asked.labels)
+    return _read_weights(arrays, path, name, asked)
+
+
+def _read_weights(arrays: dict[str, np.ndarray], path: Path, name: str, asked: Asked) -> Network:
+    from ftheta.networks.spec import read
+
+    return _network(read(arrays, path, asked.spec, asked.activation, asked.until), name)
+
+
+def _read_onnx(path: Path, name: str, asked: Asked) -> Network:
     from ftheta.networks.onnx import read  # the table of operators is only built for those who need it
 
-    found = read(path, until=until, shape=None if example is None else shape_of(example))
+    return _network(read(path, until=asked.until, shape=_shape(asked)), name)
+
+
+def _read_pt2(path: Path, name: str, asked: Asked) -> Network:
+    from ftheta.networks.torch import read
+
+    return _network(read(path, until=asked.until, shape=_shape(asked)), name)
+
+
+def _shape(asked: Asked) -> tuple[int, ...] | None:
+    return None if asked.example is None else shape_of(asked.example)
+
+
+def _network(found: "Imported", name: str) -> Network:
     if found.description is not None:
         return Network.described(found.description, name)
     return Network.imported(found.apply, found.params, found.input_shape, name)
@@ -122,21 +210,67 @@ def import_object(words: str) -> Any:
     return found
 
 
-def from_object(found: Any, name: str, takes: tuple[type, ...] = KINDS) -> Subject:
-    """A subject from any object: a subject itself, an array of data, a module with a known input size, a function."""
+def from_object(found: Any, name: str, asked: Asked = Asked()) -> Subject:
+    """A subject from any object: a subject itself, an array, a module, a model of scikit-learn, a function."""
     if isinstance(found, KINDS):
         return found
+    if isinstance(found, Description):
+        return Network.described(found, name)
+    if _is_torch(found):
+        return _from_torch(found, name, asked)
+    if is_scikit(found):
+        return _from_scikit(found, name, asked)
     if isinstance(found, np.ndarray):
-        return Dataset(name, found)
-    if isinstance(getattr(found, "in_size", None), int) and Network in takes:
-        return Network.of(found, (found.in_size,), name)
-    if inspect.isfunction(found) and Target in takes:
+        return noted(Dataset(name, found, None if asked.labels is None else np.asarray(asked.labels)))
+    if asked.example is not None:
+        return Network.of(found, asked.example, name)
+    size = next(
+        (n for n in (getattr(found, word, None) for word in ("in_size", "in_features")) if type(n) is int), None
+    )
+    if size is not None and Network in asked.takes:
+        return Network.of(found, (size,), name)
+    if inspect.isfunction(found) and Target in asked.takes:
         return _target(found, name)
+    module = is_nnx(found) or is_stateful(found) or callable(found)
     raise SubjectError(
         "It is not clear how to read this object as a subject.",
         got=f"{name} is a {type(found).__name__}",
-        remedy="wrap it: ftheta.Network.of(f, example), ftheta.Target(name, f, lo, hi), ftheta.Dataset(name, x, y), …",
+        remedy="say what one input is: ftheta.load(module, example), with an array or a shape such as (3, 32, 32)"
+        if module
+        else "wrap it: ftheta.Network.of(f, example), ftheta.Target(name, f, lo, hi), ftheta.Dataset(name, x, y), …",
     )
+
+
+def _is_torch(found: Any) -> bool:
+    """Whether it is a module or an exported program of torch, which is imported if there is one."""
+    places = (("torch.nn", "Module"), ("torch.export", "ExportedProgram"))
+    kinds = (getattr(sys.modules.get(package), kind, None) for package, kind in places)
+    return any(isinstance(found, kind) for kind in kinds if isinstance(kind, type))
+
+
+def _from_torch(found: Any, name: str, asked: Asked) -> Network:
+    from ftheta.networks.torch.exporting import import_exported, import_module
+
+    if hasattr(found, "run_decompositions"):  # it is exported already
+        return _network(import_exported(found, name, asked.until, _shape(asked)), name)
+    if asked.example is None:
+        raise SubjectError(
+            "A module of torch needs an example of its input.",
+            got=name,
+            remedy="load(module, torch.zeros(1, 3, 224, 224)), or its shape; for the command line, save it as .pt2",
+        )
+    return _network(import_module(found, asked.example, asked.until), name)
+
+
+def _from_scikit(found: Any, name: str, asked: Asked) -> Network:
+    import jax
+
+    description, last = read_scikit(found, asked.outputs)
+    net = Network.described(description, name)
+    if not last:
+        return net
+    follows = jax.nn.softmax if last == "softmax" else jax.numpy.exp
+    return Network.imported(lambda params, x: follows(net.apply(params, x)), net.params, net.input_shape, name)
 
 
 def _expression(words: str) -> Target:

@@ -2,6 +2,7 @@ r"""Adam looked at: against optax bit by bit, in rationals, scaled, at its longe
 
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import jax
@@ -9,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ftheta.estimates import fit_rate
+from ftheta.graph.compiling import call_compiled
 from ftheta.logic import AtMost, Axis, Claim, Curves, Enclosure, Identity, Rate, Series, Witness
 
 from .adaptive import RATIONAL, Adam, Reddi
@@ -124,4 +126,8 @@ def beside_descent(
 
 
 def gradients_along(path: Path, objective: Callable[[Any], Any], count: int = BITWISE) -> np.ndarray:
-    return np.asarray(jax.jit(jax.lax.map, static_argnums=0)(jax.grad(objective), path.points[:count]))
+    return np.asarray(call_compiled(partial(jax.lax.map, jax.grad(objective)), path.points[:count]))
+
+
+def gradient_at(objective: Callable[[Any], Any], start: np.ndarray) -> np.ndarray:
+    return np.asarray(call_compiled(jax.grad(objective), start))

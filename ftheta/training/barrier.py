@@ -15,9 +15,11 @@ from ftheta.relu.line.pieces import product_bound
 from ftheta.relu.line.sawtooth import sparse_zigzag
 from ftheta.relu.line.separation import certificate, folds
 
+from .adaptive import Adam
+
 DEPTHS, WIDTHS = (2, 3, 6), (2, 4, 8, 16, 32)
 POINTS, FINE = 256, 4096
-RATE, DECAYS, SMALL = 0.02, (0.9, 0.999), 1e-8  # Adam
+RATE = 0.02  # of Adam
 Params = list[tuple[np.ndarray, np.ndarray]]
 
 
@@ -56,15 +58,14 @@ def started(rng: np.random.Generator, widths: Sequence[int]) -> Params:
 
 def fitted(rng: np.random.Generator, widths: Sequence[int], x: np.ndarray, y: np.ndarray, steps: int) -> Params:
     """Adam on the mean square error, all points at once."""
-    params = started(rng, widths)
-    first, second = ([[np.zeros_like(a) for a in layer] for layer in params] for _ in range(2))
-    beta, gamma = DECAYS
+    params, rule = started(rng, widths), Adam(alpha=RATE)
+    arrays = [a for layer in params for a in layer]
+    memories = [rule.begin(np.zeros_like(a)) for a in arrays]
     for t in range(1, steps + 1):
-        for layer, slope, m, v in zip(params, gradient(params, x, y), first, second):
-            for j in (0, 1):
-                m[j] = beta * m[j] + (1 - beta) * slope[j]
-                v[j] = gamma * v[j] + (1 - gamma) * slope[j] ** 2
-                layer[j][...] -= RATE * m[j] / (1 - beta**t) / (np.sqrt(v[j] / (1 - gamma**t)) + SMALL)
+        slopes = [g for layer in gradient(params, x, y) for g in layer]
+        for k, (a, g) in enumerate(zip(arrays, slopes)):
+            move, memories[k] = rule.step(g, t, memories[k])
+            a += move
     return params
 
 

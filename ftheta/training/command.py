@@ -15,7 +15,9 @@ from .run import Fit
 def train(data: Any, widths: str, activation: str, **how: Any) -> Fit:
     """`data` is a Dataset, `widths` the hidden layers in words, `how` the arguments of `fit`."""
     if data.y is None:
-        raise SubjectError("There are no targets to fit.", where=data.name, remedy="add y to the file")
+        raise SubjectError(
+            "There are no targets to fit.", where=data.name, remedy="add y to the file, or say which they are: --labels"
+        )
     return fit(perceptron(data.x, data.y, hidden(widths), activation, how["loss"], how["seed"]), data, **how)
 
 
@@ -39,7 +41,7 @@ def hidden(words: str) -> tuple[int, ...]:
 
 def savable(path: Path | None) -> None:
     """Refuse a file that could not be written, before any work is done."""
-    if path is not None and path.suffix != ".npz":
-        raise UsageError("Weights are written to an .npz file.", got=str(path), remedy="name it net.npz")
+    if path is not None and path.suffix not in (".npz", ".onnx"):
+        raise UsageError("Weights are written to an .npz or .onnx file.", got=str(path), remedy="name it net.npz")
     if path is not None and not path.parent.is_dir():
         raise UsageError("The folder does not exist.", got=str(path.parent))

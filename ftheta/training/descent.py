@@ -8,11 +8,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ftheta.graph.compiling import call_compiled
 from ftheta.logic import UsageError
 
 from .methods import Method, steepest
 
 ROOM = 2e8  # numbers that a history of iterates may hold
+_SMALL = 64  # parameters of an objective whose moves cost nothing beside the compiling
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,12 +58,18 @@ def descend(
         theta, memory = carry
         return method.move(theta, memory, k, gradient), seen(theta)
 
-    @jax.jit
     def roll(theta: Any) -> Any:
-        (last, _), before = jax.lax.scan(advance, (theta, method.begin(theta)), jnp.arange(steps))
-        return jax.tree.map(lambda many, one: jnp.concatenate([many, one[None]]), before, seen(last))
+        return jax.lax.scan(advance, (theta, method.begin(theta)), jnp.arange(_padded(steps + 1, start.size)))[1]
 
-    return Path(method.name, *(np.asarray(part) for part in roll(start)))
+    return Path(method.name, *(np.asarray(part)[: steps + 1] for part in call_compiled(roll, start)))
+
+
+def _padded(moves: int, size: int) -> int:
+    """A few moves more than asked for, where a move costs little: programs are compiled for some lengths only."""
+    if size > _SMALL:
+        return moves
+    power = 1 << (moves - 1).bit_length()
+    return power * 3 // 4 if moves <= power * 3 // 4 else power
 
 
 def walk(

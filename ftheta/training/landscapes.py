@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
+from ftheta.graph.compiling import call_compiled
 from ftheta.logic import Axis, Curves, Series
 from ftheta.networks.description import Description
 
@@ -136,9 +137,8 @@ def curvature_along_gradient(objective: Callable[[Any], Any], start: np.ndarray)
     r"""$g^\top\nabla^2F\,g/\|g\|^2$ in absolute value, at the start: a first guess at the smoothness."""
     gradient = jax.grad(objective)
 
-    @jax.jit
     def bent(theta: Any) -> Any:
         g, along = jax.jvp(gradient, (theta,), (gradient(theta),))
         return jnp.abs(jnp.vdot(g, along)) / jnp.maximum(jnp.vdot(g, g), 1e-300)
 
-    return float(bent(np.asarray(start, np.float64)))
+    return float(call_compiled(bent, np.asarray(start, np.float64)))

@@ -19,24 +19,36 @@ PerExample: TypeAlias = Callable[[Any, Any], Any]
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """`of(prediction, target)` is one number; `targets(y, shape)` are the targets of predictions of that shape."""
+    """`of(prediction, target)` is one number; `targets(y, shape)` are the targets of predictions of that shape.
+
+    A `flat` loss is piecewise constant: it measures, but has no slope to train by.
+    """
 
     name: str
     of: PerExample
     targets: Callable[[np.ndarray, Shape], np.ndarray]
+    flat: bool = False
 
 
-def loss_named(loss: "str | Loss | PerExample") -> Loss:
-    """The loss of that name; a function `(prediction, target) -> number` takes its targets as they are."""
+def loss_named(loss: "str | Loss | PerExample", *, to_train: bool = True) -> Loss:
+    """The loss of that name; a function `(prediction, target) -> number` takes its targets as they are.
+
+    A loss `to_train` by has a slope: flat ones are refused.
+    """
     if isinstance(loss, Loss):
-        return loss
-    if callable(loss):
-        return Loss(getattr(loss, "__name__", "loss"), loss, lambda y, shape: y)
-    try:
-        return LOSSES[str(loss).lower().replace("_", "-")]
-    except KeyError:
-        remedy = f"choose one of {', '.join(LOSSES)}, or give a function of one prediction and one target"
-        raise UsageError("Unknown loss.", got=loss, remedy=remedy) from None
+        found = loss
+    elif callable(loss):
+        found = Loss(getattr(loss, "__name__", "loss"), loss, lambda y, shape: y)
+    else:
+        found = LOSSES.get(str(loss).lower().replace("_", "-"))
+    names = [name for name, one in LOSSES.items() if not (one.flat and to_train)]
+    if found is None:
+        remedy = f"choose one of {', '.join(names)}, or give a function of one prediction and one target"
+        raise UsageError("Unknown loss.", got=loss, remedy=remedy)
+    if found.flat and to_train:
+        remedy = f"train by a loss that bounds it (`logistic`, `cross-entropy`), or by one of {', '.join(names)}"
+        raise UsageError("This loss is flat: it has no slope to train by.", got=found.name, remedy=remedy)
+    return found
 
 
 def same_size(y: np.ndarray, shape: Shape) -> np.ndarray:
@@ -132,6 +144,21 @@ def hinge(prediction: Any, target: Any) -> jax.Array:
     return jnp.sum(jax.nn.relu(1 - target * prediction))
 
 
+def zero_one(prediction: Any, target: Any) -> jax.Array:
+    r"""$1\{\hat y\ne y\}$: right only where all coordinates are."""
+    return jnp.any(jnp.asarray(prediction) != target).astype(float)
+
+
+def top_one(prediction: Any, target: Any) -> jax.Array:
+    r"""$1\{\arg\max_k\hat y_k\ne\arg\max_ky_k\}$; of several largest entries the first counts."""
+    return (jnp.argmax(prediction) != jnp.argmax(target)).astype(float)
+
+
+def sign(prediction: Any, target: Any) -> jax.Array:
+    r"""$\sum_k1\{y_k\hat y_k\le0\}$ with $y_k\in\{-1,1\}$: the zero-one loss of the margin."""
+    return jnp.sum(jnp.where(jnp.asarray(target * prediction) > 0, 0.0, 1.0))
+
+
 LOSSES: dict[str, Loss] = {
     loss.name: loss
     for loss in (
@@ -142,5 +169,8 @@ LOSSES: dict[str, Loss] = {
         Loss("cross-entropy", cross_entropy, classes),
         Loss("logistic", logistic, signs),
         Loss("hinge", hinge, signs),
+        Loss("zero-one", zero_one, same_size, flat=True),
+        Loss("top-1", top_one, classes, flat=True),
+        Loss("sign", sign, signs, flat=True),
     )
 }

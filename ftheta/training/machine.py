@@ -52,11 +52,18 @@ class _Program:
     """A lowered program, equal to another that says the same."""
 
     digest: str
-    arguments: Any  # the structure that it takes
+    structure: Any  # of what it takes and returns
     lowered: Any = field(compare=False)
 
+    @classmethod
+    def of(cls, function: Any, *args: Any) -> "_Program":
+        """`function` is jitted."""
+        lowered = function.lower(*args)
+        digest = hashlib.sha256(lowered.as_text().encode()).hexdigest()
+        return cls(digest, (lowered.in_tree, lowered.out_tree), lowered)
 
-@lru_cache(maxsize=16)  # the next seed, or the next start, of the same problem need not be compiled again
+
+@lru_cache(maxsize=32)  # the next seed, or the next start, of the same problem need not be compiled again
 def _compiled(program: _Program) -> Any:
     return program.lowered.compile()
 
@@ -69,7 +76,7 @@ class Machine:
         self.batches, self.seed, self.compile_seconds = batches, seed, 0.0
         self.room = CAPACITY if batches is None else batches.capacity
         self._data = jax.device_put((examples.x, examples.y))
-        self._like = jax.jit(problem.start)(model.params)
+        self._like = _compiled(_Program.of(jax.jit(problem.start), model.params))(model.params)
         self._compiled: Any = None
 
     @cached_property
@@ -113,8 +120,7 @@ class Machine:
         started = time.perf_counter()
         roll = lambda state, x, y, rows, count: self.problem.roll(state, x, y, rows, self.room, count)
         state = self.device(self.start)
-        lowered = jax.jit(roll, donate_argnums=0).lower(state, *self._data, self.rows(0, 0), np.int32(0))
-        program = _Program(hashlib.sha256(lowered.as_text().encode()).hexdigest(), lowered.in_tree, lowered)
+        program = _Program.of(jax.jit(roll, donate_argnums=0), state, *self._data, self.rows(0, 0), np.int32(0))
         self.compile_seconds += time.perf_counter() - started
         return program
 

@@ -113,7 +113,7 @@ def test_broken_subject_files_are_named_and_exit_with_4(capsys, tmp_path):
         write(tmp_path / "bias.npz", W0=eye, b0=np.zeros(3)): "bias",
         write(tmp_path / "gap.npz", W0=eye, W2=eye): "gap",
         write(tmp_path / "pickle.npz", W0=np.array([object()], dtype=object)): "cannot be read",
-        write(tmp_path / "names.npz", weights=eye): "neither weights nor data",
+        write(tmp_path / "names.npz", weights=eye): "nothing says what is between",
         write(tmp_path / "word.npz", W0=eye, activations=np.array("wobble")): "Unknown activation",
         str(tmp_path / "empty.npz"): "empty",
         str(tmp_path / "garbage.npz"): "cannot be read",
@@ -150,9 +150,10 @@ def test_save_writes_every_format(capsys, tmp_path, suffix):
 
 def test_an_audit_writes_a_report_and_json(capsys, tmp_path):
     page = tmp_path / "report.html"
-    code, out, err = words(capsys, "audit", "digits-mlp", "--data", "digits-test", "--out", str(page))
+    few = ("--only", "lipschitz-bounds,activation-zoo", "--budget", "30m")
+    code, out, err = words(capsys, "audit", "digits-mlp", "--data", "digits-test", "--out", str(page), *few)
     assert code == 0 and page.is_file() and "lipschitz-bounds" in out, err
-    code, out, _ = words(capsys, "audit", "digits-mlp", "--json")
+    code, out, _ = words(capsys, "audit", "digits-mlp", "--json", *few)
     assert code == 0 and {"lipschitz-bounds", "activation-zoo"} <= {r["id"] for r in json.loads(out)["results"]}
 
 

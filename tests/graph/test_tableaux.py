@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ftheta as ft
-from ftheta.graph import NotTraceable, named, tableau
-from ftheta.graph.tableaux import FEW_KINDS
+from ftheta.graph import NotTraceable, named
 from ftheta.logic import UsageError
 
 WORKED = "t2*exp(t1)*sqrt(t1+t2*exp(t1))"
@@ -87,22 +86,6 @@ def test_long_tables_are_cut_in_the_middle():
 
     text = str(ft.graph(long, 1.0))
     assert "… 41 more" in text and len(text.splitlines()) < 70
-
-
-def test_node_by_node_and_compiled_as_a_whole_give_the_same(monkeypatch):
-    f = lambda w, x: jnp.sum(jax.nn.softmax(jnp.tanh(w @ x)) * jnp.exp(-x[:2]) / (1 + jnp.cos(x[1:]) ** 2))
-    w, x = np.array([[0.1, 0.2, 0.3], [0.4, -0.5, 0.6]]), np.array([0.3, -0.2, 0.9])
-    by_node = tableau(f, w, x)
-    assert len(by_node.graph.nodes) > 8
-    monkeypatch.setattr("ftheta.graph.tableaux.FEW_KINDS", 0)
-    monkeypatch.setattr("ftheta.graph.tableaux.ALIKE", 10**9)
-    whole = tableau(f, w, x)
-    for slot in whole.graph.slots:
-        if slot.id not in whole.graph.constants:
-            np.testing.assert_allclose(whole.value[slot], by_node.value[slot], rtol=1e-13, atol=1e-15)
-        if slot in whole.adjoint:
-            np.testing.assert_allclose(whole.adjoint[slot], by_node.adjoint[slot], rtol=1e-12, atol=1e-14)
-    assert FEW_KINDS > 0
 
 
 KINKS = [

@@ -33,7 +33,7 @@ from ftheta.logic import (
     Vertex,
     Witness,
 )
-from ftheta.logic.result import Audit, conclude
+from ftheta.logic.result import Audit, Skipped, conclude
 
 WIDTHS = tuple(2.0**k for k in range(1, 13))
 ERRORS = tuple(1.3 / sqrt(n) for n in WIDTHS)
@@ -234,7 +234,7 @@ def audit(subject: str = "mnist_mlp.onnx") -> Audit:
         facts=(("source", "ONNX opset 20"), ("parameters", "118,282"), ("affine layers", "4"), ("activation", "ReLU")),
         diagram=DIAGRAM,
         results=(result(), pieces, inapplicable(), refuted(), open_, rich_result()),
-        skipped=(("lazy-regime", "needs the initial weights"),),
+        skipped=(Skipped("lazy-regime", "needs the initial weights", "give them with the network"),),
         seed=0,
         date="2026-11-15",
         version="0.1.0",

@@ -36,7 +36,7 @@ from ftheta.logic import (
     Vertex,
     Witness,
 )
-from ftheta.logic.result import Audit
+from ftheta.logic.result import Audit, Fact, Request, Section, Skipped
 
 floats = st.floats(width=64)  # NaN and both infinities among them
 texts = st.one_of(st.text(max_size=12), st.sampled_from(["inf", "-inf", "nan", "\\inf", "\\\\nan", "θ_k", "<script>"]))
@@ -120,15 +120,22 @@ results = st.builds(
     provenance=provenances,
 )
 pairs = tuples(st.tuples(texts, texts), 2)
+facts = st.builds(Fact, texts, enclosures() | texts, texts)
+sections = st.builds(Section, texts, texts, tuples(facts, 2), tuples(tables, 1), tuples(charts, 2), tuples(texts, 2))
+requests = st.builds(Request, texts, texts, texts, texts, tuples(texts, 2), tuples(texts, 2), st.none() | floats)
 audits = st.builds(
     Audit,
     subject=texts,
     kind=texts,
     hash=texts,
     facts=pairs,
+    sections=tuples(sections, 2),
+    asked=requests,
+    seconds=floats,
+    interrupted=st.booleans(),
     diagram=st.none() | diagrams,
     results=tuples(results, 2),
-    skipped=pairs,
+    skipped=tuples(st.builds(Skipped, texts, texts, texts, st.booleans()), 2),
     seed=st.integers(0, 2**63),
     date=texts,
     version=texts,

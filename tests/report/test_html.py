@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ftheta.logic import Result
-from ftheta.logic.result import Audit
+from ftheta.logic.result import Audit, Skipped
 from ftheta.report import html as html_module
 from ftheta.report.html import audit_page, result_page
 
@@ -152,7 +152,8 @@ def test_a_hostile_network_does_not_get_through() -> None:
         charts=tuple(replace(chart, title=evil) for chart in samples.CHARTS),
         provenance=replace(samples.PROVENANCE, subject=evil, knobs={"points": evil}),
     )
-    audit: Audit = replace(samples.audit(evil), results=(nasty,), facts=((evil, evil),), skipped=((evil, evil),))
+    missing = (Skipped(evil, evil, evil),)
+    audit: Audit = replace(samples.audit(evil), results=(nasty,), facts=((evil, evil),), skipped=missing)
     for page in (result_page(nasty), audit_page(audit)):
         parsed = read(page)
         assert "script" not in parsed.seen and "img" not in parsed.seen

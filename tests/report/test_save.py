@@ -41,8 +41,9 @@ def test_a_single_chart_can_be_saved(tmp_path: Path) -> None:
 
 
 def test_an_audit_is_a_page_or_a_document(tmp_path: Path) -> None:
-    (page,) = save_audit(samples.audit(), tmp_path / "report.html")
+    page, written = save_audit(samples.audit(), tmp_path / "report.html")
     (document,) = save(samples.audit(), tmp_path / "report.json")
+    assert written == document
     assert "Audit of mnist_mlp.onnx" in page.read_text(encoding="utf-8")
     assert from_json(document.read_text(encoding="utf-8")).seed == 0  # type: ignore[union-attr]
     with pytest.raises(UsageError, match=r"\.html, \.json"):

@@ -37,6 +37,10 @@ def local_vjp(node: Node, inputs: Sequence[Any], cotangents: Sequence[Any], want
 @shared_by_kind
 def transposed(node: Node, wanted: tuple[bool, ...]) -> Callable[[list[Any], list[Any]], tuple[Any, ...]]:
     """Inputs and cotangents of the floating-point outputs ↦ contributions to the wanted inputs, compiled."""
+    return jax.jit(pullback(node, wanted), inline=True)
+
+
+def pullback(node: Node, wanted: tuple[bool, ...]) -> Callable[[list[Any], list[Any]], tuple[Any, ...]]:
     real = [slot.is_real for slot in node.outputs]
 
     def pulled(inputs: list[Any], seeds: list[Any]) -> tuple[Any, ...]:
@@ -47,7 +51,7 @@ def transposed(node: Node, wanted: tuple[bool, ...]) -> Callable[[list[Any], lis
 
         return jax.vjp(of_wanted, *[jnp.asarray(x) for x, w in zip(inputs, wanted) if w])[1](seeds)
 
-    return jax.jit(pulled, inline=True)
+    return pulled
 
 
 def zero(slot: Slot) -> Any:
@@ -95,24 +99,6 @@ def sweep(graph: Graph, wrt: Iterable[Slot | str] | None = None) -> Callable[...
     def function(*args: Any, cotangents: Any = None) -> Interpretation[Any]:
         with precision(graph):
             return Interpretation(graph, ADJOINTS.name, compiled(flat_inputs(graph, args), cotangents))
-
-    return function
-
-
-def sweep_with_values(graph: Graph) -> Callable[..., tuple[Interpretation[Any], Interpretation[Any]]]:
-    """Values and adjoints of every slot, compiled for a few runs: little optimisation, little waiting."""
-    active = active_slots(graph)
-
-    def both(*inputs: Any) -> tuple[Mapping[int, Any], Mapping[int, Any]]:
-        primal = forward(VALUES, graph, *inputs)
-        return primal.values, backward(ADJOINTS, primal, _seeds(graph, None, active), active).values
-
-    compiled = jax.jit(both, compiler_options={"xla_backend_optimization_level": 0})
-
-    def function(*args: Any) -> tuple[Interpretation[Any], Interpretation[Any]]:
-        with precision(graph):
-            value, adjoint = compiled(*flat_inputs(graph, args))
-            return Interpretation(graph, VALUES.name, value), Interpretation(graph, ADJOINTS.name, adjoint)
 
     return function
 

@@ -1,46 +1,22 @@
-"""What a rule sees of the node it computes."""
+"""What a rule `rule(call, *inputs)` sees of the ONNX node it computes; an absent input is None."""
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 
 from ftheta.logic import SubjectError
-
-from .model import Node
-from .wire import Malformed
-
-FOLDED = 4096
-"""Numbers up to which constants are computed with at import: enough for every computation with shapes."""
-
-Rule = Callable[..., Any]
-"""`rule(call, *inputs)` is the value of the node, or a tuple of its values; an absent input is None."""
+from ftheta.networks.programs.call import FOLDED
+from ftheta.networks.programs.call import Call as AnyCall
+from ftheta.networks.programs.program import Malformed
 
 
 @dataclass
-class Call:
-    """One node, with the values of its inputs: NumPy arrays are known at import, JAX arrays are not.
+class Call(AnyCall):
+    """One node of an `opset`; `read` collects the names of the inputs that had to be known."""
 
-    `xp` is the library to compute with: `numpy` if every input is known and small, so that shapes become numbers,
-    else `jax.numpy`. `read` collects the names of the inputs that had to be known.
-    """
-
-    node: Node
     opset: int
-    inputs: list[Any]
     read: set[str] = field(default_factory=set)
-
-    @property
-    def xp(self) -> Any:
-        given = [value for value in self.inputs if value is not None]
-        known = all(isinstance(value, np.ndarray) for value in given)
-        return np if known and sum(value.size for value in given) <= FOLDED else jnp
-
-    def library(self, size: int) -> Any:
-        """`xp` for a result of that size."""
-        return self.xp if size <= FOLDED else jnp
 
     def known(self, i: int) -> np.ndarray | None:
         """The value of input `i`, which shapes depend on, or None if it is left out."""
@@ -98,21 +74,3 @@ class Call:
         if value is not None and not isinstance(value, kind):
             raise Malformed(f"attribute {name} is not of type {kind.__name__}")
         return value
-
-    def refuse(self, what: str, got: object, remedy: str = "") -> SubjectError:
-        return SubjectError(what, where=self.node.label, got=got, remedy=remedy or self.stop_before)
-
-    @property
-    def stop_before(self) -> str:
-        source = next(filter(None, self.node.inputs), "")
-        return f"import the network up to a node before: load(path, until={source!r})"
-
-
-def axis_of(axis: int, rank: int) -> int:
-    """An axis counted from the front."""
-    if not -rank <= axis < max(rank, 1):
-        raise Malformed(f"axis {axis} of an array of {rank} axes")
-    return axis % max(rank, 1)
-
-
-RuleTable = Mapping[str, Rule]

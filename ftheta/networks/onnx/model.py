@@ -1,121 +1,38 @@
-"""An ONNX file as data: nodes in order, tensors, inputs and outputs. A file is parsed, never executed."""
+"""An ONNX file as a program. The file is parsed, never executed."""
 
-import difflib
 import gzip
 import zlib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ftheta.logic import SubjectError
+from ftheta.networks.programs.program import (
+    ALWAYS_ALLOWED,
+    MAX_BYTES,
+    MAX_NODES,
+    MAX_RATIO,
+    Malformed,
+    Node,
+    Port,
+    Program,
+    ensure_order,
+    settled,
+)
 
+from .dialect import Onnx
 from .schema import MODEL
-from .tensors import Shelf, array_of, settled
-from .wire import Budget, Malformed, decode
+from .tensors import Shelf, array_of
+from .wire import Budget, decode
 
-MAX_BYTES = 2 << 30  # of the file, unpacked, and again of its external data; the format itself ends here
-MAX_RATIO, ALWAYS_ALLOWED = 200, 64 << 20  # how far a packed file may unfold
-MAX_NODES = 20_000
 MAX_FIELDS = 3_000_000
 OPSETS = range(7, 29)
 """Versions of the operators that the rules know. From 7 on, operators broadcast as NumPy does."""
 
 
-@dataclass(frozen=True)
-class Node:
-    """One operator: `outputs = op(inputs)`. An optional input or output that is left out has the name ""."""
-
-    op: str
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
-    attributes: Mapping[str, Any]
-    name: str = ""
-    domain: str = ""
-
-    @property
-    def label(self) -> str:
-        """What the node is called in messages; the exporter may have given it no name."""
-        op = f"{self.domain}.{self.op}" if self.domain else self.op
-        return f"{op} node {self.name!r}" if self.name else f"{op} node that makes {', '.join(self.outputs)!r}"
-
-
-@dataclass(frozen=True)
-class Port:
-    """An input or output of the graph: its name, type number, and dimensions (None where they are left open)."""
-
-    name: str
-    type: int
-    dims: tuple[int | None, ...] | None
-
-
-@dataclass(frozen=True, eq=False)
-class Model:
-    """A graph with its tensors. `weights` are named by the file as such; `constants` stand among its nodes."""
-
-    where: str
-    opset: int
-    nodes: tuple[Node, ...]
-    weights: Mapping[str, np.ndarray]
-    constants: Mapping[str, np.ndarray]
-    inputs: tuple[Port, ...]
-    outputs: tuple[Port, ...]
-
-    @cached_property
-    def maker(self) -> dict[str, Node]:
-        """The node that makes each tensor."""
-        return {name: node for node in self.nodes for name in node.outputs if name}
-
-    def tensor(self, name: str) -> np.ndarray | None:
-        return self.weights[name] if name in self.weights else self.constants.get(name)
-
-    def until(self, name: str | None) -> "Model":
-        """The model up to a node or tensor, without the nodes that it does not need."""
-        if name is not None:
-            self = replace(self, outputs=(Port(self._tensor_named(name), 0, None),))
-        if len(self.outputs) != 1:
-            raise SubjectError(
-                "A network returns one array.",
-                where=self.where,
-                got=f"outputs {', '.join(port.name for port in self.outputs) or 'none'}",
-                remedy='choose one: load(path, until="name of an output")',
-            )
-        needed = ancestors(self.maker, [port.name for port in self.outputs])
-        nodes = tuple(node for node in self.nodes if needed.intersection(node.outputs))
-        kept = [{k: v for k, v in held.items() if k in needed} for held in (self.weights, self.constants)]
-        return replace(self, nodes=nodes, weights=kept[0], constants=kept[1])
-
-    def _tensor_named(self, name: str) -> str:
-        if name in self.maker:
-            return name
-        for node in self.nodes:
-            if node.name == name and node.outputs:
-                return node.outputs[0]
-        names = [*self.maker, *(node.name for node in self.nodes if node.name)]
-        near = difflib.get_close_matches(name, names, n=3, cutoff=0.4)
-        raise SubjectError(
-            "The graph has no node or tensor of this name.",
-            where=self.where,
-            got=name,
-            remedy=f"did you mean {', '.join(near)}?" if near else f"the last tensors are {', '.join(names[-3:])}",
-        )
-
-
-def ancestors(maker: Mapping[str, Node], names: Iterable[str]) -> set[str]:
-    """The names, and those of all tensors that they are made from."""
-    found, waiting = set[str](), list(names)
-    while waiting:
-        name = waiting.pop()
-        if name not in found:
-            found.add(name)
-            waiting += maker[name].inputs if name in maker else ()
-    return found
-
-
-def read_model(path: Path) -> Model:
+def read_model(path: Path) -> Program:
     """The model in an `.onnx` or `.onnx.gz` file, or a SubjectError that says what is wrong with it."""
     where = str(path)
     if not path.is_file():
@@ -142,7 +59,7 @@ def _unpacked(path: Path) -> bytes:
     return data
 
 
-def parse(data: bytes, where: str, folder: Path | None = None) -> Model:
+def parse(data: bytes, where: str, folder: Path | None = None) -> Program:
     """The model in the bytes of an ONNX file; `folder` is where its external data may be."""
     try:
         message = decode(MODEL, memoryview(data), Budget(MAX_FIELDS))
@@ -158,7 +75,7 @@ def parse(data: bytes, where: str, folder: Path | None = None) -> Model:
         ) from error
 
 
-def _model(message: Mapping[str, Any], where: str, shelf: Shelf) -> Model:
+def _model(message: Mapping[str, Any], where: str, shelf: Shelf) -> Program:
     graph, opset = message["graph"], _opset(message, where)
     if len(graph["node"]) > MAX_NODES:
         raise SubjectError("The graph has more nodes than is allowed.", where=where, got=f"{len(graph['node']):,}")
@@ -169,8 +86,11 @@ def _model(message: Mapping[str, Any], where: str, shelf: Shelf) -> Model:
     constants = {n.outputs[0]: _constant(n, where) for n in nodes if n.op == "Constant" and n.outputs and not n.domain}
     inputs = tuple(_port(port) for port in graph["input"] if port["name"] not in weights)
     others = tuple(node for node in nodes if not (node.op == "Constant" and not node.domain))
-    _ordered(others, {"", *weights, *constants, *(port.name for port in inputs)}, where)
-    return Model(where, opset, others, weights, constants, inputs, tuple(_port(port) for port in graph["output"]))
+    ensure_order(others, {"", *weights, *constants, *(port.name for port in inputs)})
+    weights = {**{k: v for k, v in constants.items() if v.size > 1}, **weights}  # an array is learnt, a number is not
+    numbers = {k: v for k, v in constants.items() if k not in weights}
+    outputs = tuple(_port(port) for port in graph["output"])
+    return Program(where, Onnx(opset), others, weights, numbers, inputs, outputs)
 
 
 def _opset(message: Mapping[str, Any], where: str) -> int:
@@ -220,15 +140,3 @@ def _port(port: Mapping[str, Any]) -> Port:
         else tuple(d["dim_value"] if d["dim_value"] > 0 else None for d in kind["shape"]["dim"])
     )
     return Port(port["name"], kind["elem_type"], dims)
-
-
-def _ordered(nodes: tuple[Node, ...], known: set[str], where: str) -> None:
-    """Every node reads what was made before it, and no tensor is made twice."""
-    for node in nodes:
-        missing = [name for name in node.inputs if name not in known]
-        if missing:
-            raise Malformed(f"{node.label} reads {missing[0]!r}, which nothing before it makes")
-        for name in filter(None, node.outputs):
-            if name in known:
-                raise Malformed(f"{node.label} makes {name!r}, which is there already")
-            known.add(name)

@@ -1,39 +1,11 @@
-"""From a file to a function of parameters and one input."""
+"""From an ONNX file to a function of parameters and one input."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from math import prod
 from pathlib import Path
-from typing import Any
 
-import jax
-import numpy as np
+from ftheta.networks.programs.importing import Imported as Imported
+from ftheta.networks.programs.importing import imported as imported
 
-from ftheta.logic import SubjectError
-from ftheta.networks.description import Description
-
-from .describe import describe
-from .interpret import ensure_rules, function, parameters, survey
-from .model import Model, Port, read_model
-from .tensors import dtype_of
-
-SUFFIXES = (".onnx", ".onnx.gz")
-MAX_INPUT = 1 << 27
-"""Numbers that one input may have."""
-
-
-@dataclass(frozen=True, eq=False)
-class Imported:
-    """`apply(params, x)` for one input of shape `input_shape`, and the list of layers where the graph is one."""
-
-    apply: Callable[[Any, Any], Any]
-    params: dict[str, np.ndarray]
-    input_shape: tuple[int, ...]
-    description: Description | None
-
-
-def is_onnx(path: Path) -> bool:
-    return path.name.lower().endswith(SUFFIXES)
+from .model import read_model
 
 
 def read(path: Path, *, until: str | None = None, shape: tuple[int, ...] | None = None) -> Imported:
@@ -42,66 +14,3 @@ def read(path: Path, *, until: str | None = None, shape: tuple[int, ...] | None 
     `shape` is that of one input, without the batch axis; it is needed where the file leaves lengths open.
     """
     return imported(read_model(path).until(until), shape)
-
-
-def imported(model: Model, shape: tuple[int, ...] | None = None) -> Imported:
-    """The function of a model and its parameters: floats at the exact values they have in the file, as float64."""
-    port = _input(model)
-    ensure_rules(model)
-    shape, batch = _shape(port, shape, model.where)
-    whole = dtype_of(port.type, f"{model.where}, input {port.name}").kind in "iub"
-    with jax.enable_x64(True):
-        example = jax.ShapeDtypeStruct((1, *shape) if batch else shape, np.int64 if whole else np.float64)
-        seen = survey(model, port.name, example)
-    params = parameters(model, seen)
-    description = None if whole else describe(model, port.name, seen)
-    return Imported(function(model, port.name, batch, whole, set(params)), params, shape, description)
-
-
-def _input(model: Model) -> Port:
-    read = {name for node in model.nodes for name in node.inputs}
-    used = [port for port in model.inputs if port.name in read]
-    if len(used) != 1:
-        raise SubjectError(
-            "A network takes one array.",
-            where=model.where,
-            got=f"inputs {', '.join(port.name for port in used)}" if used else "no input that the output depends on",
-            remedy="export it with one input and all others fixed",
-        )
-    return used[0]
-
-
-def _shape(port: Port, given: tuple[int, ...] | None, where: str) -> tuple[tuple[int, ...], bool]:
-    """The shape of one input, and whether the first axis of the graph's input is a batch: left open, or of length 1."""
-    dims = port.dims
-    if dims is None:
-        if given is None:
-            raise _open(port, where)
-        return given, True
-    batch = len(dims) > 1 and dims[0] in (None, 1) and (given is None or len(given) == len(dims) - 1)
-    own = dims[1:] if batch else dims
-    if given is not None and (len(given) != len(own) or any(d not in (None, n) for d, n in zip(own, given))):
-        raise SubjectError(
-            "The example does not have the shape of an input.",
-            where=f"{where}, input {port.name}",
-            got=f"{given} where the file says {_told(own)}",
-        )
-    shape = given if given is not None else own
-    if None in shape:
-        raise _open(port, where)
-    if any(n < 1 for n in shape) or prod(shape) > MAX_INPUT:  # type: ignore[operator]
-        raise SubjectError("The input has a shape that is not allowed.", where=f"{where}, input {port.name}", got=shape)
-    return tuple(int(n) for n in shape), batch  # type: ignore[arg-type]
-
-
-def _open(port: Port, where: str) -> SubjectError:
-    return SubjectError(
-        "The file leaves the shape of the input open.",
-        where=f"{where}, input {port.name}",
-        got=_told(port.dims),
-        remedy="give the shape of one input, without the batch: load(path, (3, 224, 224))",
-    )
-
-
-def _told(dims: tuple[int | None, ...] | None) -> str:
-    return "no shape" if dims is None else "(" + ", ".join("?" if d is None else str(d) for d in dims) + ")"

@@ -9,8 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ftheta.logic import SubjectError
-
-from .wire import Malformed
+from ftheta.networks.programs.program import Malformed, type_numbered
 
 DTYPES: Mapping[int, Any] = {
     1: np.dtype("<f4"),
@@ -40,22 +39,7 @@ EXTERNAL = 1  # the data_location that says so
 
 
 def dtype_of(code: int, where: str) -> np.dtype:
-    if code not in DTYPES:
-        raise SubjectError(
-            "Numbers of this type are not read.",
-            where=where,
-            got=REFUSED.get(code, f"type number {code}"),
-            remedy="export the network with float32 or float64 weights",
-        )
-    return DTYPES[code]
-
-
-def settled(array: np.ndarray) -> np.ndarray:
-    """The same numbers in the types of the analysis: float64, int64, bool."""
-    if array.dtype.kind == "b":
-        return array
-    whole = array.dtype.kind in "iu"
-    return array.astype(np.int64 if whole else np.float64)
+    return type_numbered(code, DTYPES, REFUSED, where)
 
 
 class Shelf:

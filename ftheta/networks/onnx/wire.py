@@ -12,16 +12,14 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ftheta.networks.programs.program import Malformed
+
 Kind = Literal["int", "float", "double", "bytes", "text", "ints", "floats", "doubles"]
 """What a field holds. The last three are arrays: numbers that stay packed, for weights."""
 
 VARINT, EIGHT, BYTES, FOUR = 0, 1, 2, 5
 FIXED = {EIGHT: 8, FOUR: 4}
 REALS = {"float": ("<f4", FOUR), "double": ("<f8", EIGHT)}
-
-
-class Malformed(ValueError):
-    """Bytes that are not a message of the schema."""
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ import numpy as np
 
 from ftheta.logic import SubjectError, UsageError
 from ftheta.networks.description import Description
+from ftheta.networks.programs.describe import SPELLINGS, Z
 
-from .describe import SPELLINGS, Z
 from .model import MAX_BYTES
 from .schema import MODEL
 from .wire import encode
@@ -18,7 +18,8 @@ from .wire import encode
 OPSET, IR_VERSION = 20, 9
 Precision = Literal["float64", "float32"]
 _TYPES = {"float64": (11, "<f8"), "float32": (1, "<f4")}
-_TRUTH = 9
+_TRUTH, _WHOLE = 9, 7
+Shape = tuple[int, ...]
 
 
 class _Sheet:
@@ -63,15 +64,23 @@ class _Sheet:
         op, *arguments = spelling
         return self.node(op, [self.spelled(a, z, f"{output}_{k}") for k, a in enumerate(arguments)], output)
 
-    def bytes(self, name: str, widths: tuple[int, int], output: str) -> bytes:
-        self.node("Identity", [output], "output")
+    def flat(self, shape: Shape) -> str:
+        """The input as a row of numbers."""
+        return "input" if len(shape) == 1 else self.node("Flatten", ["input"], "flat", axis=1)
+
+    def bytes(self, name: str, shapes: tuple[Shape, Shape], output: str) -> bytes:
+        if len(shapes[1]) == 1:
+            self.node("Identity", [output], "output")
+        else:
+            target = self._tensor("output_shape", np.array([-1, *shapes[1]], np.int64), _WHOLE)
+            self.node("Reshape", [output, target], "output")
         graph = {"node": self.nodes, "name": name, "initializer": self.tensors}
-        graph |= {"input": [self._port("input", widths[0])], "output": [self._port("output", widths[1])]}
+        graph |= {"input": [self._port("input", shapes[0])], "output": [self._port("output", shapes[1])]}
         model = {"ir_version": IR_VERSION, "producer_name": "ftheta", "graph": graph}
         return encode(MODEL, model | {"opset_import": [{"domain": "", "version": OPSET}]})
 
-    def _port(self, name: str, width: int) -> dict[str, Any]:
-        dims = {"dim": [{"dim_param": "batch"}, {"dim_value": width}]}
+    def _port(self, name: str, shape: Shape) -> dict[str, Any]:
+        dims = {"dim": [{"dim_param": "batch"}, *({"dim_value": n} for n in shape)]}
         return {"name": name, "type": {"tensor_type": {"elem_type": self.type, "shape": dims}}}
 
 
@@ -83,27 +92,36 @@ def layers_to_bytes(description: Description, precision: Precision = "float64") 
         if layer.activation != "identity":
             x = sheet.spelled(SPELLINGS[layer.activation.lower().replace("_", "-")], x, f"{layer.activation}{i}")
     widths = description.widths
-    return sheet.bytes("network", (widths[0], widths[-1]), x)
+    return sheet.bytes("network", (widths[:1], widths[-1:]), x)
 
 
-def steps_to_bytes(steps: Sequence[tuple[Any, np.ndarray, np.ndarray]], precision: Precision = "float64") -> bytes:
-    """Steps of a ReLU normal form `(A, b, mask)`: Gemm, then ReLU where the mask says so."""
-    sheet, x = _Sheet(precision), "input"
+def steps_to_bytes(
+    steps: Sequence[tuple[Any, np.ndarray, np.ndarray]],
+    precision: Precision = "float64",
+    shapes: tuple[Shape, Shape] | None = None,
+) -> bytes:
+    """Steps of a ReLU normal form `(A, b, mask)`: Gemm, then ReLU where the mask says so.
+
+    `shapes` are those of one input and of its output, if they are not vectors.
+    """
+    shapes = ((steps[0][0].shape[1],), (len(steps[-1][1]),)) if shapes is None else shapes
+    sheet = _Sheet(precision)
+    x = sheet.flat(shapes[0])
     for i, (matrix, offset, mask) in enumerate(steps):
         z = x = sheet.affine(i, x, matrix, offset)
         if mask.any():
             x = sheet.node("Relu", [z], f"relu{i}")
         if mask.any() and not mask.all():
             x = sheet.node("Where", [sheet.mask(f"rectified{i}", mask), x, z], f"state{i}")
-    return sheet.bytes("relu_steps", (steps[0][0].shape[1], len(steps[-1][1])), x)
+    return sheet.bytes("relu_steps", shapes, x)
 
 
-def to_bytes(net: Any, precision: Precision = "float64") -> bytes:
+def to_bytes(net: Any, precision: Precision = "float64", shapes: tuple[Shape, Shape] | None = None) -> bytes:
     """The ONNX file of a list of layers, or of anything with `steps` of a normal form; float64 keeps every number."""
     if isinstance(net, Description):
         return layers_to_bytes(net, precision)
     _ensure_fits(4 * sum(prod(step.matrix.shape) for step in net.steps))  # before sparse matrices are filled in
-    return steps_to_bytes([(step.dense(), step.offset, step.rectified) for step in net.steps], precision)
+    return steps_to_bytes([(step.dense(), step.offset, step.rectified) for step in net.steps], precision, shapes)
 
 
 def write(net: Any, path: Path, precision: Precision = "float64") -> None:

@@ -32,6 +32,7 @@ def beside(title: str, x: Scaled, y: Scaled, canvas: Canvas, label: str, values:
     words = max((text_width(t.label, TICK) for t in values.ticks(6)), default=0.0)
     bar = _GAP + _WIDTH + 8 + max(words, min(text_width(letters(label), TICK), 90) - _WIDTH) + 10
     frame = framed(title, x, y, canvas, right=bar)
+    frame = replace(frame, top=max(frame.top, 22.0)) if label else frame  # the label stands above the bar
     if not (x.axis.scale == y.axis.scale == "linear" and 1 / alike < (x.hi - x.lo) / (y.hi - y.lo) < alike):
         return frame
     shape = (x.hi - x.lo) / (y.hi - y.lo)

@@ -1,6 +1,6 @@
 """How wide a text is in the vendored font, so that labels can be placed before they are drawn."""
 
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from struct import unpack_from
 
@@ -8,6 +8,7 @@ FONTS = Path(__file__).parent.parent / "fonts"
 _UNKNOWN = 0.64  # the width, in ems, of a letter that the font does not have
 
 
+@lru_cache(8192)  # the same words are measured again at every move of a slider
 def text_width(text: str, size: float, *, bold: bool = False) -> float:
     """The width of a line of text in pixels."""
     widths = _advances("DejaVuSans-Bold.ttf" if bold else "DejaVuSans.ttf")

@@ -8,7 +8,7 @@ import numpy as np
 from ftheta.logic import Enclosure, Evidence, Finding, Knob, hypothesis, theorem
 from ftheta.networks import random_mlp
 from ftheta.networks.description import Dense, Description
-from ftheta.spectra.initialisation import FUNCTIONS, KEEPS, Audit, depths, propagate
+from ftheta.spectra.initialisation import FUNCTIONS, KEEPS, Audit, depths, propagate, scales
 from ftheta.subjects import Network
 from ftheta.subjects.layers import described
 
@@ -85,10 +85,9 @@ def signal_propagation_init(
     size = np.mean([float(np.mean(y.weight**2)) * y.weight.shape[1] for y in layers[:-1] or layers])
     gain = Fraction(float(size)).limit_denominator(8)  # of a draw: the scale that was asked for, up to chance
     seen = propagate(rng, width, depth, gain, word, draws)
-    half = KEEPS["relu"]
     numbers = {
-        "factor at s² = 1/n": Enclosure.exact(half),
-        "factor at s² = 2/n": Enclosure.exact(2 * half),
+        "factor at s² = 1/n": Enclosure.exact(KEEPS["relu"]),
+        "factor at s² = 2/n": Enclosure.exact(2 * KEEPS["relu"]),
         "gain of these layers": float(size),
         "factor fitted": seen.fitted,
         "z after one layer": seen.z() if word in KEEPS else 0.0,
@@ -96,5 +95,6 @@ def signal_propagation_init(
     }
     told = f"drawn anew {len(seen.forward)} times at ns² = {float(gain):.3g}, {word} layers have a mean factor of"
     summary = f"{audit.words()}; {told} {seen.fitted:.4g} (theory: {float(seen.factor):.4g})"
-    chart = depths(rng, width, depth, word, max(50, draws // 4))
-    return Evidence(seen.claims(), (chart,), numbers, (audit.table(),), summary=summary)
+    few = max(50, draws // 4)
+    charts = (depths(rng, width, depth, word, few), scales(rng, width, depth, word, few, float(size)))
+    return Evidence(seen.claims(), charts, numbers, (audit.table(),), summary=summary)

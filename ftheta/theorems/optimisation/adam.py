@@ -2,7 +2,6 @@
 
 from typing import Annotated
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -41,7 +40,7 @@ def finite_gradient(subject: Training | Network) -> Finding:
         objective, start = objective_of(subject)
     except SubjectError as error:
         return Finding.failed(error.what)
-    g = np.asarray(jax.jit(jax.grad(objective))(start))
+    g = look.gradient_at(objective, start)
     tiny = (g != 0) & (np.abs(g) < look.SMALL)
     bad = int((~np.isfinite(g)).sum())
     note = f"{g.size:,} slopes: {bad} not finite, {int((g == 0).sum())} zero, {int(tiny.sum())} tiny"

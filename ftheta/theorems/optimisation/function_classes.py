@@ -7,10 +7,11 @@ import numpy as np
 from ftheta.logic import Basis, Enclosure, Evidence, Finding, Identity, Knob, hypothesis, theorem
 from ftheta.spectra import classes, eigenvalue_range, natural_objective
 from ftheta.spectra.classes import Pairs, envelopes, half_tanh_squared, tanh_curvature
+from ftheta.spectra.compact import NetworkOnBall, tanh_network
 from ftheta.subjects import Network, Training
 from ftheta.subjects.hypotheses import curvature_of
 
-KINDS = ("quadratic", "half tanh squared", "logistic regression")
+KINDS = ("quadratic", "half tanh squared", "logistic regression", "tanh network on a ball")
 
 
 def example(
@@ -18,7 +19,8 @@ def example(
     *,
     kind: Annotated[str, Knob(says="which function", symbol="F", choices=KINDS)] = "quadratic",
     kappa: Annotated[float, Knob(1, 1000, "condition number of the quadratic", "κ", log=True, most=1e6)] = 10.0,
-    dimension: Annotated[int, Knob(1, 20, "number of coordinates", "d", most=100)] = 2,
+    dimension: Annotated[int, Knob(1, 20, "number of coordinates; of the inputs of the network", "d", most=100)] = 2,
+    ball: Annotated[float, Knob(0.1, 10, "norm of the network's parameters, at most", "R", log=True, most=100)] = 2.0,
 ) -> Training:
     start = np.full(dimension, 0.5)
     if kind == "quadratic":
@@ -28,6 +30,9 @@ def example(
     if kind == "half tanh squared":
         lo, hi = tanh_curvature()
         return Training("½ tanh² θ", half_tanh_squared, start, np.zeros(dimension), lo.lo, hi.hi)
+    if kind == KINDS[3]:
+        F, start = tanh_network(rng, dimension, ball)
+        return Training(f"tanh network on ‖θ‖ ≤ {ball:g}", F, start, mu=F.constants[2], smoothness=F.constants[1])
     F, mu, L = classes.ridge_logistic(rng, dimension)
     return Training("ridge logistic regression", F, start, mu=mu, smoothness=L)
 
@@ -53,6 +58,8 @@ def between_curvatures(subject: Training | Network) -> Finding:
         return Finding.failed(note, hi)
     if subject.objective is half_tanh_squared:
         return Finding.proved("F″ = (1 − s)(1 − 3s) with s = tanh² in [0, 1): in [−1/3, 1]", hi)
+    if isinstance(subject.objective, NetworkOnBall):
+        return Finding.proved(f"{note}: a product of bounds of the layers, rounded outwards", hi)
     return Finding.sampled(note, hi) if hi.samples else Finding.proved(note, hi, basis=Basis.FLOAT)
 
 
@@ -62,7 +69,7 @@ def between_curvatures(subject: Training | Network) -> Finding:
     assumes=(between_curvatures,),
     on=example,
     breaks_on=too_smooth,
-    presets={"textbook": {}, "not convex": {"kind": KINDS[1], "dimension": 1}, "logistic": {"kind": KINDS[2]}},
+    presets={"textbook": {}, "not convex": {"kind": KINDS[1], "dimension": 1}} | {k: {"kind": k} for k in KINDS[2:]},
     unbreakable="the built-in constants are closed formulas; the negative control claims a wrong one",
 )
 def function_classes(
@@ -78,10 +85,8 @@ def function_classes(
     $\frac1L\|\nabla F(y)-\nabla F(x)\|^2\le\langle\nabla F(y)-\nabla F(x),y-x\rangle$; values and gradients of such
     functions are those that satisfy the interpolation inequality."""
     if isinstance(subject, Network):
-        objective = natural_objective(subject)
-        return (
-            Evidence((), summary="no labels") if objective is None else classes.evidence_along_training(objective, rng)
-        )
+        loss = natural_objective(subject)
+        return Evidence((), summary="no labels") if loss is None else classes.evidence_along_training(loss, rng)
     mu, L = claimed(subject)
     F = subject.objective
     found = Pairs.drawn(F, subject.start, radius, pairs, rng)

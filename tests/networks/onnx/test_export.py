@@ -113,9 +113,12 @@ def test_the_other_form_is_a_weight_list(tmp_path):
 
 
 def test_what_cannot_be_written_is_refused(tmp_path):
-    function = ft.Network.of(lambda x: x * 2.0, (3,))
-    with pytest.raises(SubjectError, match="relu_form"):
-        ft.save(function, tmp_path / "net.onnx")
+    with pytest.raises(SubjectError, match="piecewise-affine"):
+        ft.save(ft.Network.of(jax.numpy.sin, (3,)), tmp_path / "net.onnx")
+    with pytest.raises(SubjectError, match="too large"):
+        ft.save(ft.Network.of(jax.nn.relu, (100, 100)), tmp_path / "net.onnx")
+    with pytest.raises(SubjectError, match="Only networks"):
+        ft.save(object(), tmp_path / "net.onnx")
     with pytest.raises(UsageError, match="Unknown kind of file"):
         ft.save(layers("relu"), tmp_path / "net.pdf")
     with pytest.raises(UsageError, match="Unknown precision"):

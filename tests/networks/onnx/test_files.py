@@ -17,7 +17,8 @@ from ftheta.networks.onnx import model as files
 from ftheta.networks.onnx.model import parse
 from ftheta.networks.onnx.read import imported
 from ftheta.networks.onnx.rules import RULES
-from ftheta.networks.onnx.wire import Malformed, unpacked
+from ftheta.networks.onnx.wire import unpacked
+from ftheta.networks.programs.program import Malformed
 
 from .graphs import model, node, ours, read, reference
 

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from ftheta.graph.domains.arrays import MOVES
 from ftheta.graph.domains.interval.intervals import UNDECIDED, WHOLE_LINE, Interval
 from ftheta.graph.domains.interval.rounding import Array, above, below, sum_error
 from ftheta.graph.domains.interval.sums import FILE
@@ -31,19 +32,6 @@ def reshape(node: Node, x: Interval) -> Interval:
     if node.params.get("dimensions") is not None:
         raise missing_rule("interval", FILE, node, "with `dimensions`")
     return x.map(lambda end: end.reshape(node.shape))
-
-
-def _slice(node: Node, end: Array) -> Array:
-    p = node.params
-    strides = p["strides"] or (1,) * end.ndim
-    return end[tuple(slice(a, b, s) for a, b, s in zip(p["start_indices"], p["limit_indices"], strides))]
-
-
-def _broadcast(node: Node, end: Array) -> Array:
-    shape = [1] * len(node.shape)
-    for axis, size in zip(node.params["broadcast_dimensions"], end.shape):
-        shape[axis] = size
-    return np.broadcast_to(end.reshape(shape), node.shape)
 
 
 def concatenate(node: Node, *pieces: Interval) -> Interval:
@@ -175,17 +163,12 @@ def _landing_places(node: Node, shape: tuple[int, ...], index: Array, updates: t
 
 
 RULES: dict[str, Rule] = {
+    **{name: _each(move) for name, move in MOVES.items()},
     "reshape": reshape,
-    "transpose": _each(lambda node, end: end.transpose(node.params["permutation"])),
-    "broadcast_in_dim": _each(_broadcast),
-    "squeeze": _each(lambda node, end: end.reshape(node.shape)),
-    "slice": _each(_slice),
-    "rev": _each(lambda node, end: np.flip(end, node.params["dimensions"])),
     "concatenate": concatenate,
     "split": split,
     "stack": stack,
     "unstack": unstack,
-    "tile": _each(lambda node, end: np.tile(end, node.params["reps"])),
     "pad": pad,
     "gather": gather,
     "dynamic_slice": dynamic_slice,

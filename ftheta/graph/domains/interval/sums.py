@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from ftheta.graph.domains.arrays import matrices
 from ftheta.graph.domains.interval.arithmetic import square
 from ftheta.graph.domains.interval.intervals import Interval
 from ftheta.graph.domains.interval.rounding import (
@@ -86,20 +87,9 @@ def dot_general(
         and len(contract_x) + len(batch_x) == len(x.shape)
     ):
         return reduce_sum(square(x), contract_x)  # x·x with itself: a sum of squares
-    left, _, free_x = _as_matrices(x, batch_x, contract_x, last=True)
-    right, batch, free_y = _as_matrices(y, batch_y, contract_y, last=False)
-    return product(left, right).map(lambda end: end.reshape(*batch, *free_x, *free_y))
-
-
-def _as_matrices(
-    x: Interval, batch: Sequence[int], contract: Sequence[int], last: bool
-) -> tuple[Interval, tuple[int, ...], tuple[int, ...]]:
-    """(batch, free, contracted) if `last`, else (batch, contracted, free), each group flattened."""
-    free = [a for a in range(len(x.shape)) if a not in (*batch, *contract)]
-    order = (*batch, *free, *contract) if last else (*batch, *contract, *free)
-    b, f, c = (tuple(x.shape[a] for a in axes) for axes in (batch, free, contract))
-    sizes = (math.prod(b), math.prod(f), math.prod(c)) if last else (math.prod(b), math.prod(c), math.prod(f))
-    return x.map(lambda end: end.transpose(order).reshape(sizes)), b, f
+    left = x.map(lambda end: matrices(end, batch_x, contract_x, last=True))
+    right = y.map(lambda end: matrices(end, batch_y, contract_y, last=False))
+    return product(left, right).map(lambda end: end.reshape(node.shape))
 
 
 def windows(

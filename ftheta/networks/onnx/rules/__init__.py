@@ -1,6 +1,6 @@
 """Operators of ONNX in JAX: one table `operator → rule` a theme."""
 
-from ftheta.networks.onnx.call import RuleTable
+from ftheta.networks.programs.call import RuleTable
 
 from . import (
     activations,

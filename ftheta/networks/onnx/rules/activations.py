@@ -7,7 +7,8 @@ import jax
 import jax.numpy as jnp
 from jax.scipy.special import erf
 
-from ftheta.networks.onnx.call import Call, Rule, RuleTable, axis_of
+from ftheta.networks.onnx.call import Call
+from ftheta.networks.programs.call import Rule, RuleTable, axis_of
 
 
 def _leaky_relu(call: Call, x: Any) -> Any:

@@ -6,8 +6,9 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from ftheta.networks.onnx.call import Call, Rule, RuleTable
+from ftheta.networks.onnx.call import Call
 from ftheta.networks.onnx.tensors import REAL, dtype_of
+from ftheta.networks.programs.call import Rule, RuleTable
 
 
 def _of_one(name: str) -> Rule:

@@ -6,8 +6,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ftheta.networks.onnx.call import Call, Rule, RuleTable, axis_of
-from ftheta.networks.onnx.wire import Malformed
+from ftheta.networks.onnx.call import Call
+from ftheta.networks.operators.moving import along, places
+from ftheta.networks.programs.call import Rule, RuleTable, axis_of
+from ftheta.networks.programs.program import Malformed
 
 
 def _slice(call: Call, x: Any, *_: Any) -> Any:
@@ -27,26 +29,13 @@ def _slice(call: Call, x: Any, *_: Any) -> Any:
     return x[tuple(cut)]
 
 
-def _places(call: Call, indices: Any, length: int) -> Any:
-    """Indices counted from the front; those that are known must lie within the array."""
-    if isinstance(indices, np.ndarray):
-        if indices.size and not (-length <= indices.min() and indices.max() < length):
-            raise Malformed(f"an index outside an axis of {length}")
-        return np.where(indices < 0, indices + length, indices).astype(np.int64)
-    return jnp.where(indices < 0, indices + length, indices)
-
-
 def _gather(call: Call, x: Any, indices: Any) -> Any:
     axis = axis_of(call.whole("axis", 0), x.ndim)
-    return call.xp.take(x, _places(call, indices, x.shape[axis]), axis=axis, mode="clip")
+    return call.xp.take(x, places(indices, x.shape[axis]), axis=axis, mode="clip")
 
 
 def _grid(call: Call, x: Any, indices: Any) -> tuple[Any, ...]:
-    """The full index of every entry of `indices`, which counts along one axis of `x`."""
-    axis = axis_of(call.whole("axis", 0), x.ndim)
-    others = list(np.ogrid[tuple(slice(n) for n in indices.shape)])
-    others[axis] = _places(call, indices, x.shape[axis])
-    return tuple(others)
+    return along(x, call.whole("axis", 0), indices)
 
 
 def _gather_elements(call: Call, x: Any, indices: Any) -> Any:
@@ -56,7 +45,7 @@ def _gather_elements(call: Call, x: Any, indices: Any) -> Any:
 def _tuples(call: Call, x: Any, indices: Any, batch: int = 0) -> tuple[Any, ...]:
     """The last axis of `indices` holds an index into `x`, after so many axes that both have in common."""
     lead = [np.arange(n).reshape(-1, *[1] * (indices.ndim - 2 - i)) for i, n in enumerate(x.shape[:batch])]
-    parts = [_places(call, indices[..., k], x.shape[batch + k]) for k in range(indices.shape[-1])]
+    parts = [places(indices[..., k], x.shape[batch + k]) for k in range(indices.shape[-1])]
     return (*lead, *parts)
 
 

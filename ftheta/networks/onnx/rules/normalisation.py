@@ -5,12 +5,15 @@ from typing import Any
 import jax.numpy as jnp
 from jax import lax
 
-from ftheta.networks.onnx.call import Call, RuleTable, axis_of
-
-
-def _channels(vector: Any, x: Any) -> Any:
-    """One number a channel, to be broadcast over (batch, channel, …)."""
-    return vector.reshape(-1, *[1] * (x.ndim - 2))
+from ftheta.networks.onnx.call import Call
+from ftheta.networks.operators.normalisation import (
+    by_root_mean_square,
+    by_statistics,
+    channels,
+    in_groups,
+    standardised,
+)
+from ftheta.networks.programs.call import RuleTable, axis_of
 
 
 def _batch(call: Call, x: Any, scale: Any, shift: Any, mean: Any, variance: Any) -> Any:
@@ -18,44 +21,32 @@ def _batch(call: Call, x: Any, scale: Any, shift: Any, mean: Any, variance: Any)
     if call.whole("training_mode", 0):
         raise call.refuse("Batch normalisation in training mode.", "training_mode = 1", "export it for inference")
     mean, variance = call.constant(3), call.constant(4)
-    factor = scale / jnp.sqrt(variance + call.real("epsilon", 1e-5))
-    return (x - _channels(mean, x)) * _channels(factor, x) + _channels(shift, x)
-
-
-def _standard(x: Any, axes: tuple[int, ...], epsilon: float) -> tuple[Any, Any, Any]:
-    """The input less its mean over its standard deviation; the mean; one over the standard deviation."""
-    mean = jnp.mean(x, axis=axes, keepdims=True)
-    centred = x - mean
-    inverse = lax.rsqrt(jnp.mean(centred * centred, axis=axes, keepdims=True) + epsilon)
-    return centred * inverse, mean, inverse
+    return by_statistics(x, scale, shift, mean, variance, call.real("epsilon", 1e-5))
 
 
 def _instance(call: Call, x: Any, scale: Any, shift: Any) -> Any:
-    standard, _, _ = _standard(x, tuple(range(2, x.ndim)), call.real("epsilon", 1e-5))
-    return standard * _channels(scale, x) + _channels(shift, x)
+    standard, _, _ = standardised(x, tuple(range(2, x.ndim)), call.real("epsilon", 1e-5))
+    return standard * channels(scale, x) + channels(shift, x)
 
 
 def _layer(call: Call, x: Any, scale: Any, shift: Any = None) -> Any:
     axes = tuple(range(axis_of(call.whole("axis", -1), x.ndim), x.ndim))
-    standard, mean, inverse = _standard(x, axes, call.real("epsilon", 1e-5))
+    standard, mean, inverse = standardised(x, axes, call.real("epsilon", 1e-5))
     y = standard * scale
     return (y if shift is None else y + shift), mean, inverse
 
 
 def _rms(call: Call, x: Any, scale: Any) -> Any:
     axes = tuple(range(axis_of(call.whole("axis", -1), x.ndim), x.ndim))
-    mean_square = jnp.mean(x * x, axis=axes, keepdims=True)
-    return x * lax.rsqrt(mean_square + call.real("epsilon", 1e-5)) * scale
+    return by_root_mean_square(x, axes, call.real("epsilon", 1e-5))[0] * scale
 
 
 def _group(call: Call, x: Any, scale: Any, shift: Any) -> Any:
     """Scale and shift are one number a group before opset 21, and one a channel from then on."""
-    groups = call.whole("num_groups", 1)
-    parts = x.reshape(x.shape[0], groups, -1)
-    standard = _standard(parts, (2,), call.real("epsilon", 1e-5))[0]
+    standard = in_groups(x, call.whole("num_groups", 1), call.real("epsilon", 1e-5))[0]
     if call.opset < 21:
         return (standard * scale[:, None] + shift[:, None]).reshape(x.shape)
-    return standard.reshape(x.shape) * _channels(scale, x) + _channels(shift, x)
+    return standard.reshape(x.shape) * channels(scale, x) + channels(shift, x)
 
 
 def _local_response(call: Call, x: Any) -> Any:

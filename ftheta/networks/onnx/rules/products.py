@@ -4,7 +4,8 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from ftheta.networks.onnx.call import Call, RuleTable
+from ftheta.networks.onnx.call import Call
+from ftheta.networks.programs.call import RuleTable
 
 MAX_FACTORS = 8  # of one Einsum: the search for the order of the products grows fast with their number
 

@@ -6,7 +6,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from ftheta.networks.onnx.call import Call, Rule, RuleTable, axis_of
+from ftheta.networks.onnx.call import Call
+from ftheta.networks.programs.call import Rule, RuleTable, axis_of
 
 _INPUT_SINCE = {"ReduceSum": 13}  # the axes became an input in opset 13; for all other reductions in 18
 

@@ -6,8 +6,10 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from ftheta.networks.onnx.call import Call, RuleTable, axis_of
-from ftheta.networks.onnx.wire import Malformed
+from ftheta.networks.onnx.call import Call
+from ftheta.networks.operators.moving import padded
+from ftheta.networks.programs.call import RuleTable, axis_of
+from ftheta.networks.programs.program import Malformed
 
 
 def _identity(call: Call, x: Any) -> Any:
@@ -115,15 +117,7 @@ def _pad(call: Call, x: Any, *_: Any) -> Any:
     widths = [(0, 0)] * x.ndim
     for i, a in enumerate(at):
         widths[a] = (pads[i], pads[i + len(at)])
-    cut = tuple(slice(max(-lo, 0), n - max(-hi, 0)) for n, (lo, hi) in zip(x.shape, widths))
-    x, widths = x[cut], [(max(lo, 0), max(hi, 0)) for lo, hi in widths]
-    xp = call.library(prod(n + lo + hi for n, (lo, hi) in zip(x.shape, widths)))
-    mode = call.word("mode", "constant")
-    if mode == "constant":
-        return xp.pad(x, widths, constant_values=0 if value is None else np.reshape(value, ()).astype(x.dtype))
-    if mode not in ("reflect", "edge", "wrap"):
-        raise call.refuse("This padding is not read.", mode)
-    return xp.pad(x, widths, mode=mode)
+    return padded(call, x, widths, call.word("mode", "constant"), value)
 
 
 def _depth_to_space(call: Call, x: Any) -> Any:

@@ -1,27 +1,10 @@
-"""The geometry that convolutions and pools share: lengths, strides, dilations and padding of a sliding window."""
+"""The sliding windows of a node, from its attributes."""
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import replace
 
 from ftheta.networks.onnx.call import Call
-from ftheta.networks.onnx.wire import Malformed
-
-LONGEST = 1 << 24  # of one axis, padding included
-
-
-@dataclass(frozen=True)
-class Windows:
-    """One entry an axis: window length, stride, dilation, padding before and after."""
-
-    kernel: tuple[int, ...]
-    strides: tuple[int, ...]
-    dilations: tuple[int, ...]
-    pads: tuple[tuple[int, int], ...]
-
-    @property
-    def reach(self) -> tuple[int, ...]:
-        """How far each window extends, holes included."""
-        return tuple((k - 1) * d + 1 for k, d in zip(self.kernel, self.dilations))
+from ftheta.networks.operators.windows import Windows
+from ftheta.networks.programs.program import Malformed
 
 
 def windows(call: Call, lengths: tuple[int, ...], kernel: tuple[int, ...]) -> Windows:
@@ -29,20 +12,13 @@ def windows(call: Call, lengths: tuple[int, ...], kernel: tuple[int, ...]) -> Wi
     rank = len(lengths)
     strides, dilations = (tuple(call.wholes(name, [1] * rank) or []) for name in ("strides", "dilations"))
     pads = call.wholes("pads", [0] * 2 * rank) or []
-    if {len(kernel), len(strides), len(dilations), len(pads) - rank} != {rank}:
-        raise Malformed(f"windows {kernel}, strides {strides}, dilations {dilations}, pads {pads} for {rank} axes")
-    if min((*kernel, *strides, *dilations), default=1) < 1:
-        raise Malformed(f"windows {kernel}, strides {strides}, dilations {dilations} that are not positive")
-    pairs = tuple(zip(pads[:rank], pads[rank:]))
-    found = Windows(kernel, strides, dilations, pairs)
+    if len(pads) != 2 * rank:
+        raise Malformed(f"pads {pads} for {rank} axes")
+    found = Windows(kernel, strides, dilations, tuple(zip(pads[:rank], pads[rank:]))).ensure_fit(lengths)
     mode = call.word("auto_pad", "NOTSET")
     if mode.startswith("SAME"):
-        found = Windows(kernel, strides, dilations, _same(found, lengths, mode))
-    elif mode == "VALID":
-        found = Windows(kernel, strides, dilations, ((0, 0),) * rank)
-    if any(not 0 <= n + lo + hi <= LONGEST or r > LONGEST for n, (lo, hi), r in zip(lengths, found.pads, found.reach)):
-        raise Malformed(f"pads {pads} and windows {found.reach} for axes of {lengths}")
-    return found
+        return replace(found, pads=_same(found, lengths, mode)).ensure_fit(lengths)
+    return replace(found, pads=((0, 0),) * rank) if mode == "VALID" else found
 
 
 def _same(found: Windows, lengths: tuple[int, ...], mode: str) -> tuple[tuple[int, int], ...]:
@@ -54,10 +30,3 @@ def _same(found: Windows, lengths: tuple[int, ...], mode: str) -> tuple[tuple[in
 def halves(total: int, mode: str) -> tuple[int, int]:
     small, large = total // 2, total - total // 2
     return (small, large) if mode == "SAME_UPPER" else (large, small)
-
-
-def spatial(x: Any) -> tuple[int, ...]:
-    """The lengths after the batch and channel axes."""
-    if x.ndim < 3:
-        raise Malformed(f"an array {x.shape} without axes to slide over")
-    return x.shape[2:]

@@ -1,7 +1,8 @@
 r"""Graphs that are plain chains of dense layers, as their description.
 
 The graph is read backwards from its output: an activation, a bias, a matrix, and again, until the input is reached. An
-operator that is none of these ends the reading: there is no description then. Activations are recognised by the
+operator that is none of these ends the reading: there is no description then. Operators are called by their names in
+ONNX; programs of other formats are translated first. Activations are recognised by the
 expressions of `SPELLINGS`, which are also the ones that are written. Constants that are added to the input or
 multiply it are folded into the first layer: $W(sx+t)+b=(Ws)x+(b+Wt)$, each number rounded once to float64.
 """
@@ -18,7 +19,7 @@ from ftheta.networks.activations import LEAK
 from ftheta.networks.description import Dense, Description
 
 from .interpret import Survey
-from .model import Model, Node
+from .program import Node, Program
 
 Z = "z"
 """The argument of an activation, in its spelling."""
@@ -45,7 +46,7 @@ _UNMOVED = frozenset(("Identity", "Flatten", "Reshape", "Squeeze", "Unsqueeze", 
 
 @dataclass(frozen=True)
 class _Reader:
-    model: Model
+    program: Program
     input: str
     seen: Survey
 
@@ -53,7 +54,7 @@ class _Reader:
         """The numbers of a tensor that does not depend on the input."""
         turns = []
         while (held := self._held(name)) is None:
-            node = self.model.maker.get(name)
+            node = self.program.maker.get(name)
             if node is None or node.op not in ("Transpose", "Identity") or len(turns) == 8:
                 return None
             turns.append(node.attributes.get("perm") if node.op == "Transpose" else range(len(self.seen.shapes[name])))
@@ -63,7 +64,7 @@ class _Reader:
         return held
 
     def _held(self, name: str) -> np.ndarray | None:
-        held = self.model.tensor(name)
+        held = self.program.tensor(name)
         return self.seen.known.get(name) if held is None else held
 
     def size(self, name: str) -> int:
@@ -71,7 +72,7 @@ class _Reader:
 
     def unmoved(self, name: str) -> str:
         """Back over operators that only reshape."""
-        while (node := self.model.maker.get(name)) is not None and node.op in _UNMOVED and node.outputs[0] == name:
+        while (node := self.program.maker.get(name)) is not None and node.op in _UNMOVED and node.outputs[0] == name:
             if node.op == "Cast" and node.attributes.get("to") not in (1, 11):
                 break
             name = node.inputs[0]
@@ -98,7 +99,7 @@ class _Reader:
                 yield set()
             return
         op, *arguments = spelling
-        node = self.model.maker.get(name)
+        node = self.program.maker.get(name)
         if node is None or node.op != op or len(node.inputs) != len(arguments):
             return
         if node.op == "Gelu" and node.attributes.get("approximate", "none") != "none":
@@ -114,7 +115,7 @@ class _Reader:
     def affine(self, name: str) -> tuple[np.ndarray, np.ndarray, str] | None:
         """$W$, $b$ and the tensor $x$ with the tensor equal to $Wx+b$."""
         name = self.unmoved(name)
-        node = self.model.maker.get(name)
+        node = self.program.maker.get(name)
         if node is None:
             return None
         if node.op == "Gemm":
@@ -129,7 +130,12 @@ class _Reader:
     def _gemm(self, node: Node) -> tuple[np.ndarray, np.ndarray, str] | None:
         given = node.attributes
         weight = self.constant(node.inputs[1])
-        if weight is None or given.get("transA", 0) or {given.get("alpha", 1.0), given.get("beta", 1.0)} != {1.0}:
+        if (
+            weight is None
+            or weight.ndim != 2
+            or given.get("transA", 0)
+            or {given.get("alpha", 1.0), given.get("beta", 1.0)} != {1.0}
+        ):
             return None
         weight = weight if given.get("transB", 0) else weight.T
         third = "".join(node.inputs[2:3])
@@ -153,7 +159,7 @@ class _Reader:
         """A product and a constant; of a difference, the product is the first term."""
         one, two = node.inputs[0], node.inputs[1]
         for term, other in [(one, two)] if node.op == "Sub" else [(one, two), (two, one)]:
-            bias, inner = self.constant(other), self.model.maker.get(self.unmoved(term))
+            bias, inner = self.constant(other), self.program.maker.get(self.unmoved(term))
             if bias is None or inner is None or inner.op != "MatMul" or (found := self._product(inner)) is None:
                 continue
             shape = self.seen.shapes[node.outputs[0]]
@@ -168,7 +174,7 @@ class _Reader:
     def folded(self, weight: np.ndarray, bias: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray] | None:
         """The first layer as a function of the input itself; None if something else stands between."""
         while (name := self.unmoved(name)) != self.input:
-            node = self.model.maker.get(name)
+            node = self.program.maker.get(name)
             if node is None or node.op not in ("Add", "Sub", "Mul", "Div"):
                 return None
             numbers = [self.constant(k) for k in node.inputs]
@@ -191,10 +197,10 @@ def _fold(op: str, number: np.ndarray, W: np.ndarray, b: np.ndarray) -> tuple[np
     return W, np.array([fsum((bi, *(row * shift).tolist())) for bi, row in zip(b, W)])
 
 
-def describe(model: Model, name: str, seen: Survey) -> Description | None:
+def describe(program: Program, name: str, seen: Survey) -> Description | None:
     """The layers of a graph that is a plain chain of them with input `name`; None for every other graph."""
-    reader, layers = _Reader(model, name, seen), list[Dense]()
-    at = model.outputs[0].name
+    reader, layers = _Reader(program, name, seen), list[Dense]()
+    at = program.outputs[0].name
     while True:
         at = reader.unmoved(at)
         word, inner = reader.activation(at)

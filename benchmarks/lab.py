@@ -1,0 +1,133 @@
+"""The lab in headless Chromium: from the slider's event to the frame after the chart was painted.
+
+A slider of each theorem is moved again and again; the next move waits for the last picture. The first moves warm up
+compilers and caches and are not counted; after every sweep the seed changes, so that no result comes from a cache. The
+theorems are closed forms and small computations; the target is a median of 40 ms and a 95th percentile of 150 ms.
+`compute` is the theorem's own share in the worker, kB what the answer weighs on the wire. These are wall times, in
+which other work on the machine counts; the CPU time of a move, in the lab's processes and in Chromium's, does not.
+
+`python -m benchmarks lab`; FTHETA_LAB_THEOREMS names other theorems (`all`: every one), separated by commas.
+"""
+
+import os
+import shutil
+from pathlib import Path
+from statistics import median, quantiles
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from playwright.sync_api import Page, sync_playwright
+
+from ftheta.catalogue import index
+from tests.browser.lab import Server, Tab
+
+SMALL = (
+    "hat-function",
+    "activation-zoo",
+    "relu-univariate-zoo",
+    "cpa-1d-one-hidden-layer",
+    "pieces-1d",
+    "worked-example-graph",
+    "clustering-closed-forms",
+    "gd-step-regimes",
+    "autoencoder-svd-rom",
+    "regions-shallow",
+)
+WARM, MOVES = 12, 60
+MEDIAN, P95 = 40.0, 150.0  # ms
+
+MOVE = """([node, to]) => new Promise((done) => {
+  document.addEventListener('painted', (event) => done(event.detail), { once: true });
+  node.value = String(to);
+  node.dispatchEvent(new Event('input', { bubbles: true }));
+})"""
+
+
+RESEED = """(seed) => new Promise((done) => {
+  document.addEventListener('painted', () => done(), { once: true });
+  const box = document.querySelector('.seed .box');
+  box.value = String(seed);
+  box.dispatchEvent(new Event('change'));
+})"""
+
+
+def moves(page: Page, count: int, seed: int) -> list[dict[str, float]]:
+    """Move the first slider up, again and again with another seed, and what each move cost."""
+    slider = page.locator(".knob.slider:not(.off) input[type=range]").first.element_handle()
+    most = int(slider.get_attribute("max") or 1)
+    stops = sorted({most * (2 + i) // 12 for i in range(8)})
+    found: list[dict[str, float]] = []
+    while len(found) < count:
+        seed += 1
+        page.evaluate(RESEED, seed)
+        here = int(slider.evaluate("node => Number(node.value)"))
+        found += [page.evaluate(MOVE, [slider, to]) for to in stops if to != here]
+    return found
+
+
+def p95(values: list[float]) -> float:
+    return quantiles(values, n=20)[-1]
+
+
+def cpu(root: int) -> float:
+    """CPU milliseconds of a process and all it started, so far."""
+    try:
+        fields = Path(f"/proc/{root}/stat").read_text().rsplit(")", 1)[1].split()
+        children = [c for task in Path(f"/proc/{root}/task").iterdir() for c in (task / "children").read_text().split()]
+    except OSError:  # ended meanwhile
+        return 0.0
+    own = 1000 * (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return own + sum(cpu(int(child)) for child in children)
+
+
+def measured(tab: Tab, id: str, lab: int) -> list[dict[str, float]]:
+    """The moves on one theorem; each also carries the mean CPU time of the lab and of the browser."""
+    tab.go(id)
+    moves(tab.page, WARM, seed=0)
+    tab.page.wait_for_timeout(400)
+    before = cpu(lab), cpu(os.getpid())
+    found = moves(tab.page, MOVES, seed=100)
+    ours, all_of_it = cpu(lab) - before[0], cpu(os.getpid()) - before[1]
+    shares = {"lab": ours / len(found), "browser": (all_of_it - ours) / len(found)}
+    return [{**run, **shares} for run in found]
+
+
+def row(name: str, runs: list[dict[str, float]]) -> str:
+    whole = [run["whole"] for run in runs]
+    middle = {key: median(run[key] for run in runs) for key in runs[0]}
+    return (
+        f"   {name:26} median {median(whole):6.1f} ms, p95 {p95(whole):6.1f} ms, "
+        f"compute {1000 * middle['seconds']:6.1f} ms, {middle['bytes'] / 1000:6.1f} kB; "
+        f"CPU: lab {middle['lab']:5.1f} ms, browser {middle['browser']:5.1f} ms"
+    )
+
+
+def chosen() -> list[str]:
+    named = os.environ.get("FTHETA_LAB_THEOREMS", "")
+    if named == "all":
+        return [id for id, entry in index().items() if any(k["type"] in ("int", "float") for k in entry["knobs"])]
+    return [id for id in named.split(",") if id] or list(SMALL)
+
+
+def main() -> None:
+    path = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+    if path is None:
+        print("   needs Chromium (apt-get install chromium)")
+        return
+    everything: list[Any] = []
+    with TemporaryDirectory() as folder, Server(Path(folder)) as server, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
+        tab = Tab(browser.new_context(viewport={"width": 1440, "height": 860}), server.url)
+        for id in chosen():
+            runs = measured(tab, id, server.process.pid)
+            everything += runs
+            print(row(id, runs), flush=True)
+        browser.close()
+    print(row("all of them", everything))
+    whole = [run["whole"] for run in everything]
+    met = median(whole) <= MEDIAN and p95(whole) <= P95
+    print(f"   target: median ≤ {MEDIAN:.0f} ms and p95 ≤ {P95:.0f} ms {'met' if met else 'missed'}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,94 @@
+"""What a network is, in words and as a drawing."""
+
+from collections import Counter
+
+import jax
+import numpy as np
+
+from ftheta.graph import Graph, GraphError, trace
+from ftheta.logic import Diagram, Layer
+from ftheta.networks import count
+from ftheta.subjects import Network
+
+PRODUCTS = {"dot_general": "matrix product", "conv_general_dilated": "convolution"}
+BENDS = {"max", "tanh", "logistic", "erf", "exp", "log1p", "sin", "cos", "abs", "select_n", "reduce_max"}
+
+
+def in_words(net: Network) -> tuple[tuple[str, str], ...]:
+    """Pairs of name and value, what matters most first."""
+    facts = [
+        ("input", " × ".join(map(str, net.input_shape)) or "one number"),
+        ("output", " × ".join(map(str, net.output_shape)) or "one number"),
+        ("parameters", f"{net.parameters:,}"),
+    ]
+    if net.description is not None:
+        counts = count(net.description)
+        words = sorted({layer.activation for layer in net.description.layers[:-1]})
+        facts += [
+            ("activations", ", ".join(words) or "none"),
+            ("affine layers", f"{counts.affine_layers}"),
+            ("neurons", f"{counts.neurons:,}"),
+        ]
+    else:
+        facts += _operations(_graph(net))
+    if net.data is not None:
+        labels = "" if net.data.y is None else " with labels"
+        facts.append(("data", f"{net.data.name}, {len(net.data):,} rows{labels}"))
+        facts += [("note on the data", note) for note in net.data.notes]
+    return tuple(facts)
+
+
+def _graph(net: Network) -> Graph | None:
+    try:
+        with jax.enable_x64(True):
+            return trace(net.apply, net.params, net.example)
+    except GraphError:
+        return None
+
+
+def _operations(graph: Graph | None) -> list[tuple[str, str]]:
+    if graph is None:
+        return []
+    kinds = Counter(PRODUCTS[node.primitive] for node in graph.nodes if node.primitive in PRODUCTS)
+    told = [(f"{name}s" if name[-1] != "s" else name, f"{n:,}") for name, n in kinds.most_common()]
+    bends = Counter(_bend(node.label, node.primitive) for node in graph.nodes if node.label or node.primitive in BENDS)
+    return [*told, ("nonlinear operations", ", ".join(f"{n} {name}" for name, n in bends.most_common(6)) or "none")]
+
+
+def _bend(label: str, primitive: str) -> str:
+    return label or {"logistic": "sigmoid", "select_n": "choices", "reduce_max": "maxima", "max": "max"}.get(
+        primitive, primitive
+    )
+
+
+def diagram(net: Network) -> Diagram | None:
+    """The layers of a description, or the matrix products and convolutions of the graph."""
+    layers = _described(net) if net.description is not None else _read(net)
+    return Diagram(net.name, tuple(layers)) if layers else None
+
+
+def _described(net: Network) -> list[Layer]:
+    assert net.description is not None
+    widths = net.description.widths
+    layers = [Layer("input", widths[0])]
+    for i, (layer, width) in enumerate(zip(net.description.layers, widths[1:]), 1):
+        last = i == len(widths) - 1
+        layers.append(Layer("output" if last else f"layer {i}", width, "" if last else layer.activation))
+    return layers
+
+
+def _read(net: Network) -> list[Layer]:
+    graph = _graph(net)
+    products = [node for node in graph.nodes if node.primitive in PRODUCTS] if graph is not None else []
+    if not products:
+        return []
+    hidden = [
+        Layer(f"{i}", int(np.prod(node.shape)), _note(node.primitive, node.shape)) for i, node in enumerate(products, 1)
+    ]
+    ends = int(np.prod(net.input_shape)), int(np.prod(net.output_shape))
+    return [Layer("input", ends[0]), *hidden, Layer("output", ends[1])]
+
+
+def _note(primitive: str, shape: tuple[int, ...]) -> str:
+    word = "conv" if primitive.startswith("conv") else "product"
+    return f"{word} {'×'.join(map(str, (s for s in shape if s != 1))) or '1'}"

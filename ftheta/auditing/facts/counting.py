@@ -1,0 +1,91 @@
+"""How large a network is."""
+
+import jax
+import numpy as np
+
+from ftheta.graph import GraphError, cost, trace
+from ftheta.logic import Enclosure, Fact, Table
+from ftheta.networks import count
+from ftheta.subjects import Network
+
+from ..part import Part
+
+MOST_ROWS = 60
+
+
+def counts(net: Network, rng: np.random.Generator) -> Part:
+    """Parameters, neurons, depth in every convention, operations of one evaluation and of its gradient."""
+    leaves = jax.tree_util.tree_leaves_with_path(net.params)
+    nonzero = sum(int(np.count_nonzero(leaf)) for _, leaf in leaves)
+    facts = [
+        Fact("parameters", Enclosure.exact(net.parameters)),
+        Fact("parameters that are not zero", Enclosure.exact(nonzero)),
+        *_layered(net),
+        *_operations(net),
+    ]
+    return Part(tuple(facts), (_layers(net) if net.description else _arrays(leaves),))
+
+
+def _layered(net: Network) -> list[Fact]:
+    if net.description is None:
+        return []
+    counted = count(net.description)
+    told = {"neurons": counted.neurons, "connections": counted.connections}
+    told |= {f"depth, {convention}": depth for convention, depth in counted.depth.items()}
+    return [Fact(name, Enclosure.exact(number)) for name, number in told.items()]
+
+
+def _operations(net: Network) -> list[Fact]:
+    try:
+        graph = trace(net.apply, net.params, net.example)
+        spent = cost(graph, wrt=graph.argument(0) or None)
+    except GraphError as error:
+        return [Fact("operations", f"not counted: {error.what}")]
+    facts = [
+        Fact("multiplications, one input", Enclosure.exact(spent.forward_total.multiplications)),
+        Fact("operations, one input", Enclosure.exact(spent.forward_total.flops)),
+    ]
+    if np.isfinite(spent.ratio):
+        facts.append(Fact("with its gradient, times as many", Enclosure.equal(spent.ratio)))
+    return facts
+
+
+def _layers(net: Network) -> Table:
+    assert net.description is not None
+    rows = [
+        (
+            k,
+            f"{W.shape[1]} → {W.shape[0]}",
+            layer.activation,
+            W.size + layer.bias.size,
+            _share(W),
+            float(np.abs(W).max()),
+        )
+        for k, layer in enumerate(net.description.layers, 1)
+        for W in (layer.weight,)
+    ]
+    return Table("layers", ("layer", "size", "activation", "parameters", "weights ≠ 0", "largest weight"), tuple(rows))
+
+
+def _arrays(leaves: list) -> Table:
+    rows = [
+        (
+            named(path),
+            " × ".join(map(str, np.shape(leaf))) or "1",
+            int(np.size(leaf)),
+            _share(leaf),
+            float(np.abs(leaf).max()),
+        )
+        for path, leaf in leaves[:MOST_ROWS]
+    ]
+    more = f", the first {MOST_ROWS} of {len(leaves)}" if len(leaves) > MOST_ROWS else ""
+    return Table(f"arrays of parameters{more}", ("array", "shape", "parameters", "≠ 0", "largest"), tuple(rows))
+
+
+def named(path: tuple) -> str:
+    """The place of an array in the tree of parameters, in words."""
+    return jax.tree_util.keystr(path, simple=True, separator=".") or "parameters"
+
+
+def _share(array: np.ndarray) -> str:
+    return f"{100 * np.count_nonzero(array) / max(1, np.size(array)):.4g} %"

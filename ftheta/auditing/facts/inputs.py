@@ -1,0 +1,75 @@
+"""Inputs to look at a network with: rows of its data, or random ones where there are none."""
+
+import jax
+import numpy as np
+
+from ftheta.graph import GraphError, trace
+from ftheta.graph.domains.cost import total_cost
+from ftheta.logic import Basis, SubjectError
+from ftheta.pieces.normal_forms import normal_form
+from ftheta.relu import ReluNetwork
+from ftheta.subjects import Dataset, Network
+
+BATCH = 256  # rows sent through the network at once
+MOST_PRODUCTS = 10_000_000  # of a normal form
+
+
+def affordable(net: Network, work: float, least: int, most: int) -> int:
+    """How many rows can be evaluated with so many multiplications."""
+    return int(np.clip(work / multiplications(net), least, most))
+
+
+def some_rows(net: Network, most: int, rng: np.random.Generator) -> tuple[np.ndarray, str]:
+    """Up to `most` rows, drawn from the data where there are any, and where they come from."""
+    if net.data is None:
+        return rng.normal(size=(most, *net.input_shape)), f"{most} standard normal inputs"
+    n = len(net.data)
+    chosen = np.sort(rng.permutation(n)[:most])
+    return net.data.x[chosen].astype(np.float64), f"{len(chosen):,} rows of {net.data.name}"
+
+
+def outputs_at(net: Network, x: np.ndarray) -> np.ndarray:
+    """The outputs at all rows, each as one flat row."""
+    found = np.asarray(jax.jit(lambda x: jax.lax.map(net, x, batch_size=BATCH))(x), np.float64)
+    return found.reshape(len(x), -1)
+
+
+def multiplications(net: Network) -> int:
+    """About how many one evaluation takes, at least one a parameter: what the rows looked at are chosen by."""
+    try:
+        counted = total_cost(trace(net.apply, net.params, net.example)).multiplications
+    except GraphError:
+        counted = 0
+    return max(counted, net.parameters, 1)
+
+
+def labelled(net: Network) -> tuple[Dataset, np.ndarray]:
+    """The data of a network, and their labels, a row each."""
+    if net.data is None or net.data.y is None:
+        got = "no data" if net.data is None else f"{net.data.name} has no labels"
+        raise SubjectError("This needs data with labels.", got=got, remedy="add --data with x and y")
+    return net.data, net.data.y.reshape(len(net.data), -1)
+
+
+def misfit(net: Network, y: np.ndarray) -> str:
+    """The shapes that do not go together, in words."""
+    return f"{y.shape[1]} number{'s' * (y.shape[1] > 1)} a label, outputs of shape {net.output_shape}"
+
+
+def classes_of(net: Network, y: np.ndarray) -> np.ndarray | None:
+    """The class of each row, where labels are classes of this network's outputs."""
+    k = int(np.prod(net.output_shape))
+    fits = k > 1 and y.shape[1] == 1 and bool((y == np.floor(y)).all()) and y.min() >= 0 and y.max() < k
+    return y[:, 0].astype(int) if fits else None
+
+
+def piecewise_affine(net: Network) -> tuple[ReluNetwork, Basis]:
+    """The ReLU normal form, and how well its numbers are known."""
+    if multiplications(net) > MOST_PRODUCTS:
+        got = f"{multiplications(net):,} multiplications an input"
+        raise SubjectError("The network is too large for its normal form.", got=got, remedy="end it earlier: `--until`")
+    form = normal_form(net)
+    if form.network is None or form.refusal:
+        remedy = "pieces are those of ReLU, leaky ReLU, max, abs, clip and affine maps"
+        raise SubjectError("The network is not piecewise affine.", got=form.refusal, remedy=remedy)
+    return form.network, form.basis

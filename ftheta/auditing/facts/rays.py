@@ -1,0 +1,96 @@
+"""What the network does far from its data: along rays from their mean."""
+
+import numpy as np
+from scipy import sparse
+
+from ftheta.logic import Axis, Basis, Curves, Enclosure, Fact, FthetaError, Series
+from ftheta.pieces import Segment, pieces
+from ftheta.relu import ReluNetwork
+from ftheta.subjects import Network
+
+from ..part import Part, no_better
+from .inputs import affordable, outputs_at, piecewise_affine, some_rows
+
+RAYS = 8
+FAR = 100.0  # times the distance of the row that a ray goes through
+MOST_CELLS = 2_000  # on a ray
+WORK = 5e8  # pieces on all rays, times the weights of the network
+TIMES = np.geomspace(0.1, FAR, 61)
+
+
+def rays(net: Network, rng: np.random.Generator) -> Part:
+    """Pieces, the last kink and the slope far out, for networks that are piecewise affine; growth for all."""
+    x, source = some_rows(net, affordable(net, 5e9 / len(TIMES), 2, RAYS), rng)
+    flat = x.reshape(len(x), -1)
+    centre = np.zeros(flat.shape[1]) if net.data is None else net.data.x.reshape(len(net.data), -1).mean(0)
+    ways = (flat - centre)[np.linalg.norm(flat - centre, axis=1) > 0]
+    told = f"{len(ways)} rays from {'0' if net.data is None else 'the mean'} through {source}"
+    points = centre + TIMES[None, :, None] * ways[:, None, :]
+    values = outputs_at(net, points.reshape(-1, *net.input_shape)).reshape(len(ways), len(TIMES), -1)
+    facts = [Fact("growth from ten to a hundred times as far", _growth(values), told)]
+    if values.shape[2] > 1:
+        facts.append(_winners(values, told))
+    try:
+        form, basis = piecewise_affine(net)
+    except FthetaError as error:
+        facts.append(Fact("pieces", f"none are counted: {error.what} {error.got or ''}".strip(), told))
+    else:
+        facts += _exactly(form, basis, centre, ways, told)
+    return Part(tuple(facts), charts=(_picture(values),))
+
+
+def _growth(values: np.ndarray) -> Enclosure:
+    """The largest exponent p of |f| ~ tᵖ over the last factor of ten, over the rays."""
+    size = np.linalg.norm(values, axis=2)
+    start = int(np.searchsorted(TIMES, FAR / 10 * (1 - 1e-9)))
+    power = np.log(np.maximum(size[:, -1], 1e-300) / np.maximum(size[:, start], 1e-300)) / np.log(FAR / TIMES[start])
+    return Enclosure.measured(float(power.max()), samples=len(values))
+
+
+def _winners(values: np.ndarray, told: str) -> Fact:
+    """Whether the gap between the two largest outputs still grows far out: then softmax tends to certainty there."""
+    top = np.sort(values[:, [-2, -1]], axis=2)
+    gaps = top[:, :, -1] - top[:, :, -2]
+    grows = int((gaps[:, 1] > gaps[:, 0] * (1 + 1e-9)).sum())
+    return Fact("rays on which the largest output still gains", Enclosure.measured(grows, samples=len(values)), told)
+
+
+def _exactly(form: ReluNetwork, basis: Basis, centre: np.ndarray, ways: np.ndarray, told: str) -> list[Fact]:
+    weights = sum(step.matrix.nnz if sparse.issparse(step.matrix) else step.matrix.size for step in form.steps)
+    most = int(np.clip(WORK / weights / len(ways), 16, MOST_CELLS))
+    counts, last = [], []
+    for way in ways:
+        cells = pieces(form, Segment(centre, centre + FAR * way), max_cells=most)
+        counts.append(cells.count)
+        kinks = np.unique(cells.vertices)
+        last.append((FAR * float(kinks[-2]) if len(kinks) > 2 else 0.0) if cells.certificate.complete else np.inf)
+    slopes = [float(np.linalg.norm(at_infinity(form, way))) / float(np.linalg.norm(way)) for way in ways]
+    fewest, largest = min(c.lo for c in counts), max(c.hi for c in counts)
+    weakest = max((c.basis for c in counts), key=lambda b: b.rank)
+    return [
+        Fact("pieces on a ray", no_better(Enclosure(fewest, largest, weakest), basis), told),
+        Fact("last kink before a hundred, in distances of the row", _latest(last), told),
+        Fact("slope at infinity, steepest ray", Enclosure.equal(max(slopes)), told),
+    ]
+
+
+def _latest(last: list[float]) -> Enclosure:
+    """The last kink of all rays; where some were not followed to their end, no earlier than that of the others."""
+    seen = max((t for t in last if np.isfinite(t)), default=0.0)
+    return Enclosure.equal(seen) if all(map(np.isfinite, last)) else Enclosure.at_least(seen)
+
+
+def at_infinity(form: ReluNetwork, way: np.ndarray) -> np.ndarray:
+    r"""$\lim_{t\to\infty}f(x+t\,w)/t$: the network without its offsets at $w$, as ReLU is positively homogeneous."""
+    state = np.asarray(way, np.float64)
+    for step in form.steps:
+        state = np.asarray(step.matrix @ state).ravel()
+        state = np.where(step.rectified, np.maximum(state, 0.0), state)
+    return state
+
+
+def _picture(values: np.ndarray) -> Curves:
+    size = np.linalg.norm(values, axis=2)
+    series = [Series(f"ray {k + 1}", TIMES[row > 0], row[row > 0]) for k, row in enumerate(size)]
+    x, y = Axis("distance from the mean, in distances of the row", "log"), Axis("|f|", "log")
+    return Curves("outputs along rays", x, y, tuple(series))

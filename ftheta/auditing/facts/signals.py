@@ -1,0 +1,177 @@
+"""Gradients layer by layer, and units that let nothing through."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ftheta.graph import Graph, Node, trace, values
+from ftheta.logic import Axis, Bars, Chart, Curves, Enclosure, Fact, Series, SubjectError, Table
+from ftheta.spectra import Objective
+from ftheta.spectra.constants import signals
+from ftheta.spectra.objective import natural_objective
+from ftheta.subjects import Network
+
+from ..part import Part
+from .counting import named
+from .inputs import BATCH, affordable, some_rows
+
+ROWS = 64  # for gradients
+LOOKED_AT = 1024  # rows, for units
+SATURATED = {"tanh": 0.05, "logistic": 0.05}  # of the steepest slope, below which a unit is called saturated
+SHOWN = 40
+MOST_BARS = 12
+DIAGNOSED = 3_000_000  # parameters of a network whose layers are bounded one by one
+HELD = 1 << 25  # values of units held at once
+
+
+def gradients_by_layer(net: Network, rng: np.random.Generator) -> Part:
+    """The norm of the gradient of the loss for every array of parameters."""
+    if not net.parameters:
+        raise SubjectError("This network has no parameters.", remedy="give an equinox module, or a file with weights")
+    objective, told = _objective(net, rng)
+    slope = objective.gradient()
+    tree = objective.build(jnp.asarray(slope))
+    leaves = jax.tree_util.tree_leaves_with_path(tree)
+    sizes = [float(np.linalg.norm(leaf)) for leaf in jax.tree.leaves(net.params)]
+    norms = [float(jnp.linalg.norm(leaf)) for _, leaf in leaves]
+    names = [_named(net, path) for path, _ in leaves]
+    facts = _ends(leaves, norms, told)
+    layers = signals(objective, net.description, ROWS) if net.parameters <= DIAGNOSED else None
+    if layers is not None:
+        facts.append(Fact("diagnosis", layers.diagnosis, told))
+    rows = [(n, size, norm, norm / size if size else 0.0) for n, size, norm in zip(names, sizes, norms)][:SHOWN]
+    table = Table(f"gradients, {told}", ("parameters", "‖θ‖", "‖∇θ‖", "‖∇θ‖ / ‖θ‖"), tuple(rows))
+    return Part(tuple(facts), (table,), _picture(leaves, norms, names))
+
+
+def _ends(leaves: list[Any], norms: list[float], told: str) -> list[Fact]:
+    """How much smaller or larger the gradient is near the input than near the output."""
+    matrices = [norm for (_, leaf), norm in zip(leaves, norms) if leaf.ndim > 1]
+    if len(matrices) < 2 or not matrices[-1] > 0:
+        return []
+    return [
+        Fact("gradient of the first matrix over that of the last", Enclosure.equal(matrices[0] / matrices[-1]), told)
+    ]
+
+
+def _objective(net: Network, rng: np.random.Generator) -> tuple[Objective, str]:
+    """The natural loss on the first rows of the data; on random targets where there are no labels that fit."""
+    found = natural_objective(net, ROWS) if net.data is not None else None
+    if found is not None:
+        assert net.data is not None
+        return found, f"{found.loss.name} loss on {len(found.examples)} rows of {net.data.name}"
+    x, source = some_rows(net, affordable(net, 1e9, 4, ROWS), rng)
+    y = rng.normal(size=(len(x), *net.output_shape))
+    return Objective.of((net.params, net.apply), (x, y), "squared"), f"squared loss, {source}, random targets"
+
+
+def _named(net: Network, path: tuple[Any, ...]) -> str:
+    if net.description is None or len(path) != 2:
+        return named(path)
+    layer, which = (getattr(step, "idx", 0) for step in path)
+    return f"layer {layer + 1}, {'biases' if which else 'weights'}"
+
+
+def _picture(leaves: list[Any], norms: list[float], names: list[str]) -> tuple[Chart, ...]:
+    """Of the matrices alone, in order: as bars, or where there are many as a curve."""
+    shown = [(name, norm) for (_, leaf), norm, name in zip(leaves, norms, names) if leaf.ndim > 1 and norm > 0]
+    if len(shown) < 2:
+        return ()
+    title, (labels, sizes) = "gradient of each matrix of weights", zip(*shown)
+    scale = "log" if max(sizes) > 50 * min(sizes) else "linear"
+    if len(shown) <= MOST_BARS:
+        return (Bars(title, Axis("norm", scale), labels, ("‖∇W‖",), (sizes,)),)
+    series = Series("‖∇W‖", np.arange(1, len(sizes) + 1), sizes)
+    return (Curves(title, Axis("matrix, from the input"), Axis("norm", "log"), (series,)),)
+
+
+# -- units --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Units:
+    """The units behind one activation: which were ever on, and how many values were flat."""
+
+    name: str
+    on: np.ndarray
+    always: np.ndarray
+    flat: float
+    is_relu: bool
+
+
+def active_units(net: Network, rng: np.random.Generator) -> Part:
+    """Units that are zero, or saturated, on the rows looked at: read off the graph, so that any network will do."""
+    graph = trace(net.apply, net.params, net.example)
+    nodes = [node for node in graph.nodes if _rectifies(graph, node) or node.primitive in SATURATED]
+    if not nodes:
+        remedy = "ReLU, max(x, 0), tanh and sigmoid are looked at"
+        raise SubjectError(
+            "No activation that can be dead or saturated was found.",
+            got=f"{len(graph.nodes)} operations",
+            remedy=remedy,
+        )
+    x, told = some_rows(net, affordable(net, 1e10, 16, LOOKED_AT), rng)
+    units = _watched(net, graph, nodes, x)
+    relus, curved = [u for u in units if u.is_relu], [u for u in units if not u.is_relu]
+    n, facts = len(x), []
+    if relus:
+        dead, total = sum(int((~u.on).sum()) for u in relus), sum(u.on.size for u in relus)
+        always = sum(int(u.always.sum()) for u in relus)
+        facts += [
+            Fact("rectified units", Enclosure.exact(total)),
+            Fact("units that are zero on every row", Enclosure.measured(dead, samples=n), told),
+            Fact("units that are on for every row", Enclosure.measured(always, samples=n), told),
+        ]
+    if curved:
+        worst = max(u.flat for u in curved)
+        facts.append(Fact("largest share of saturated values in a layer", Enclosure.measured(worst, samples=n), told))
+    return Part(tuple(facts), (_table(units, told),))
+
+
+def _rectifies(graph: Graph, node: Node) -> bool:
+    if node.label == "relu":
+        return True
+    constants = [graph.constants.get(slot.id) for slot in node.inputs]
+    return (
+        node.primitive == "max" and node.outputs[0].is_real and any(c is not None and not np.any(c) for c in constants)
+    )
+
+
+def _watched(net: Network, graph: Graph, nodes: list[Node], x: np.ndarray) -> list[_Units]:
+    @jax.jit
+    def look(block: Any) -> list[tuple[Any, Any, Any]]:
+        def of_row(row: Any) -> list[Any]:
+            seen = values(graph, net.params, row)
+            return [jnp.ravel(seen[node.outputs[0]]) for node in nodes]
+
+        return [_seen(node, found) for node, found in zip(nodes, jax.vmap(of_row)(block))]
+
+    held = sum(node.outputs[0].size for node in nodes)  # numbers a row
+    size = int(np.clip(HELD // held, 1, BATCH))
+    blocks = [look(x[i : i + size]) for i in range(0, len(x), size)]
+    units = []
+    for k, node in enumerate(nodes):
+        on, always, flat = zip(*(block[k] for block in blocks))
+        name = f"{k + 1}: {node.label or ('relu' if node.primitive == 'max' else node.primitive)}"
+        share = float(np.sum(flat)) / (len(x) * on[0].size)
+        units.append(_Units(name, np.any(on, axis=0), np.all(always, axis=0), share, node.primitive not in SATURATED))
+    return units
+
+
+def _seen(node: Node, out: Any) -> tuple[Any, Any, Any]:
+    """Which units are on for some, and for every, row of a block, and how many values are saturated."""
+    slope = 1 - out**2 if node.primitive == "tanh" else 4 * out * (1 - out)
+    flat = jnp.sum(slope < SATURATED[node.primitive]) if node.primitive in SATURATED else jnp.zeros(())
+    return (out > 0).any(0), (out > 0).all(0), flat
+
+
+def _table(units: list[_Units], told: str) -> Table:
+    rows = [
+        (u.name, u.on.size, int((~u.on).sum()) if u.is_relu else "–", int(u.always.sum()) if u.is_relu else "–",
+         "–" if u.is_relu else f"{u.flat:.1%}")
+        for u in units[:SHOWN]
+    ]  # fmt: skip
+    return Table(f"units, {told}", ("activation", "units", "always zero", "always on", "saturated values"), tuple(rows))

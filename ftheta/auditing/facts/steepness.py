@@ -1,0 +1,83 @@
+"""How steep the network is, and how far its decisions hold."""
+
+import numpy as np
+
+from ftheta.certify import inputs_near, product_bound, steepest_secant
+from ftheta.graph import Graph, Interval, intervals, trace
+from ftheta.logic import Axis, Curves, Enclosure, Fact, Series, Status, SubjectError
+from ftheta.networks import activation
+from ftheta.subjects import Network
+from ftheta.subjects.layers import describes_this_function
+
+from ..part import Part
+from .inputs import affordable, outputs_at, some_rows
+
+POINTS, CLIMBS = 128, 16
+CLIMBING = 3e6  # multiplications of one evaluation, times the steps of an ascent
+ROWS = 24  # put to intervals
+RADII = (1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)  # of the largest entry of the data
+WORK = 2e9  # multiplications of all interval evaluations
+
+
+def steepness(net: Network, rng: np.random.Generator) -> Part:
+    """The Lipschitz constant from below by a search, from above by the product of norms where layers are known."""
+    starts = inputs_near(
+        None if net.data is None else net.data.x, net.input_shape, affordable(net, 1e7, 4, POINTS), 1.0, rng
+    )
+    steps, climbs = affordable(net, CLIMBING, 10, 100), affordable(net, 10 * CLIMBING, 2, CLIMBS)
+    secant = steepest_secant(net, starts, rng, climbs=climbs, steps=steps)
+    x, source = some_rows(net, affordable(net, WORK, 16, 1024), rng)
+    told = f"2-norm, {source}"
+    facts = [Fact("Lipschitz constant, a secant that was met", secant.known, told)]
+    bound = _product(net)
+    if bound is not None:
+        facts.append(Fact("Lipschitz constant, product of norms", Enclosure.at_most(bound.hi, bound.basis), told))
+    y = outputs_at(net, x)
+    if y.shape[1] > 1:
+        top = np.sort(y, axis=1)
+        gap = float(np.median(top[:, -1] - top[:, -2]))
+        facts.append(Fact("median gap of the two largest outputs", Enclosure.measured(gap, samples=len(x)), told))
+        if bound is not None and 0 < bound.hi < np.inf:
+            radius = Enclosure.at_least(gap / (np.sqrt(2) * bound.hi), samples=len(x))
+            facts.append(Fact("median distance to another class, gap / √2 Lip", radius, told))
+    return Part(tuple(facts))
+
+
+def _product(net: Network) -> Enclosure | None:
+    """The bound, where the layers are known to be what is computed."""
+    if net.description is None or describes_this_function(net, {}).status is not Status.PROVED:
+        return None
+    steepest = max(activation(layer.activation).lipschitz.hi for layer in net.description.layers)
+    return product_bound(net.description) if np.isfinite(steepest) else None
+
+
+def certified_rows(net: Network, rng: np.random.Generator) -> Part:
+    """For how many rows no change of the inputs by at most ε alters the largest output: by intervals."""
+    if int(np.prod(net.output_shape)) < 2:
+        raise SubjectError("There is one output, hence no class.", remedy="this is about networks with several outputs")
+    graph = trace(net.apply, net.params, net.example)
+    x, source = some_rows(net, affordable(net, WORK / len(RADII), 1, ROWS), rng)
+    scale = float(np.abs(x).max()) or 1.0
+    shares = []
+    held = np.ones(len(x), bool)
+    for radius in RADII:  # what fails at one radius is not tried at a larger one
+        held = np.array([ok and _holds(graph, net, row, radius * scale) for ok, row in zip(held, x)])
+        shares.append(float(held.mean()))
+    told = f"{source}, every input within ε of its value, ε relative to the largest entry {scale:.3g}"
+    facts = tuple(
+        Fact(f"rows certified at ε = {radius:g}", Enclosure.exact(round(share * len(x))), told)
+        for radius, share in zip(RADII, shares)
+        if radius in (1e-4, 1e-3, 1e-2, 1e-1)
+    )
+    series = Series("certified by intervals", RADII, shares)
+    chart = Curves("rows whose class cannot change", Axis("ε", "log"), Axis("share of rows"), (series,))
+    return Part(facts, charts=(chart,))
+
+
+def _holds(graph: Graph, net: Network, row: np.ndarray, radius: float) -> bool:
+    """Whether one output is the largest for every input of the box."""
+    box = Interval(np.nextafter(row - radius, -np.inf), np.nextafter(row + radius, np.inf))
+    found = intervals(graph, net.params, box).outputs
+    lo, hi = np.ravel(found.lo), np.ravel(found.hi)
+    k = int(lo.argmax())
+    return bool(lo[k] > np.delete(hi, k).max())

@@ -1,0 +1,124 @@
+"""Copies of the network that are the same function, and shifts of the input that it should not mind."""
+
+from dataclasses import dataclass
+from math import isqrt
+
+import numpy as np
+
+from ftheta.groups import layout_of
+from ftheta.logic import Axis, Curves, Enclosure, Fact, Series, SubjectError
+from ftheta.relu.describe import plain_form
+from ftheta.relu.exact import from_description
+from ftheta.relu.symmetry.canonical import canonical, path_norm
+from ftheta.relu.symmetry.copies import norms
+from ftheta.subjects import Network
+from ftheta.subjects.layers import MOST_WEIGHTS
+
+from ..part import Part
+from .inputs import affordable, outputs_at, some_rows
+
+ROWS = 64
+MOST_BALANCED = 2_000_000  # weights
+LEAST_SIDE = 4  # of an image
+MOST_SHIFTS = 8
+
+
+def canonical_form(net: Network, rng: np.random.Generator) -> Part:
+    """Neurons that are left when copies are merged and silent ones dropped, in rationals; the copy of least norm."""
+    told = net.description
+    why = plain_form(told)
+    if told is None or why:
+        raise SubjectError(
+            "The canonical form is that of a list of ReLU layers.",
+            got=why,
+            remedy="give ReLU layers that end in an affine map",
+        )
+    size = sum(layer.weight.size for layer in told.layers)
+    if size > MOST_BALANCED:
+        raise SubjectError(
+            "The network is too large to be balanced.", got=f"{size:,} weights", remedy="take fewer layers"
+        )
+    before = sum(told.widths[1:-1])
+    copies = norms(told)
+    facts = [
+        Fact("squared norm of the parameters", Enclosure.equal(copies.before)),
+        Fact("squared norm of the balanced copy, the least", Enclosure.equal(copies.after)),
+    ]
+    if size > MOST_WEIGHTS:
+        facts.append(Fact("canonical form", f"not computed: {size:,} weights are too many for rationals"))
+        return Part(tuple(facts))
+    form = canonical(from_description(told))
+    after = sum(form.widths[1:-1])
+    facts += [
+        Fact(f"neurons in the canonical form, of {before:,}", Enclosure.exact(after)),
+        Fact("neurons that are copies or silent", Enclosure.exact(before - after)),
+        Fact("path norm, the same for all copies", Enclosure.exact(path_norm(form))),
+    ]
+    return Part(tuple(facts))
+
+
+def shifts(net: Network, rng: np.random.Generator) -> Part:
+    """How much the outputs change when the input is shifted cyclically along each axis."""
+    grid = image_of(net.input_shape)
+    if grid is None:
+        got = f"inputs of shape {net.input_shape}"
+        raise SubjectError(
+            "The inputs are no images or sequences.", got=got, remedy="give inputs with axes, or square images"
+        )
+    x, source = some_rows(net, affordable(net, 5e9 / (2 * MOST_SHIFTS), 4, ROWS), rng)
+    still = outputs_at(net, x).reshape(len(x), *net.output_shape)
+    moves_too = layout_of(net.input_shape, net.output_shape) is not None and len(net.input_shape) > 1
+    what = "equivariance defect" if moves_too else "invariance defect"
+    moves = [(axis, by) for axis in grid.axes for by in range(1, min(grid.shape[axis] // 2, MOST_SHIFTS) + 1)]
+    moved = outputs_at(net, np.concatenate([grid.rolled(x, axis, by) for axis, by in moves]))
+    moved = moved.reshape(len(moves), *still.shape)
+    facts, series = [], []
+    for axis in grid.axes:
+        here = [k for k, (a, _) in enumerate(moves) if a == axis]
+        by = [moves[k][1] for k in here]
+        wanted = [np.roll(still, b, axis=axis + 1) if moves_too else still for b in by]
+        defects = [_defect(moved[k], w, still) for k, w in zip(here, wanted)]
+        told = f"{source}, shifts of 1 to {by[-1]}, relative to the outputs"
+        known = Enclosure.at_least(max(defects), samples=len(x) * len(by))
+        facts.append(Fact(f"{what}, axis {axis + 1}", known, told))
+        if not moves_too and still[0].size > 1:
+            kept = int((_flat(moved[here[0]]).argmax(1) == _flat(still).argmax(1)).sum())
+            name = f"rows whose largest output stays, shift 1, axis {axis + 1}"
+            facts.append(Fact(name, Enclosure.measured(kept, samples=len(x)), told))
+        series.append(Series(f"axis {axis + 1}", by, defects))
+    chart = Curves(f"{what} against shift", Axis("shift"), Axis("largest relative change"), tuple(series))
+    return Part(tuple(facts), charts=(chart,))
+
+
+def _flat(rows: np.ndarray) -> np.ndarray:
+    return rows.reshape(len(rows), -1)
+
+
+def _defect(moved: np.ndarray, wanted: np.ndarray, still: np.ndarray) -> float:
+    """The largest change of a row, relative to its size."""
+    size = np.maximum(np.linalg.norm(_flat(still), axis=1), 1e-300)
+    return float((np.linalg.norm(_flat(moved - wanted), axis=1) / size).max())
+
+
+@dataclass(frozen=True)
+class Grid:
+    """How an input is an image or a sequence: its shape, and the axes along which it can be shifted."""
+
+    shape: tuple[int, ...]
+    axes: tuple[int, ...]
+
+    def rolled(self, x: np.ndarray, axis: int, by: int) -> np.ndarray:
+        return np.roll(x.reshape(len(x), *self.shape), by, axis=axis + 1).reshape(x.shape)
+
+
+def image_of(shape: tuple[int, ...]) -> Grid | None:
+    """(C, H, W), (H, W, C), (length, features), or a flattened square; None where no side is long enough."""
+    if len(shape) == 1:
+        side = isqrt(shape[0])
+        shape, axes = ((side, side), (0, 1)) if side**2 == shape[0] else (shape, ())
+    elif len(shape) == 3:
+        axes = (1, 2) if shape[0] < min(shape[1:]) else (0, 1)
+    else:
+        axes = (0,) if len(shape) == 2 else ()
+    axes = tuple(axis for axis in axes if shape[axis] >= LEAST_SIDE)
+    return Grid(shape, axes) if axes else None

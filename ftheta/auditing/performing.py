@@ -1,0 +1,40 @@
+"""One task on one network: what comes out, whatever happens."""
+
+from collections.abc import Sequence
+from importlib import import_module
+from typing import TypeAlias
+
+import jax
+import numpy as np
+
+from ftheta.logic import FthetaError, Result, Skipped
+from ftheta.running import run
+from ftheta.subjects import Network
+
+from .part import Part
+from .plan import Task
+
+Outcome: TypeAlias = Result | Part | Skipped
+
+
+def perform(task: Task, networks: Sequence[Network], seed: int) -> Outcome:
+    """A theorem on the first network, or a fact of all of them. What does not apply says why and stops nothing else."""
+    try:
+        found = getattr(import_module(task.module), task.name)
+        if not task.is_fact:
+            return run(found, networks[0], seed=seed)
+        with jax.enable_x64(True), np.errstate(all="ignore"):
+            return found(*networks, np.random.default_rng([seed, 1]))
+    except FthetaError as error:
+        got = f" ({error.got})" if error.got is not None else ""
+        return Skipped(task.id, f"{error.what.rstrip('.')}{got}", error.remedy)
+    except NotImplementedError as error:
+        return Skipped(task.id, _first_line(error) or "not implemented for this network")
+    except MemoryError:
+        return Skipped(task.id, "it needs more memory than there is", "fewer rows, or a smaller network")
+    except Exception as error:  # one fault must not cost the user everything else
+        return Skipped(task.id, f"internal error: {type(error).__name__}: {_first_line(error)}", "please report it")
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).splitlines() or [""])[0][:200]

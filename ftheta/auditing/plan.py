@@ -1,0 +1,106 @@
+"""What an audit runs, and in which order: what says most comes first.
+
+1. Facts, a section after the other: they are few, quick, and what a reader looks for first.
+2. Theorems about networks alone, one of each section in turn.
+3. Theorems that also take a training run, a measure or a family, likewise: on a network they build such a problem
+   first, which takes longer and says less about the network itself.
+
+A theorem belongs to the section of its chapter, so that new theorems appear by themselves.
+"""
+
+import difflib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import zip_longest
+
+from ftheta.catalogue import index
+from ftheta.logic import UsageError
+
+from .facts import FACTS
+
+SECTIONS = {
+    "what": "What it is",
+    "expressivity": "Expressivity",
+    "signal": "Gradients and signal",
+    "loss": "Loss and optimisation",
+    "robustness": "Steepness and robustness",
+    "symmetry": "Symmetry",
+    "kernel": "Tangent kernel and limits",
+    "statistics": "Statistics",
+    "extrapolation": "Extrapolation",
+    "further": "Further theorems",
+}
+_OF_CHAPTER = {
+    "risk": "statistics",
+    "perceptrons": "what",
+    "universality": "expressivity",
+    "piecewise": "expressivity",
+    "optimisation": "loss",
+    "gradients": "signal",
+    "equivariance": "symmetry",
+    "depth": "kernel",
+    "width": "kernel",
+    "attention": "kernel",
+    "architectures": "what",
+    "generalisation": "statistics",
+    "robustness": "robustness",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A theorem or a fact: the function `name` of `module`."""
+
+    id: str
+    section: str
+    module: str
+    name: str
+    words: tuple[str, ...]  # that choose it: its id, its chapter, its section
+    is_fact: bool = False
+
+
+def planned(only: Iterable[str] = (), skip: Iterable[str] = ()) -> list[Task]:
+    """The tasks in order; `only` and `skip` hold ids, chapters or sections."""
+    tasks = [*_facts(), *_theorems()]
+    wanted, unwanted = _known(only, tasks), _known(skip, tasks)
+    chosen = [t for t in tasks if (not wanted or wanted & set(t.words)) and not unwanted & set(t.words)]
+    if not chosen:
+        raise UsageError("Nothing is left to be done.", got=f"only {sorted(wanted)}, without {sorted(unwanted)}")
+    return chosen
+
+
+def _facts() -> list[Task]:
+    return [Task(f.id, f.section, f.module, f.name, (f.id, f.section), is_fact=True) for f in FACTS]
+
+
+def _theorems() -> list[Task]:
+    entries = [entry for entry in index().values() if entry["audited"]]
+    alone = [entry["takes"] == ["Network"] for entry in entries]
+    first, second = ([_theorem(e) for e, a in zip(entries, alone) if a is kind] for kind in (True, False))
+    return [*_interleaved(first), *_interleaved(second)]
+
+
+def _theorem(entry: dict[str, str]) -> Task:
+    section = _OF_CHAPTER.get(entry["chapter"], "further")
+    name = entry["id"].replace("-", "_")
+    return Task(entry["id"], section, entry["module"], name, (entry["id"], entry["chapter"], section))
+
+
+def _interleaved(tasks: list[Task]) -> Iterator[Task]:
+    """One of each section in turn."""
+    rows = [[t for t in tasks if t.section == section] for section in SECTIONS]
+    return (task for turn in zip_longest(*rows) for task in turn if task is not None)
+
+
+def _known(words: Iterable[str], tasks: list[Task]) -> set[str]:
+    """The words, which must choose something: `a,b` are two, `_` and `-` are the same."""
+    parts = [part.strip().lower().replace("_", "-") for word in words for part in word.split(",")]
+    known = {word for task in tasks for word in task.words}
+    for part in filter(None, parts):
+        if part not in known:
+            near = difflib.get_close_matches(part, known, n=3, cutoff=0.4)
+            remedy = f"did you mean {', '.join(near)}?" if near else f"sections: {', '.join(SECTIONS)}"
+            raise UsageError(
+                "This names nothing that an audit runs: no id, chapter or section.", got=part, remedy=remedy
+            )
+    return set(filter(None, parts))

@@ -1,0 +1,186 @@
+"""The audit of one network: what is known of it, and every theorem that applies, within a budget."""
+
+import os
+import pickle
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import date
+from importlib.metadata import version
+from time import monotonic
+from typing import Any
+
+import jax
+
+from ftheta.logic import Audit, Request, Result, Section, Skipped
+from ftheta.subjects import Network
+
+from .budget import DEFAULT, Clock, seconds_of, told
+from .describing import diagram, in_words
+from .inside import run_inside
+from .memory import available
+from .part import Part
+from .performing import Outcome
+from .plan import SECTIONS, Task, planned
+from .pool import CannotLoad, Told, pool
+from .subjects import Recipe, made, pickled
+from .worker import Setup
+
+MOST_WORKERS = 4  # each holds the network
+
+
+def audit(
+    model: Any,
+    data: Any = None,
+    *,
+    budget: float | str | None = DEFAULT,
+    only: Iterable[str] = (),
+    skip: Iterable[str] = (),
+    seed: int = 0,
+    labels: str | None = None,
+    until: str | None = None,
+    workers: int | None = None,
+    progress: Callable[[str], None] = lambda words: None,
+) -> Audit:
+    """Say what the network is and run every theorem about networks on it.
+
+    Parameters
+    ----------
+    model, data
+        A `Network` and a `Dataset`, or anything `ftheta.load` turns into them.
+    budget
+        Seconds, or words like "2m"; None for as long as it takes. What was stopped or not begun is listed as skipped.
+    only, skip
+        Ids of theorems or facts, chapters, or sections.
+    seed
+        Of everything random. Results do not depend on the budget, but for what is missing.
+    labels, until
+        As for `ftheta.load`: where the labels of the data are, and the node of the file at which the network ends.
+    workers
+        Processes: as many as there are cores, at most 4; with 0 everything runs in this process, which then can be
+        stopped between theorems only.
+    progress
+        Is told what is being done.
+
+    Ctrl-C returns what is done, with `interrupted` true.
+    """
+    begun, limit = monotonic(), seconds_of(budget)
+    tasks = planned(only, skip)
+    recipe = Recipe(model, data, labels, until)
+    run = Run(tasks, seed, limit, begun, progress)
+    (network,) = run.go((recipe,), workers)
+    asked = Request(_words(model), _words(data), labels or "", until or "", tuple(only), tuple(skip), limit)
+    return _audit(network, run, asked)
+
+
+def _words(given: Any) -> str:
+    return str(given) if isinstance(given, (str, os.PathLike)) else ""
+
+
+@dataclass
+class Run:
+    """Tasks on their way to outcomes."""
+
+    tasks: Sequence[Task]
+    seed: int
+    limit: float | None
+    begun: float
+    progress: Callable[[str], None]
+    outcomes: dict[str, Outcome] = field(default_factory=dict)
+    interrupted: bool = False
+
+    def go(self, recipes: tuple[Recipe, ...], workers: int | None) -> tuple[Network, ...]:
+        """Perform everything, in workers where that can be, and return the networks."""
+        hired = min(_cores() if workers is None else workers, len(self.tasks)) if os.name == "posix" else 0
+        in_words = all(recipe.in_words for recipe in recipes)
+        networks = () if in_words else made(recipes)
+        packed = pickle.dumps(recipes) if in_words else pickled(networks)
+        if hired and packed is not None:
+            networks = self._in_workers(packed, hired, recipes, networks)
+        networks = networks or made(recipes)
+        if self._rest:
+            clock = Clock.start(self.limit, len(self.tasks), 1, self.begun)
+            here = lambda: run_inside(self._rest, networks, self.seed, clock, self._done, self._teller(clock))
+            self._heeding_interrupts(here)
+        return networks
+
+    def _in_workers(
+        self, packed: bytes, workers: int, recipes: tuple[Recipe, ...], networks: tuple[Network, ...]
+    ) -> tuple[Network, ...]:
+        """Perform what the workers can; they start while this process reads the networks."""
+        clock = Clock.start(self.limit, len(self.tasks), workers, self.begun)
+        with pool(Setup(packed, self.seed, available(workers)), workers) as hired:
+            networks = networks or made(recipes)
+            with suppress(CannotLoad):  # then everything is done here
+                self._heeding_interrupts(lambda: hired.run(self.tasks, clock, self._done, self._teller(clock)))
+        return networks
+
+    def _heeding_interrupts(self, work: Callable[[], None]) -> None:
+        """Ctrl-C ends the work; what is missing then says so."""
+        try:
+            work()
+        except KeyboardInterrupt:
+            self.interrupted = True
+            for task in self._rest:
+                self._done(task, Skipped(task.id, "interrupted", "run the audit again", unfinished=True))
+
+    @property
+    def _rest(self) -> list[Task]:
+        return [task for task in self.tasks if task.id not in self.outcomes]
+
+    def _done(self, task: Task, outcome: Outcome) -> None:
+        self.outcomes[task.id] = outcome
+
+    def _teller(self, clock: Clock) -> Told:
+        of = "" if clock.budget is None else f" of {told(clock.budget)}"
+
+        def tell(now: Sequence[str]) -> None:
+            done = f"{len(self.outcomes)} of {len(self.tasks)}, {clock.used:.0f} s{of}"
+            self.progress(f"{done}: {', '.join(now) or 'starting'}")
+
+        return tell
+
+    def sections(self) -> tuple[Section, ...]:
+        """What was found, section by section; empty ones are left out."""
+        made = []
+        for id, title in SECTIONS.items():
+            here = [(task, self.outcomes[task.id]) for task in self.tasks if task.section == id]
+            parts = [outcome for _, outcome in here if isinstance(outcome, Part)]
+            theorems = tuple(task.id for task, outcome in here if isinstance(outcome, Result))
+            made.append(Section(id, title, *_joined(parts), theorems))
+        return tuple(s for s in made if s.facts or s.tables or s.charts or s.theorems)
+
+
+def _joined(parts: Sequence[Part]) -> tuple[Any, Any, Any]:
+    fields = ("facts", "tables", "charts")
+    return tuple(tuple(item for part in parts for item in getattr(part, name)) for name in fields)  # type: ignore[return-value]
+
+
+def _cores() -> int:
+    counted = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(MOST_WORKERS, counted)
+
+
+def _audit(network: Network, run: Run, asked: Request) -> Audit:
+    sections = run.sections()
+    order = [id for section in sections for id in section.theorems]
+    outcomes = run.outcomes.values()
+    with jax.enable_x64(True):
+        fingerprint = network.fingerprint
+    return Audit(
+        subject=network.name,
+        kind=type(network).__name__,
+        hash=fingerprint,
+        facts=in_words(network),
+        diagram=diagram(network),
+        results=tuple(run.outcomes[id] for id in order),  # type: ignore[arg-type]
+        skipped=tuple(outcome for outcome in outcomes if isinstance(outcome, Skipped)),
+        seed=run.seed,
+        date=date.today().isoformat(),
+        version=version("ftheta"),
+        data="" if network.data is None else network.data.name,
+        sections=sections,
+        asked=asked,
+        seconds=monotonic() - run.begun,
+        interrupted=run.interrupted,
+    )

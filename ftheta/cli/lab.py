@@ -1,0 +1,52 @@
+"""`ftheta lab`: every theorem in the browser."""
+
+import secrets
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from ftheta.catalogue import entry_of
+from ftheta.logic import UsageError
+
+
+def lab(
+    theorem: str | None = None,
+    *,
+    subject: str | None = None,
+    port: int = 8417,
+    host: str = "127.0.0.1",
+    token: str | None = None,
+    browser: Annotated[bool, Parameter(negative="--no-browser")] = True,
+    workers: int = 2,
+) -> int:
+    """Open the lab in the browser: every theorem with its sliders, on built-in subjects or on yours.
+
+    Parameters
+    ----------
+    theorem
+        The theorem to open; without one, the catalogue.
+    subject
+        Your subject: a file, `package.module:attribute`, or a built-in name. Files can also be dropped on the page.
+    port
+        Where to listen; 0 takes a free port.
+    host
+        Listen on this address instead of this machine alone. A token is then asked for.
+    token
+        The token to ask for; one is made if the lab listens on another address than 127.0.0.1.
+    browser
+        Open a browser.
+    workers
+        Computations at a time.
+    """
+    from ftheta.lab.serve import serve
+
+    id = entry_of(theorem)["id"] if theorem else None
+    if workers < 1:
+        raise UsageError("The lab needs a worker.", got=f"--workers {workers}", remedy="give 1 or more")
+    if subject is not None:
+        from ftheta.subjects.resolve import load
+
+        load(subject)  # a subject that cannot be read is told here, not on a page
+    if host not in ("127.0.0.1", "localhost", "::1") and token is None:
+        token = secrets.token_urlsafe(24)
+    return serve(id, subject=subject, host=host, port=port, token=token, browser=browser, workers=workers)

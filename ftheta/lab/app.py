@@ -1,0 +1,173 @@
+"""The routes of the lab."""
+
+import asyncio
+import mimetypes
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.routing import Mount, Route, WebSocketRoute
+from starlette.staticfiles import StaticFiles
+from starlette.websockets import WebSocket
+
+from ftheta.logic import FthetaError, SubjectError, UsageError
+from ftheta.report.charts.measure import FONTS
+
+from .caching import cache_folder, trim
+from .contents import Contents, catalogue
+from .errands import Errands, finished
+from .exports import MEDIA
+from .gallery import Gallery
+from .guard import App, Door, Guard
+from .pool import Pool
+from .protocol import LONGEST_MESSAGE, read_state, told
+from .shelf import Shelf, TooLarge
+from .tabs import Tab
+from .thumbnails import in_the_dark
+from .workers import PROGRAM, Job
+
+for suffix, kind in ((".js", "text/javascript"), (".css", "text/css"), (".woff2", "font/woff2"), (".ttf", "font/ttf")):
+    mimetypes.add_type(kind, suffix)  # some systems have other names for them, which browsers refuse
+
+STATIC = Path(__file__).parent / "static"
+_ROOM = {"compiled": 300 << 20, "thumbnails": 50 << 20}  # bytes
+_TIDY = 300.0  # seconds
+_RETRY = 1  # seconds until a page asks again for a picture that is being made
+
+
+def make_app(door: Door, lab: "Lab") -> App:
+    """The lab behind its guard."""
+    routes = [
+        Route("/", lab.page),
+        Route("/api/catalogue", lab.catalogue),
+        Route("/api/subjects", lab.subjects),
+        Route("/api/subjects", lab.upload, methods=["POST"]),
+        Route("/api/thumbnail/{id}", lab.thumbnail),
+        Route("/api/export", lab.export, methods=["POST"]),
+        WebSocketRoute("/ws", lab.tab),
+        Mount("/static/fonts", Files(directory=FONTS)),
+        Mount("/static", Files(directory=STATIC)),
+    ]
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        lab.open()
+        try:
+            yield
+        finally:
+            await lab.close()
+
+    return Guard(Starlette(routes=routes, lifespan=lifespan, exception_handlers={FthetaError: _refused}), door)
+
+
+class Lab:
+    """What the routes share. `subject` are the words for the subject that the lab was started with."""
+
+    def __init__(self, workers: int, subject: str | None = None, program: tuple[str, ...] = PROGRAM) -> None:
+        self.pool = Pool(workers, program=program)
+        self.errands = Errands(Pool(1, spare=False, program=(*program, "background")))
+        self.contents = Contents.of(catalogue())
+        self.gallery = Gallery(self.errands)
+        self.shelf = Shelf(self.errands.ask, subject)
+
+    def open(self) -> None:
+        self.pool.open()
+        self.errands.pool.open()
+        self.tidying = asyncio.create_task(_tidy())
+
+    async def close(self) -> None:
+        self.tidying.cancel()
+        self.gallery.close()
+        await self.pool.close()
+        await self.errands.pool.close()
+        self.shelf.close()
+
+    async def page(self, request: Request) -> Response:
+        return FileResponse(STATIC / "index.html", headers={"cache-control": "no-cache"})
+
+    async def catalogue(self, request: Request) -> Response:
+        headers = {"etag": self.contents.etag, "cache-control": "no-cache", "vary": "accept-encoding"}
+        if request.headers.get("if-none-match") == self.contents.etag:
+            return Response(status_code=304, headers=headers)
+        zipped = "gzip" in request.headers.get("accept-encoding", "")
+        headers |= {"content-encoding": "gzip"} if zipped else {}
+        body = self.contents.zipped if zipped else self.contents.plain
+        return Response(body, headers=headers, media_type="application/json")
+
+    async def subjects(self, request: Request) -> Response:
+        return JSONResponse(await self.shelf.listed(), headers={"cache-control": "no-store"})
+
+    async def upload(self, request: Request) -> Response:
+        length = request.headers.get("content-length", "")
+        given = int(length) if length.isascii() and length.isdigit() else None
+        try:
+            entry = await self.shelf.upload(request.query_params.get("name", ""), request.stream(), given)
+        except ClientDisconnect:
+            return Response(status_code=400)
+        return JSONResponse(entry, status_code=201)
+
+    async def thumbnail(self, request: Request) -> Response:
+        found = self.gallery.picture(request.path_params["id"])
+        if found is None:
+            return Response(status_code=202, headers={"retry-after": str(_RETRY), "cache-control": "no-store"})
+        picture, verdict = found
+        if not picture:
+            return Response(status_code=204)
+        drawn = in_the_dark(picture) if request.query_params.get("theme") == "dark" else picture
+        return Response(drawn, headers={"x-verdict": verdict, "cache-control": "no-cache"}, media_type="image/svg+xml")
+
+    async def export(self, request: Request) -> Response:
+        format = request.query_params.get("format", "")
+        if format not in MEDIA:
+            raise UsageError("There is no such format.", got=format[:40], remedy=f"choose one of {', '.join(MEDIA)}")
+        state = read_state(await _body(request))
+        order = {"kind": "export", "state": state.model_dump(), "format": format}
+        job = Job({**order, "source": self.shelf.source(state.subject)}, state.theorem, state.key)
+        at_hand = self.pool.at_hand(state.key, job)
+        _, body = await (finished(self.pool, job) if at_hand else self.errands.ask(job))
+        name = quote(f"{state.theorem}.{format}")
+        headers = {"content-disposition": f'attachment; filename="{name}"', "cache-control": "no-store"}
+        return Response(body, headers=headers, media_type=MEDIA[format])
+
+    async def tab(self, socket: WebSocket) -> None:
+        await Tab(socket, self.pool, self.shelf).serve()
+
+
+async def _tidy() -> None:
+    """Every position of a slider may leave a compiled program behind: keep the folders of the cache small."""
+    while True:
+        for name, most in _ROOM.items():
+            folder = cache_folder(name)
+            if folder is not None:
+                await asyncio.to_thread(trim, folder, most)
+        await asyncio.sleep(_TIDY)
+
+
+class Files(StaticFiles):
+    """Files of the package, asked for again each time: a newer version is seen at once."""
+
+    def file_response(self, *arguments: Any, **options: Any) -> Response:
+        response = super().file_response(*arguments, **options)
+        response.headers["cache-control"] = "no-cache"
+        return response
+
+
+async def _body(request: Request) -> bytes:
+    """The body, read no further than a message may be long."""
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > LONGEST_MESSAGE:
+            raise TooLarge("The message is too long.", remedy=f"at most {LONGEST_MESSAGE:,} bytes")
+    return body
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, FthetaError)
+    code = 413 if isinstance(error, TooLarge) else 422 if isinstance(error, SubjectError) else 400
+    return JSONResponse({"error": told(error)}, status_code=code)

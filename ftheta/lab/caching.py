@@ -1,0 +1,34 @@
+"""The folder for what is costly to make again: thumbnails and compiled programs."""
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+
+def cache_folder(*parts: str) -> Path | None:
+    """A folder of the user's cache (XDG_CACHE_HOME, else ~/.cache), made if need be; None if it cannot be written."""
+    home = os.environ.get("XDG_CACHE_HOME", "")
+    base = Path(home) if Path(home).is_absolute() else Path.home() / ".cache"
+    folder = base.joinpath("ftheta", *parts)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return None
+    return folder if os.access(folder, os.W_OK) else None
+
+
+def trim(folder: Path, most: int) -> None:
+    """Delete what was used longest ago, until no more than so many bytes are left."""
+    known = []
+    for path in folder.rglob("*"):
+        with suppress(OSError):  # another lab may be at work in the same folder
+            state = path.stat()
+            if path.is_file():
+                known.append((max(state.st_mtime, state.st_atime), state.st_size, path))
+    spare = sum(size for _, size, _ in known) - most
+    for _, size, path in sorted(known, key=lambda item: item[0]):
+        if spare <= 0:
+            return
+        with suppress(OSError):
+            path.unlink()
+            spare -= size

@@ -1,0 +1,75 @@
+"""The catalogue as the page reads it: the index with its formulas as MathML. Needs no JAX."""
+
+import gzip
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any
+
+from ftheta.catalogue import index
+from ftheta.report.mathml import formulas, mathml, plain, statement_html, words_html
+from ftheta.report.verdicts import LOOKS, NOT_CHECKED, Look
+
+_INDICES, _POWERS, _BARRED = re.compile("[₀-₉]+"), re.compile("[⁰¹²³⁴-⁹]+"), re.compile("(.)\u0304")
+_DIGITS = str.maketrans("₀₁₂₃₄₅₆₇₈₉⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789" * 2)
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """The bytes that are served, with the name that changes when they do."""
+
+    plain: bytes
+    zipped: bytes
+    etag: str
+
+    @classmethod
+    def of(cls, document: Any) -> "Contents":
+        plain = json.dumps(document, ensure_ascii=False, allow_nan=False).encode()
+        return cls(plain, gzip.compress(plain, mtime=0), f'"{hashlib.sha256(plain).hexdigest()[:20]}"')
+
+
+def catalogue() -> dict[str, Any]:
+    """Chapters, theorems and the words of the verdicts."""
+    entries = index().values()
+    chapters = {e["chapter"]: e["chapter_title"] for e in entries}
+    return {
+        "version": version("ftheta"),
+        "chapters": [{"id": id, "title": title} for id, title in chapters.items()],
+        "verdicts": {**{v.value: looked(x) for v, x in LOOKS.items()}, "not-checked": looked(NOT_CHECKED)},
+        "theorems": [_theorem(entry) for entry in entries],
+    }
+
+
+def looked(look: Look) -> dict[str, str]:
+    """A verdict as the page shows it."""
+    return {"sign": look.sign, "word": look.word, "family": look.family, "means": look.means}
+
+
+def _theorem(entry: dict[str, Any]) -> dict[str, Any]:
+    return {
+        **entry,
+        "plain": " ".join(plain(entry["statement"]).split()),
+        "headline_html": mathml(formulas(entry["statement"])[0]) if formulas(entry["statement"]) else "",
+        "statement_html": statement_html(entry["statement"]),
+        "errata_html": statement_html(entry["errata"]),
+        "assumes": [
+            {**a, "says_html": words_html(a["says"]), "remedy_html": words_html(a["remedy"])} for a in entry["assumes"]
+        ],
+        "knobs": [_knob(knob) for knob in entry["knobs"]],
+        "presets": [{"name": name, "knobs": knobs} for name, knobs in entry["presets"].items()],
+        "breakable": entry.get("breakable", True),
+    }
+
+
+def _knob(entry: dict[str, Any]) -> dict[str, Any]:
+    knob = entry["knob"]
+    return {**entry, "symbol_html": symbol_html(knob["symbol"]), "says_html": words_html(knob["says"])}
+
+
+def symbol_html(symbol: str) -> str:
+    """The symbol of a knob, which is written in Unicode, as a formula: `d₀` with a true index."""
+    indices = _INDICES.sub(lambda found: f"_{{{found[0].translate(_DIGITS)}}}", symbol)
+    powers = _POWERS.sub(lambda found: f"^{{{found[0].translate(_DIGITS)}}}", indices)
+    return mathml(_BARRED.sub(r"\\bar{\1}", powers)) if symbol else ""

@@ -1,0 +1,88 @@
+"""Start the lab, say where it is, and end it with everything that belongs to it."""
+
+import asyncio
+import socket
+import threading
+import webbrowser
+from typing import Any
+
+from ftheta.logic import UsageError
+
+from .guard import Door, bracketed
+from .protocol import LONGEST_MESSAGE
+from .shelf import GIVEN
+
+
+def serve(
+    theorem: str | None, *, subject: str | None, host: str, port: int, token: str | None, browser: bool, workers: int
+) -> int:
+    """Serve until interrupted."""
+    uvicorn = _uvicorn()
+    from .app import Lab, make_app
+
+    listening = _listen(host, port)
+    port = listening.getsockname()[1]
+    door = Door(host, port, token)
+    address = address_of(door, theorem, subject is not None)
+    server = uvicorn.Server(configuration(make_app(door, Lab(workers, subject))))
+    print(f"fθ lab: {address}   (Ctrl-C ends it)", flush=True)
+    if browser:
+        threading.Timer(0.5, webbrowser.open, [address]).start()
+    try:
+        asyncio.run(server.serve(sockets=[listening]))
+    except KeyboardInterrupt:
+        pass
+    finally:
+        listening.close()
+    return 0
+
+
+def configuration(app: Any) -> Any:
+    """How uvicorn serves the lab."""
+    return _uvicorn().Config(
+        app,
+        ws="websockets-sansio",
+        ws_max_size=2 * LONGEST_MESSAGE,
+        ws_per_message_deflate=False,  # the pages are near: to compress takes longer than to send
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=1,
+        lifespan="on",
+    )
+
+
+def address_of(door: Door, theorem: str | None, given: bool = False) -> str:
+    """The address to open: the catalogue, or a theorem, on the subject that was given if there is one."""
+    name = "127.0.0.1" if door.wide else bracketed(door.host)
+    query = f"?token={door.token}" if door.token else ""
+    state = f"#/{theorem}{f'?subject={GIVEN}' if given else ''}" if theorem else ""
+    return f"http://{name}:{door.port}/{query}{state}"
+
+
+def _uvicorn() -> Any:
+    try:
+        import starlette  # noqa: F401
+        import uvicorn
+        import websockets  # noqa: F401
+    except ImportError as error:
+        raise UsageError("The lab is not installed.", got=str(error), remedy="pip install 'ftheta[lab]'") from None
+    return uvicorn
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+        listening.listen(128)  # who opens the printed address at once is kept waiting, not refused
+    except (OSError, OverflowError) as error:
+        listening.close()
+        raise UsageError(
+            "The lab cannot listen there.",
+            got=f"{host}:{port}: {getattr(error, 'strerror', None) or error}",
+            remedy="--port 0 takes a free port",
+        ) from None
+    return listening

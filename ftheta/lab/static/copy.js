@@ -1,0 +1,23 @@
+/** Text into the clipboard, also where the page is not served from this machine. */
+import { el } from "./dom.js";
+import { toast } from "./toast.js";
+
+/** @param {string} text @param {string} what it is, for the notice */
+export async function copy(text, what) {
+  try {
+    await navigator.clipboard.writeText(text);
+    toast(`${what} copied.`);
+  } catch {
+    toast(byHand(text) ? `${what} copied.` : `The browser does not allow copying. ${text}`);
+  }
+}
+
+function byHand(text) {
+  const area = el("textarea", { class: "hidden-visually", readonly: true });
+  area.value = text;
+  document.body.append(area);
+  area.select();
+  const done = document.execCommand("copy");
+  area.remove();
+  return done;
+}

@@ -1,0 +1,74 @@
+/** The bar at the top: where we are, how fast it was, and the buttons with their keys. */
+import { byId, el, write } from "./dom.js";
+import { dark, onTheme, projector, toggleDark, toggleProjector } from "./theme.js";
+
+/** @param {{link: () => void, exporting: (button: HTMLElement) => void, help: () => void, side: () => void}} actions */
+export function header(actions) {
+  const button = (text, key, action, props = {}) =>
+    el(
+      "button",
+      { type: "button", class: "action", on: { click: action }, "aria-keyshortcuts": key, ...props },
+      el("span", { text }),
+      el("kbd", { text: key }),
+    );
+  const theme = button("Dark", "D", toggleDark, { "aria-pressed": "false" });
+  const big = button("Projector", "P", toggleProjector, { "aria-pressed": "false" });
+  const link = button("Copy link", "S", actions.link);
+  const save = button("Export", "E", () => actions.exporting(save), {
+    "aria-haspopup": "menu",
+    "aria-expanded": "false",
+  });
+  const help = el("button", {
+    type: "button",
+    class: "action round",
+    text: "?",
+    "aria-label": "Help: keys and verdicts",
+    on: { click: actions.help },
+  });
+  const fold = el("button", {
+    type: "button",
+    class: "action fold",
+    "aria-label": "Show or hide the list of theorems",
+    "aria-controls": "side",
+    text: "☰",
+    on: { click: actions.side },
+  });
+  const crumb = el("span", { class: "crumb" });
+  const pace = el("span", {
+    class: "pace",
+    title: "From the request to the painted chart; in brackets the computation alone",
+  });
+  byId("top").append(
+    fold,
+    el("a", { class: "brand", href: "#/", text: "fθ lab" }),
+    crumb,
+    el("span", { class: "grow" }),
+    pace,
+    link,
+    save,
+    big,
+    theme,
+    help,
+  );
+
+  const pressed = () => {
+    theme.setAttribute("aria-pressed", String(dark()));
+    big.setAttribute("aria-pressed", String(projector()));
+  };
+  onTheme(pressed);
+  pressed();
+  return {
+    save,
+    fold,
+    /** Show where we are; on the catalogue there is nothing to link or export. */
+    place(text, theorem) {
+      write(crumb, text);
+      link.hidden = save.hidden = pace.hidden = !theorem;
+    },
+    /** @param {number} whole ms to the painted chart @param {number} compute ms of it in the computation */
+    pace(whole, compute) {
+      write(pace, `${Math.round(whole)} ms (compute ${compute < 9.5 ? compute.toFixed(1) : Math.round(compute)})`);
+    },
+    clearPace: () => write(pace, ""),
+  };
+}

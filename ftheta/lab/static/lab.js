@@ -1,0 +1,269 @@
+/** Everything put together: the state, who shows it, and who changes it. */
+import { sentence } from "./api.js";
+import { Cards } from "./catalogue.js";
+import { warmUp } from "./chart.js";
+import { copy } from "./copy.js";
+import { byId, el } from "./dom.js";
+import { ExportMenu } from "./export.js";
+import { header } from "./header.js";
+import { helpDialog, listen } from "./keys.js";
+import { Panel } from "./panel.js";
+import * as play from "./play.js";
+import { Router } from "./router.js";
+import { Runner } from "./runner.js";
+import { Side } from "./side.js";
+import { Line } from "./socket.js";
+import { BREAKER, fresh, toHash, withKnob } from "./state.js";
+import { Subjects } from "./subjects.js";
+import { TheoremPage } from "./theorem.js";
+import { dark, onTheme, toggleDark, toggleProjector } from "./theme.js";
+import { banner, toast } from "./toast.js";
+
+export class Lab {
+  constructor(catalogue) {
+    this.catalogue = catalogue;
+    this.theorems = new Map(catalogue.theorems.map((t) => [t.id, t]));
+    /** @type {import("./state.js").State | null} */
+    this.state = null;
+    this.painting = false;
+    this.cards = new Cards(catalogue);
+    this.side = new Side(catalogue, (found, words) => this.cards.filter(found, words));
+    this.help = helpDialog(catalogue.verdicts);
+    this.menu = new ExportMenu(
+      () => this.asked(),
+      () => this.page.result,
+    );
+    this.top = header({
+      link: () => this.copyLink(),
+      exporting: (button) => this.menu.toggle(button),
+      help: () => this.help.showModal(),
+      side: () => this.side.toggle(),
+    });
+    this.subjects = new Subjects((id) => this.go({ ...this.state, subject: id, force: false }));
+    this.page = new TheoremPage(catalogue, {
+      force: () => this.go({ ...this.state, force: !this.state.force }),
+      cancel: () => this.runner.cancel(),
+      tab: (index) => this.tab(index),
+      resized: () => this.later(),
+    });
+    this.panel = new Panel(
+      {
+        preset: (name) =>
+          this.go({
+            ...fresh(this.state.theorem),
+            seed: this.state.seed,
+            preset: name === this.firstPreset ? null : name,
+          }),
+        breaker: () => this.go({ ...fresh(this.state.theorem), seed: this.state.seed, subject: BREAKER }),
+        knob: (name, value) => this.slide(withKnob(this.theorem, this.state, name, value)),
+        seed: (seed) => this.slide({ ...this.state, seed }),
+        reset: () => this.go(fresh(this.state.theorem)),
+        ready: () => !this.runner.running && !this.painting,
+      },
+      this.subjects,
+    );
+    this.runner = new Runner((frame) => this.line.send(frame), {
+      busy: (run) => this.page.progress.show(run),
+      result: (frame, run) => this.result(frame, run),
+      error: (frame, run) => this.error(frame, run),
+      cancelled: (run) => this.cancelled(run),
+    });
+    this.router = new Router(this.theorems, (state) => this.show(state));
+  }
+
+  get theorem() {
+    return this.theorems.get(this.state.theorem);
+  }
+
+  /** The first preset is the textbook one: no name in the link. */
+  get firstPreset() {
+    const [first] = this.theorem.presets;
+    return first && !Object.keys(first.knobs).length ? first.name : null;
+  }
+
+  start() {
+    this.line = new Line({
+      message: (frame, bytes) => this.message(frame, bytes),
+      open: () => this.opened(),
+      lost: (pause) => this.lost(pause),
+    });
+    onTheme(() => this.state && (this.page.measure(), this.ask()));
+    this.keys();
+    this.subjects.refresh().catch(() => {}); // the built-in subjects do not need the list
+    this.router.start();
+    requestIdleCallback(() => warmUp());
+  }
+
+  keys() {
+    const onPage = (act) => () => this.state && act();
+    listen({
+      "/": () => this.side.search(),
+      ArrowLeft: onPage(() => this.neighbour(-1)),
+      ArrowRight: () => this.neighbour(1),
+      " ": onPage(() => this.panel.playSome()),
+      p: toggleProjector,
+      d: toggleDark,
+      s: onPage(() => this.copyLink()),
+      e: onPage(() => this.menu.toggle(this.top.save)),
+      r: onPage(() => this.go(fresh(this.state.theorem))),
+      "?": () => this.help.showModal(),
+    });
+  }
+
+  // -- where we are ------------------------------------------------------------------------------
+
+  /** Show a state that came from the address bar; null is the catalogue. */
+  show(state) {
+    play.stop();
+    const same = this.state && state && this.state.theorem === state.theorem;
+    this.state = state;
+    document.documentElement.dataset.page = state ? "theorem" : "catalogue";
+    byId("controls").hidden = !state;
+    if (!state) return this.showCatalogue();
+    this.cards.hide();
+    if (!same) this.build();
+    this.panel.clearComplaints();
+    this.panel.show(state);
+    this.ask({ now: true });
+  }
+
+  showCatalogue() {
+    this.page.leave();
+    this.runner.cancel();
+    this.cards.show();
+    this.side.mark(null);
+    this.top.place("", false);
+    document.title = "fθ lab";
+  }
+
+  build() {
+    const theorem = this.theorem;
+    this.top.place(`${theorem.chapter_title} · ${theorem.id}`, true);
+    this.top.clearPace();
+    document.title = `${theorem.title} – fθ lab`;
+    this.side.mark(theorem.id);
+    this.panel.build(theorem);
+    this.page.build(theorem);
+  }
+
+  neighbour(step) {
+    const all = this.catalogue.theorems;
+    const here = this.state ? all.findIndex((t) => t.id === this.state.theorem) : -1;
+    location.hash = `#/${all[(here + step + all.length) % all.length].id}`;
+  }
+
+  /** A choice: a step in the history of the page. */
+  go(state) {
+    this.router.push(state);
+    this.show(state);
+  }
+
+  /** A slider: the address follows, the history does not grow. */
+  slide(state) {
+    this.state = state;
+    this.router.follow(state);
+    this.panel.presetState(state);
+    this.ask();
+  }
+
+  tab(index) {
+    this.state = { ...this.state, chart: index };
+    this.router.follow(this.state);
+    const { charts } = this.page.result;
+    this.page.showTabs(charts, index);
+    if (!charts[index].spec) return this.ask({ now: true }); // the server draws the chart in front alone
+    byId("centre").dataset.shown = toHash(this.state);
+    this.page.paint(index);
+  }
+
+  copyLink() {
+    this.router.follow(this.state, true);
+    copy(location.href, "Link");
+  }
+
+  // -- asking and answering ----------------------------------------------------------------------
+
+  /** The state as the server wants it. */
+  asked() {
+    return { ...this.state, dark: dark() };
+  }
+
+  ask(options) {
+    byId("centre").dataset.phase = "computing";
+    this.runner.ask(this.asked(), this.page.size, options);
+  }
+
+  /** Ask again when the window has found its size. */
+  later() {
+    clearTimeout(this.resize);
+    this.resize = setTimeout(() => this.state && this.ask(), 150);
+  }
+
+  message(frame, bytes) {
+    if (frame.type === "notice") toast(frame.text);
+    else this.runner.receive(frame, bytes);
+  }
+
+  async result(frame, run) {
+    if (!this.state || run.state.theorem !== this.state.theorem) return;
+    this.panel.clearComplaints();
+    this.panel.result(frame.html);
+    this.painting = true;
+    const painted = await this.page
+      .show(frame, { ...run.state, chart: this.state.chart })
+      .finally(() => (this.painting = false));
+    if (!painted) return;
+    this.settled("shown", run);
+    requestAnimationFrame(() => this.measured(frame, run));
+  }
+
+  /** After the frame that shows the chart: how long it took. */
+  measured(frame, run) {
+    const whole = performance.now() - run.asked;
+    this.top.pace(whole, 1000 * frame.seconds);
+    document.dispatchEvent(
+      new CustomEvent("painted", { detail: { n: run.n, whole, seconds: frame.seconds, bytes: run.bytes } }),
+    );
+  }
+
+  error(frame, run) {
+    if (!this.state || run.state.theorem !== this.state.theorem) return;
+    const words = sentence(frame.error);
+    play.stop();
+    const named = /^Knob `([^`]+)`/.exec(frame.error.what);
+    this.panel.complain(frame.knob ?? named?.[1], words);
+    this.page.bar.trouble(words);
+    this.settled("trouble", run);
+  }
+
+  cancelled(run) {
+    play.stop();
+    this.page.bar.trouble("Cancelled.");
+    this.settled("cancelled", run);
+  }
+
+  /** Say on the page which state it shows, and whether that was computed. */
+  settled(phase, run) {
+    const chart = this.state.chart;
+    Object.assign(byId("centre").dataset, {
+      phase: this.runner.running ? "computing" : phase,
+      shown: toHash({ ...run.state, chart }),
+    });
+  }
+
+  // -- the line ----------------------------------------------------------------------------------
+
+  opened() {
+    if (this.wasLost) toast("Connected again.");
+    this.wasLost = false;
+    banner("");
+    this.runner.next();
+  }
+
+  lost(pause) {
+    this.wasLost = true;
+    this.runner.lost();
+    const again = el("button", { type: "button", text: "Try now", on: { click: () => this.line.now() } });
+    banner(`No connection to the lab's server. Trying again${pause > 2 ? ` in ${pause} s` : ""}…`, again);
+  }
+}

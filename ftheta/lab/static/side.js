@@ -1,0 +1,102 @@
+/** The list of theorems by chapter, with a search that also filters the catalogue. */
+import { byId, el } from "./dom.js";
+import { keep, kept } from "./theme.js";
+
+export class Side {
+  /** @param {any} catalogue @param {(found: Set<string>, words: string) => void} found */
+  constructor(catalogue, found) {
+    this.catalogue = catalogue;
+    this.found = found;
+    this.links = new Map();
+    this.input = el("input", {
+      type: "search",
+      id: "search",
+      placeholder: "Search theorems",
+      "aria-label": "Search theorems",
+      autocomplete: "off",
+      spellcheck: "false",
+      on: { input: () => this.filter(), keydown: (event) => this.key(event) },
+    });
+    this.none = el("p", { class: "none", hidden: true, text: "No theorem matches." });
+    this.groups = catalogue.chapters.map((chapter) => this.group(chapter));
+    const field = el("div", { class: "search" }, this.input, el("kbd", { text: "/" }));
+    byId("side").append(field, this.none, ...this.groups.map((g) => g.node));
+    if (kept("side") === "closed") this.toggle(false);
+  }
+
+  group(chapter) {
+    const theorems = this.catalogue.theorems.filter((t) => t.chapter === chapter.id);
+    const items = theorems.map((t) => {
+      const link = el("a", { href: `#/${t.id}`, text: t.title });
+      this.links.set(t.id, link);
+      return el("li", {}, link);
+    });
+    const node = el("section", { class: "chapter" }, el("h2", { text: chapter.title }), el("ul", {}, ...items));
+    return { node, theorems };
+  }
+
+  /** Every word has to occur somewhere in the title, the id, the chapter or the statement. */
+  filter() {
+    const words = this.input.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const hits = new Set();
+    for (const { node, theorems } of this.groups) {
+      let any = false;
+      for (const theorem of theorems) {
+        const hit = words.every((word) => haystack(theorem).includes(word));
+        this.links.get(theorem.id).parentElement.hidden = !hit;
+        if (hit) hits.add(theorem.id);
+        any ||= hit;
+      }
+      node.hidden = !any;
+    }
+    this.none.hidden = hits.size > 0;
+    this.hits = hits;
+    this.found(hits, this.input.value.trim());
+  }
+
+  key(event) {
+    if (event.key === "Escape") {
+      this.input.value = "";
+      this.filter();
+      this.input.blur();
+    }
+    const first = this.hits && this.catalogue.theorems.find((t) => this.hits.has(t.id));
+    if (event.key === "Enter" && first && this.input.value) location.hash = `#/${first.id}`;
+    if (event.key === "ArrowDown") byId("side").querySelector("li:not([hidden]) a")?.focus();
+  }
+
+  /** Mark the theorem that is shown. */
+  mark(id) {
+    for (const [other, link] of this.links) {
+      if (other === id) link.setAttribute("aria-current", "page");
+      else link.removeAttribute("aria-current");
+    }
+    const link = this.links.get(id);
+    if (link) link.scrollIntoView({ block: "nearest" });
+  }
+
+  get open() {
+    return document.documentElement.dataset.side !== "closed";
+  }
+
+  toggle(open = !this.open) {
+    document.documentElement.dataset.side = open ? "open" : "closed";
+    keep("side", open ? "open" : "closed");
+  }
+
+  search() {
+    this.toggle(true);
+    this.input.focus();
+    this.input.select();
+  }
+}
+
+const texts = new WeakMap();
+
+function haystack(theorem) {
+  if (!texts.has(theorem)) {
+    const parts = [theorem.title, theorem.id, theorem.chapter_title, theorem.statement, ...theorem.takes];
+    texts.set(theorem, parts.join(" ").toLowerCase());
+  }
+  return texts.get(theorem);
+}

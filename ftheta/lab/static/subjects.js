@@ -1,0 +1,150 @@
+/** What the theorem is asked about: the built-in subject, the one that breaks it, or a file of one's own. */
+import { Refused, sentence, subjects, upload } from "./api.js";
+import { el, write } from "./dom.js";
+import { BREAKER, BUILT_IN } from "./state.js";
+import { toast } from "./toast.js";
+
+export const KINDS = ".onnx,.gz,.npz,.npy,.csv,.pt2,.safetensors";
+
+export class Subjects {
+  /** @param {(id: string) => void} choose */
+  constructor(choose) {
+    this.choose = choose;
+    this.known = [];
+    this.menu = el("select", { id: "subject", "aria-label": "Subject", on: { change: () => choose(this.menu.value) } });
+    this.file = el("input", {
+      type: "file",
+      class: "hidden-visually",
+      tabindex: "-1",
+      accept: KINDS,
+      "aria-label": "Open a file as subject",
+      on: { change: () => this.opened() },
+    });
+    const open = el("button", {
+      type: "button",
+      class: "file",
+      text: "Open a file…",
+      on: { click: () => this.file.click() },
+    });
+    this.facts = el("p", { class: "says" });
+    this.complaint = el("p", { class: "complaint", role: "alert", hidden: true });
+    this.node = el(
+      "section",
+      { class: "block", "aria-label": "Subject" },
+      el("h2", { text: "Subject" }),
+      el("div", { class: "row" }, this.menu, open),
+      this.file,
+      this.facts,
+      this.complaint,
+    );
+    dropping((file) => this.give(file));
+  }
+
+  /** Ask the server which subjects there are. */
+  async refresh() {
+    this.known = (await subjects()).filter((s) => s.id !== BUILT_IN && s.id !== BREAKER);
+    if (this.theorem) this.show(this.theorem, this.current);
+  }
+
+  /** Offer the subjects that suit a theorem; the others are listed, but cannot be chosen. */
+  show(theorem, current) {
+    this.theorem = theorem;
+    this.current = current;
+    const options = [
+      option(BUILT_IN, "built-in"),
+      theorem.breakable && option(BREAKER, "broken on purpose"),
+      ...this.known.map((s) => option(s.id, s.name, !fits(s, theorem))),
+    ];
+    const missing = ![BUILT_IN, BREAKER].includes(current) && !this.known.some((s) => s.id === current);
+    if (missing) options.push(option(current, `${current} (not here)`));
+    this.menu.replaceChildren(...options.filter(Boolean));
+    this.menu.value = current;
+    this.describe(current);
+  }
+
+  describe(current) {
+    const subject = this.known.find((s) => s.id === current);
+    const words = subject
+      ? subject.facts
+          .slice(0, 4)
+          .map((fact) => fact.join(" "))
+          .join(" · ")
+      : `Asks for ${wanted(this.theorem)}. Drop a file anywhere on this page.`;
+    write(this.facts, words);
+  }
+
+  opened() {
+    const [file] = this.file.files;
+    this.file.value = "";
+    if (file) this.give(file);
+  }
+
+  /** Give the server a file and choose what it read. */
+  async give(file) {
+    this.complain("");
+    this.node.classList.add("loading");
+    try {
+      const subject = await upload(file);
+      this.known = [...this.known.filter((s) => s.id !== subject.id), subject];
+      if (!this.theorem) toast(`${subject.name} is open; choose it as the subject of a theorem.`);
+      else if (fits(subject, this.theorem)) this.choose(subject.id);
+      else this.unsuited(subject);
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error;
+      this.complain(sentence(error.said));
+    } finally {
+      this.node.classList.remove("loading");
+    }
+  }
+
+  unsuited(subject) {
+    this.show(this.theorem, this.current);
+    this.complain(`${subject.name} is a ${subject.kind.toLowerCase()}; this theorem asks for ${wanted(this.theorem)}.`);
+  }
+
+  complain(text) {
+    write(this.complaint, text);
+    this.complaint.hidden = !text;
+    if (text && !this.node.isConnected) toast(text, "error");
+  }
+}
+
+const NAMES = {
+  Network: "a network",
+  Target: "a function",
+  Dataset: "data",
+  Training: "a training run",
+  Measure: "a distribution",
+  Family: "a family of networks",
+};
+
+/** What a theorem can be asked about, in words. */
+const wanted = (theorem) => theorem.takes.map((kind) => NAMES[kind] || kind).join(" or ");
+
+const option = (value, text, off = false) => el("option", { value, text, disabled: off });
+
+function fits(subject, theorem) {
+  const kinds = (subject.takes || [subject.kind]).map((kind) => kind.toLowerCase());
+  return theorem.takes.some((kind) => kinds.includes(kind.toLowerCase()));
+}
+
+/** Files dropped anywhere on the page. */
+function dropping(give) {
+  const veil = el("div", { class: "veil", hidden: true }, el("p", { text: "Drop the file to make it the subject" }));
+  document.body.append(veil);
+  const carries = (event) => event.dataTransfer && [...event.dataTransfer.types].includes("Files");
+  let depth = 0;
+  const enter = (event) => carries(event) && (veil.hidden = ++depth < 1);
+  const leave = (event) => carries(event) && (veil.hidden = --depth < 1);
+  addEventListener("dragenter", enter);
+  addEventListener("dragleave", leave);
+  addEventListener("dragover", (event) => carries(event) && event.preventDefault());
+  addEventListener("drop", (event) => {
+    if (!carries(event)) return;
+    event.preventDefault();
+    depth = 0;
+    veil.hidden = true;
+    const [file] = event.dataTransfer.files;
+    if (file) give(file);
+  });
+}

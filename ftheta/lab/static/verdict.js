@@ -1,0 +1,136 @@
+/** The verdict bar, the hypotheses and the numbers of a result. */
+import { el, escaped, rendered, withHtml, write } from "./dom.js";
+import { speak } from "./toast.js";
+
+const MARKS = { proved: ["✓", "holds"], sampled: ["~", "open"], assumed: ["?", "open"], failed: ["✗", "refuted"] };
+const STATUS = { proved: "holds", sampled: "checked on samples", assumed: "assumed", failed: "fails" };
+
+export class VerdictBar {
+  constructor(force) {
+    this.sign = el("span", { class: "sign", "aria-hidden": "true" });
+    this.word = el("strong", { class: "word" });
+    this.summary = el("span", { class: "summary" });
+    this.force = el("button", { type: "button", class: "force", hidden: true, on: { click: force } });
+    this.node = el(
+      "section",
+      { class: "verdict unchecked", "aria-label": "Verdict" },
+      this.sign,
+      this.word,
+      this.summary,
+      this.force,
+    );
+    this.wait();
+  }
+
+  wait() {
+    this.look({ sign: "…", word: "computing", family: "unchecked" }, "", "");
+  }
+
+  look({ sign, word, family, means }, html, title = means) {
+    this.node.className = `verdict ${family}`;
+    write(this.sign, sign);
+    write(this.word, word);
+    this.node.title = title || "";
+    rendered(this.summary, html);
+  }
+
+  /** @param {any} verdict of the result @param {any[]} checks @param {boolean} forced */
+  show(verdict, checks, forced) {
+    const failed = checks.filter((check) => check.status === "failed");
+    const why = failed.map((check) => `${check.says_html}: ${check.note_html}`).join("; ");
+    const vacuous = verdict.remarks.length ? ` <span class="remark">${escaped(verdict.remarks.join("; "))}</span>` : "";
+    this.look(verdict, (verdict.summary_html || why) + vacuous);
+    this.force.hidden = !failed.length && !forced;
+    write(this.force, forced ? "Respect the hypotheses" : "Measure anyway");
+    speak(`${verdict.word}. ${this.summary.textContent}`);
+  }
+
+  /** The computation did not give a result. */
+  trouble(text) {
+    this.look({ sign: "!", word: "not computed", family: "unchecked" }, escaped(text));
+    this.force.hidden = true;
+    speak(`Not computed. ${text}`);
+  }
+}
+
+/** The hypotheses, before a result (`assumes`) or with what was found (`checks`). */
+export class Hypotheses {
+  constructor() {
+    this.list = el("ul", { class: "checks" });
+    this.node = el(
+      "section",
+      { class: "block", "aria-label": "Hypotheses" },
+      el("h2", { text: "Hypotheses" }),
+      this.list,
+    );
+    this.key = "";
+  }
+
+  show(checks) {
+    const key = JSON.stringify(checks);
+    if (key === this.key) return;
+    this.key = key;
+    this.node.hidden = !checks.length;
+    this.list.replaceChildren(...checks.map(hypothesis));
+  }
+}
+
+function hypothesis(check) {
+  const [mark, family] = MARKS[check.status] || ["·", "unchecked"];
+  const sign = el("span", {
+    class: `mark ${family}`,
+    text: mark,
+    role: "img",
+    "aria-label": STATUS[check.status] || "not checked yet",
+  });
+  const status =
+    check.status && check.status !== "proved"
+      ? el("span", { class: "status", text: ` ${STATUS[check.status]}` })
+      : null;
+  const note = check.note_html ? el("p", { class: "note" }, withHtml("span", check.note_html), status) : null;
+  const remedy =
+    check.status === "failed" && check.remedy_html
+      ? el("p", { class: "remedy" }, el("b", { text: "To meet it: " }), withHtml("span", check.remedy_html))
+      : null;
+  return el("li", { class: check.status || "" }, sign, el("div", {}, withHtml("p", check.says_html), note, remedy));
+}
+
+/** The table of numbers. */
+export class Numbers {
+  constructor() {
+    this.body = el("dl", { class: "numbers" });
+    this.node = el(
+      "section",
+      { class: "block", "aria-label": "Numbers", hidden: true },
+      el("h2", { text: "Numbers" }),
+      this.body,
+    );
+    this.rows = new Map();
+  }
+
+  /** @param {[string, string, string][]} rows label (HTML), value, basis */
+  show(rows) {
+    this.node.hidden = !rows.length;
+    const found = rows.map(([label, value, basis]) => this.row(label, value, basis));
+    if (found.length !== this.body.children.length || found.some((row, i) => row !== this.body.children[i]))
+      this.body.replaceChildren(...found);
+  }
+
+  /** Rows are kept by label: while a slider moves only their values are written. */
+  row(label, value, basis) {
+    if (!this.rows.has(label)) {
+      const parts = { value: el("dd"), node: el("div") };
+      parts.node.append(withHtml("dt", label), parts.value);
+      this.rows.set(label, parts);
+    }
+    const { node, value: place } = this.rows.get(label);
+    write(place, value);
+    place.title = basis;
+    return node;
+  }
+
+  clear() {
+    this.rows.clear();
+    this.show([]);
+  }
+}

@@ -1,0 +1,176 @@
+"""The conversation with one page: the newest request wins, and at most one is at work."""
+
+import asyncio
+import contextlib
+import json
+import re
+from typing import Any
+
+from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
+
+from ftheta.logic import FthetaError
+
+from .pool import Pool
+from .protocol import Cancel, Run, read_message, told
+from .shelf import Shelf
+from .workers import Job, log_failure
+
+_TICK = 0.4  # seconds between two words of progress
+LONGEST = 600.0  # seconds that a computation may take
+_GRACE = 0.3  # a stale computation this young may end: a slider on the move still shows pictures
+_DIED = "The worker stopped and was replaced; the computation starts again."
+
+
+class Tab:
+    """One page. `newest` waits for the one at work to end."""
+
+    def __init__(self, socket: WebSocket, pool: Pool, shelf: Shelf) -> None:
+        self.socket, self.pool, self.shelf = socket, pool, shelf
+        self.newest: Run | None = None
+        self.at_work: Run | None = None
+        self.job: Job | None = None
+        self.awake = asyncio.Event()
+
+    async def serve(self) -> None:
+        """Listen and answer until the page goes away."""
+        await self.socket.accept()
+        answering = asyncio.create_task(self._answer())
+        try:
+            while True:
+                await self._take(await self.socket.receive_text())
+        except (WebSocketDisconnect, KeyError):
+            pass
+        finally:
+            answering.cancel()
+            if self.job is not None:
+                self.pool.cancel(self.job)
+            with contextlib.suppress(asyncio.CancelledError):
+                await answering
+
+    async def _take(self, text: str) -> None:
+        try:
+            message = read_message(text)
+        except FthetaError as error:
+            await self._say({"type": "error", "n": _number_of(text), "error": told(error)})
+            return
+        if isinstance(message, Cancel):
+            await self._cancel(message.n)
+        else:
+            self.newest = message
+            self._drop_stale(message)
+            self.awake.set()
+
+    async def _cancel(self, n: int) -> None:
+        if self.newest is not None and self.newest.n == n:
+            self.newest = None
+            await self._say({"type": "cancelled", "n": n})
+        elif self.at_work is not None and self.at_work.n == n and self.job is not None:
+            self.pool.cancel(self.job)
+
+    def _drop_stale(self, newer: Run) -> None:
+        """Interrupt the computation that a newer request has made useless: one of another theorem at once, one of
+        the same if it takes long."""
+        job, older = self.job, self.at_work
+        if job is None or older is None:
+            return
+        same = older.state.theorem == newer.state.theorem
+        left = _GRACE - job.seconds if same else 0.0
+        if left <= 0:
+            self.pool.cancel(job)
+        else:
+            asyncio.get_running_loop().call_later(left, lambda: self.job is job and self.pool.cancel(job))
+
+    async def _answer(self) -> None:
+        while True:
+            await self.awake.wait()
+            self.awake.clear()
+            while self.newest is not None:
+                self.at_work, self.newest = self.newest, None
+                await self._run(self.at_work)
+                self.at_work = self.job = None
+
+    async def _run(self, run: Run, attempts: int = 2) -> None:
+        await self._say({"type": "started", "n": run.n})
+        header, body = {"kind": "cancelled"}, b""
+        for attempt in range(attempts):
+            try:
+                self.job = self.pool.submit(run_job(run, self.shelf))
+            except FthetaError as error:
+                header = {"kind": "failed", "error": told(error)}
+                break
+            header, body = await self._awaited(run, self.job)
+            if header["kind"] != "died":
+                break
+            if attempt + 1 < attempts:
+                await self._say({"type": "notice", "n": run.n, "text": _DIED})
+        await self._finish(run, header, body)
+
+    async def _awaited(self, run: Run, job: Job) -> tuple[dict[str, Any], bytes]:
+        while not job.outcome.done():
+            await asyncio.wait([job.outcome], timeout=_TICK)
+            if job.seconds > LONGEST:
+                self.pool.cancel(job)
+                return {"kind": "failed", "error": _too_long(run)}, b""
+            if not job.outcome.done():
+                text = "waiting for a free worker" if job.began is None else job.stage or "computing"
+                await self._say({"type": "progress", "n": run.n, "text": text, "seconds": round(job.seconds, 2)})
+        return job.outcome.result()
+
+    async def _finish(self, run: Run, header: dict[str, Any], body: bytes) -> None:
+        match header["kind"]:
+            case "done":
+                await self._send(body.decode())
+            case "cancelled":
+                await self._say({"type": "cancelled", "n": run.n})
+            case "failed":
+                log_failure(header)
+                await self._say({"type": "error", "n": run.n, "error": header["error"], **_knob(header["error"])})
+            case _:
+                error = {
+                    "what": "The worker stopped twice during this computation.",
+                    "where": run.state.theorem,
+                    "got": f"exit code {header.get('code')}",
+                    "remedy": "it may need more memory than there is: take smaller values",
+                }
+                await self._say({"type": "error", "n": run.n, "error": error})
+
+    async def _say(self, message: dict[str, Any]) -> None:
+        await self._send(json.dumps(message, ensure_ascii=False))
+
+    async def _send(self, text: str) -> None:
+        if self.socket.client_state is WebSocketState.CONNECTED:
+            with contextlib.suppress(RuntimeError, WebSocketDisconnect):  # the page left while it was answered
+                await self.socket.send_text(text)
+
+
+def run_job(run: Run, shelf: Shelf) -> Job:
+    """The order for a worker."""
+    state = run.state
+    order = {
+        "kind": "run",
+        "n": run.n,
+        "state": state.model_dump(),
+        "size": run.size and run.size.model_dump(),
+        "source": shelf.source(state.subject),
+    }
+    return Job(order, state.theorem, state.key)
+
+
+def _knob(error: dict[str, str]) -> dict[str, str]:
+    """The knob that the error is about, so that the page can say it there."""
+    found = re.match(r"Knob `(\w+)`", error["what"])
+    return {"knob": found[1]} if found else {}
+
+
+def _too_long(run: Run) -> dict[str, str]:
+    what, remedy = "The computation took too long.", "take smaller values, or the command line, which has no limit"
+    return {"what": what, "where": run.state.theorem, "got": f"more than {LONGEST:g} s", "remedy": remedy}
+
+
+def _number_of(text: str) -> int | None:
+    """The number of a message that cannot be read otherwise, so that the page knows which one failed."""
+    try:
+        n = json.loads(text)["n"]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None
+    return n if isinstance(n, int) and not isinstance(n, bool) and abs(n) < 1 << 53 else None

@@ -1,0 +1,42 @@
+"""What the nodes of an ONNX file mean."""
+
+import difflib
+from dataclasses import dataclass
+from typing import Any
+
+from ftheta.networks.description import Description
+from ftheta.networks.programs.describe import describe
+from ftheta.networks.programs.interpret import Survey
+from ftheta.networks.programs.program import Node, Program
+
+from .call import Call
+from .rules import RULES
+from .tensors import dtype_of
+
+CONTROL = frozenset(("If", "Loop", "Scan", "SequenceMap"))
+
+
+@dataclass(frozen=True)
+class Onnx:
+    """Standard operators, in the version `opset`."""
+
+    opset: int
+    export: str = "export the network with standard operators (torch.onnx.export, opset 17)"
+    check: str = "export the network again, and see what onnx.checker says of it"
+
+    def near(self, node: Node) -> list[str] | None:
+        if node.domain:
+            return []
+        return None if node.op in RULES else difflib.get_close_matches(node.op[:60], RULES, n=2, cutoff=0.75)
+
+    def nests(self, node: Node) -> bool:
+        return node.op in CONTROL
+
+    def compute(self, node: Node, inputs: list[Any], read: set[str]) -> Any:
+        return RULES[node.op](Call(node, inputs, self.opset, read), *inputs)
+
+    def is_whole(self, type: int, where: str) -> bool:
+        return dtype_of(type, where).kind in "iub"
+
+    def describe(self, program: Program, name: str, seen: Survey) -> Description | None:
+        return describe(program, name, seen)

@@ -1,0 +1,91 @@
+"""From a program to a function of parameters and one input."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import jax
+import numpy as np
+
+from ftheta.logic import SubjectError
+from ftheta.networks.description import Description
+
+from .interpret import ensure_rules, function, parameters, survey
+from .program import Port, Program
+
+MAX_INPUT = 1 << 27
+"""Numbers that one input may have."""
+
+
+@dataclass(frozen=True, eq=False)
+class Imported:
+    """`apply(params, x)` for one input of shape `input_shape`, and the list of layers where the graph is one."""
+
+    apply: Callable[[Any, Any], Any]
+    params: dict[str, np.ndarray]
+    input_shape: tuple[int, ...]
+    description: Description | None
+
+
+def imported(program: Program, shape: tuple[int, ...] | None = None) -> Imported:
+    """The function of a program and its parameters: floats at the exact values they have in the file, as float64."""
+    port = _input(program)
+    ensure_rules(program)
+    shape, batch = _shape(port, shape, program.where)
+    whole = program.dialect.is_whole(port.type, f"{program.where}, input {port.name}")
+    with jax.enable_x64(True):
+        example = jax.ShapeDtypeStruct((1, *shape) if batch else shape, np.int64 if whole else np.float64)
+        seen = survey(program, port.name, example)
+    params = parameters(program, seen)
+    description = None if whole else program.dialect.describe(program, port.name, seen)
+    return Imported(function(program, port.name, batch, whole, set(params)), params, shape, description)
+
+
+def _input(program: Program) -> Port:
+    read = {name for node in program.nodes for name in node.inputs} | {port.name for port in program.outputs}
+    used = [port for port in program.inputs if port.name in read]
+    if len(used) != 1:
+        raise SubjectError(
+            "A network takes one array.",
+            where=program.where,
+            got=f"inputs {', '.join(port.name for port in used)}" if used else "no input that the output depends on",
+            remedy="export it with one input and all others fixed",
+        )
+    return used[0]
+
+
+def _shape(port: Port, given: tuple[int, ...] | None, where: str) -> tuple[tuple[int, ...], bool]:
+    """The shape of one input, and whether the first axis of the graph's input is a batch: left open, or of length 1."""
+    dims = port.dims
+    if dims is None:
+        if given is None:
+            raise _open(port, where)
+        return given, True
+    batch = len(dims) > 1 and dims[0] in (None, 1) and (given is None or len(given) == len(dims) - 1)
+    own = dims[1:] if batch else dims
+    if given is not None and (len(given) != len(own) or any(d not in (None, n) for d, n in zip(own, given))):
+        raise SubjectError(
+            "The example does not have the shape of an input.",
+            where=f"{where}, input {port.name}",
+            got=f"{given} where the file says {_told(own)}",
+        )
+    shape = given if given is not None else own
+    if None in shape:
+        raise _open(port, where)
+    if any(n < 1 for n in shape) or prod(shape) > MAX_INPUT:  # type: ignore[operator]
+        raise SubjectError("The input has a shape that is not allowed.", where=f"{where}, input {port.name}", got=shape)
+    return tuple(int(n) for n in shape), batch  # type: ignore[arg-type]
+
+
+def _open(port: Port, where: str) -> SubjectError:
+    return SubjectError(
+        "The file leaves the shape of the input open.",
+        where=f"{where}, input {port.name}",
+        got=_told(port.dims),
+        remedy="give the shape of one input, without the batch: load(path, (3, 224, 224))",
+    )
+
+
+def _told(dims: tuple[int | None, ...] | None) -> str:
+    return "no shape" if dims is None else "(" + ", ".join("?" if d is None else str(d) for d in dims) + ")"

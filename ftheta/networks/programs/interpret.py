@@ -1,0 +1,161 @@
+"""A program as a function in JAX: the nodes in order, each by its rule.
+
+Whatever depends on shapes and constants alone is computed with NumPy while the function is traced, so that the function
+is static. Which numbers of the file are parameters is settled once, at import: floats among the weights, except those
+that shapes depend on and the running statistics of batch normalisation.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ftheta.logic import FthetaError, SubjectError
+
+from .call import FOLDED, NOT_COMPUTED
+from .program import Node, Program, ancestors
+
+MAX_VALUES = 1 << 31
+"""Numbers that one value may have."""
+MAX_FOLDED = 256 << 20
+"""Bytes of all constants computed at import."""
+
+
+@dataclass
+class Survey:
+    """What was seen while the nodes were computed: shapes, values known at import, names that had to be known."""
+
+    shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    known: dict[str, np.ndarray] = field(default_factory=dict)
+    read: set[str] = field(default_factory=set)
+
+
+def rules_for_all(program: Program) -> bool:
+    return all(program.dialect.near(node) is None for node in program.nodes)
+
+
+def ensure_rules(program: Program) -> None:
+    """Raise unless every node has a rule; the error names the first one that has none, and where to stop before it."""
+    for node in program.nodes:
+        near = program.dialect.near(node)
+        if near is not None:
+            nested = program.dialect.nests(node)
+            raise SubjectError(
+                "Subgraphs are not read." if nested else "There is no rule for this operator.",
+                where=f"{program.where}, {node.label}",
+                got=f"{node.domain + '.' if node.domain else ''}{node.op}"
+                + (f" (there is one for {' and '.join(near)})" if near else ""),
+                remedy=_instead(program, node),
+            )
+
+
+def _instead(program: Program, node: Node) -> str:
+    before = [name for name in node.inputs if name in program.maker]
+    if not before:
+        return program.dialect.export
+    return f"import it up to there: load(path, until={before[0]!r}), --until {before[0]}; or {program.dialect.export}"
+
+
+def run(program: Program, values: Mapping[str, Any], survey: Survey | None = None) -> Any:
+    """The output of the program; `values` are its input, its parameters and its constants by name."""
+    survey = Survey() if survey is None else survey
+    found: dict[str, Any] = {"": None, **values}
+    folded = 0
+    for node in program.nodes:
+        results = _computed(program, node, [found[name] for name in node.inputs], survey.read)
+        for name, value in zip(node.outputs, results):
+            if not name:
+                continue
+            _ensure_size(value, program, node)
+            survey.shapes[name] = np.shape(value)
+            if isinstance(value, np.ndarray):
+                folded += value.nbytes
+                survey.known[name] = value
+            found[name] = value
+        if folded > MAX_FOLDED:
+            raise SubjectError("The graph computes more constants than is allowed.", where=program.where)
+    return _output(program, found)
+
+
+def _computed(program: Program, node: Node, inputs: list[Any], read: set[str]) -> tuple[Any, ...]:
+    try:
+        with np.errstate(all="ignore"):
+            result = program.dialect.compute(node, inputs, read)
+    except FthetaError:
+        raise
+    except Exception as error:  # NumPy and JAX raise many kinds for shapes that do not fit
+        raise SubjectError(
+            "A node does not fit its inputs.",
+            where=f"{program.where}, {node.label}",
+            got=f"{str(error).splitlines()[0] if str(error) else type(error).__name__}; inputs of shapes "
+            + ", ".join(str(np.shape(value)) for value in inputs if value is not None),
+            remedy=program.dialect.check,
+        ) from error
+    values = result if isinstance(result, tuple) else (result,)
+    if len(values) < len([name for name in node.outputs if name]):
+        raise SubjectError("A node has more outputs than its rule computes.", where=f"{program.where}, {node.label}")
+    return tuple(np.asarray(v) if isinstance(v, np.generic) else v for v in values)
+
+
+def _ensure_size(value: Any, program: Program, node: Node) -> None:
+    if prod(np.shape(value)) > MAX_VALUES:
+        raise SubjectError(
+            "A value of the network is larger than is allowed.",
+            where=f"{program.where}, {node.label}",
+            got=np.shape(value),
+        )
+
+
+def _output(program: Program, found: Mapping[str, Any]) -> Any:
+    name = program.outputs[0].name
+    if name not in found:
+        raise SubjectError("Nothing makes the output of the graph.", where=program.where, got=name)
+    if found[name] is NOT_COMPUTED:
+        raise SubjectError("This value is not computed.", where=program.where, got=name, remedy="choose another output")
+    return found[name]
+
+
+# ---- parameters and constants ----------------------------------------------------------------------------------------
+
+
+def survey(program: Program, name: str, example: jax.ShapeDtypeStruct) -> Survey:
+    """Run the program on shapes alone; small tensors of the file are known, large ones are not."""
+    small = {k: v for held in (program.weights, program.constants) for k, v in held.items() if v.size <= FOLDED}
+    large = {k: v for held in (program.weights, program.constants) for k, v in held.items() if v.size > FOLDED}
+    fixed = {k: v for k, v in large.items() if v.dtype.kind != "f"}
+    shapes = {k: jax.ShapeDtypeStruct(v.shape, np.float64) for k, v in large.items() if k not in fixed}
+    seen = Survey()
+
+    def traced(x: Any, weights: dict[str, Any]) -> Any:
+        return jnp.asarray(run(program, {**small, **fixed, **weights, name: x}, seen))
+
+    jax.eval_shape(traced, example, shapes)
+    seen.shapes |= {k: v.shape for k, v in {**small, **large}.items()} | {name: example.shape}
+    return seen
+
+
+def parameters(program: Program, seen: Survey) -> dict[str, np.ndarray]:
+    """Floats among the weights that no shape depends on."""
+    known = {
+        name: node for name, node in program.maker.items() if name in seen.known and node.op not in ("Shape", "Size")
+    }
+    fixed = ancestors(known, seen.read)
+    return {k: v for k, v in program.weights.items() if v.dtype.kind == "f" and k not in fixed}
+
+
+def function(program: Program, name: str, batch: bool, whole: bool, names: set[str]) -> Callable[[Any, Any], Any]:
+    """`apply(params, x)` for one input `x`; a batch axis of one is added to it and taken off the output."""
+    fixed = {k: v for held in (program.weights, program.constants) for k, v in held.items() if k not in names}
+
+    def apply(params: Mapping[str, Any], x: Any) -> Any:
+        x = jnp.asarray(x)
+        x = x.astype(int if whole else float)
+        weights = {k: jnp.asarray(v) for k, v in params.items()}
+        y = jnp.asarray(run(program, {**fixed, **weights, name: x[None] if batch else x}))
+        return y[0] if batch and y.ndim and y.shape[0] == 1 else y
+
+    return apply

@@ -1,0 +1,112 @@
+r"""Multi-layer perceptrons of scikit-learn, with the scalers before them, as lists of layers.
+
+A scaler is an affine map $x\mapsto sx+t$ of every feature; the first layer becomes $W(sx+t)+b=(Ws)x+(b+Wt)$. What is
+read are the attributes of fitted objects; scikit-learn is not imported.
+"""
+
+from math import fsum
+from typing import Any, Literal
+
+import numpy as np
+
+from ftheta.logic import SubjectError, UsageError
+
+from .description import Dense, Description
+
+Outputs = Literal["logits", "probabilities"]
+ACTIVATIONS = {"identity": "identity", "logistic": "sigmoid", "tanh": "tanh", "relu": "relu"}
+MODELS = ("MLPRegressor", "MLPClassifier", "Pipeline", "GridSearchCV", "RandomizedSearchCV")
+
+
+def is_scikit(found: Any) -> bool:
+    """Whether this is an object of scikit-learn, or of a class derived from one of its own."""
+    return any(kind.__module__.split(".")[0] == "sklearn" for kind in type(found).__mro__)
+
+
+Last = Literal["", "softmax", "exp"]
+"""What follows the layers and is no activation of theirs."""
+
+
+def read_scikit(model: Any, outputs: Outputs = "logits") -> tuple[Description, Last]:
+    """The layers of a fitted model, and what follows them.
+
+    The outputs of a regressor are its predictions, those of a classifier logits, or probabilities if asked for. With
+    two classes there is one output, of the second class: its log-odds or its probability.
+    """
+    if outputs not in ("logits", "probabilities"):
+        raise UsageError("Unknown kind of outputs.", got=outputs, remedy='choose "logits" or "probabilities"')
+    if _kind(model) in ("GridSearchCV", "RandomizedSearchCV"):
+        model = _fitted(model, "best_estimator_")
+    scalers: list[Any] = []
+    while _kind(model) == "Pipeline":
+        *before, model = [step for _, step in model.steps if step is not None and step != "passthrough"] or [None]
+        scalers += before
+    if _kind(model) not in ("MLPRegressor", "MLPClassifier"):
+        raise SubjectError(
+            "This model of scikit-learn is not a network.",
+            got=type(model).__name__,
+            remedy="give a fitted MLPRegressor or MLPClassifier, or a Pipeline that ends in one",
+        )
+    layers = _layers(model)
+    for scaler in reversed(scalers):
+        layers[0] = _after(scaler, layers[0])
+    last = model.out_activation_
+    if last not in ("identity", "logistic", "softmax", "exp"):
+        raise SubjectError("Unknown activation of the outputs.", where=type(model).__name__, got=last)
+    if outputs == "probabilities" and last == "logistic":
+        layers[-1] = Dense(layers[-1].weight, layers[-1].bias, "sigmoid")
+    follows: Last = "exp" if last == "exp" else ""  # of Poisson regression
+    if last == "softmax" and outputs == "probabilities":
+        follows = "softmax"
+    return Description(tuple(layers)), follows
+
+
+def _kind(model: Any) -> str:
+    """The class of scikit-learn that the object belongs to, perhaps by derivation."""
+    classes = (kind.__name__ for kind in type(model).__mro__ if kind.__module__.split(".")[0] == "sklearn")
+    return next((name for name in classes if name in MODELS), "")
+
+
+def _fitted(model: Any, attribute: str) -> Any:
+    if not hasattr(model, attribute):
+        raise SubjectError(
+            "The model is not fitted.", got=type(model).__name__, remedy="call fit first: it has no weights yet"
+        )
+    return getattr(model, attribute)
+
+
+def _layers(model: Any) -> list[Dense]:
+    weights, biases = _fitted(model, "coefs_"), _fitted(model, "intercepts_")
+    if model.activation not in ACTIVATIONS:
+        raise SubjectError("Unknown activation.", where=type(model).__name__, got=model.activation)
+    words = [ACTIVATIONS[model.activation]] * (len(weights) - 1) + ["identity"]
+    return [Dense(np.asarray(w).T, np.asarray(b), word) for w, b, word in zip(weights, biases, words)]
+
+
+def _after(scaler: Any, first: Dense) -> Dense:
+    scale, shift = _affine(scaler, first.weight.shape[1])
+    weight = first.weight * scale
+    offset = [fsum((b, *(row * shift).tolist())) for b, row in zip(first.bias, first.weight)]
+    return Dense(weight, np.array(offset), first.activation)
+
+
+def _affine(scaler: Any, width: int) -> tuple[np.ndarray, np.ndarray]:
+    """$s$ and $t$ of $x\\mapsto sx+t$."""
+    ones, zeros, kind = np.ones(width), np.zeros(width), type(scaler).__name__
+    of = lambda name, default: default if getattr(scaler, name, None) is None else np.asarray(getattr(scaler, name))
+    if not is_scikit(scaler) or kind not in ("StandardScaler", "RobustScaler", "MinMaxScaler", "MaxAbsScaler"):
+        raise SubjectError(
+            "This step of the pipeline cannot be folded into the first layer.",
+            got=kind,
+            remedy="StandardScaler, MinMaxScaler, MaxAbsScaler and RobustScaler can; give the MLP alone for others, "
+            "and data that are transformed already",
+        )
+    if kind == "MinMaxScaler":
+        if scaler.clip:
+            raise SubjectError("A MinMaxScaler that clips is not affine.", got="clip=True", remedy="fit without clip")
+        return _fitted(scaler, "scale_"), _fitted(scaler, "min_")
+    _fitted(scaler, "scale_")
+    scale = 1 / of("scale_", ones)
+    centre = of("mean_", zeros) if kind == "StandardScaler" else of("center_", zeros)
+    centred = getattr(scaler, "with_mean", True) and getattr(scaler, "with_centering", True)
+    return scale, (-centre * scale if centred else zeros)

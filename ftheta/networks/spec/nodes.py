@@ -1,0 +1,364 @@
+"""A spec as a graph of ONNX operators, so that one table of rules computes every imported network."""
+
+from collections.abc import Callable, Mapping
+from math import sqrt
+from typing import Any
+
+import numpy as np
+
+from ftheta.logic import SubjectError
+from ftheta.networks.onnx.dialect import Onnx
+from ftheta.networks.programs.describe import SPELLINGS, Z
+from ftheta.networks.programs.program import Node, Port, Program
+
+from . import layers as kinds
+from .tensors import Shelf
+
+OPERATORS = Onnx(21, check="see whether the spec has the layers in order, and the shape of one input right")
+INPUT = "input"
+FLOAT64, INT64 = 11, 7  # as in TensorProto.DataType
+
+FURTHER: Mapping[str, tuple[str, dict[str, Any]]] = {
+    "elu": ("Elu", {"alpha": 1.0}),
+    "selu": ("Selu", {"alpha": 1.6732632423543772, "gamma": 1.0507009873554805}),
+    "gelu-tanh": ("Gelu", {"approximate": "tanh"}),
+    "hard-sigmoid": ("HardSigmoid", {"alpha": 1 / 6, "beta": 0.5}),
+    "hard-swish": ("HardSwish", {}),
+    "mish": ("Mish", {}),
+    "softsign": ("Softsign", {}),
+    "softmax": ("Softmax", {"axis": -1}),
+    "log-softmax": ("LogSoftmax", {"axis": -1}),
+}
+"""Activations without an entry in `ACTIVATIONS`: functions that are computed, and of which nothing more is known."""
+
+EPSILON = {"torch": (1e-5, 1e-5), "jax": (1e-5, 1e-6), "keras": (1e-3, 1e-3)}
+"""What PyTorch, flax and Keras add to a variance if nothing is said: in batch normalisation, and in all others."""
+
+
+def graph(spec: kinds.Spec, shelf: Shelf, where: str) -> Program:
+    """The nodes of the layers, in order."""
+    sheet = _Sheet(spec, shelf)
+    output = sheet.chain(spec.layers, INPUT, "")
+    dims = (1, *(spec.input or ()))
+    whole = isinstance(spec.layers[0], kinds.Embedding)
+    return Program(
+        where,
+        OPERATORS,
+        tuple(sheet.nodes),
+        shelf.taken,
+        sheet.constants,
+        (Port(INPUT, INT64 if whole else FLOAT64, dims),),
+        (Port(output, FLOAT64, None),),
+    )
+
+
+class _Sheet:
+    """Nodes that are being written. `rank` is that of the value written last, its batch axis included."""
+
+    def __init__(self, spec: kinds.Spec, shelf: Shelf) -> None:
+        self.shelf, self.layout = shelf, spec.layout or "torch"
+        self.rank = 1 + len(spec.input or ())
+        self.nodes: list[Node] = []
+        self.constants: dict[str, np.ndarray] = {}
+        self.labels = {INPUT, *shelf.arrays}
+
+    def chain(self, layers: list[Any], x: str, prefix: str) -> str:
+        for i, layer in enumerate(layers):
+            label = self._label(layer.name or f"{prefix}layer{i}")
+            x = self._activated(layer.activation, WRITERS[layer.kind](self, layer, x, label), label)
+            x = self.node("Identity", [x], label)  # so that `until` can name the layer
+        return x
+
+    def _label(self, wanted: str) -> str:
+        """A name that no other layer has: layers may share their tensors."""
+        label, k = wanted, 2
+        while label in self.labels:
+            label, k = f"{wanted}#{k}", k + 1
+        self.labels.add(label)
+        return label
+
+    def node(self, op: str, inputs: list[str], label: str, part: str = "", **attributes: Any) -> str:
+        output = f"{label}:{part}" if part else label
+        self.nodes.append(Node(op, tuple(inputs), (output,), attributes, label))
+        return output
+
+    def constant(self, name: str, value: Any) -> str:
+        self.constants[name] = np.asarray(value)
+        return name
+
+    def _activated(self, word: str, x: str, label: str) -> str:
+        word = word.lower().replace("_", "-")
+        if word == "identity":
+            return x
+        if word in FURTHER:
+            op, attributes = FURTHER[word]
+            return self.node(op, [x], label, word, **attributes)
+        if word not in SPELLINGS:
+            remedy = f"choose one of {', '.join([*SPELLINGS, *FURTHER, 'identity'])}"
+            raise SubjectError("Unknown activation.", where=f"{self.shelf.where}, {label}", got=word, remedy=remedy)
+        return self._spelled(SPELLINGS[word], x, label, word)
+
+    def _spelled(self, spelling: Any, z: str, label: str, part: str) -> str:
+        if spelling == Z:
+            return z
+        if isinstance(spelling, float):
+            return self.constant(f"{label}:{part}", spelling)
+        op, *arguments = spelling
+        inputs = [self._spelled(a, z, label, f"{part}{k}") for k, a in enumerate(arguments)]
+        return self.node(op, inputs, label, part)
+
+    # ---- affine maps ----
+
+    def affine(self, weight: str, bias: str | None, x: str, label: str, part: str = "") -> str:
+        """$Wx+b$ along the last axis; the names are those of a matrix in the layout of the file, and of a vector."""
+        if self.layout == "torch":
+            weight = self.node("Transpose", [weight], label, f"{part}turned", perm=[1, 0])
+        y = self.node("MatMul", [x, weight], label, f"{part}product")
+        return y if bias is None else self.node("Add", [y, bias], label, f"{part}sum")
+
+    def channels_first(self, x: str, label: str, write: Callable[[str], str]) -> str:
+        """What `write` makes of x with its channels on the second axis; in other layouts they are on the last."""
+        last = self.rank - 1
+        if self.layout == "torch" or last < 2:
+            return write(x)
+        x = self.node("Transpose", [x], label, "channels-first", perm=[0, last, *range(1, last)])
+        return self.node("Transpose", [write(x)], label, "channels-last", perm=[0, *range(2, last + 1), 1])
+
+    def lengths(self, given: int | list[int], axes: int, label: str) -> list[int]:
+        if isinstance(given, int):
+            return [given] * axes
+        if len(given) != axes:
+            raise SubjectError(
+                "There must be one number an axis.", where=f"{self.shelf.where}, {label}", got=f"{given}, {axes} axes"
+            )
+        return list(given)
+
+    def pads(self, given: Any, axes: int, label: str) -> dict[str, Any]:
+        if isinstance(given, str):
+            return {"auto_pad": "SAME_UPPER" if given == "same" else "VALID"}
+        return {"pads": self.lengths(0 if given is None else given, axes, label) * 2}
+
+    def axes(self, label: str) -> int:
+        if self.rank < 3:
+            raise SubjectError(
+                "There are no axes to slide over.", where=f"{self.shelf.where}, {label}", got="an input of one axis"
+            )
+        return self.rank - 2
+
+    def epsilon(self, given: float | None, batch: bool) -> float:
+        return EPSILON[self.layout][not batch] if given is None else given
+
+
+# ---- layers ----------------------------------------------------------------------------------------------------------
+
+
+def _dense(sheet: _Sheet, layer: kinds.DenseLayer, x: str, label: str) -> str:
+    weight = sheet.shelf.need("weight", layer.weight, layer.name, label)
+    return sheet.affine(weight, sheet.shelf.find("bias", layer.bias, layer.name), x, label)
+
+
+def _conv(sheet: _Sheet, layer: kinds.Conv, x: str, label: str) -> str:
+    axes = sheet.axes(label)
+    weight = sheet.shelf.need("weight", layer.weight, layer.name, label)
+    bias = sheet.shelf.find("bias", layer.bias, layer.name)
+    if sheet.layout != "torch":  # window axes, then channels in and out
+        weight = sheet.node("Transpose", [weight], label, "kernel", perm=[axes + 1, axes, *range(axes)])
+    attributes = {
+        "strides": sheet.lengths(layer.stride, axes, label),
+        "dilations": sheet.lengths(layer.dilation, axes, label),
+        "group": layer.groups,
+        **sheet.pads(layer.padding, axes, label),
+    }
+    inputs = [weight] if bias is None else [weight, bias]
+    return sheet.channels_first(x, label, lambda x: sheet.node("Conv", [x, *inputs], label, "conv", **attributes))
+
+
+def _batch_norm(sheet: _Sheet, layer: kinds.BatchNorm, x: str, label: str) -> str:
+    scale, shift = _scale_and_shift(sheet, layer, label)
+    shift = sheet.constant(f"{label}:shift", [0.0]) if shift is None else shift
+    mean = sheet.shelf.need("mean", layer.mean, layer.name, label)
+    variance = sheet.shelf.need("variance", layer.variance, layer.name, label)
+    given, epsilon = [scale, shift, mean, variance], sheet.epsilon(layer.epsilon, batch=True)
+    write = lambda x: sheet.node("BatchNormalization", [x, *given], label, "norm", epsilon=epsilon)
+    return sheet.channels_first(x, label, write)
+
+
+def _norm(sheet: _Sheet, layer: kinds.Norm, x: str, label: str) -> str:
+    scale, shift = _scale_and_shift(sheet, layer, label)
+    epsilon = sheet.epsilon(layer.epsilon, batch=False)
+    if layer.kind == "group-norm":
+        shift = sheet.constant(f"{label}:shift", [0.0]) if shift is None else shift
+        attributes = {"num_groups": layer.groups, "epsilon": epsilon}
+        write = lambda x: sheet.node("GroupNormalization", [x, scale, shift], label, "norm", **attributes)
+        return sheet.channels_first(x, label, write)
+    over = max(sheet.shelf.taken[scale].ndim, 1) if scale in sheet.shelf.taken else 1
+    if layer.kind == "rms-norm":
+        return sheet.node("RMSNormalization", [x, scale], label, "norm", axis=-over, epsilon=epsilon)
+    inputs = [x, scale] if shift is None else [x, scale, shift]
+    return sheet.node("LayerNormalization", inputs, label, "norm", axis=-over, epsilon=epsilon)
+
+
+def _scale_and_shift(sheet: _Sheet, layer: kinds.Weighted, label: str) -> tuple[str, str | None]:
+    scale = sheet.shelf.find("scale", layer.weight, layer.name)
+    shift = sheet.shelf.find("shift", layer.bias, layer.name)
+    return (sheet.constant(f"{label}:scale", [1.0]) if scale is None else scale), shift
+
+
+def _activation(sheet: _Sheet, layer: kinds.Activation, x: str, label: str) -> str:
+    return x
+
+
+def _pool(sheet: _Sheet, layer: kinds.Pool, x: str, label: str) -> str:
+    axes = sheet.axes(label)
+    counted = sheet.layout != "keras" if layer.count_padding is None else layer.count_padding
+    attributes = {
+        "kernel_shape": sheet.lengths(layer.size, axes, label),
+        "strides": sheet.lengths(layer.size if layer.stride is None else layer.stride, axes, label),
+        "ceil_mode": int(layer.ceil),
+        **sheet.pads(layer.padding, axes, label),
+    }
+    if layer.kind == "average-pool":
+        attributes["count_include_pad"] = int(counted)
+    op = "MaxPool" if layer.kind == "max-pool" else "AveragePool"
+    return sheet.channels_first(x, label, lambda x: sheet.node(op, [x], label, "pool", **attributes))
+
+
+def _global_pool(sheet: _Sheet, layer: kinds.GlobalPool, x: str, label: str) -> str:
+    sheet.axes(label)
+    op = "GlobalAveragePool" if layer.kind == "global-average-pool" else "GlobalMaxPool"
+    pooled = sheet.channels_first(x, label, lambda x: sheet.node(op, [x], label, "pool"))
+    return _flattened(sheet, pooled, label)
+
+
+def _flatten(sheet: _Sheet, layer: kinds.Flatten, x: str, label: str) -> str:
+    return _flattened(sheet, x, label)
+
+
+def _flattened(sheet: _Sheet, x: str, label: str) -> str:
+    sheet.rank = 2
+    return sheet.node("Flatten", [x], label, "flat", axis=1)
+
+
+def _reshape(sheet: _Sheet, layer: kinds.Reshape, x: str, label: str) -> str:
+    sheet.rank = 1 + len(layer.shape)
+    return sheet.node("Reshape", [x, sheet.constant(f"{label}:shape", [1, *layer.shape])], label, "reshaped")
+
+
+def _mean(sheet: _Sheet, layer: kinds.Mean, x: str, label: str) -> str:
+    sheet.rank -= 1
+    return sheet.node("ReduceMean", [x, sheet.constant(f"{label}:axis", [layer.axis + 1])], label, "mean", keepdims=0)
+
+
+def _embedding(sheet: _Sheet, layer: kinds.Embedding, x: str, label: str) -> str:
+    if x != INPUT:
+        raise SubjectError("An embedding must be the first layer.", where=f"{sheet.shelf.where}, {label}")
+    sheet.rank += 1
+    return sheet.node("Gather", [sheet.shelf.need("table", layer.weight, layer.name, label), x], label, "rows")
+
+
+def _add(sheet: _Sheet, layer: kinds.Add, x: str, label: str) -> str:
+    return sheet.node("Add", [x, sheet.shelf.take(layer.tensor)], label, "sum")
+
+
+def _standardise(sheet: _Sheet, layer: kinds.Standardise, x: str, label: str) -> str:
+    after = [1] * (sheet.rank - 2) if sheet.layout == "torch" else []  # axes after that of the channels
+    mean, std = (np.asarray(value, np.float64).reshape(-1, *after) for value in (layer.mean, layer.std))
+    if not std.all():
+        raise SubjectError("A standard deviation is zero.", where=f"{sheet.shelf.where}, {label}")
+    centred = sheet.node("Sub", [x, sheet.constant(f"{label}:mean", mean)], label, "centred")
+    return sheet.node("Div", [centred, sheet.constant(f"{label}:std", std)], label, "standard")
+
+
+def _attention(sheet: _Sheet, layer: kinds.Attention, x: str, label: str) -> str:
+    """Of tokens (T, d): softmax(q kᵀ / √(d / heads)) v for every head, and a dense layer over the heads."""
+    (q, k, v), width = _projections(sheet, layer, x, label)
+    if width % layer.heads:
+        raise SubjectError(
+            "The heads do not divide the queries.",
+            where=f"{sheet.shelf.where}, {label}",
+            got=f"{width} numbers, {layer.heads} heads",
+        )
+    split = sheet.constant(f"{label}:heads", [0, 0, layer.heads, -1])
+    heads = lambda y, part: sheet.node("Reshape", [y, split], label, f"{part}-heads")
+    turned = lambda y, part, perm: sheet.node("Transpose", [heads(y, part)], label, f"{part}-turned", perm=perm)
+    q, k, v = turned(q, "q", [0, 2, 1, 3]), turned(k, "k", [0, 2, 3, 1]), turned(v, "v", [0, 2, 1, 3])
+    scale = sheet.constant(f"{label}:scale", sqrt(width / layer.heads))
+    scores = sheet.node("Div", [sheet.node("MatMul", [q, k], label, "scores"), scale], label, "scaled")
+    seen = sheet.node("MatMul", [sheet.node("Softmax", [scores], label, "weights", axis=-1), v], label, "seen")
+    back = sheet.node("Transpose", [seen], label, "back", perm=[0, 2, 1, 3])
+    joined = sheet.node("Reshape", [back, sheet.constant(f"{label}:joined", [0, 0, -1])], label, "heads-joined")
+    return _projected(sheet, layer.out or f"{layer.name}.out_proj", joined, label, "out", last=True)[0]
+
+
+def _projections(sheet: _Sheet, layer: kinds.Attention, x: str, label: str) -> tuple[list[str], int]:
+    """Queries, keys and values, and how many numbers the queries of one token are."""
+    packed = None if layer.query else sheet.shelf.find("in_proj_weight", None, layer.name)
+    if packed is None:
+        given = [layer.query, layer.key, layer.value]
+        names = [name or f"{layer.name}.{part}" for name, part in zip(given, ("query", "key", "value"))]
+        found = [_projected(sheet, name, x, label, part) for name, part in zip(names, "qkv")]
+        return [y for y, _ in found], found[0][1]
+    rows = sheet.shelf.taken[packed].shape[0] // 3
+    bias = sheet.shelf.find("in_proj_bias", None, layer.name)
+    sizes = sheet.constant(f"{label}:thirds", [rows] * 3)
+    parts: list[list[str | None]] = [[None] * 3, [None] * 3]
+    for i, name in enumerate((packed, bias)):
+        if name is not None:
+            outputs = tuple(f"{label}:{part}-{i}" for part in "qkv")
+            sheet.nodes.append(Node("Split", (name, sizes), outputs, {"axis": 0}, label))
+            parts[i] = list(outputs)
+    return [sheet.affine(str(w), b, x, label, part) for w, b, part in zip(*parts, "qkv")], rows
+
+
+def _projected(sheet: _Sheet, name: str, x: str, label: str, part: str, last: bool = False) -> tuple[str, int]:
+    """A dense layer and its width.
+
+    flax keeps its heads apart: (d, heads, d / heads), and in the last layer (heads, d / heads, d).
+    """
+    weight = sheet.shelf.need("weight", None, name, label)
+    bias = sheet.shelf.find("bias", None, name)
+    array = sheet.shelf.taken[weight]
+    if array.ndim < 2 or not array.size:
+        raise SubjectError("A weight must be a matrix.", where=f"{sheet.shelf.where}, {weight}", got=array.shape)
+    if array.ndim == 3:
+        dims = [-1, array.shape[2]] if last else [array.shape[0], -1]
+        weight = sheet.node("Reshape", [weight, sheet.constant(f"{label}:{part}-dims", dims)], label, f"{part}-matrix")
+    if bias is not None and sheet.shelf.taken[bias].ndim == 2:
+        bias = sheet.node("Reshape", [bias, sheet.constant(f"{label}:{part}-all", [-1])], label, f"{part}-vector")
+    width = array.shape[0] if sheet.layout == "torch" else array.size // array.shape[0]
+    return sheet.affine(weight, bias, x, label, part), width
+
+
+def _residual(sheet: _Sheet, layer: kinds.Residual, x: str, label: str) -> str:
+    rank = sheet.rank
+    inner = sheet.chain(layer.layers, x, f"{label}/")
+    after, sheet.rank = sheet.rank, rank
+    beside = sheet.chain(layer.shortcut, x, f"{label}/shortcut/")
+    if after != sheet.rank:
+        raise SubjectError(
+            "The two ways of a residual block end in different shapes.", where=f"{sheet.shelf.where}, {label}"
+        )
+    return sheet.node("Add", [inner, beside], label, "joined")
+
+
+WRITERS: Mapping[str, Callable[..., str]] = {
+    "dense": _dense,
+    "conv": _conv,
+    "batch-norm": _batch_norm,
+    "layer-norm": _norm,
+    "rms-norm": _norm,
+    "group-norm": _norm,
+    "activation": _activation,
+    "max-pool": _pool,
+    "average-pool": _pool,
+    "global-average-pool": _global_pool,
+    "global-max-pool": _global_pool,
+    "flatten": _flatten,
+    "reshape": _reshape,
+    "mean": _mean,
+    "embedding": _embedding,
+    "add": _add,
+    "standardise": _standardise,
+    "attention": _attention,
+    "residual": _residual,
+}

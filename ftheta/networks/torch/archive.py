@@ -1,0 +1,137 @@
+"""The zip archive of a `.pt2` file: which entries are read, and how much of them.
+
+NAME/archive_format                              the word pt2
+NAME/byteorder                                   little or big
+NAME/models/MODEL.json                           the graph
+NAME/data/weights/MODEL_weights_config.json      the parameters and buffers by name, each with its entry
+NAME/data/weights/weight_0 …                     their numbers as raw bytes
+NAME/data/constants/…                            the same for all other tensors
+NAME/data/sample_inputs/MODEL.pt                 a pickle: never read
+"""
+
+import json
+import struct
+import zipfile
+import zlib
+from pathlib import Path
+from typing import IO, Any
+
+from ftheta.logic import SubjectError
+from ftheta.networks.programs.program import ALWAYS_ALLOWED, MAX_BYTES, MAX_RATIO, Malformed
+
+MAX_ENTRIES = 50_000
+MAX_DIRECTORY = 16 << 20  # bytes of the list of entries
+MAX_JSON = 32 << 20  # bytes of one JSON entry
+SAVE = "torch.export.save(torch.export.export(module.eval(), (example,)), path)"
+AGAIN = f"write it with torch 2.13: {SAVE}"
+_END, _END64 = struct.Struct("<4s4H2LH"), struct.Struct("<4sQ2H2L4Q")
+
+
+class Archive:
+    """The entries of a file, below the one folder that all are in; what is read counts against `MAX_BYTES`."""
+
+    def __init__(self, file: IO[bytes], where: str) -> None:
+        self.where, self.left = where, MAX_BYTES
+        _ensure_short_directory(file)
+        try:
+            self.zip = zipfile.ZipFile(file)
+        except NotImplementedError as error:
+            raise Malformed(f"{error}") from error
+        self.entries = {info.filename: info for info in self.zip.infolist()}
+        self.root = _root(self.entries, where)
+
+    def names(self, folder: str, suffix: str) -> list[str]:
+        """The entries `folder/NAME suffix`, as their names alone."""
+        start = f"{self.root}/{folder}/"
+        found = [n[len(start) : -len(suffix)] for n in self.entries if n.startswith(start) and n.endswith(suffix)]
+        return [name for name in found if "/" not in name]
+
+    def has(self, path: str) -> bool:
+        return f"{self.root}/{path}" in self.entries
+
+    def read(self, path: str, limit: int = MAX_BYTES) -> bytes:
+        """The bytes of an entry of the archive. A path is a name in the archive and nothing else."""
+        info = self.entries.get(f"{self.root}/{path}")
+        if info is None:
+            raise Malformed(f"there is no entry {path[:100]!r}")
+        if info.flag_bits & 1 or info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise Malformed(f"the entry {path[:100]!r} is encrypted or packed in an unusual way")
+        unfolds = info.file_size > max(ALWAYS_ALLOWED, MAX_RATIO * info.compress_size)
+        self.left -= info.file_size
+        if info.file_size > limit or self.left < 0 or unfolds:
+            raise SubjectError(
+                "The file holds more than is allowed.",
+                where=f"{self.where}, {path[:100]}",
+                got=f"{info.file_size:,} bytes from {info.compress_size:,}",
+            )
+        with self.zip.open(info) as entry:
+            data = entry.read(info.file_size + 1)
+        if len(data) != info.file_size:
+            raise Malformed(f"the entry {path[:100]!r} has not the length it says")
+        return data
+
+    def json(self, path: str) -> Any:
+        return json.loads(self.read(path, MAX_JSON))
+
+
+BROKEN = (
+    Malformed,
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    EOFError,
+    NotImplementedError,
+    OSError,
+    OverflowError,
+    RecursionError,
+    RuntimeError,
+    UnicodeError,
+    ValueError,
+)
+"""What reading bytes that are no sound archive may raise."""
+
+
+def _ensure_short_directory(file: IO[bytes]) -> None:
+    """A list of entries is held in memory as a whole; how long it is stands in the record that ends the file."""
+    size = file.seek(0, 2)
+    file.seek(max(size - (1 << 16) - _END.size, 0))
+    tail = file.read()
+    at = tail.rfind(b"PK\5\6")
+    if at < 0 or len(tail) - at < _END.size:
+        raise Malformed("it is not a zip archive, or the end of it is missing")
+    entries, length = _END.unpack_from(tail, at)[4:6]
+    at64 = tail.rfind(b"PK\6\6")
+    if at64 >= 0 and len(tail) - at64 >= _END64.size:
+        record = _END64.unpack_from(tail, at64)
+        entries, length = max(entries, record[7]) if entries != 0xFFFF else record[7], record[8]
+    if entries > MAX_ENTRIES or length > MAX_DIRECTORY:
+        raise Malformed(f"a list of {entries:,} entries in {length:,} bytes")
+
+
+def _root(entries: dict[str, Any], where: str) -> str:
+    """The folder that the archive keeps everything in."""
+    roots = [name.removesuffix("/archive_format") for name in entries if name.endswith("/archive_format")]
+    if len(roots) == 1 and "/" not in roots[0]:
+        return roots[0]
+    if "serialized_exported_program.json" in entries:
+        raise pickled(where, "the layout that torch wrote up to version 2.7")
+    if any(name.endswith("data.pkl") for name in entries):
+        raise pickled(where, "an archive of torch.save or torch.jit.save")
+    raise Malformed("it has no entry archive_format, which every .pt2 file has")
+
+
+def pickled(where: str, got: str) -> SubjectError:
+    return SubjectError(
+        "The weights in this file are pickled, and pickles are programs: they are never read.",
+        where=where,
+        got=got,
+        remedy=f"load it in torch, where you trust it, and {AGAIN}",
+    )
+
+
+def opened(path: Path) -> IO[bytes]:
+    if not path.is_file():
+        raise SubjectError("There is no such file.", got=str(path), remedy="check the path")
+    if path.stat().st_size > MAX_BYTES:
+        raise SubjectError("The file is larger than is allowed.", where=str(path), got=f"{path.stat().st_size:,} bytes")
+    return path.open("rb")

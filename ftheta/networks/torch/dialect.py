@@ -1,0 +1,48 @@
+"""What the nodes of an exported program mean: operators of ATen, torch's own library, and Python's on lengths."""
+
+import difflib
+from dataclasses import dataclass
+from typing import Any
+
+from ftheta.networks.description import Description
+from ftheta.networks.programs.call import Call
+from ftheta.networks.programs.interpret import Survey
+from ftheta.networks.programs.program import Node, Program
+
+from .archive import SAVE
+from .arguments import SUBGRAPH, filled
+from .describe import translated
+from .inplace import base
+from .rules import RULES
+from .tensors import dtype_of
+
+
+@dataclass(frozen=True)
+class Aten:
+    """Rules are found by `name.overload` (`max.dim`), then by the name alone."""
+
+    export: str = f"rewrite it with operators of ATen and export it again: {SAVE}"
+    check: str = f"export the network again: {SAVE}"
+
+    def rule(self, node: Node) -> Any:
+        op = node.op.removeprefix("aten.")
+        return RULES.get(op) or RULES.get(base(node.op))
+
+    def near(self, node: Node) -> list[str] | None:
+        if not self.nests(node) and self.rule(node) is not None:
+            return None
+        near = difflib.get_close_matches(base(node.op)[:60], [name.split(".")[0] for name in RULES], n=2, cutoff=0.8)
+        return [] if self.nests(node) else sorted(set(near) - {base(node.op)})
+
+    def nests(self, node: Node) -> bool:
+        return node.op.startswith("higher_order.") or any(value is SUBGRAPH for value in node.attributes.values())
+
+    def compute(self, node: Node, inputs: list[Any], read: set[str]) -> Any:
+        arguments = {name: filled(value, inputs) for name, value in node.attributes.items()}
+        return self.rule(node)(Call(node, inputs), **arguments)
+
+    def is_whole(self, type: int, where: str) -> bool:
+        return dtype_of(type, where).kind in "iub"
+
+    def describe(self, program: Program, name: str, seen: Survey) -> Description | None:
+        return translated(program, name, seen)

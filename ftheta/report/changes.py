@@ -1,0 +1,39 @@
+"""Two values of one fact, and how far they are apart, in words."""
+
+from math import isfinite
+
+from ftheta.logic import Change, Enclosure
+
+from .numbers import enclosure, number
+
+
+def fact_value(value: Enclosure | str) -> str:
+    """A value as people read it; an interval with a confidence is given by its ends."""
+    if isinstance(value, str):
+        return value
+    if value.confidence is not None and isfinite(value.lo) and isfinite(value.hi):
+        return f"[{number(value.lo)}, {number(value.hi)}]"
+    return enclosure(value)
+
+
+def known(value: Enclosure | str) -> str:
+    """How a value is known: in a word or two."""
+    if isinstance(value, str):
+        return ""
+    if value.samples is None:
+        return {"exact": "exact", "float": "float64"}[value.basis.value]
+    sure = "" if value.confidence is None else f"{100 * value.confidence:.6g} % confidence, "
+    return f"{sure}{value.samples:,} sample{'s' * (value.samples > 1)}"
+
+
+def change(found: Change) -> str:
+    """From before to after: a factor between positive numbers, else the difference."""
+    one, two = found.before, found.after
+    if found.same:
+        return "="
+    if isinstance(one, str) or isinstance(two, str):
+        return "changed"
+    a, b = one.middle, two.middle
+    if a > 0 and b > 0 and isfinite(a) and isfinite(b):
+        return f"× {number(b / a, 3)}" if abs(b / a - 1) > 5e-4 else f"{'+' if b > a else ''}{number(b - a, 2)}"
+    return f"{'+' if b > a else ''}{number(b - a, 3)}" if isfinite(a) and isfinite(b) else "changed"

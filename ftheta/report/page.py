@@ -1,0 +1,115 @@
+"""What every page is made of: the frame with its style sheet, tables, pills, numbers, figures."""
+
+import re
+from base64 import b64encode
+from collections.abc import Iterable, Sequence
+from functools import cache
+from html import escape
+from pathlib import Path
+
+from ftheta.logic import Diagram, Table
+from ftheta.logic.chart import Chart, Dag
+
+from .charts.theme import darkened
+from .letters import letters, visible
+from .mathml import statement_html
+from .numbers import number, typeset
+from .render import figure
+from .verdicts import Look
+
+_FOLDER = Path(__file__).parent
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:"
+_HEIGHTS = {"curves": 340, "histogram": 320, "heatmap": 420, "regions": 430, "points": 400}
+_JOINT = re.compile(r"(?<=[≤≥=→Δ±]) | (?=%)")
+_MOST_ROWS = 200
+
+
+def page(title: str, body: Iterable[str]) -> str:
+    """A whole page: no script, no reference to anything outside the file."""
+    head = [
+        '<meta charset="utf-8">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
+        f"<title>{text(title)}</title>",
+        f"<style>{_style()}</style>",
+    ]
+    return "\n".join(
+        [
+            "<!DOCTYPE html>",
+            '<html lang="en">',
+            "<head>",
+            *head,
+            "</head>",
+            "<body><main>",
+            *body,
+            "</main></body>",
+            "</html>",
+            "",
+        ]
+    )
+
+
+@cache
+def _style() -> str:
+    """The style sheet with the font in it, and the colours of the figures in the dark."""
+    font = b64encode((_FOLDER / "fonts" / "ftheta-math.woff2").read_bytes()).decode()
+    face = f'@font-face{{font-family:"ftheta Math";src:url(data:font/woff2;base64,{font}) format("woff2")}}'
+    swaps = "".join(
+        f'figure [fill="{light}"]{{fill:{dark}}}figure [stroke="{light}"]{{stroke:{dark}}}'
+        for light, dark in darkened().items()
+    )
+    css = (_FOLDER / "page.css").read_text(encoding="utf-8")
+    return f"{face}\n{css}\n@media screen and (prefers-color-scheme:dark){{{swaps}}}"
+
+
+def text(plain: str) -> str:
+    return escape(visible(plain))
+
+
+def prose(text: str) -> str:
+    """A sentence: formulas between dollars become MathML, simple indices their own letters."""
+    return statement_html(visible(text)) if "$" in text or "`" in text else escape(letters(text))
+
+
+def pill(here: Look, extra: str = "") -> str:
+    return f'<span class="pill {here.family}">{here.sign} {escape(here.word + extra)}</span>'
+
+
+def numerals(text: str) -> str:
+    """Numbers with raised exponents; a sign is not parted from what it belongs to."""
+    return escape(_JOINT.sub("\u00a0", typeset(text)))
+
+
+def table(
+    head: Sequence[str], rows: Iterable[Sequence[str]], *, caption: str = "", kind: str = "", left: int = 1
+) -> str:
+    """Rows of cells that are HTML already; the first `left` columns are set to the left."""
+    aligned = lambda i: "" if i < left else ' class="right"'
+    titles = "".join(f'<th scope="col"{aligned(i)}>{escape(name)}</th>' for i, name in enumerate(head))
+    lines = []
+    for row in rows:
+        first, *rest = row
+        cells = "".join(
+            cell if cell.startswith("<td") else f"<td{aligned(i)}>{cell}</td>" for i, cell in enumerate(rest, 1)
+        )
+        lines.append(f'<tr><th scope="row">{first}</th>{cells}</tr>')
+    titled = f"<caption>{caption}</caption>" if caption else ""
+    body = f"{titled}<thead><tr>{titles}</tr></thead><tbody>{''.join(lines)}</tbody>"
+    return f'<div class="scroll"><table class="{kind}">{body}</table></div>'
+
+
+def data_table(data: Table) -> str:
+    rows = [[_cell(cell) for cell in row[: len(data.columns)]] for row in data.rows[:_MOST_ROWS] if row]
+    more = f" (the first {_MOST_ROWS} of {len(data.rows):,} rows)" if len(data.rows) > _MOST_ROWS else ""
+    return table([letters(c) for c in data.columns], rows, caption=prose(data.title) + more)
+
+
+def _cell(cell: float | int | str) -> str:
+    return prose(cell) if isinstance(cell, str) else numerals(number(cell))
+
+
+def drawn(chart: Chart, *, captioned: bool = True) -> str:
+    wide = 1000 if isinstance(chart, Dag) else 760 if isinstance(chart, Diagram) and captioned else 540
+    height = _HEIGHTS.get(chart.kind, 300 if isinstance(chart, Diagram) else None)
+    caption = f"<figcaption>{prose(chart.title)}</figcaption>" if captioned and chart.title else ""
+    return f"<figure>{figure(chart, width=wide, height=height)}{caption}</figure>"

@@ -1,0 +1,90 @@
+"""Data in files: `.npz`, `.npy` and `.csv`. See `docs/importing.md`."""
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ftheta.logic import SubjectError
+from ftheta.networks.npy import read_arrays, read_npy
+from ftheta.subjects.dataset import Dataset
+
+from .arrays import chosen, is_data
+from .checks import noted
+from .labels import Labels, encoded
+from .table import read_table
+
+SUFFIXES = (".npz", ".npy", ".csv", ".tsv")
+
+
+def is_data_file(path: Path) -> bool:
+    """Whether files of this kind hold data and nothing else."""
+    return path.suffix.lower() in SUFFIXES[1:]
+
+
+def read_data(path: Path, name: str, labels: Any = None) -> Dataset:
+    """The data of a file.
+
+    `labels` names the column of a table or the array of an archive that holds the labels, or a file of them. For a
+    table "last" is its last column.
+    """
+    if path.suffix.lower() == ".npz":
+        return from_arrays(read_arrays(path), path, name, labels)
+    if path.suffix.lower() == ".npy":
+        x = read_npy(path)
+        return _finished(name, x, _beside(labels, path, len(x) if x.ndim else 0))
+    if is_data_file(path):
+        table = read_table(path)
+        if labels is None or table.has(str(labels)):
+            return _finished(name, *table.split(labels), table.columns_without(labels), table.notes)
+        apart = _beside(labels, path, len(table.numbers), table.names)
+        return _finished(name, table.split(None)[0], apart, table.names, table.notes)
+    raise SubjectError(
+        "Data of this kind are not read.",
+        got=str(path),
+        remedy=f"give a file that ends in {', '.join(SUFFIXES)}; pandas.DataFrame.to_csv(path, index=False) writes one",
+    )
+
+
+def from_arrays(arrays: dict[str, np.ndarray], path: Path, name: str, labels: Any = None) -> Dataset:
+    """The data among the arrays of an `.npz` file."""
+    if labels is None or str(labels) in arrays:
+        x, y = chosen(arrays, labels, str(path))
+        return _finished(name, arrays[x], None if y is None else encoded(arrays[y], f"{path}: {y}"))
+    x = arrays[chosen(arrays, None, str(path))[0]]
+    return _finished(name, x, _beside(labels, path, len(x) if x.ndim else 0, arrays))
+
+
+def _beside(labels: Any, path: Path, rows: int, names: Collection[str] = ()) -> Labels | None:
+    """Labels of so many rows in a file of their own."""
+    if labels is None:
+        return None
+    if isinstance(labels, np.ndarray):
+        return encoded(labels, "labels")
+    other = Path(str(labels))
+    if other.suffix.lower() == ".npy":
+        return encoded(read_npy(other), str(other))
+    if other.suffix.lower() == ".npz":
+        arrays = read_arrays(other)
+        if len(arrays) != 1 and "y" not in arrays:
+            raise SubjectError("It is not clear which array holds the labels.", where=str(other), got=sorted(arrays))
+        return encoded(arrays.get("y", next(iter(arrays.values()))), str(other))
+    if is_data_file(other):
+        return read_table(other).only_column(rows)
+    raise SubjectError(
+        "There are no such labels.",
+        where=str(path),
+        got=str(labels),
+        remedy=(f"choose one of {', '.join(list(names)[:12])}, or " if len(names) else "") + "name a file of labels",
+    )
+
+
+def _finished(
+    name: str, x: np.ndarray, labels: Labels | None, columns: tuple[str, ...] = (), notes: tuple[str, ...] = ()
+) -> Dataset:
+    y, classes = (None, ()) if labels is None else labels
+    return noted(Dataset(name, x, y, classes=classes, columns=columns, notes=notes))
+
+
+__all__ = ["SUFFIXES", "from_arrays", "is_data", "is_data_file", "noted", "read_data"]

@@ -1,0 +1,49 @@
+"""What is worth knowing of data before they are used. None of it is an error: data that cannot be used are refused
+where they are read."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from ftheta.subjects.dataset import Dataset
+
+MOST_BYTES = 1 << 28
+"""Up to which duplicate rows are looked for."""
+
+
+def noted(data: Dataset) -> Dataset:
+    """The same data with notes on constant columns, rows that repeat, and classes without rows."""
+    found = (*_constant(data), *_repeated(data), *_classes(data))
+    return replace(data, notes=(*data.notes, *found)) if found else data
+
+
+def _constant(data: Dataset) -> list[str]:
+    rows = data.x.reshape(len(data), -1)
+    if len(rows) < 2:
+        return []
+    still = np.flatnonzero((rows == rows[0]).all(axis=0))
+    if not still.size:
+        return []
+    named = [data.columns[k] if len(data.columns) == rows.shape[1] else str(k) for k in still[:5]]
+    more = f" and {still.size - 5} more" if still.size > 5 else ""
+    return [f"{still.size} of {rows.shape[1]} columns are constant: {', '.join(named)}{more}"]
+
+
+def _repeated(data: Dataset) -> list[str]:
+    if data.x.nbytes > MOST_BYTES:
+        return []
+    rows = np.ascontiguousarray(data.x.reshape(len(data), -1) + 0)  # −0 and 0 are the same number
+    unique = len(np.unique(rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))))) if rows.size else 0
+    return [f"{len(rows) - unique} of {len(rows)} rows repeat others"] if 0 < unique < len(rows) else []
+
+
+def _classes(data: Dataset) -> list[str]:
+    """Classes are counted from 0; −1 and 1 are a choice of two."""
+    if data.y is None or data.y.ndim != 1 or data.y.dtype.kind not in "iu":
+        return []
+    found = np.unique(data.y)
+    if found.tolist() == [-1, 1] or found[-1] - found[0] >= len(data):  # signs, or numbers that are no classes
+        return []
+    notes = [] if found[0] == 0 else [f"labels begin at {found[0]}: classes are counted from 0"]
+    missing = found[-1] - found[0] + 1 - found.size
+    return [*notes, f"{missing} of the labels from {found[0]} to {found[-1]} have no row"] if missing else notes

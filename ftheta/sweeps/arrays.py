@@ -1,0 +1,52 @@
+"""Arrays as bytes, and what a cell may return."""
+
+import io
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+LONGEST = 10_000  # characters of a word
+LARGEST = 1 << 28  # bytes of an array
+MOST = 500  # results of a cell
+
+
+def packed(array: np.ndarray) -> bytes:
+    """The `.npy` file of it."""
+    file = io.BytesIO()
+    np.save(file, array, allow_pickle=False)
+    return file.getvalue()
+
+
+def unpacked(data: bytes) -> np.ndarray:
+    return np.load(io.BytesIO(data), allow_pickle=False)
+
+
+def result_of(returned: Any) -> dict[str, Any]:
+    """What `train` returned as names with numbers, words and arrays; one number is called `value`."""
+    if not isinstance(returned, Mapping):
+        returned = {"value": returned}
+    if len(returned) > MOST:
+        raise TypeError(f"`train` returned {len(returned):,} results; at most {MOST} can be kept")
+    return {_name(name): _value(name, value) for name, value in returned.items()}
+
+
+def _name(name: Any) -> str:
+    if not isinstance(name, str) or not name.strip() or name.startswith("_") or name.lower() == "seed" or "\0" in name:
+        raise TypeError(f"{name!r} cannot be the name of a result")
+    return name
+
+
+def _value(name: str, value: Any) -> Any:
+    if hasattr(value, "__array__") and not isinstance(value, np.ndarray):  # NumPy's scalars, JAX's and torch's arrays
+        value = np.asarray(value)
+    if isinstance(value, np.ndarray):
+        if value.dtype.kind not in "biufc" or value.nbytes > LARGEST:
+            raise TypeError(f"the array {name!r} cannot be kept: {value.dtype}, {value.nbytes:,} bytes")
+        value = value.item() if value.ndim == 0 else value
+    if value is None or isinstance(value, (bool, int, float, np.ndarray)):
+        return value
+    if isinstance(value, str) and len(value) <= LONGEST:
+        return value
+    remedy = "`train` returns a dict of numbers, short words and arrays"
+    raise TypeError(f"the result {name!r} cannot be kept: {type(value).__name__}; {remedy}")

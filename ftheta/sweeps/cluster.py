@@ -1,0 +1,139 @@
+"""The same sweep on a Dask cluster. Each thread of a Dask worker keeps one worker process of ours, so that a cell is
+computed there exactly as on this machine, and a cell that crashes does not take the Dask worker with it."""
+
+import atexit
+import queue
+import threading
+import time
+from contextlib import suppress
+from typing import Any
+
+from ftheta.logic import SubjectError, UsageError
+
+from .grid import Cell
+from .pool import Event, Payload, Worker, arrived, cannot_load
+from .store import Outcome
+
+AHEAD = 2  # tasks a Dask thread holds
+PATIENCE = 20.0  # seconds to find a scheduler
+SCHEMES = ("dask://", "tcp://", "tls://", "ucx://", "ws://", "wss://", "inproc://")
+
+_local = threading.local()
+
+
+def dask_crew(on: Any) -> "DaskCrew":
+    """Of a Dask client, a cluster, or the address of a scheduler."""
+    try:
+        from distributed import Client
+    except ImportError:
+        if isinstance(on, str) and on.startswith(SCHEMES):
+            remedy = "pip install 'ftheta[distributed]'"
+            raise UsageError("Dask is not installed.", got=f"on={on!r}", remedy=remedy) from None
+        raise _unknown(on) from None
+    if isinstance(on, Client):
+        return DaskCrew(on, ours=False)
+    if isinstance(on, str) and on.startswith(SCHEMES):
+        try:
+            return DaskCrew(Client(on.replace("dask://", "tcp://"), timeout=PATIENCE, set_as_default=False), ours=True)
+        except (OSError, ValueError) as error:
+            remedy = "start one with `dask scheduler` and `dask worker`, and give its address"
+            raise SubjectError("There is no Dask scheduler.", where=on, got=str(error), remedy=remedy) from error
+    if hasattr(on, "scheduler_address"):
+        return DaskCrew(Client(on, set_as_default=False), ours=True)
+    raise _unknown(on)
+
+
+def _unknown(on: Any) -> UsageError:
+    remedy = "give a number of processes, an ftheta.sweeps.Pool, a Dask client, or 'dask://host:port'"
+    return UsageError("It is not clear where to run.", got=f"on={on!r}", remedy=remedy)
+
+
+class DaskCrew:
+    """Tasks as Dask futures; what comes of them is heard in the order in which they end."""
+
+    def __init__(self, client: Any, ours: bool) -> None:
+        self.client, self._ours = client, ours
+        self._inbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._futures: dict[int, Any] = {}
+        self._payloads: dict[str, Any] = {}
+        self._counted, self._threads = -10.0, 1
+
+    @property
+    def size(self) -> int:
+        """Threads of the cluster, as it was a moment ago."""
+        if time.monotonic() - self._counted > 1.0:
+            self._counted, self._threads = time.monotonic(), self._count()
+        return self._threads
+
+    def _count(self) -> int:
+        workers = self.client.scheduler_info(n_workers=-1)["workers"].values()
+        return max(1, sum(worker["nthreads"] for worker in workers))
+
+    def room(self) -> bool:
+        return len(self._futures) < AHEAD * self.size
+
+    def submit(self, payload: Payload, task: int, cells: list[Cell]) -> None:
+        if payload.name not in self._payloads:
+            # a task, not scattered data: Dask can make it again when the worker that held it is lost
+            self._payloads[payload.name] = self.client.submit(_kept, payload, key=f"ftheta-{payload.name}", pure=True)
+        future = self.client.submit(_on_a_worker, self._payloads[payload.name], task, cells, pure=False)
+        self._futures[task] = future
+        future.add_done_callback(lambda done: self._inbox.put((task, done)))
+
+    def events(self, timeout: float) -> list[Event]:
+        return [event for message in arrived(self._inbox, timeout) for event in self._heard(*message)]
+
+    def _heard(self, task: int, future: Any) -> list[Event]:
+        if self._futures.pop(task, None) is None:
+            return []
+        try:
+            outcomes, why, broken = future.result(timeout=60)
+        except Exception as error:  # the worker is gone, or the network
+            return [Event("lost", task, 1, f"The Dask worker was lost ({type(error).__name__}: {str(error)[:300]}).")]
+        if broken:
+            raise cannot_load(str(why))
+        found = [Event("cell", task, i, Outcome(*outcome)) for i, outcome in outcomes]
+        return [*found, Event("end", task) if why is None else Event("lost", task, 1, why)]
+
+    def stop(self) -> None:
+        futures, self._futures = self._futures, {}
+        with suppress(Exception):
+            self.client.cancel([*futures.values(), *self._payloads.values()])
+        self._payloads.clear()
+        if self._ours:
+            self.client.close()
+
+
+def _kept(payload: Payload) -> Payload:
+    return payload
+
+
+def _on_a_worker(payload: Payload, task: int, cells: list[Cell]) -> tuple[list[tuple[int, tuple]], str | None, bool]:
+    """The outcomes by number, why there are no more if there should be, and whether none can ever be.
+
+    Runs in a thread of a Dask worker.
+    """
+    worker, inbox = _process()
+    worker.submit(payload, task, cells)
+    outcomes: list[tuple[int, tuple]] = []
+    while True:
+        _, message = inbox.get()
+        if message is None or message[0] == "broken":
+            _local.process = None
+            why = worker.reason() if message is None else message[1]
+            worker.kill()
+            return outcomes, why, message is not None
+        if message[0] == "end":
+            worker.tasks.popleft()
+            return outcomes, None, False
+        if message[0] == "cell":
+            outcomes.append((message[2], tuple(message[3])))
+
+
+def _process() -> tuple[Worker, "queue.SimpleQueue[Any]"]:
+    """The process of this thread."""
+    if getattr(_local, "process", None) is None:
+        inbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        _local.process = (Worker(inbox), inbox)
+        atexit.register(_local.process[0].kill)
+    return _local.process

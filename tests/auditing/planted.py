@@ -1,0 +1,66 @@
+"""Facts that misbehave, for workers to perform: they are found by the name of this module."""
+
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+from ftheta.auditing.part import Part
+from ftheta.auditing.plan import Task
+from ftheta.logic import Enclosure, Fact, SubjectError
+
+
+def task(name: str) -> Task:
+    return Task(name, "further", __name__, name, (name, "further"), is_fact=True)
+
+
+def quick(net, rng):
+    return Part((Fact("drawn", Enclosure.equal(float(rng.normal())), net.name),))
+
+
+def slow(net, rng):
+    time.sleep(3600)
+
+
+def slow_once(net, rng):
+    """Hangs, but not if it is tried again."""
+    flag = Path(os.environ["PLANTED_FLAG"])
+    if not flag.exists():
+        flag.touch()
+        time.sleep(3600)
+    return Part((Fact("at last", "done"),))
+
+
+def busy(net, rng):
+    while True:
+        sum(range(1000))
+
+
+def waits(net, rng):
+    """Says that it has begun, then waits for ever."""
+    Path(os.environ["PLANTED_FLAG"]).touch()
+    time.sleep(3600)
+
+
+def dies(net, rng):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def greedy(net, rng):
+    bytearray(1 << 45)
+
+
+def talks(net, rng):
+    print("a line on standard output")
+    sys.stdout.flush()
+    os.write(1, b"and bytes behind its back")
+    return quick(net, rng)
+
+
+def faulty(net, rng):
+    raise ZeroDivisionError("by zero")
+
+
+def refuses(net, rng):
+    raise SubjectError("It does not apply.", got="this", remedy="give that")

@@ -1,0 +1,286 @@
+"""Numbers of an audit beside the same numbers found another way."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.flatten_util import ravel_pytree
+from scipy import stats
+
+from ftheta.auditing.facts import FACTS
+from ftheta.auditing.part import Part
+from ftheta.auditing.performing import perform
+from ftheta.auditing.plan import planned
+from ftheta.logic import Basis, Skipped
+from ftheta.networks import Dense, Description, random_mlp
+from ftheta.subjects import Dataset, Network
+from ftheta.subjects.resolve import load
+
+TASKS = {task.id: task for task in planned() if task.is_fact}
+
+
+def part(id: str, net: Network, seed: int = 0) -> Part:
+    found = perform(TASKS[id], [net], seed)
+    assert isinstance(found, Part), found
+    return found
+
+
+def value(found: Part, name: str):
+    (fact,) = [f for f in found.facts if f.name == name]
+    return fact.value
+
+
+@pytest.fixture(scope="module")
+def digits() -> Network:
+    return load("digits-mlp").with_data(load("digits-test"))  # type: ignore[union-attr]
+
+
+@pytest.fixture(scope="module")
+def small() -> Network:
+    rng = np.random.default_rng(1)
+    x, y = rng.normal(size=(40, 3)), rng.integers(0, 2, 40)
+    return Network.described(random_mlp(rng, (3, 6, 5, 2), bias=0.3), "small").with_data(Dataset("rows", x, y))
+
+
+def by_hand(net: Network, x: np.ndarray) -> list[np.ndarray]:
+    """States of a ReLU network, written out."""
+    assert net.description is not None
+    states = [x]
+    for k, layer in enumerate(net.description.layers):
+        z = states[-1] @ layer.weight.T + layer.bias
+        states.append(np.maximum(z, 0) if k < len(net.description.layers) - 1 else z)
+    return states
+
+
+def test_counts_are_those_of_the_arrays(digits):
+    found = part("counts", digits)
+    arrays = [a for layer in digits.description.layers for a in (layer.weight, layer.bias)]
+    assert value(found, "parameters").lo == sum(a.size for a in arrays)
+    assert value(found, "parameters that are not zero").lo == sum(np.count_nonzero(a) for a in arrays)
+    assert value(found, "multiplications, one input").lo == sum(a.size for a in arrays if a.ndim == 2)
+
+
+def test_the_test_error_has_the_interval_of_clopper_and_pearson(digits):
+    found = part("test-error", digits)
+    guessed = by_hand(digits, digits.data.x)[-1].argmax(1)
+    wrong, n = int((guessed != digits.data.y).sum()), len(digits.data)
+    assert value(found, "accuracy on the data").lo == pytest.approx(1 - wrong / n)
+    known = value(found, "test error, exact binomial interval")
+    interval = stats.binomtest(wrong, n).proportion_ci(0.95, method="exact")
+    assert (known.lo, known.hi) == pytest.approx((interval.low, interval.high), rel=1e-9)
+    assert known.confidence == 0.95 and known.basis is Basis.SAMPLED
+    hoeffding = value(found, "test error, Hoeffding")
+    assert hoeffding.hi == pytest.approx(wrong / n + np.sqrt(np.log(2 / 0.05) / (2 * n)))
+    rows = {row[0]: row[2] for row in found.tables[0].rows}
+    assert rows == {k: int((guessed != digits.data.y)[digits.data.y == k].sum()) for k in range(10)}
+
+
+def test_a_regression_is_judged_by_its_squared_error():
+    rng = np.random.default_rng(0)
+    net = Network.described(random_mlp(rng, (2, 4, 1)), "line")
+    x, y = rng.normal(size=(30, 2)), rng.normal(size=30)
+    found = part("test-error", net.with_data(Dataset("rows", x, y)))
+    errors = (by_hand(net, x)[-1][:, 0] - y) ** 2
+    low, high = stats.t.interval(0.95, 29, errors.mean(), stats.sem(errors))
+    known = value(found, "expected squared error")
+    assert value(found, "mean squared error on the data").lo == pytest.approx(errors.mean())
+    assert (known.lo, known.hi) == pytest.approx((low, high))
+
+
+def test_units_that_are_never_on_are_counted(digits):
+    found = part("active-units", digits)
+    hidden = by_hand(digits, digits.data.x)[1:-1]
+    assert value(found, "rectified units").lo == sum(s.shape[1] for s in hidden)
+    assert value(found, "units that are zero on every row").lo == sum(int((s <= 0).all(0).sum()) for s in hidden)
+    assert value(found, "units that are on for every row").lo == sum(int((s > 0).all(0).sum()) for s in hidden)
+
+
+def test_saturated_values_are_counted():
+    rng = np.random.default_rng(0)
+    net = Network.described(random_mlp(rng, (3, 7, 1), "tanh", gain=30.0), "flat")
+    x = rng.normal(size=(50, 3))
+    found = part("active-units", net.with_data(Dataset("rows", x)))
+    layer = net.description.layers[0]
+    flat = 1 - np.tanh(x @ layer.weight.T + layer.bias) ** 2 < 0.05
+    assert value(found, "largest share of saturated values in a layer").lo == pytest.approx(flat.mean())
+
+
+def test_gradients_are_those_of_jax(small):
+    found = part("gradients-by-layer", small)
+    x, y = small.data.x, small.data.y
+
+    def loss(params):
+        logits = jax.vmap(lambda row: small.apply(params, row))(x)
+        return -jnp.mean(jax.nn.log_softmax(logits)[np.arange(len(x)), y])
+
+    with jax.enable_x64(True):
+        leaves = [float(jnp.linalg.norm(g)) for g in jax.tree.leaves(jax.grad(loss)(small.params))]
+    assert [row[2] for row in found.tables[0].rows] == pytest.approx(leaves, rel=1e-9)
+    assert found.tables[0].rows[1][0] == "layer 1, biases"
+
+
+def test_the_curvature_contains_the_eigenvalues_of_the_whole_hessian(small):
+    found = part("curvature-of-the-loss", small)
+    x, y = small.data.x, small.data.y
+    with jax.enable_x64(True):
+        flat, build = ravel_pytree(small.params)
+
+    def loss(theta):
+        logits = jax.vmap(lambda row: small.apply(build(theta), row))(x)
+        return -jnp.mean(jax.nn.log_softmax(logits)[np.arange(len(x)), y])
+
+    with jax.enable_x64(True):
+        values = np.linalg.eigvalsh(np.asarray(jax.hessian(loss)(flat)))
+    assert value(found, "eigenvalue met at the upper end").middle == pytest.approx(values[-1], rel=1e-9)
+    assert value(found, "largest stable step of gradient descent").middle == pytest.approx(2 / values[-1], rel=1e-9)
+    assert value(found, "lowest eigenvalue of the Hessian").middle == pytest.approx(values[0], rel=1e-6)
+
+
+def test_the_tangent_spectrum_is_that_of_the_jacobian(small):
+    found = part("tangent-spectrum", small)
+    with jax.enable_x64(True):
+        of_row = jax.jacobian(lambda params, row: small.apply(params, row))
+        J = [jax.tree.leaves(of_row(small.params, row)) for row in small.data.x]
+    J = np.concatenate([np.concatenate([np.reshape(a, (2, -1)) for a in row], 1) for row in J])
+    values = np.linalg.eigvalsh(J @ J.T)
+    assert value(found, "largest eigenvalue").lo == pytest.approx(values[-1])
+    assert value(found, "trace").lo == pytest.approx(np.trace(J @ J.T))
+    assert value(found, "eigenvalues").lo == 80
+    rank = np.linalg.matrix_rank(J @ J.T)
+    assert abs(value(found, "eigenvalues above rounding").lo - rank) <= 2
+
+
+def test_the_slope_at_infinity_is_met_far_out(small):
+    found = part("rays", small)
+    centre = small.data.x.mean(0)
+    far, steepest, powers = 1e9, 0.0, []
+    rows = np.sort(np.random.default_rng([0, 1]).permutation(40)[:8])
+    for row in small.data.x[rows]:
+        way = row - centre
+        a, b = (by_hand(small, (centre + t * way)[None])[-1][0] for t in (far, 2 * far))
+        near, later = (np.linalg.norm(by_hand(small, (centre + t * way)[None])[-1]) for t in (10, 100))
+        powers.append(np.log10(later / near))
+        steepest = max(steepest, np.linalg.norm(b - a) / (far * np.linalg.norm(way)))
+    assert value(found, "slope at infinity, steepest ray").lo == pytest.approx(steepest, rel=1e-5)
+    assert value(found, "pieces on a ray").basis is Basis.EXACT
+    assert value(found, "growth from ten to a hundred times as far").lo == pytest.approx(max(powers), rel=1e-6)
+
+
+def test_pieces_on_the_slice_are_exact_and_at_least_those_that_a_grid_meets(small):
+    found = part("pieces-on-a-slice", small)
+    known = value(found, "pieces")
+    assert known.is_point and known.basis is Basis.EXACT and len(found.charts[0].polygons) == known.lo
+    assert value(found, "linear regions").lo <= known.lo
+    assert value(found, "neurons that bend there").lo + value(found, "neurons never on").lo <= 11 + known.lo
+
+
+def test_steepness_lies_between_a_secant_and_the_product_of_norms(small):
+    found = part("steepness", small)
+    product = np.prod([np.linalg.norm(layer.weight, 2) for layer in small.description.layers])
+    met, bound = (
+        value(found, "Lipschitz constant, a secant that was met"),
+        value(found, "Lipschitz constant, product of norms"),
+    )
+    assert met.lo <= bound.hi == pytest.approx(product, rel=1e-9) and met.basis is Basis.SAMPLED
+
+
+def test_no_perturbation_of_a_certified_row_changes_its_class(small):
+    found = part("certified-rows", small)
+    rows = np.sort(np.random.default_rng([0, 1]).permutation(40)[:24])
+    x = small.data.x[rows]
+    scale, rng = np.abs(x).max(), np.random.default_rng(5)
+    decided = by_hand(small, x)[-1].argmax(1)
+    for radius in (1e-3, 1e-2, 1e-1):
+        stay = np.ones(len(x), bool)
+        for _ in range(200):
+            moved = x + radius * scale * rng.choice([-1.0, 1.0], x.shape)
+            stay &= by_hand(small, moved)[-1].argmax(1) == decided
+        assert value(found, f"rows certified at ε = {radius:g}").lo <= stay.sum()
+    assert value(found, "rows certified at ε = 0.0001").lo >= 20
+
+
+def test_a_copied_and_a_silent_neuron_are_found():
+    rng = np.random.default_rng(0)
+    W, b, A = rng.normal(size=(4, 2)), rng.normal(size=4), rng.normal(size=(1, 4))
+    W[1], b[1], A[0, 2] = 2 * W[0], 2 * b[0], 0.0
+    net = Network.described(Description((Dense(W, b, "relu"), Dense(A, np.zeros(1)))), "copies")
+    found = part("canonical-form", net)
+    assert value(found, "neurons in the canonical form, of 4").lo == 2
+    assert value(found, "neurons that are copies or silent").lo == 2
+    assert (
+        value(found, "squared norm of the balanced copy, the least").lo
+        <= value(found, "squared norm of the parameters").lo
+    )
+
+
+def test_shifts_are_felt_by_a_dense_network_and_not_by_a_periodic_convolution(digits):
+    dense = part("shifts", digits)
+    assert value(dense, "invariance defect, axis 1").lo > 0.1
+    kernel = np.random.default_rng(0).normal(size=3)
+    wave = lambda params, x: sum(w * jnp.roll(x, k, 0) for k, w in enumerate(kernel))
+    ring = part("shifts", Network("ring", wave, (), (8, 2)))
+    assert value(ring, "equivariance defect, axis 1").lo < 1e-12
+    pooled = part("shifts", Network("mean", lambda params, x: jnp.tanh(x).mean((1, 2)), (), (1, 6, 6)))
+    assert value(pooled, "invariance defect, axis 2").lo < 1e-12
+
+
+# -- networks of every kind -------------------------------------------------------------------------------------------
+
+
+def convolutional() -> Network:
+    rng = np.random.default_rng(0)
+    params = {"k": rng.normal(size=(3, 1, 3, 3)), "W": rng.normal(size=(4, 12)), "b": rng.normal(size=4)}
+
+    def apply(p, x):
+        y = jax.nn.relu(jax.lax.conv_general_dilated(x[None], p["k"], (1, 1), "SAME"))
+        pooled = jax.lax.reduce_window(y, -jnp.inf, jax.lax.max, (1, 1, 3, 3), (1, 1, 3, 3), "VALID")
+        return p["W"] @ pooled.ravel() + p["b"]
+
+    return Network("convolutional", apply, params, (1, 6, 6))
+
+
+def residual() -> Network:
+    rng = np.random.default_rng(0)
+    params = [rng.normal(size=(5, 5)) / 3 for _ in range(4)]
+
+    def apply(p, x):
+        for A, B in zip(p[::2], p[1::2]):
+            x = x + B @ jnp.maximum(A @ x, 0)
+        return x
+
+    return Network("residual", apply, params, (5,))
+
+
+def transformer() -> Network:
+    rng = np.random.default_rng(0)
+    params = {name: rng.normal(size=(4, 4)) / 2 for name in ("Q", "K", "V", "U", "O")}
+
+    def apply(p, x):
+        z = (x - x.mean(-1, keepdims=True)) / jnp.sqrt(x.var(-1, keepdims=True) + 1e-5)
+        weights = jax.nn.softmax(z @ p["Q"] @ (z @ p["K"]).T / 2, axis=-1)
+        x = x + weights @ z @ p["V"]
+        return (x + jax.nn.gelu(x @ p["U"]) @ p["O"]).mean(0)
+
+    return Network("transformer", apply, params, (6, 4))
+
+
+def without_parameters() -> Network:
+    return Network("sine", lambda params, x: jnp.sin(x[0]) * x[1], (), (2,))
+
+
+@pytest.mark.parametrize("make", [convolutional, residual, transformer, without_parameters])
+@pytest.mark.parametrize("labelled", [True, False])
+def test_every_fact_says_something_or_why_not(make, labelled):
+    net = make()
+    if labelled:
+        rng = np.random.default_rng(0)
+        outputs = int(np.prod(net.output_shape))
+        y = rng.integers(0, outputs, 20) if outputs > 1 else rng.normal(size=20)
+        net = net.with_data(Dataset("rows", rng.normal(size=(20, *net.input_shape)), y))
+    found = {fact.id: perform(TASKS[fact.id], [net], 0) for fact in FACTS}
+    refused = {id: f.reason for id, f in found.items() if isinstance(f, Skipped)}
+    assert not any("internal error" in reason for reason in refused.values()), refused
+    assert {"counts", "rays"} <= {id for id, f in found.items() if isinstance(f, Part)}
+    assert ("pieces-on-a-slice" in refused) == (make in (transformer, without_parameters))
+    assert ("test-error" in refused) == (not labelled)
+    assert all(f.remedy for f in found.values() if isinstance(f, Skipped))

@@ -1,0 +1,113 @@
+"""The budget holds, and a task that goes wrong costs itself alone."""
+
+from time import monotonic
+
+import numpy as np
+import pytest
+
+from ftheta.auditing import whole
+from ftheta.auditing.budget import Clock, seconds_of
+from ftheta.auditing.whole import audit
+from ftheta.logic import Skipped, UsageError
+from ftheta.networks import random_mlp
+from ftheta.subjects import Network
+
+from . import planted
+
+NET = Network.described(random_mlp(np.random.default_rng(0), (2, 3, 1)), "small")
+
+
+def audited(monkeypatch, names: str, budget: float | None, **options):
+    tasks = [planted.task(name) for name in names.split()]
+    monkeypatch.setattr(whole, "planned", lambda only, skip: tasks)
+    return audit(NET, budget=budget, **options)
+
+
+def skipped(found) -> dict[str, Skipped]:
+    return {s.id: s for s in found.skipped}
+
+
+def facts(found) -> list[str]:
+    return [f.name for section in found.sections for f in section.facts]
+
+
+def short_shares(monkeypatch, seconds: float) -> None:
+    """An hour in all, and a few seconds for each task while others wait: starting a process may take long."""
+    start = lambda *_: Clock(monotonic(), 3600.0, seconds)
+    monkeypatch.setattr(whole.Clock, "start", start)
+
+
+def test_a_task_that_takes_too_long_waits_for_the_others_and_is_tried_again(monkeypatch, tmp_path):
+    monkeypatch.setenv("PLANTED_FLAG", str(tmp_path / "begun"))
+    short_shares(monkeypatch, 2.0)
+    found = audited(monkeypatch, "slow_once quick talks refuses", 3600.0, workers=1)
+    assert sorted(facts(found)) == ["at last", "drawn", "drawn"]
+    assert found.skipped == (Skipped("refuses", "It does not apply (this)", "give that"),)
+
+
+def test_a_task_that_never_ends_is_stopped_and_says_how_it_gets_more_time(monkeypatch):
+    begun = monotonic()
+    found = audited(monkeypatch, "slow slow", 8.0, workers=1)
+    (missing,) = set(found.skipped)
+    assert missing.unfinished and missing.reason.startswith(("stopped after", "not begun")) and not found.sections
+    assert "--budget 2m" in missing.remedy and "--only" in missing.remedy
+    assert monotonic() - begun < 120  # no hang
+
+
+def test_what_was_not_begun_says_so(monkeypatch):
+    found = audited(monkeypatch, "slow quick", 0.05, workers=1)
+    assert {s.reason.split(":")[0] for s in found.skipped} == {"not begun"} and not found.sections
+
+
+def test_a_process_that_dies_loses_its_own_task_alone(monkeypatch):
+    found = audited(monkeypatch, "dies quick faulty greedy talks", 300.0, workers=1)
+    assert facts(found) == ["drawn", "drawn"]
+    reasons = {id: s.reason for id, s in skipped(found).items()}
+    assert reasons["dies"] == "its process ended with signal 9"
+    assert reasons["faulty"] == "internal error: ZeroDivisionError: by zero"
+    assert reasons["greedy"] == "it needs more memory than there is"
+    assert not any(s.unfinished for s in found.skipped)
+
+
+def test_workers_and_this_process_find_the_same(monkeypatch):
+    there, here = (audited(monkeypatch, "quick", None, workers=n, seed=3) for n in (1, 0))
+    assert there.sections == here.sections and there.sections[0].facts[0].note == "small"
+
+
+def test_in_this_process_a_timer_interrupts(monkeypatch):
+    found = audited(monkeypatch, "busy quick", 4.0, workers=0)
+    assert skipped(found)["busy"].reason.startswith("stopped after") and facts(found) == ["drawn"]
+
+
+def test_a_network_that_cannot_be_handed_over_is_audited_in_this_process(monkeypatch):
+    import threading
+
+    lock = threading.Lock()  # does not pickle
+    net = Network("locked", lambda params, x: x * 2 if lock else x, (), (2,))
+    monkeypatch.setattr(whole, "planned", lambda only, skip: [planted.task("quick")])
+    assert facts(audit(net)) == ["drawn"]
+
+
+def test_progress_tells_how_far_it_is(monkeypatch):
+    told: list[str] = []
+    audited(monkeypatch, "quick refuses", 300.0, workers=1, progress=told.append)
+    assert (
+        any(": quick" in line or ": refuses" in line for line in told) and "of 2, " in told[0] and "of 5 min" in told[0]
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "seconds"), [("60s", 60.0), ("2m", 120.0), ("90", 90.0), (".5h", 1800.0), (12, 12.0), (None, None)]
+)
+def test_budgets_are_read(words, seconds):
+    assert seconds_of(words) == seconds
+
+
+@pytest.mark.parametrize("words", ["", "abc", "-5", "0", "1e400", "5 days", float("nan")])
+def test_budgets_that_are_no_times_are_refused(words):
+    with pytest.raises(UsageError, match="60s, 2m"):
+        seconds_of(words)
+
+
+def test_a_share_is_a_fifth_of_the_budget_or_more_where_there_are_few():
+    assert [Clock.start(60.0, tasks, 2).share for tasks in (1, 4, 40)] == [60.0, 30.0, 12.0]

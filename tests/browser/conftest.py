@@ -1,0 +1,67 @@
+"""One lab and one Chromium for the whole session, a fresh context for every test.
+
+Where there is no Chromium these tests are skipped, except with FTHETA_BROWSER_TESTS=required.
+"""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Error, sync_playwright
+
+from .lab import Server, Tab
+
+_NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+_FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"
+
+
+def _missing(reason: str) -> None:
+    told = f"The browser tests need Chromium: {reason}. Debian has it: apt-get install chromium"
+    if os.environ.get("FTHETA_BROWSER_TESTS") == "required":
+        pytest.fail(told, pytrace=False)
+    pytest.skip(told)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, _NAMES)), None)
+    if path is None:
+        _missing("there is none on this machine")
+    with sync_playwright() as playwright:
+        try:
+            found = playwright.chromium.launch(executable_path=path, args=_FLAGS)
+        except Error as error:
+            _missing(f"{path} does not start ({error.message.splitlines()[0]})")
+            raise
+        yield found
+        found.close()
+
+
+@pytest.fixture(scope="session")
+def server(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with Server(tmp_path_factory.mktemp("lab")) as running:
+        yield running
+
+
+@pytest.fixture
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    made = browser.new_context(viewport={"width": 1440, "height": 860}, color_scheme="light")
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def tabs(context: BrowserContext, server: Server) -> Callable[[], Tab]:
+    """Opens another tab."""
+    return lambda: Tab(context, server.url)
+
+
+@pytest.fixture
+def tab(tabs: Callable[[], Tab]) -> Iterator[Tab]:
+    """A tab in which nothing may be complained about."""
+    made = tabs()
+    yield made
+    made.assert_quiet()

@@ -1,0 +1,32 @@
+"""Every theorem's page in every preset, and broken on purpose."""
+
+import pytest
+
+from ftheta.catalogue import index
+
+from .conftest import SCREENSHOTS
+from .lab import Tab
+
+WITHIN = "() => { const centre = document.getElementById('centre'); return centre.scrollWidth <= centre.clientWidth }"
+
+
+@pytest.mark.parametrize("id", index())
+def test_every_preset_is_shown_without_a_complaint(tab: Tab, id: str) -> None:
+    assert tab.go(id) == "shown", tab.text(".verdict")
+    assert tab.page.locator(".stage canvas").count() == 1, "the textbook case has a chart"
+    tab.page.wait_for_timeout(250)  # until the chart is no longer dimmed
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    tab.page.screenshot(path=SCREENSHOTS / f"{id}.png")
+    assert_shown(tab)
+    for other in range(1, tab.page.locator(".preset").count()):
+        assert tab.preset(other) == "shown", tab.text(".verdict")
+        assert_shown(tab)
+
+
+def assert_shown(tab: Tab) -> None:
+    """A verdict and a chart that is not blank; where a hypothesis fails, the words that say so."""
+    assert tab.text(".verdict .word")
+    drawn = tab.page.locator(".stage canvas").count()
+    assert drawn or tab.page.locator(".stage .nothing").count()
+    assert not drawn or tab.colours() > 2
+    assert tab.page.evaluate(WITHIN), "wider than its column"

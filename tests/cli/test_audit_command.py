@@ -1,0 +1,187 @@
+"""`ftheta audit` as a user and a build server meet it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pytest
+
+import ftheta as ft
+from ftheta.cli import run
+from ftheta.logic import Audit
+from ftheta.networks import Dense, Description, random_mlp
+from ftheta.report.document import from_json, schema, to_json
+
+ROOT = Path(__file__).parents[2]
+PATIENT = ("--budget", "30m")  # a busy machine starts processes slowly
+FEW = ("--only", "depth-conventions,counts,test-error,degenerate-activations", *PATIENT)
+
+
+def words(capsys, *arguments: str) -> tuple[int, str, str]:
+    code = run(arguments)
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch) -> Path:
+    """A network, a copy that is the same function, another one, and data."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    one = random_mlp(rng, (2, 4, 2), bias=0.5)
+    scale = np.array([2.0, 0.5, 4.0, 1.0])
+    first, last = one.layers
+    copy = Description(
+        (Dense(first.weight * scale[:, None], first.bias * scale, "relu"), Dense(last.weight / scale, last.bias))
+    )
+    other = Description((first, Dense(last.weight + 0.25, last.bias)))
+    for name, net in (("one", one), ("copy", copy), ("other", other)):
+        ft.save(net, f"{name}.npz")
+    ft.save(one, "one.onnx")
+    np.savez("data.npz", x=rng.normal(size=(50, 2)), y=rng.integers(0, 2, 50))
+    return tmp_path
+
+
+def test_the_page_and_the_document_beside_it_say_the_same(capsys, folder):
+    code, out, err = words(capsys, "audit", "one.npz", "--data", "data.npz", "--out", "report.html", *FEW)
+    assert code == 0 and "depth-conventions" in out and "accuracy on the data" in out and err == ""
+    text = Path("report.json").read_text()
+    jsonschema.Draft202012Validator(schema()).validate(json.loads(text))
+    assert isinstance(from_json(text), Audit)
+    page = Path("report.html").read_text()
+    for part in (
+        "What it is",
+        "Statistics",
+        "What was not checked",
+        "95 % interval",
+        "--only",
+        "polynomial activations",
+    ):
+        assert part in page, part
+    facts = {f["name"]: f["value"] for s in json.loads(text)["sections"] for f in s["facts"]}
+    assert facts["parameters"]["lo"] == 22 and "<script" not in page
+    assert json.loads(text)["asked"]["only"] == [FEW[1]] and json.loads(text)["asked"]["budget"] == 1800.0
+
+
+def test_json_is_the_document(capsys, folder):
+    code, out, _ = words(capsys, "audit", "one.npz", "--json", *FEW)
+    document = json.loads(out)
+    assert code == 0 and document["document"] == "audit" and [r["id"] for r in document["results"]]
+    assert {s["id"]: s["remedy"] for s in document["skipped"]} == {"test-error": "add --data with x and y"}
+    assert to_json(from_json(out)) == out.strip()
+
+
+def test_exit_codes_are_for_build_servers(capsys, folder):
+    assert words(capsys, "audit", "one.npz", "--only", "depth-conventions", "--strict", *PATIENT)[0] == 0
+    assert words(capsys, "audit", "one.npz", "--only", "degenerate-activations", "--strict", *PATIENT)[0] == 3
+    assert words(capsys, "audit", "one.npz", "--only", "test-error", "--strict")[0] == 3
+    assert words(capsys, "audit", "one.npz", "--only", "test-error")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "part"),
+    [
+        (("--only", "lipschitz-bound"), 2, "lipschitz-bounds"),
+        (("--skip", "expresivity"), 2, "expressivity"),
+        (("--budget", "soon"), 2, "60s, 2m"),
+        (("--against", "missing.npz"), 4, "no such file"),
+        (("--until", "nowhere"), 4, ""),
+        (("--only", "rays", "--skip", "rays"), 2, "Nothing is left"),
+    ],
+)
+def test_wrong_words_are_explained_before_any_work(capsys, folder, arguments, code, part):
+    got, out, err = words(capsys, "audit", "one.onnx", *arguments)
+    assert got == code and part.lower() in err.lower() and out == "" and "Traceback" not in err
+
+
+def test_until_ends_the_network_earlier(capsys, folder):
+    code, out, _ = words(capsys, "audit", "one.onnx", "--until", "relu0", "--only", "counts", "--json", *PATIENT)
+    document = json.loads(out)
+    assert code == 0 and dict(map(tuple, document["facts"]))["output"] == "4" and document["asked"]["until"] == "relu0"
+
+
+def test_labels_may_have_another_name(capsys, folder):
+    data = np.load("data.npz")
+    np.savez("named.npz", x=data["x"], target=data["y"])
+    few = ("--only", "test-error", "--json", *PATIENT)
+    documents = []
+    for words_ in (("--data", "data.npz"), ("--data", "named.npz", "--labels", "target")):
+        code, out, _ = words(capsys, "audit", "one.npz", *words_, *few)
+        assert code == 0
+        documents.append({f["name"]: f["value"]["lo"] for f in json.loads(out)["sections"][0]["facts"]})
+    assert documents[0] == documents[1] and "accuracy on the data" in documents[0]
+
+
+def facts_of(document: dict) -> dict:
+    return {f["name"]: f["value"] for f in document["difference"]["facts"]}
+
+
+def test_a_rescaled_copy_is_proved_to_be_the_same_function(capsys, folder):
+    few = ("--only", "canonical-form,depth-conventions", "--data", "data.npz", *PATIENT)
+    code, out, _ = words(capsys, "audit", "copy.npz", "--against", "one.npz", "--json", *few)
+    document = json.loads(out)
+    jsonschema.Draft202012Validator(schema()).validate(document)
+    assert code == 0 and facts_of(document)["equality"] == "proved: equal normal forms"
+    changes = {c["name"]: c for c in document["changes"]}
+    assert (
+        changes["path norm, the same for all copies"]["same"] and not changes["squared norm of the parameters"]["same"]
+    )
+    assert changes["depth-conventions"] == {
+        "section": "Verdicts", "name": "depth-conventions", "before": "proved", "after": "proved", "same": True,
+    }  # fmt: skip
+
+
+def test_another_network_is_told_apart_by_a_witness(capsys, folder):
+    few = ("--only", "test-error", "--data", "data.npz", "--out", "both.html", *PATIENT)
+    code, out, _ = words(capsys, "audit", "other.npz", "--against", "one.npz", *few)
+    document = json.loads(Path("both.json").read_text())
+    assert code == 0 and facts_of(document)["equality"].startswith("refuted")
+    x = np.load("data.npz")["x"]
+    nets = [ft.load(name).description for name in ("one.npz", "other.npz")]
+    gap = max(np.abs(np.subtract(*(np.asarray(net.apply(net.params, row)) for net in nets))).max() for row in x)
+    assert facts_of(document)["largest difference of an output"]["lo"] == pytest.approx(gap)
+    page = Path("both.html").read_text()
+    assert "other.npz against one.npz" in page and "--against one.npz" in page and "accuracy on the data" in page
+    assert "other.npz against one.npz" in out
+
+
+def test_networks_of_different_shape_are_not_compared(capsys, folder):
+    code, _, err = words(capsys, "audit", "one.npz", "--against", "digits-mlp")
+    assert code == 2 and "same inputs and outputs" in err
+
+
+CUT = """
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+import ftheta.auditing.whole as whole
+from tests.auditing.planted import task
+whole.planned = lambda only, skip: [task(name) for name in ("quick", "waits", "slow", "busy")]
+from ftheta.cli import run
+sys.exit(run(["audit", "digits-mlp", "--out", "report.html", "--budget", "1h"]))
+"""
+
+
+@pytest.mark.parametrize("whole_group", [True, False])
+def test_ctrl_c_keeps_what_is_done_and_writes_the_report(folder, whole_group):
+    flag = folder / "begun"
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "PLANTED_FLAG": str(flag)}
+    started = [sys.executable, "-c", CUT]
+    process = subprocess.Popen(started, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env, start_new_session=True)
+    while not flag.exists() and process.poll() is None:
+        time.sleep(0.1)
+    time.sleep(0.5)
+    (os.killpg if whole_group else os.kill)(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 130 and b"Traceback" not in err, err
+    document = json.loads(Path("report.json").read_text())
+    assert document["interrupted"] and [f["name"] for s in document["sections"] for f in s["facts"]] == ["drawn"]
+    assert {s["id"]: s["reason"] for s in document["skipped"]} == dict.fromkeys(
+        ["waits", "slow", "busy"], "interrupted"
+    )
+    assert "Interrupted" in Path("report.html").read_text() and b"interrupted" in out

@@ -1,0 +1,60 @@
+"""A worker that computes nothing: the theorem's name says what happens. Listening and answering are real."""
+
+import json
+import os
+import signal
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from ftheta.lab.work import Stopped, attend
+from ftheta.logic import UsageError
+
+SVG = '<svg xmlns="http://www.w3.org/2000/svg"><path stroke="#2563eb"/></svg>'
+
+
+def do(order: dict[str, Any], say: Any) -> tuple[dict[str, Any], bytes]:
+    if order["kind"] == "thumbnail":
+        return {"kind": "done", "verdict": "proved"}, SVG.encode()
+    if order["kind"] == "read":
+        return {"kind": "done", "type": "Network", "facts": [["size", "1"]]}, b""
+    state = order["state"]
+    say("gathering the evidence")
+    _act(*state["theorem"].split(" "), seed=state["seed"])
+    if order["kind"] == "export":
+        return {"kind": "done"}, f"{order['format']} {os.getpid()}".encode()
+    reply = {"type": "result", "n": order["n"], "theorem": state["theorem"], "pid": os.getpid()}
+    return {"kind": "done"}, json.dumps(reply).encode()
+
+
+def _act(word: str, seconds: str = "0", *, seed: int) -> None:
+    match word:
+        case "sleep":
+            time.sleep(float(seconds))
+        case "stubborn":
+            _endure(time.monotonic() + float(seconds))
+        case "die":
+            os.kill(os.getpid(), signal.SIGKILL)
+        case "die-once":
+            marker = Path(tempfile.gettempdir()) / f"ftheta-fake-{os.getppid()}-{seed}"
+            if not marker.exists():
+                marker.touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+            marker.unlink()
+        case "misused":
+            raise UsageError("Knob `kappa` cannot take this value.", got="-1", remedy="give a value between 1 and 9")
+        case "bug":
+            raise ZeroDivisionError("division by zero")
+
+
+def _endure(end: float) -> None:
+    while time.monotonic() < end:
+        try:
+            time.sleep(0.05)
+        except Stopped:
+            continue
+
+
+if __name__ == "__main__":
+    attend(lambda: (do, iter(())))

@@ -1,0 +1,173 @@
+"""What a worker says of real results, made in this process."""
+
+import json
+from dataclasses import replace
+from math import inf, nan
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ftheta.lab import jobs
+from ftheta.lab.answers import answer
+from ftheta.lab.exports import MEDIA, exported
+from ftheta.lab.protocol import Size, State, read_state
+from ftheta.lab.reading import facts_of, subject_of
+from ftheta.lab.thumbnails import in_the_dark, thumbnail
+from ftheta.logic import Axis, Curves, FthetaError, Series, SubjectError
+from ftheta.report.document import from_json
+from ftheta.report.reproduce import command, snippet
+
+from ..report.samples import BARS, DAG, DIAGRAM, HEATMAP, HISTOGRAM, POINTS, REGIONS, rich_result
+from .test_contents import assert_safe
+
+SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "result.schema.json").read_text(encoding="utf-8"))
+QUIET = lambda stage: None
+
+
+def order(kind: str = "run", source=None, size=None, **state):
+    return {"kind": kind, "n": 1, "state": state, "source": source, "size": size}
+
+
+def test_an_answer_is_one_json_message_with_the_document_of_the_report():
+    result = rich_result()
+    message = json.loads(answer(result, 5, 0.25))
+    assert (message["type"], message["n"], message["seconds"]) == ("result", 5, 0.25)
+    jsonschema.validate(message["document"], SCHEMA)
+    assert from_json(json.dumps(message["document"])) == replace(result, charts=())
+    assert message["snippet"] == snippet(result) and message["command"] == command(result)
+    assert message["verdict"]["id"] == result.verdict.value
+    assert [c["title_html"] != "" for c in message["charts"]] == [True] * len(result.charts)
+    html = message["html"]
+    assert len(html["claims"]) == len(result.claims) and len(html["checks"]) == len(result.checks)
+    assert any(row["html"] for row in html["how"]) and len(html["numbers"]) == len(result.numbers)
+
+
+def test_whatever_a_result_says_the_page_gets_no_markup_of_it():
+    evil = "<img src=x onerror=alert(1)>"
+    result = replace(rich_result(), summary=evil, title=evil)
+    message = json.loads(answer(result, 0, 0.0))
+    assert_safe(message["verdict"]["summary_html"])
+    for part in ("checks", "claims", "as_printed", "how", "tables"):
+        for row in message["html"][part]:
+            for key, value in row.items():
+                if key.endswith("html"):
+                    assert_safe(value)
+
+
+def test_charts_take_the_size_and_the_theme_asked_for_and_leave_their_titles_to_the_page():
+    small = json.loads(answer(rich_result(), 0, 0.0, size=Size(width=500, height=300), dark=True))["charts"][0]["spec"]
+    edges = small["padding"]
+    assert small["width"] + edges["left"] + edges["right"] == pytest.approx(500)
+    assert small["background"] == "#0f172a"
+
+
+def test_numbers_that_json_lacks_are_words_and_gaps():
+    curve = Curves("y", Axis("x"), Axis("y"), (Series("s", (1, 2, 3), (nan, inf, 1.0)),))
+    message = answer(replace(rich_result(), charts=(curve,)), 0, 0.0)
+    json.loads(message, parse_constant=lambda word: pytest.fail(f"{word} is not JSON"))
+
+
+@pytest.mark.parametrize("format", MEDIA)
+def test_every_format_is_what_it_says(format):
+    data = exported(rich_result(), format)
+    signs = {"pdf": b"%PDF", "png": b"\x89PNG", "svg": b"<svg", "html": b"<!DOCTYPE html>", "json": b"{", "sh": b"#!"}
+    assert data.startswith(signs.get(format, b"")) and len(data) > 20
+
+
+def test_the_chart_in_front_is_exported():
+    result = rich_result()
+    first, last = exported(result, "csv"), exported(result, "csv", len(result.charts) - 1)
+    assert first != last and last == exported(result, "csv", 10**6)
+
+
+def test_without_charts_there_is_no_figure_and_the_error_says_so():
+    with pytest.raises(FthetaError, match="no chart"):
+        exported(replace(rich_result(), charts=()), "svg")
+
+
+@pytest.mark.parametrize("chart", [*rich_result().charts[:1], BARS, DAG, DIAGRAM, HEATMAP, HISTOGRAM, POINTS, REGIONS])
+def test_a_small_picture_of_every_kind_of_chart_has_no_letters(chart):
+    picture = thumbnail(replace(rich_result(), charts=(chart,)))
+    assert picture.startswith("<svg") and "<text" not in picture
+    assert "#0f172a" not in in_the_dark(picture) or "#0f172a" not in picture
+
+
+def test_nothing_to_draw_is_an_empty_picture():
+    assert "<path" not in thumbnail(replace(rich_result(), charts=()))
+
+
+def test_a_theorem_runs_and_names_its_stages():
+    stages: list[str] = []
+    header, body = jobs.do(order(theorem="hoeffding-chebyshev", knobs={"trials": 100}), stages.append)
+    message = json.loads(body)
+    assert header == {"kind": "done"} and message["document"]["provenance"]["knobs"]["trials"] == 100
+    assert stages[0] == "making the subject" and "gathering the evidence" in stages and stages[-1] == "charts"
+    assert any(stage.startswith("hypothesis: ") for stage in stages)
+
+
+def test_the_negative_control_and_presets_are_states_too():
+    _, body = jobs.do(order(theorem="hat-function", subject="breaker", force=True), QUIET)
+    assert json.loads(body)["document"]["provenance"]["origin"] == "breaker"
+    _, body = jobs.do(order(theorem="hoeffding-chebyshev", preset="at the edge"), QUIET)
+    assert json.loads(body)["document"]["provenance"]["knobs"]["n"] == 1
+
+
+def test_knobs_of_the_built_in_subject_are_left_out_on_another():
+    state = {"theorem": "hoeffding-chebyshev", "subject": "digits-mlp", "knobs": {"risk": 0.2, "delta": 0.1}}
+    _, body = jobs.do(order(source={"words": "digits-mlp"}, **state), QUIET)
+    assert "risk" not in json.loads(body)["document"]["provenance"]["knobs"]
+
+
+_VALUES = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5), st.integers(1, 10**4).map(float)
+)
+
+
+@settings(max_examples=50)
+@given(
+    knobs=st.dictionaries(st.sampled_from(["n", "delta", "bound", "trials", "risk", "no-such"]), _VALUES, max_size=3),
+    preset=st.sampled_from([None, "textbook", "no such"]),
+    seed=st.integers(-3, 2**60),
+)
+def test_no_state_is_an_internal_error(knobs, preset, seed):
+    """Whatever the sliders say, there is a result or an error that says what to do."""
+    try:
+        state = read_state(
+            json.dumps({"theorem": "hoeffding-chebyshev", "knobs": knobs, "preset": preset, "seed": seed})
+        )
+        if isinstance(knobs.get("trials"), int | float) and knobs["trials"] > 10**4:
+            return  # allowed, and slow
+        header, _ = jobs.do(order(**state.model_dump()), QUIET)
+        assert header == {"kind": "done"}
+    except FthetaError as error:
+        assert error.what
+
+
+def test_two_states_have_the_same_key_exactly_if_they_have_the_same_result():
+    a = State(theorem="t", knobs={"a": 1, "b": 2.0}, dark=True, chart=3)
+    assert a.key == State(theorem="t", knobs={"b": 2.0, "a": 1}).key
+    assert len({State(theorem="t", knobs={"a": v}).key for v in (1, 2, 1.5, "1", True)}) == 5
+
+
+def test_uploaded_files_are_parsed_and_their_place_is_not_told(tmp_path):
+    good, bad = tmp_path / "upload.npz", tmp_path / "bad.npz"
+    np.savez(good, W0=np.ones((3, 2)), b0=np.zeros(3), W1=np.ones((1, 3)))
+    net = subject_of({"path": str(good), "name": "mine.npz"})
+    assert net.name == "mine.npz" and ("inputs", "2") in facts_of(net)
+    bad.write_bytes(b"PK\x03\x04 not a zip")
+    with pytest.raises(SubjectError) as refused:
+        subject_of({"path": str(bad), "name": "theirs.npz"})
+    assert str(tmp_path) not in str(refused.value) and "theirs.npz" in str(refused.value)
+
+
+def test_reading_a_file_may_not_take_all_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(jobs, "ROOM", 16 << 20)
+    path = tmp_path / "upload.npz"
+    np.savez_compressed(path, x=np.zeros((1 << 11, 1 << 12)))  # 64 megabytes in 64 kilobytes
+    with pytest.raises(SubjectError):
+        jobs.do({"kind": "read", "source": {"path": str(path), "name": "bomb.npz"}}, QUIET)
+    np.ones(1 << 23)  # the limit was for the reading alone

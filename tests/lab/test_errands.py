@@ -1,0 +1,159 @@
+"""Subjects, uploads, small pictures and exports, with workers that compute nothing."""
+
+import json
+import os
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ftheta.lab import shelf
+from ftheta.lab.caching import cache_folder, trim
+from ftheta.subjects.resolve import BUILT_IN
+
+from .clients import Site, eventually, running
+from .fake_worker import SVG
+
+
+def test_the_built_in_subjects_are_listed(site: Site):
+    listed = site.get("/api/subjects").json
+    assert [s["id"] for s in listed][:2] == list(shelf.NAMED) == list(BUILT_IN)
+    assert listed[0] == {"id": "digits-mlp", "name": "digits-mlp", "kind": "Network", "facts": [["size", "1"]]}
+
+
+def test_an_upload_is_kept_once_and_named_by_its_content(site: Site):
+    first = site.post("/api/subjects?name=net.npz", b"abc")
+    again = site.post("/api/subjects?name=other.NPZ", b"abc")
+    assert first.status == again.status == 201 and first.json == again.json
+    assert first.json["id"].startswith("file-") and first.json["name"] == "net.npz"
+    assert first.json in site.get("/api/subjects").json
+    with site.tab() as tab:
+        tab.run(1, "fast", subject=first.json["id"])
+        assert tab.until("result", "error")[-1]["type"] == "result"
+
+
+@settings(max_examples=40)
+@given(
+    name=st.text(max_size=30)
+    | st.sampled_from(["../../evil", "/etc/cron.d/x", "C:\\a", "\x00", "\u202egnp.", "a" * 500])
+)
+def test_no_name_leads_out_of_the_folder(site: Site, name):
+    from urllib.parse import quote
+
+    assert site.lab is not None
+    answer = site.post(f"/api/subjects?name={quote(name, errors='replace')}.npz", name.encode(errors="replace"))
+    assert answer.status == 201
+    shown = answer.json["name"]
+    assert ("/" not in shown and "\\" not in shown and shown.isprintable()) or "\u2028" in shown or shown
+    files = [path for path in site.lab.shelf.folder.rglob("*") if path.is_file()]
+    assert {path.name for path in files} <= {f"upload{suffix}" for suffix in shelf.SUFFIXES}
+
+
+@pytest.mark.parametrize("name", ["", "model.py", "model.pkl", "npz", "numpy:load", "model.npz.exe", "model.npz/"])
+def test_other_files_are_refused(site: Site, name):
+    answer = site.post(f"/api/subjects?name={name}", b"abc")
+    assert answer.status == 422 and ".onnx" in answer.json["error"]["remedy"]
+
+
+def test_a_file_too_large_is_refused_by_its_stated_length_and_while_it_comes(site: Site, monkeypatch):
+    refused = site.ask("POST", "/api/subjects?name=a.npz", b"", **{"Content-Length": str(shelf.LARGEST + 1)})
+    assert refused.status == 413
+    monkeypatch.setattr(shelf, "LARGEST", 10_000)
+
+    def chunks():
+        for _ in range(100):
+            yield b"x" * 1000
+
+    assert site.lab is not None
+    before = set(site.lab.shelf.folder.iterdir())
+    answer = site.ask(
+        "POST", "/api/subjects?name=a.npz", _chunked(chunks()), **{"Transfer-Encoding": "chunked", "Content-Length": ""}
+    )
+    assert answer.status == 413 and set(site.lab.shelf.folder.iterdir()) == before
+
+
+def _chunked(chunks) -> bytes:
+    return b"".join(b"%x\r\n%s\r\n" % (len(chunk), chunk) for chunk in chunks) + b"0\r\n\r\n"
+
+
+def test_the_lab_keeps_only_so_many_files(site: Site, monkeypatch):
+    monkeypatch.setattr(shelf, "MOST_FILES", 0)
+    assert site.post("/api/subjects?name=a.npz", b"one more").status == 422
+
+
+def test_uploads_are_gone_when_the_lab_ends():
+    with running(workers=1) as site:
+        site.post("/api/subjects?name=a.npz", b"abc")
+        assert site.lab is not None and site.lab.shelf.folder.exists()
+    assert not site.lab.shelf.folder.exists()
+
+
+def test_small_pictures_are_made_once_and_kept_for_the_next_time():
+    def picture(site: Site, query: str = ""):
+        return site.get(f"/api/thumbnail/gd-strongly-convex{query}")
+
+    with running(workers=1) as site:
+        first = picture(site)
+        assert first.status == 202 and int(first.headers["retry-after"]) >= 1
+        eventually(lambda: picture(site).status == 200)
+        made = picture(site)
+        assert made.body.decode() == SVG and made.headers["x-verdict"] == "proved"
+        assert made.headers["content-type"] == "image/svg+xml"
+        assert b"#60a5fa" in picture(site, "?theme=dark").body  # the same blue, for the dark
+    with running(workers=1) as site:
+        assert picture(site).status == 200  # from the folder, at once
+        assert site.get("/api/thumbnail/no-such-theorem").status == 400
+
+
+def test_an_export_is_made_where_the_result_still_is(site: Site):
+    with site.tab() as tab:
+        tab.run(1, "fast", seed=77)
+        pid = tab.until("result")[-1]["pid"]
+    answer = site.post("/api/export?format=pdf", json.dumps({"theorem": "fast", "seed": 77}))
+    assert answer.status == 200 and answer.body == f"pdf {pid}".encode()
+    assert answer.headers["content-disposition"] == 'attachment; filename="fast.pdf"'
+    elsewhere = site.post("/api/export?format=svg", json.dumps({"theorem": "fast", "seed": 78}))
+    assert elsewhere.status == 200 and elsewhere.body != f"svg {pid}".encode()
+
+
+@settings(max_examples=60)
+@given(
+    format=st.sampled_from(["pdf", "sh", "exe", ""]),
+    body=st.binary(max_size=60) | st.text(max_size=20).map(lambda t: json.dumps({"theorem": t})),
+)
+def test_no_request_for_an_export_is_an_internal_error(site: Site, format, body):
+    answer = site.post(f"/api/export?format={format}", body)
+    assert answer.status in (200, 400, 422)
+    if answer.status != 200:
+        assert set(answer.json["error"]) == {"what", "where", "got", "remedy"}
+
+
+def test_an_overlong_state_is_refused(site: Site):
+    assert site.post("/api/export?format=py", b" " * (1 << 20)).status in (400, 413)
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("DELETE", "/"), ("PUT", "/api/subjects"), ("GET", "/api/export"), ("GET", "/ws"), ("GET", "/api")],
+)
+def test_other_requests_have_no_answer(site: Site, method, path):
+    assert site.ask(method, path, Origin=site.origin if method != "GET" else "").status in (404, 405)
+
+
+def test_the_cache_is_kept_small_and_the_oldest_goes_first(tmp_path):
+    for i in range(5):
+        path = tmp_path / f"{i}"
+        path.write_bytes(b"x" * 100)
+        os.utime(path, (i, i))
+    trim(tmp_path, 250)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["3", "4"]
+
+
+def test_the_cache_is_where_the_user_wants_it_or_nowhere(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert cache_folder("a", "b") == tmp_path / "ftheta" / "a" / "b"
+    (tmp_path / "ftheta" / "file").write_text("")
+    assert cache_folder("file") is None
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    assert cache_folder() == tmp_path / "home" / ".cache" / "ftheta"

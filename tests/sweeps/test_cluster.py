@@ -1,0 +1,77 @@
+"""The same sweep on a Dask cluster of local workers, one of which is killed."""
+
+import os
+import signal
+import threading
+import time
+
+import pytest
+
+from ftheta.logic import SubjectError, UsageError
+from ftheta.sweeps import Networks, sweep
+
+from . import trainings
+
+distributed = pytest.importorskip("distributed")
+
+GRID = {"a": [0.1 * k for k in range(40)], "log": os.devnull}
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with distributed.LocalCluster(3, threads_per_worker=1, dashboard_address=None, processes=True) as found:
+        yield found
+
+
+def test_a_cluster_gives_the_table_of_this_machine_bit_for_bit(cluster):
+    address = cluster.scheduler_address.replace("tcp://", "dask://")
+    there = sweep(trainings.wave, {"a": GRID["a"]}, 2, on=address).table()
+    assert there.same(sweep(trainings.wave, {"a": GRID["a"]}, 2, on=1).table())
+
+
+def test_networks_are_trained_there_with_the_same_bits(cluster):
+    nets = Networks(trainings.made(0, 12)[:2], widths=5, steps=20)
+    with distributed.Client(cluster, set_as_default=False) as client:
+        there = sweep(nets, {}, 2, on=client).table()
+        assert client.status == "running"  # a client that is handed in stays open
+    assert there.same(sweep(nets, {}, 2, on=1).table())
+
+
+def test_a_killed_dask_worker_costs_nothing_but_time(cluster, tmp_path):
+    log = tmp_path / "log"
+    settings = GRID | {"log": str(log), "pause": 0.05}
+    with distributed.Client(cluster, set_as_default=False) as client:
+
+        def kill_one():
+            while not log.exists() or len(log.read_text().splitlines()) < 8:
+                time.sleep(0.02)
+            os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
+
+        killer = threading.Thread(target=kill_one)
+        killer.start()
+        found = sweep(trainings.slow, settings, on=client, store=tmp_path / "runs.db")
+        killer.join()
+    plain = sweep(trainings.slow, settings | {"pause": 0.0}, on=1)
+    assert found.complete and found.table()["mean"].tolist() == plain.table()["mean"].tolist()
+    found.close()
+
+
+def test_a_cell_that_kills_its_process_is_given_up_and_the_cluster_lives(cluster, tmp_path):
+    found = sweep(trainings.deadly, {"a": [0, 1, 3], "marks": str(tmp_path)}, on=cluster, retries=1)
+    assert found.counts.done == 2 and "SIGKILL" in found.failures()[0][1]
+
+
+def test_no_scheduler_is_an_error_in_words(monkeypatch):
+    import ftheta.sweeps.cluster as module
+
+    monkeypatch.setattr(module, "PATIENCE", 0.3)
+    with pytest.raises(SubjectError, match="no Dask scheduler"):
+        sweep(trainings.tiny, {"a": [1]}, on="dask://127.0.0.1:9")
+
+
+def test_without_dask_it_is_said_what_to_install(monkeypatch):
+    import sys
+
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(UsageError, match="ftheta\\[distributed\\]"):
+        sweep(trainings.tiny, {"a": [1]}, on="dask://127.0.0.1:9")
