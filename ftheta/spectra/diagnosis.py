@@ -20,6 +20,7 @@ from .objective import Objective
 from .signals import LayerGradients, residual_gradients
 
 ROWS = 64
+UNGIVEN = "standard normal inputs, as no data were given (ftheta audit MODEL --data FILE looks at yours)"
 FAMILIES = ("sigmoid", "tanh", "relu", "residual tanh")
 
 
@@ -71,7 +72,7 @@ def diagnosed(net: Any, description: Description, rng: np.random.Generator) -> D
 def _examples(net: Any, description: Description, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, str, str]:
     d, outputs = description.widths[0], description.widths[-1]
     if net.data is None:
-        x, y, source = rng.normal(size=(ROWS, d)), None, f"{ROWS} standard normal inputs, as no data were given"
+        x, y, source = rng.normal(size=(ROWS, d)), None, f"{ROWS} {UNGIVEN}"
     else:
         x, y = net.data.x[:ROWS].reshape(-1, d).astype(float), net.data.y
         source = f"{len(x)} rows of {net.data.name}"

@@ -6,7 +6,7 @@ $$\|\nabla_{\theta_j}\ell\|\le\|J_{\theta_j}F_j\|\prod_{i>j}\|J_xF_i\|\,\|g\|,\q
 and the gradient of the mean loss is at most the mean of these bounds.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -30,7 +30,8 @@ VANISHING, EXPLODING = 0.8, 1.25  # factors a layer from which a depth of twenty
 class LayerGradients:
     r"""Of the mean loss over some rows, layer by layer: $\|\nabla_{\theta_j}\mathcal L\|$ and its product bound.
 
-    `factors[j]` is the largest $\|J_xF_j\|$ over the rows, `slopes[j]` are the $\sigma_j'$ (rows, units).
+    `factors[j]` is the largest $\|J_xF_j\|$ over the rows, `slopes[j]` are the $\sigma_j'$ (rows, units), `sizes[j]` is
+    the root mean square of the numbers that enter layer $j$, `adjoints[j]` that of $\|\nabla_{x^{j+1}}\ell\|$ at its end.
     """
 
     description: Description
@@ -38,6 +39,8 @@ class LayerGradients:
     bounds: np.ndarray
     factors: np.ndarray
     slopes: list[np.ndarray]
+    sizes: np.ndarray
+    adjoints: np.ndarray
 
     @property
     def depth(self) -> int:
@@ -77,13 +80,16 @@ class LayerGradients:
 
     @cached_property
     def verdict(self) -> str:
-        """In one word: `vanish`, `explode`, `are zero` or `are healthy`."""
+        """In one word: `vanish`, `explode`, `overflow`, `are zero` or `are healthy`."""
+        if not all(np.isfinite(v).all() for v in (self.norms, self.sizes, self.adjoints)):
+            return "overflow"
         if not self.norms[0] > 0:
             return "are zero"
-        ratio = self.norms[0] / self.norms[-1] if self.norms[-1] > 0 else np.inf
-        if self.depth > 2 and self.rate < VANISHING and ratio < 0.1:
+        if self.depth > 2 and self.rate < VANISHING and self.norms[0] < 0.1 * self.norms[-1]:
             return "vanish"
-        return "explode" if self.depth > 2 and self.rate > EXPLODING and ratio > 10 else "are healthy"
+        grows = self.depth > 2 and self.rate > EXPLODING and self.norms[0] > 10 * self.norms[-1]
+        ways = (self.sizes, self.adjoints[::-1])  # forwards and backwards
+        return "explode" if grows or any(_explodes(way) for way in ways) else "are healthy"
 
     @cached_property
     def diagnosis(self) -> str:
@@ -92,24 +98,40 @@ class LayerGradients:
 
     def _flow(self) -> str:
         first, last = float(self.norms[0]), float(self.norms[-1])
+        if self.verdict == "overflow":
+            return f"Numbers leave the range of float64 on their way: signals of size {self.sizes[0]:.3g} explode."
         if self.verdict == "are zero":
             return "The gradient of the first layer is zero: nothing reaches it."
         if self.depth == 1:
             return f"There is one layer; its gradient has norm {first:.3g}."
         told = f"the gradient of layer 1 has norm {first:.3g}, that of layer {self.depth} {last:.3g}"
-        if self.verdict == "are healthy":
-            each = f", a factor of {self.rate:.3g} for each layer down" if self.depth > 2 else ""
-            return f"Gradients are of similar size in all layers: {told}{each}."
-        return f"Gradients {self.verdict} towards the input, by a factor of {self.rate:.3g} a layer: {told}."
+        if self.verdict == "vanish" or (self.verdict == "explode" and first > 10 * last):
+            return f"Gradients {self.verdict} towards the input, by a factor of {self.rate:.3g} a layer: {told}."
+        if self.verdict == "explode":
+            forwards = _explodes(self.sizes)
+            way, where = (self.sizes, "output") if forwards else (self.adjoints[::-1], "input")
+            what = "Signals" if forwards else "Derivatives"
+            return (
+                f"{what} explode towards the {where}, by a factor of {_growth(way):.3g} a layer, "
+                f"from {way[0]:.3g} to {way[-1]:.3g}: {told}."
+            )
+        spread = float(self.norms.max() / self.norms.min())
+        alike = "of similar size in all layers" if spread <= 10 else f"within a factor of {spread:.2g} of one another"
+        return f"Gradients are {alike}: {told}."
 
     def _idle(self) -> list[str]:
-        found = []
+        """Dead layers first, then the three layers with the largest share of idle units."""
+        found, whole = [], [j for j, (dead, units) in enumerate(zip(self.dead, self.units), 1) if dead == units]
         for j, (share, dead, units) in enumerate(zip(self.saturated, self.dead, self.units), 1):
-            if dead:
-                found.append((dead / units, f"{dead} of {units} units of layer {j} are dead on all {self.rows} rows."))
+            if 0 < dead < units:
+                verb = "is" if dead == 1 else "are"
+                found.append(
+                    (dead / units, f"{dead} of {units} units of layer {j} {verb} dead on all {self.rows} rows.")
+                )
             if share > 0.2:
                 found.append((share, f"{share:.0%} of the values of layer {j} are saturated."))
-        return [text for _, text in sorted(found, reverse=True)[:3]]
+        blocked = f"All units of layer{'s' * (len(whole) > 1)} {_listed(whole)} are dead on all {self.rows} rows."
+        return [blocked] * bool(whole) + [text for _, text in sorted(found, reverse=True)[:3]]
 
     def _advice(self) -> list[str]:
         advice = []
@@ -117,11 +139,13 @@ class LayerGradients:
             flat = any(layer.activation == "sigmoid" for layer in self.description.layers[:-1])
             advice.append("sigmoid passes on a quarter at most: take tanh, ReLU or residual blocks" * flat)
             advice.append("larger initial weights (He for ReLU, Glorot for tanh) or residual blocks" * (not flat))
-        if self.verdict == "explode":
-            advice.append("smaller initial weights, normalisation, or clipped gradients")
+        if self.verdict in ("explode", "overflow"):
+            advice.append("smaller initial weights (He for ReLU, Glorot for tanh), normalisation, or clipped gradients")
         if max(self.saturated) > 0.2:
             advice.append("smaller weights or scaled inputs, so that units leave their flat ends")
-        if sum(self.dead) > 0.1 * sum(self.units) or self.verdict == "are zero":
+        if any(dead == units for dead, units in zip(self.dead, self.units)):
+            advice.append("other initial weights with biases of 0: a dead layer does not recover by training")
+        elif sum(self.dead) > 0.1 * sum(self.units):
             advice.append("leaky ReLU or a smaller step, so that dead units learn again")
         return [f"Try: {'; '.join(filter(None, advice))}."] if advice else []
 
@@ -146,6 +170,23 @@ class LayerGradients:
         )
 
 
+def _growth(sizes: np.ndarray) -> float:
+    """The factor from one to the next, by the geometric mean."""
+    return float((sizes[-1] / sizes[0]) ** (1 / (len(sizes) - 1))) if len(sizes) > 1 and sizes[0] > 0 else 1.0
+
+
+def _explodes(sizes: np.ndarray) -> bool:
+    return len(sizes) > 2 and _growth(sizes) > EXPLODING and sizes[-1] > 10 * sizes[0]
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    """1, 2, 3, 7 as `1–3, 7`."""
+    runs: list[list[int]] = []
+    for n in numbers:
+        runs = [*runs[:-1], [runs[-1][0], n]] if runs and runs[-1][1] == n - 1 else [*runs, [n, n]]
+    return ", ".join(str(a) if a == b else f"{a}–{b}" for a, b in runs)
+
+
 def layer_gradients(
     description: Description, x: np.ndarray, adjoint: Callable[[np.ndarray], np.ndarray]
 ) -> LayerGradients:
@@ -154,9 +195,10 @@ def layer_gradients(
         states, slopes = forward_pass(description, x)
     g = np.asarray(adjoint(states[-1]), np.float64).reshape(states[-1].shape)
     above = np.linalg.norm(g, axis=1)  # ∏ ‖J_x F_i‖ ‖g‖, row by row
-    norms, bounds, factors = [], [], []
+    norms, bounds, factors, adjoints = [], [], [], []
     for layer, state, steep in zip(description.layers[::-1], states[-2::-1], slopes[::-1]):
         m = steep * g
+        adjoints.append(float(np.sqrt((g**2).sum(axis=1).mean())))
         norms.append(float(np.hypot(np.linalg.norm(m.T @ state), np.linalg.norm(m.sum(0)))) / len(x))
         local = np.abs(steep).max(axis=1) * np.sqrt((state**2).sum(axis=1) + 1)
         bounds.append(float((local * above).mean()))
@@ -164,7 +206,9 @@ def layer_gradients(
         factors.append(float(factor.max()))
         g, above = m @ layer.weight, factor * above
     forwards = lambda found: np.array(found[::-1])
-    return LayerGradients(description, forwards(norms), forwards(bounds), forwards(factors), slopes)
+    sizes = np.array([float(np.sqrt((state**2).mean())) for state in states[:-1]])
+    found = (forwards(side) for side in (norms, bounds, factors))
+    return LayerGradients(description, *found, slopes, sizes, forwards(adjoints))
 
 
 def _steepness(W: np.ndarray, slopes: np.ndarray) -> np.ndarray:

@@ -1,5 +1,7 @@
 """Numbers of an audit beside the same numbers found another way."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -25,7 +27,7 @@ def part(id: str, net: Network, seed: int = 0) -> Part:
     return found
 
 
-def value(found: Part, name: str):
+def value(found: Part, name: str) -> Any:
     (fact,) = [f for f in found.facts if f.name == name]
     return fact.value
 
@@ -100,6 +102,7 @@ def test_saturated_values_are_counted():
     net = Network.described(random_mlp(rng, (3, 7, 1), "tanh", gain=30.0), "flat")
     x = rng.normal(size=(50, 3))
     found = part("active-units", net.with_data(Dataset("rows", x)))
+    assert net.description is not None
     layer = net.description.layers[0]
     flat = 1 - np.tanh(x @ layer.weight.T + layer.bias) ** 2 < 0.05
     assert value(found, "largest share of saturated values in a layer").lo == pytest.approx(flat.mean())

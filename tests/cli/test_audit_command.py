@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import numpy as np
@@ -143,7 +144,7 @@ def test_another_network_is_told_apart_by_a_witness(capsys, folder):
     document = json.loads(Path("both.json").read_text())
     assert code == 0 and facts_of(document)["equality"].startswith("refuted")
     x = np.load("data.npz")["x"]
-    nets = [ft.load(name).description for name in ("one.npz", "other.npz")]
+    nets: list[Any] = [ft.load(name).description for name in ("one.npz", "other.npz")]  # type: ignore[union-attr]
     gap = max(np.abs(np.subtract(*(np.asarray(net.apply(net.params, row)) for net in nets))).max() for row in x)
     assert facts_of(document)["largest difference of an output"]["lo"] == pytest.approx(gap)
     page = Path("both.html").read_text()

@@ -97,7 +97,7 @@ def test_residual_gradients_are_those_of_jax():
 def test_dead_and_saturated_units_are_counted():
     W, b = np.eye(3), np.array([0.0, -100.0, 100.0])
     relu = layer_gradients(Description((Dense(W, b, "relu"), Dense(np.ones((1, 3)), np.zeros(1)))), X, lambda o: o)
-    assert relu.dead == [1, 0] and "1 of 3 units of layer 1 are dead" in relu.diagnosis
+    assert relu.dead == [1, 0] and "1 of 3 units of layer 1 is dead" in relu.diagnosis
     leaky = layer_gradients(
         Description((Dense(W, b, "leaky-relu"), Dense(np.ones((1, 3)), np.zeros(1)))), X, lambda o: o
     )
@@ -112,6 +112,41 @@ def test_a_deep_sigmoid_network_is_told_that_its_gradients_vanish_and_a_shallow_
     assert "vanish" in layer_gradients(deep, rows, lambda o: o - y).diagnosis
     good = random_mlp(RNG, (8, 32, 1), "relu")
     assert "similar size" in layer_gradients(good, rows, lambda o: o - y).diagnosis
+
+
+def told(activation, gain, shift=0.0, depth=10, seed=0):
+    """The diagnosis of layers of 32 units with biases `shift`."""
+    net = random_mlp(np.random.default_rng(seed), (32,) * depth + (1,), activation, gain=gain)
+    layers = [Dense(y.weight, y.bias + shift * (k < depth - 1), y.activation) for k, y in enumerate(net.layers)]
+    rows, y = (np.random.default_rng(k).normal(size=(64, n)) for k, n in ((1, 32), (2, 1)))
+    return layer_gradients(Description(tuple(layers)), rows, lambda o: o - y)
+
+
+@pytest.mark.parametrize(
+    "case, verdict, words",
+    [
+        (("relu", 2.0), "are healthy", ("Gradients are",)),
+        (("sigmoid", 1.0), "vanish", ("vanish towards the input", "take tanh, ReLU")),
+        (("tanh", 0.2), "vanish", ("larger initial weights",)),
+        (("relu", 8.0), "explode", ("Signals explode towards the output, by a factor of 2", "smaller initial weights")),
+        (("tanh", 25.0), "explode", ("explode", "saturated", "scaled inputs")),
+        (("relu", 2.0, -30.0), "are zero", ("zero: nothing reaches it", "layers 1–9 are dead", "does not recover")),
+        (("relu", 1e300), "overflow", ("leave the range of float64", "smaller initial weights")),
+    ],
+)
+def test_a_diagnosis_says_what_is_wrong_and_what_to_do(case, verdict, words):
+    found = told(*case)
+    assert found.verdict == verdict
+    assert all(word in found.diagnosis for word in words), found.diagnosis
+    assert ("Try:" in found.diagnosis) == (verdict != "are healthy")
+
+
+def test_sizes_and_adjoints_grow_as_theory_says_in_linear_layers():
+    W = np.diag([3.0, 3.0])
+    net = Description(tuple(Dense(W, np.zeros(2), "identity") for _ in range(4)))
+    found = layer_gradients(net, np.array([[1.0, 1.0]]), lambda o: np.array([[0.6, 0.8]]))
+    assert found.sizes.tolist() == [1, 3, 9, 27] and found.adjoints == pytest.approx([27, 9, 3, 1])
+    assert "by a factor of 3 a layer, from 1 to 27" in found.diagnosis
 
 
 def test_the_best_pl_constant_of_the_wavy_function_agrees_with_a_search():
