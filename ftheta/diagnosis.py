@@ -7,6 +7,7 @@ from importlib.metadata import PackageNotFoundError, metadata, version
 from typing import Any
 
 _PURPOSE = {
+    "cloudpickle": "functions sent to worker processes",
     "cyclopts": "command line",
     "diffrax": "differential equations",
     "equinox": "networks in JAX",
@@ -25,6 +26,8 @@ _PURPOSE = {
     "websockets": "the lab's line to its pages",
     "torch": "PyTorch networks as subjects",
     "distributed": "sweeps on a cluster",
+    "pandas": "tables as data frames",
+    "pyarrow": "tables as Parquet",
 }
 
 

@@ -31,7 +31,7 @@ class LayerGradients:
     r"""Of the mean loss over some rows, layer by layer: $\|\nabla_{\theta_j}\mathcal L\|$ and its product bound.
 
     `factors[j]` is the largest $\|J_xF_j\|$ over the rows, `slopes[j]` are the $\sigma_j'$ (rows, units), `sizes[j]` is
-    the root mean square of the numbers that enter layer $j$, `adjoints[j]` that of $\|\nabla_{x^{j+1}}\ell\|$ at its end.
+    the root mean square of the numbers that enter layer $j$, `adjoints[j]` that of $\|\nabla_{x^{j+1}}\ell\|$.
     """
 
     description: Description
@@ -187,6 +187,7 @@ def _listed(numbers: Sequence[int]) -> str:
     return ", ".join(str(a) if a == b else f"{a}–{b}" for a, b in runs)
 
 
+@np.errstate(over="ignore", invalid="ignore")  # what overflows is told by the diagnosis
 def layer_gradients(
     description: Description, x: np.ndarray, adjoint: Callable[[np.ndarray], np.ndarray]
 ) -> LayerGradients:
@@ -207,8 +208,8 @@ def layer_gradients(
         g, above = m @ layer.weight, factor * above
     forwards = lambda found: np.array(found[::-1])
     sizes = np.array([float(np.sqrt((state**2).mean())) for state in states[:-1]])
-    found = (forwards(side) for side in (norms, bounds, factors))
-    return LayerGradients(description, *found, slopes, sizes, forwards(adjoints))
+    sides = forwards(norms), forwards(bounds), forwards(factors)
+    return LayerGradients(description, *sides, slopes, sizes, forwards(adjoints))
 
 
 def _steepness(W: np.ndarray, slopes: np.ndarray) -> np.ndarray:

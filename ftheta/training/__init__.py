@@ -1,4 +1,4 @@
-"""Descent, the fit loop, and, later, sweeps and their store. See docs/training.md."""
+"""Descent and the fit loop. See docs/training.md."""
 
 from .batches import Batches as Batches
 from .checkpoint import Checkpoint as Checkpoint

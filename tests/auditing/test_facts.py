@@ -13,7 +13,7 @@ from ftheta.auditing.facts import FACTS
 from ftheta.auditing.part import Part
 from ftheta.auditing.performing import perform
 from ftheta.auditing.plan import planned
-from ftheta.logic import Basis, Skipped
+from ftheta.logic import Basis, Regions, Skipped
 from ftheta.networks import Dense, Description, random_mlp
 from ftheta.subjects import Dataset, Network
 from ftheta.subjects.resolve import load
@@ -171,8 +171,9 @@ def test_the_slope_at_infinity_is_met_far_out(small):
 
 def test_pieces_on_the_slice_are_exact_and_at_least_those_that_a_grid_meets(small):
     found = part("pieces-on-a-slice", small)
-    known = value(found, "pieces")
-    assert known.is_point and known.basis is Basis.EXACT and len(found.charts[0].polygons) == known.lo
+    known, picture = value(found, "pieces"), found.charts[0]
+    assert isinstance(picture, Regions)
+    assert known.is_point and known.basis is Basis.EXACT and len(picture.polygons) == known.lo
     assert value(found, "linear regions").lo <= known.lo
     assert value(found, "neurons that bend there").lo + value(found, "neurons never on").lo <= 11 + known.lo
 
