@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ftheta.graph.compiling import call_compiled
 from ftheta.logic import Enclosure, Witness
 from ftheta.networks import Description, activation
 
@@ -177,12 +178,12 @@ def _ascend(
         return pairs + size * gradient / jnp.maximum(scale, 1e-300), None
 
     sizes = spread * np.sqrt(x.shape[1]) * np.geomspace(0.2, 0.002, steps)
-    pairs = jax.jit(lambda pairs: jax.lax.scan(step, pairs, sizes)[0])(np.stack([x, y], 1))
+    pairs = call_compiled(lambda pairs: jax.lax.scan(step, pairs, sizes)[0], np.stack([x, y], 1))
     return np.asarray(pairs[:, 0]), np.asarray(pairs[:, 1])
 
 
 def _slopes(f: Callable[[Any], Any], x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    values = jax.jit(jax.vmap(f))(np.concatenate([x, y]))
+    values = call_compiled(jax.vmap(f), np.concatenate([x, y]))
     rise = np.linalg.norm(np.asarray(values[: len(x)]) - np.asarray(values[len(x) :]), axis=1)
     run = np.linalg.norm(x - y, axis=1)
     return np.nan_to_num(rise / np.where(run > 0, run, np.inf), nan=0.0, posinf=0.0)

@@ -7,6 +7,7 @@ import jax
 import numpy as np
 
 from ftheta.graph import GraphError, Tableau, tableau
+from ftheta.graph.compiling import call_compiled
 from ftheta.logic import Axis, Claim, Curves, Enclosure, Identity, Series, UsageError, Witness
 
 from .balls import ball_gradient, secant_slope
@@ -32,7 +33,8 @@ def section(found: Tableau) -> Curves:
     step = np.zeros(first.shape)
     step[(0,) * first.ndim] = 1.0
     offsets = np.linspace(-1, 1, 101)
-    heights = np.array(jax.jit(jax.vmap(lambda t: found.f(first + t * step, *found.at[1:])))(offsets), np.float64)
+    line = jax.vmap(lambda t, start, rest: found.f(start + t * step, *rest), (0, None, None))
+    heights = np.array(call_compiled(line, offsets, first, found.at[1:]), np.float64)
     tangent = found.result + found.gradient[0] * offsets
     curves = [("function", heights, "measured"), ("tangent from the reverse sweep", tangent, "reference")]
     series = [_finite(name, float(first.flat[0]) + offsets, y, role) for name, y, role in curves]

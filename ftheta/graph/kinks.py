@@ -33,7 +33,7 @@ def not_finite(graph: Graph, value: Interpretation[Any]) -> list[Node]:
     return [
         node
         for node in graph.nodes
-        if not all(_is_finite(value[s]) for s in node.outputs) and all(_is_finite(value[s]) for s in node.inputs)
+        if not all(is_finite(value[s]) for s in node.outputs) and all(is_finite(value[s]) for s in node.inputs)
     ]
 
 
@@ -117,6 +117,6 @@ def _in_body(node: Node, inputs: Sequence[np.ndarray]) -> np.ndarray:
     return whole
 
 
-def _is_finite(x: Any) -> bool:
+def is_finite(x: Any) -> bool:
     array = np.asarray(x)
     return array.dtype.kind != "f" or bool(np.isfinite(array).all())

@@ -25,7 +25,7 @@ from ftheta.graph.formulas import cell, formula, text
 from ftheta.graph.graph import Graph, Node, Slot
 from ftheta.graph.interpret import Interpretation, precision
 from ftheta.graph.jaxprs import BUDGET, trace
-from ftheta.graph.kinks import kinks, not_finite
+from ftheta.graph.kinks import is_finite, kinks, not_finite
 from ftheta.graph.sources import definition
 from ftheta.logic import Dag, Table, UsageError, Vertex
 
@@ -99,10 +99,11 @@ class Tableau:
     @property
     def trouble(self) -> list[str]:
         """What keeps the program from having a derivative here: a value that is not finite, a kink, a jump."""
+        given = [f"the input {s.name} is not finite" for s in self.graph.inputs if not is_finite(self.value[s])]
         undefined = [self._told(node, "has no finite value") for node in not_finite(self.graph, self.value)]
         bent = [self._told(node, "has no derivative") for node in kinks(self.graph, self.value, self.adjoint)]
         endless = [s.name for s in self.graph.slots if s in self.adjoint and not np.isfinite(self.adjoint[s]).all()]
-        return undefined + bent or [f"the adjoint of {name} is not finite" for name in endless[:1]]
+        return given + undefined + bent or [f"the adjoint of {name} is not finite" for name in endless[:1]]
 
     def formula(self, node: Node) -> str:
         return formula(self.graph, node)
@@ -247,8 +248,8 @@ def _traced(program: Callable[..., Any], args: tuple[Any, ...], names: Sequence[
         raise UsageError(
             "Only one real number has adjoints.",
             where=definition(program),
-            got="a result " + ", ".join(map(str, graph.outputs)),
-            remedy="return a scalar: a loss, a sum, or one entry",
+            got="a result " + (", ".join(map(str, graph.outputs)) or "without arrays"),
+            remedy="return a scalar: a loss, a sum, or one entry; of real arguments, 3.0 instead of 3",
         )
     return graph
 

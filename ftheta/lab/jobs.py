@@ -1,5 +1,6 @@
 """The jobs a worker can do. Each takes the header of the order and returns the header and the body of the reply."""
 
+import gc
 import os
 import resource
 import time
@@ -37,6 +38,8 @@ def warm_up() -> Iterator[None]:
         with suppress(Exception):  # whoever asks for this theorem is told
             theorem(id)
         yield
+    gc.collect()
+    gc.freeze()  # what was imported stays: the collector need not look at it again in the midst of a slider's move
 
 
 def do(order: Order, say: Say) -> Reply:

@@ -1,11 +1,17 @@
-"""A theorem that says what it is at: its subject, its hypotheses, its evidence."""
+"""A theorem as a worker runs it: it says what it is at, and makes a built-in subject once for the same knobs."""
 
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import replace
 from functools import wraps
 from typing import Any
 
+import numpy as np
+
 from ftheta.logic import Hypothesis, Theorem
+
+_KEPT = 8
+_subjects: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
 
 
 def staged(theorem: Theorem, say: Callable[[str], None]) -> Theorem:
@@ -24,8 +30,25 @@ def staged(theorem: Theorem, say: Callable[[str], None]) -> Theorem:
 
     return replace(
         theorem,
-        on=told("making the subject", theorem.on),
-        breaks_on=theorem.breaks_on and told("making the negative control", theorem.breaks_on),
+        on=told("making the subject", remembered(theorem.on)),
+        breaks_on=theorem.breaks_on and told("making the negative control", remembered(theorem.breaks_on)),
         assumes=tuple(checked(h) for h in theorem.assumes),
         measure=told("gathering the evidence", theorem.measure),
     )
+
+
+def remembered(make: Callable[..., Any]) -> Callable[..., Any]:
+    """The same maker of subjects, which hands out the last few again: while a slider of the measurement moves, the
+    subject stays, and with it what it knows of itself."""
+
+    @wraps(make)
+    def made(rng: np.random.Generator, **knobs: Any) -> Any:
+        key = (make.__module__, make.__qualname__, str(rng.bit_generator.state), *sorted(knobs.items()))
+        if key not in _subjects:
+            _subjects[key] = make(rng, **knobs)
+            if len(_subjects) > _KEPT:
+                _subjects.popitem(last=False)
+        _subjects.move_to_end(key)
+        return _subjects[key]
+
+    return made

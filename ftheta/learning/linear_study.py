@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
+from ftheta.graph.compiling import call_compiled
 from ftheta.logic import AtMost, Axis, Claim, Curves, Enclosure, Evidence, Identity, Points, Series, Table
 from ftheta.spectra.curvature import eigenvalue_range
 from ftheta.training.losses import loss_named
@@ -46,7 +47,7 @@ def curvature_claims(x: np.ndarray, y: np.ndarray, loss: str, rng: np.random.Gen
     thetas = rng.normal(size=(POINTS, x.shape[1])) * 10 ** rng.uniform(-1, 1, (POINTS, 1))
     one = loss_named(loss).of
     objective = lambda theta: jnp.mean(jax.vmap(one)(jnp.asarray(x) @ theta, jnp.asarray(y)))
-    hessians = np.asarray(jax.jit(jax.vmap(jax.hessian(objective)))(thetas))
+    hessians = np.asarray(call_compiled(jax.vmap(jax.hessian(objective)), thetas))
     formula = [squared_hessian(x) if loss == "squared" else logistic_hessian(x, theta) for theta in thetas]
     size = float(np.abs(x.T @ x).max()) / len(x)
     gap = float(np.abs(hessians - formula).max()) / size

@@ -10,6 +10,7 @@ import numpy as np
 import optax
 
 from ftheta.estimates import binomial_interval
+from ftheta.graph.compiling import call_compiled
 from ftheta.logic import Axis, Curves, Series
 from ftheta.training.losses import cross_entropy, loss_named, squared
 from ftheta.training.program import Chunk, Problem
@@ -272,7 +273,7 @@ def depth_has_a_limit(rng: np.random.Generator, seeds: int) -> Observed:
     ]
     params = trained(_residual, squared, _layerwise, runs, 150, 0.02).params
     with jax.enable_x64(True):
-        outputs = jax.jit(jax.vmap(lambda p: jax.vmap(lambda row: _residual(p, row))(x)))(params)
+        outputs = call_compiled(jax.vmap(lambda p: jax.vmap(lambda row: _residual(p, row))(x)), params)
     made = np.asarray(outputs).reshape(len(depths), seeds, -1)
     apart = np.log10(np.sqrt(np.mean(np.diff(made, axis=0) ** 2, axis=-1)))
     return Observed("log₁₀ distance of depths 8, 16 − of depths 4, 8", apart[1] - apart[0])

@@ -16,15 +16,17 @@ else:
 Scale: TypeAlias = Literal["linear", "log", "symlog"]
 Role: TypeAlias = Literal["measured", "bound", "reference", "other"]
 
+_PLAIN = frozenset({float, int, bool, str, bytes, type(None)})
+
 
 def _frozen(value: Any) -> Any:
     """Nested sequences and arrays as nested tuples of plain Python numbers."""
-    if isinstance(value, (str, bytes)) or value is None:
+    if type(value) in _PLAIN:
         return value
     if hasattr(value, "tolist"):
         value = value.tolist()
-    if isinstance(value, Iterable):
-        return tuple(_frozen(v) for v in value)
+    if isinstance(value, Iterable) and not isinstance(value, (str, bytes)):
+        return tuple([v if type(v) in _PLAIN else _frozen(v) for v in value])  # charts hold many numbers
     return value
 
 

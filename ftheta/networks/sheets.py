@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import isfinite
 from typing import Any
 
@@ -67,11 +68,10 @@ class Sheet:
 def sheet(name: str, function: Callable[[Any], Any], lo: float, hi: float, degree: int, point: float) -> Sheet:
     """The sheet of a scalar function, on [lo, hi] as far as it is sampled."""
     known = next((a for a in ACTIVATIONS.values() if a.function is function), None)
-    x = np.linspace(lo, hi, POINTS)
-    y = np.asarray(jax.vmap(function)(x), np.float64).reshape(len(x))
+    x, y = sampled(function, lo, hi, POINTS)
     secants = np.diff(y) / np.diff(x)
     met = Enclosure.at_least(float(np.abs(secants[np.isfinite(secants)]).max(initial=0.0)), samples=POINTS)
-    doubled = np.asarray(jax.vmap(function)(2 * x), np.float64).reshape(len(x))
+    _, doubled = sampled(function, 2 * lo, 2 * hi, POINTS)
     return Sheet(
         name,
         function,
@@ -85,6 +85,14 @@ def sheet(name: str, function: Callable[[Any], Any], lo: float, hi: float, degre
         bool(np.allclose(doubled, 2 * y, rtol=1e-12, atol=0.0)),
         differences_of(known, function, degree + 1, lo, hi),
     )
+
+
+@lru_cache(64)
+def sampled(function: Callable[[Any], Any], lo: float, hi: float, points: int) -> tuple[np.ndarray, np.ndarray]:
+    """A grid on [lo, hi] and a scalar function there."""
+    x = np.linspace(lo, hi, points)
+    with jax.enable_x64(True):  # kept for later calls, whatever precision they are made in
+        return x, np.asarray(jax.vmap(function)(x), np.float64).reshape(points)
 
 
 def _known(value: float) -> Enclosure:
@@ -136,10 +144,9 @@ def charts(sheets: Sequence[Sheet]) -> tuple[Curves, Curves]:
     names = [s.name for s in sheets]
     usual = [(name, ACTIVATIONS[name].function, "reference") for name in ZOO if name not in names]
     drawn = [*((s.name, s.function, "measured") for s in sheets), *usual]
-    x = np.linspace(*sheets[0].interval, 241)
     values, slopes = [], []
     for name, function, role in drawn:
-        y = np.asarray(jax.vmap(function)(x), np.float64).reshape(len(x))
+        x, y = sampled(function, *sheets[0].interval, 241)
         values.append(_curve(name, x, y, role))
         slopes.append(_curve(name, (x[1:] + x[:-1]) / 2, np.diff(y) / np.diff(x), role))
     return (

@@ -13,6 +13,7 @@ import heapq
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from math import comb, inf
 from typing import Any
 
@@ -84,6 +85,7 @@ def slope_at(name: str, x: float) -> Enclosure:
         return Enclosure.ball(SLOPES[name](arb(x)))
 
 
+@cache
 def steepest_slope(name: str, tolerance: float = 1e-10) -> Enclosure:
     r"""An enclosure of $\sup|\sigma'|$ over the line for a named activation."""
     if name in PIECES:

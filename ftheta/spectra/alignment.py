@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
+from ftheta.graph.compiling import call_compiled
 from ftheta.logic import AtMost, Axis, Curves, Enclosure, Identity, Series, UsageError
 from ftheta.networks.description import Description, random_mlp
 from ftheta.training.losses import loss_named
@@ -79,7 +80,7 @@ def rival(
     with jax.enable_x64(True):
         stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *starts)
         train = lambda params: problem.roll(problem.start(params), x, targets, None, steps, steps)
-        done = jax.jit(jax.vmap(train))(stacked)
+        done = call_compiled(jax.vmap(train), stacked)
         last = np.asarray(done.losses)[:, -1]
         k = int(np.nanargmin(np.where(np.isfinite(last), last, np.inf)))
         params = [(np.asarray(W[k]), np.asarray(b[k])) for W, b in done.state.params]

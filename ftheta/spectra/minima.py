@@ -17,6 +17,7 @@ import numpy as np
 from flint import arb, ctx  # type: ignore[import-untyped]
 
 from ftheta.certify.balls import known
+from ftheta.graph.compiling import call_compiled
 from ftheta.logic import Axis, Enclosure, Exists, Heatmap, Identity
 from ftheta.networks.description import Dense, Description
 from ftheta.relu.exact import exact
@@ -227,7 +228,7 @@ def surface(layers: Description, x: np.ndarray, y: np.ndarray, loss: str) -> Hea
         return value([tuple(blend(*parts) for parts in zip(*trio)) for trio in zip(own, first, second)])
 
     grid = np.stack(np.meshgrid(s, s), axis=-1).reshape(-1, 2)
-    values = np.asarray(jax.jit(lambda points: jax.lax.map(at, points))(grid)).reshape(len(s), len(s))
+    values = np.asarray(call_compiled(lambda points: jax.lax.map(at, points), grid)).reshape(len(s), len(s))
     shown = np.log10(np.maximum(values, FLOOR * np.nanmax(values)))
     axes = Axis("towards one copy (at 1)"), Axis("towards another copy (at 1)")
     return Heatmap("minima that are copies of one another", *axes, shown, (-0.5, 1.5, -0.5, 1.5), "log₁₀ loss")

@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ftheta.graph.compiling import call_compiled
 from ftheta.logic import Axis, Curves, Enclosure, Evidence, Exists, Heatmap, Series, UsageError
 from ftheta.training.study import first_rows, natural_loss
 
@@ -148,7 +149,7 @@ def plane(risk: Risk, start: np.ndarray, u: np.ndarray, v: np.ndarray, reach: fl
     both = lambda at: (along(at), jax.jacfwd(jax.jacfwd(along))(at))
     grid = np.stack(np.meshgrid(s, s), axis=-1).reshape(-1, 2)
     with jax.enable_x64(True):
-        loss, bend = jax.jit(lambda rows: jax.lax.map(both, rows))(grid)
+        loss, bend = call_compiled(lambda rows: jax.lax.map(both, rows), grid)
     n = len(s)
     return Plane(s, s, np.asarray(loss).reshape(n, n), np.asarray(bend).reshape(n, n, 2, 2))
 

@@ -1,6 +1,7 @@
 """Data: inputs and, where there are any, labels."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -47,7 +48,7 @@ class Dataset:
     def __len__(self) -> int:
         return len(self.x)
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         return digest(self.x, self.y)
 

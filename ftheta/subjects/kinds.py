@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,7 @@ class Target:
             return tuple(float(c) for c in centre)
         return (float(centre[0]),) if self.dimension == 1 else (centre,)
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         return digest(self.lo, self.hi, digest_function(self.f, *self.example))
 
@@ -103,7 +104,7 @@ class Training:
         H = np.asarray(hessian, np.float64)
         return cls(name, lambda theta: theta @ (H @ theta) / 2, start, np.zeros(len(H)), hessian=H, **claimed)
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         return digest(self.start, digest_function(self.objective, self.start))
 
@@ -137,7 +138,7 @@ class Measure:
         points = np.atleast_2d(points)
         return cls(name, points, np.full(len(points), 1 / len(points)))
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         return digest(self.atoms, self.weights, self.spread)
 
@@ -151,7 +152,7 @@ class Family:
     limit: Any = None
     scales: Sequence[int] = (8, 16, 32, 64, 128)
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         first = self.member(self.scales[0], np.random.default_rng(0))
         return digest(self.name, getattr(first, "fingerprint", repr(first)), _content(self.limit))

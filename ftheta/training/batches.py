@@ -36,7 +36,7 @@ class Batches:
 
     def __post_init__(self) -> None:
         if isinstance(self.size, bool) or not isinstance(self.size, (int, np.integer)) or self.size < 1:
-            raise UsageError("A batch needs at least one row.", got=f"size={self.size}")
+            raise UsageError("A batch is a whole number of rows.", got=f"size={self.size}", remedy="at least 1")
         if self.last not in ("keep", "drop"):
             raise UsageError("A short last batch is kept or dropped.", got=self.last, remedy="last='keep' or 'drop'")
 

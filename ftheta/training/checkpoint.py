@@ -39,7 +39,16 @@ class Checkpoint:
         if place.path.suffix != ".npz":
             raise UsageError("A checkpoint is an .npz file.", got=str(place.path), remedy="name it run.npz")
         if not place.path.parent.is_dir():
-            raise UsageError("The folder of the checkpoint does not exist.", got=str(place.path.parent))
+            got = str(place.path.parent)
+            raise UsageError("The folder of the checkpoint does not exist.", got=got, remedy="create it first")
+        try:  # better now than after an hour of training
+            _part(place.path).touch()
+            _part(place.path).unlink()
+        except OSError as error:
+            got = f"{place.path.parent}: {error.strerror or error}"
+            raise UsageError(
+                "The checkpoint cannot be written there.", got=got, remedy="name another folder"
+            ) from error
         return place
 
 
@@ -55,12 +64,12 @@ class Saved:
 
 
 def write(path: Path, saved: Saved, identity: Mapping[str, Any]) -> None:
-    """`identity` is what a run must agree in to be continued: data, seed, batches, program."""
+    """`identity` is what a run must agree in to be continued: initial network, data, seed, batches, program."""
     told = {"format": FORMAT, "identity": dict(identity), "step": saved.step, "seconds": saved.seconds}
     told |= {"best": [repr(float(saved.best.loss)), saved.best.step], "state": _structure(saved.state)}
     arrays = {f"state.{i}": leaf for i, leaf in enumerate(jax.tree.leaves(saved.state))}
     arrays |= {f"history.{name}": array for name, array in saved.history.arrays().items()}
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    part = _part(path)
     try:
         with part.open("wb") as file:
             np.savez(file, about=np.array(json.dumps(told)), **arrays)
@@ -71,9 +80,18 @@ def write(path: Path, saved: Saved, identity: Mapping[str, Any]) -> None:
         part.unlink(missing_ok=True)
 
 
+def _part(path: Path) -> Path:
+    return path.with_name(f".{path.name}.{os.getpid()}.part")
+
+
 def read(path: Path, like: State, identity: Mapping[str, Any]) -> Saved:
     """The run in the file, which must be a run of this identity with a state shaped `like` this one."""
-    arrays, where = read_arrays(path), str(path)
+    where = str(path)
+    try:
+        arrays = read_arrays(path)
+    except SubjectError as error:
+        remedy = "remove it and start again, or give another file"
+        raise SubjectError("The checkpoint cannot be read.", where=where, got=error.got, remedy=remedy) from error
     told = _told(arrays, where)
     _agree(told["identity"], identity, where)
     if told["state"] != _structure(like):

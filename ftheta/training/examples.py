@@ -33,39 +33,49 @@ class Examples:
         return hasher.hexdigest()[:16]
 
 
-def examples_of(data: Any, model: Model, loss: Loss) -> Examples:
-    """A `Dataset` or a pair of arrays, in the shapes and the precision of the model."""
-    name, x, y = _arrays(data)
+def examples_of(data: Any, model: Model, loss: Loss, name: str = "data") -> Examples:
+    """A `Dataset` or a pair of arrays (to be called `name`), in the shapes and the precision of the model."""
+    name, x, y = _arrays(data, name)
     if len(x) != len(y):
-        raise SubjectError("There must be one target a row.", where=name, got=f"{len(x)} rows, {len(y)} targets")
+        got = f"{len(x)} rows, {len(y)} targets"
+        raise SubjectError("There must be one target a row.", where=name, got=got, remedy="drop rows without a target")
     if model.shape is not None:
         x = _fitting(x, model.shape, f"{name} on {model.name}")
     precision = np.result_type(*jax.tree.leaves(model.params))
     x, output = _accepted(x, model, precision, name)
     y = loss.targets(y, output)
-    y = y.astype(precision) if y.dtype.kind == "f" else y
+    y = _cast(y, precision, f"{name}: y") if y.dtype.kind == "f" else y
     _check_scalar(loss, output, y, precision)
     return Examples(name, x, y)
 
 
-def _arrays(data: Any) -> tuple[str, np.ndarray, np.ndarray]:
+def _arrays(data: Any, name: str) -> tuple[str, np.ndarray, np.ndarray]:
     if hasattr(data, "x") and hasattr(data, "y"):
-        name, x, y = getattr(data, "name", "data"), data.x, data.y
+        name, x, y = getattr(data, "name", name), data.x, data.y
     elif isinstance(data, (tuple, list)) and len(data) == 2:
-        name, (x, y) = "data", data
+        x, y = data
     else:
-        raise UsageError("Data are a Dataset or a pair (x, y).", got=f"a {type(data).__name__}")
+        got = "no data" if data is None else f"a {type(data).__name__}"
+        raise UsageError("Data are a Dataset or a pair (x, y).", got=got, remedy="fit(net, (x, y), …)")
     if y is None:
         raise SubjectError("There are no targets to fit.", where=name, remedy="give y, or (x, x) for an autoencoder")
     return name, _numbers(x, f"{name}: x"), _numbers(y, f"{name}: y")
 
 
 def _numbers(array: Any, where: str) -> np.ndarray:
-    array = np.asarray(array)
+    try:
+        array = np.asarray(array)
+    except ValueError as error:
+        raise SubjectError(
+            "Data must be an array.", where=where, got=str(error).split(". ")[0], remedy="give rows of one length"
+        ) from error
     if array.dtype.kind not in "fiub":
-        raise SubjectError("Data must be real numbers.", where=where, got=f"dtype {array.dtype}")
+        remedy = "encode words as numbers: classes as 0, 1, …, digits with np.asarray(x, float)"
+        raise SubjectError("Data must be real numbers.", where=where, got=f"dtype {array.dtype}", remedy=remedy)
     if array.ndim == 0 or array.size == 0:
-        raise SubjectError("Data must be a non-empty array of rows.", where=where, got=f"shape {array.shape}")
+        raise SubjectError(
+            "Data must be a non-empty array of rows.", where=where, got=f"shape {array.shape}", remedy="give rows"
+        )
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         bad = np.argwhere(~np.isfinite(array))
         place, count = tuple(int(k) for k in bad[0]), f"({len(bad)} such values)"
@@ -74,6 +84,20 @@ def _numbers(array: Any, where: str) -> np.ndarray:
             "Data must be finite.", where=f"{where}{list(place)}", got=f"{array[place]} {count}", remedy=remedy
         )
     return array
+
+
+def _cast(array: np.ndarray, dtype: np.dtype, where: str) -> np.ndarray:
+    with np.errstate(over="ignore"):
+        found = array.astype(dtype)
+    if dtype.kind == "f" and not np.isfinite(found).all():
+        place = tuple(int(k) for k in np.argwhere(~np.isfinite(found))[0])
+        raise SubjectError(
+            f"A number is too large for {dtype}.",
+            where=f"{where}{list(place)}",
+            got=f"{array[place]:g}",
+            remedy="scale the data, or train in float64",
+        )
+    return found
 
 
 def _fitting(x: np.ndarray, shape: tuple[int, ...], where: str) -> np.ndarray:
@@ -98,7 +122,7 @@ def _accepted(x: np.ndarray, model: Model, precision: np.dtype, name: str) -> tu
             continue
         if not hasattr(output, "shape"):
             raise SubjectError("A network returns one array.", where=model.name, got=type(output).__name__)
-        return x.astype(dtype), output.shape
+        return _cast(x, dtype, f"{name}: x"), output.shape
     raise SubjectError(
         "The network does not take the rows of these data.",
         where=f"{name} on {model.name}",
@@ -119,6 +143,6 @@ def _check_scalar(loss: Loss, output: tuple[int, ...], y: np.ndarray, precision:
         raise SubjectError(
             "A loss returns one real number an example.",
             where=f"{loss.name} of {found}",
-            got=f"shape {getattr(value, 'shape', type(value).__name__)}",
+            got=str(value),
             remedy="sum or average over the outputs; the mean over examples is taken by fit",
         )

@@ -85,7 +85,7 @@ def fit(
         stop = stop or Stop()
         problem = Problem(model.apply, chosen.of, transformation, norms=stop.gradient is not None)
         machine = Machine(model, problem, examples, batches, _whole(seed, "seed", 0))
-        others = None if validation is None else examples_of(validation, model, chosen)
+        others = None if validation is None else examples_of(validation, model, chosen, "validation data")
         per_epoch = 100 if batches is None else batches.in_an_epoch(len(examples))
         evaluation = None
         if others is not None or metrics:
@@ -123,7 +123,8 @@ def _batches(batch: int | Batches | None, n: int) -> Batches | None:
         return None
     batches = batch if isinstance(batch, Batches) else Batches(batch)
     if batches.size > n:
-        raise UsageError("The batch is larger than the data.", got=f"batch of {batches.size:,}, {n:,} rows")
+        got = f"batch of {batches.size:,}, {n:,} rows"
+        raise UsageError("The batch is larger than the data.", got=got, remedy="leave `batch` out to take all rows")
     return batches
 
 

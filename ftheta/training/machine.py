@@ -38,7 +38,8 @@ class Evaluation:
         for name, value in shapes.items():
             if getattr(value, "shape", None) != ():
                 got = f"shape {getattr(value, 'shape', type(value).__name__)}"
-                raise UsageError("A metric returns one number.", where=f"metrics[{name!r}]", got=got)
+                remedy = "average over the rows"
+                raise UsageError("A metric returns one number.", where=f"metrics[{name!r}]", got=got, remedy=remedy)
         return cls(lambda params: look(params, examples.x, examples.y), validates, every)
 
 
@@ -112,8 +113,9 @@ class Machine:
     def identity(self) -> dict[str, Any]:
         """What two runs must agree in for one to continue the other."""
         told = "all rows" if self.batches is None else repr(self.batches)
-        program = self._program.digest[:16]
-        return {"data": self.examples.fingerprint, "seed": self.seed, "batches": told, "program": program}
+        start = hashlib.sha256(b"".join(np.ascontiguousarray(leaf) for leaf in jax.tree.leaves(self.start.params)))
+        run = {"data": self.examples.fingerprint, "seed": self.seed, "batches": told}
+        return run | {"program": self._program.digest[:16], "initial network": start.hexdigest()[:16]}
 
     @cached_property
     def _program(self) -> "_Program":

@@ -1,5 +1,6 @@
 """What can be trained, and how the trained parameters become the same kind of thing again."""
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -32,13 +33,11 @@ class Model:
 
 def model_of(net: Any, dtype: Any = None) -> Model:
     """An equinox module, a `Network`, a `Description` or a pair `(params, apply)`, with parameters of one dtype."""
-    import equinox as eqx
-
     if isinstance(net, Description):
         model = _described("network", net)
     elif hasattr(net, "apply") and hasattr(net, "params") and hasattr(net, "input_shape"):  # a Network
         model = _network(net)
-    elif isinstance(net, eqx.Module):
+    elif "equinox" in sys.modules and isinstance(net, sys.modules["equinox"].Module):  # slow to import
         model = _split(type(net).__name__, net, lambda module, x: module(x), lambda module: module)
     elif isinstance(net, tuple) and len(net) == 2 and callable(net[1]):
         params, apply = net
@@ -92,7 +91,11 @@ def _typed(model: Model, dtype: Any) -> Any:
     if not jax.tree.leaves(model.params):
         remedy = "a plain function has none: give (params, apply) or an equinox module"
         raise SubjectError("There are no parameters to train.", where=model.name, remedy=remedy)
-    if dtype is not None and np.dtype(dtype).kind != "f":
+    try:
+        real = dtype is None or np.dtype(dtype).kind == "f"
+    except TypeError:
+        real = False
+    if not real:
         raise UsageError("Parameters are trained in floating point.", got=f"dtype={dtype}", remedy="float32 or float64")
     params = jax.tree.map(lambda leaf: np.asarray(leaf, dtype), model.params)
     for path, leaf in zip(model.paths, jax.tree.leaves(params)):

@@ -44,7 +44,8 @@ def optimiser_named(
         raise UsageError("Unknown optimiser.", got=optimiser, remedy=remedy)
     maker, options, usual = OPTIMISERS[optimiser.lower()]
     size = usual if step is None else step
-    if not callable(size) and not (isinstance(size, (int, float)) and isfinite(size) and size > 0):
+    real = isinstance(size, (int, float)) and not isinstance(size, bool)
+    if not callable(size) and not (real and isfinite(size) and size > 0):
         raise UsageError("The step must be a positive number.", got=size, remedy="give a step such as 1e-3")
     told = "a schedule of steps" if callable(size) else f"step {size:g}"
     made = getattr(optax, maker)(size, **options)

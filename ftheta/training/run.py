@@ -1,6 +1,7 @@
 """One run: chunks of steps, and between them records, rules, checkpoints, Ctrl-C. And what comes of it."""
 
 import time
+import warnings
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -177,7 +178,11 @@ class _Run:
     def _keep(self, at_once: bool = False) -> None:
         place = self.plan.checkpoint
         if place is not None and (at_once or time.perf_counter() - self.written >= place.seconds):
-            write(place.path, self._saved(), self.machine.identity)
+            try:
+                write(place.path, self._saved(), self.machine.identity)
+            except OSError as error:  # a full disk must not cost the run
+                told = f"The checkpoint {place.path} was not written: {error.strerror or error}. The run goes on."
+                warnings.warn(told, stacklevel=2)
             self.written = time.perf_counter()
 
     def _fit(self, reason: str, interrupted: bool) -> "Fit":

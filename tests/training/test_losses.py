@@ -113,7 +113,7 @@ def test_senseless_arguments_are_refused():
     refused("has its own step", optimiser=optax.sgd(0.1), step=0.1)
     refused("Unknown optimiser", optimiser="adamm")
     refused("larger than the data", batch=51)
-    refused("at least one row", batch=0)
+    refused("whole number of rows", batch=0)
     with pytest.raises(UsageError, match="kept or dropped"):
         Batches(2, last="forget")  # type: ignore[arg-type]
     refused("how long", steps=None)

@@ -1,6 +1,5 @@
 """The hat function, exactly: the closed form, the deep network, the misprint, and what two neurons cannot do."""
 
-from fractions import Fraction
 from itertools import product
 
 import numpy as np
@@ -45,13 +44,11 @@ def two_neuron_rank() -> int:
 
 
 def chart(f: PiecewiseAffine, iterate: PiecewiseAffine, times: int) -> Curves:
-    grid = [Fraction(k, 16) for k in range(-48, 49)]
     roles: list[tuple[str, PiecewiseAffine, Role]] = [
         ("network", f, "measured"),
         ("hat h", HAT, "bound"),
         ("as printed", PRINTED, "reference"),
         (f"h applied {times} times", iterate, "other"),
     ]
-    x = tuple(float(t) for t in grid)
-    series = tuple(Series(name, x, tuple(float(g(t)) for t in grid), role) for name, g, role in roles)
+    series = tuple(Series(name, *g.corners(-3, 3), role) for name, g, role in roles)
     return Curves("the hat and its misprint", Axis("x"), Axis("value"), series)

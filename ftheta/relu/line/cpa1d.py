@@ -47,6 +47,12 @@ class PiecewiseAffine:
         """The change of slope at every kink."""
         return {t: after - before for t, before, after in zip(self.kinks, self.slopes, self.slopes[1:])}
 
+    def corners(self, lo: Rational, hi: Rational) -> tuple[list[float], list[float]]:
+        """The graph between two points as a polygon: its ends and the kinks between them."""
+        inside = [(t, value) for t, value in zip(self.kinks, self.values) if lo < t < hi]
+        points = [(lo, self(lo)), *inside, (hi, self(hi))]
+        return [float(t) for t, _ in points], [float(value) for _, value in points]
+
     def reaching(self, level: Rational) -> list[Fraction]:
         """The points where the graph crosses the level, or meets it and leaves it again."""
         found = {t for t, value in zip(self.kinks, self.values) if value == level}
