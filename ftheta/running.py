@@ -2,7 +2,8 @@
 
 import time
 from collections.abc import Mapping
-from functools import cache
+from dataclasses import replace
+from functools import cache, wraps
 from importlib.metadata import PackageNotFoundError, version
 from types import MappingProxyType
 from typing import Any, cast
@@ -61,6 +62,17 @@ def run(
         origin=origin,
     )
     return _result(theorem, findings, evidence, provenance)
+
+
+def unmet(theorem: Theorem, subject: Subject, *, seed: int = 0) -> Result | None:
+    """The result of `run` where a hypothesis fails, None where all are met: a look before the evidence is gathered."""
+
+    @wraps(theorem.measure)  # the knobs are read off the signature
+    def nothing(*_: Any, **knobs: Any) -> Evidence:
+        return Evidence(claims=())
+
+    looked = run(replace(theorem, measure=nothing), subject, seed=seed)
+    return looked if looked.verdict is Verdict.INAPPLICABLE else None
 
 
 def _preset(theorem: Theorem, name: str | None) -> Mapping[str, Value]:

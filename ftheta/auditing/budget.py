@@ -7,8 +7,10 @@ from time import monotonic
 
 from ftheta.logic import UsageError
 
+from .plan import Task
+
 DEFAULT = 60.0  # seconds
-SHARE = 0.2  # of the budget that one theorem may take while others wait
+SHARE = 0.2  # of the budget that one fact may take while others wait; a theorem may take half of that
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 _WORDS = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*(s|m|min|h)?")
 
@@ -33,7 +35,7 @@ def told(seconds: float) -> str:
 
 @dataclass(frozen=True)
 class Clock:
-    """A budget that began to run. `share` is what one of many tasks may take while others wait for their turn."""
+    """A budget that began to run. `share` is what one of many facts may take while others wait for their turn."""
 
     begun: float
     budget: float | None
@@ -53,6 +55,10 @@ class Clock:
     @property
     def left(self) -> float:
         return inf if self.budget is None else self.budget - self.used
+
+    def share_of(self, task: Task) -> float:
+        """What the task may take while others wait."""
+        return self.share if task.is_fact else self.share / 2
 
     def more(self) -> str:
         """A budget that would help, in words."""

@@ -35,7 +35,7 @@ def run_inside(
         tell([task.id])
         begun, last = monotonic(), k == len(tasks) - 1
         try:
-            with _timer(clock.left if last else min(clock.left, clock.share)):
+            with _timer(clock.left if last else min(clock.left, clock.share_of(task))):
                 outcome = perform(task, networks, seed)
         except _Overdue:
             outcome = stopped(task, monotonic() - begun, clock)

@@ -1,30 +1,44 @@
 """One task on one network: what comes out, whatever happens."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import jax
 import numpy as np
 
 from ftheta.logic import FthetaError, Result, Skipped
-from ftheta.running import run
+from ftheta.running import run, unmet
 from ftheta.subjects import Network
 
 from .part import Part
 from .plan import Task
 
 Outcome: TypeAlias = Result | Part | Skipped
+_Found = TypeVar("_Found")
 
 
 def perform(task: Task, networks: Sequence[Network], seed: int) -> Outcome:
     """A theorem on the first network, or a fact of all of them. What does not apply says why and stops nothing else."""
-    try:
-        found = getattr(import_module(task.module), task.name)
+
+    def done(found: Any) -> Outcome:
         if not task.is_fact:
             return run(found, networks[0], seed=seed)
         with jax.enable_x64(True), np.errstate(all="ignore"):
             return found(*networks, np.random.default_rng([seed, 1]))
+
+    return _sheltered(task, done)
+
+
+def look(task: Task, networks: Sequence[Network], seed: int) -> Outcome | None:
+    """The hypotheses of a theorem: why it does not apply, or None where it does."""
+    return _sheltered(task, lambda found: unmet(found, networks[0], seed=seed))
+
+
+def _sheltered(task: Task, do: Callable[[Any], _Found]) -> _Found | Skipped:
+    """What comes of the task; one fault must not cost the user everything else."""
+    try:
+        return do(getattr(import_module(task.module), task.name))
     except FthetaError as error:
         got = f" ({error.got})" if error.got is not None else ""
         return Skipped(task.id, f"{error.what.rstrip('.')}{got}", error.remedy)
@@ -32,7 +46,7 @@ def perform(task: Task, networks: Sequence[Network], seed: int) -> Outcome:
         return Skipped(task.id, _first_line(error) or "not implemented for this network")
     except MemoryError:
         return Skipped(task.id, "it needs more memory than there is", "fewer rows, or a smaller network")
-    except Exception as error:  # one fault must not cost the user everything else
+    except Exception as error:
         return Skipped(task.id, f"internal error: {type(error).__name__}: {_first_line(error)}", "please report it")
 
 

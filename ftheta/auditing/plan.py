@@ -1,8 +1,9 @@
 """What an audit runs, and in which order: what says most comes first.
 
 1. Facts, a section after the other: they are few, quick, and what a reader looks for first.
-2. Theorems about networks alone, one of each section in turn.
-3. Theorems that also take a training run, a measure or a family, likewise: on a network they build such a problem
+2. The hypotheses of all theorems: what does not apply is known soon, and costs the others no time.
+3. Theorems about networks alone, one of each section in turn.
+4. Theorems that also take a training run, a measure or a family, likewise: on a network they build such a problem
    first, which takes longer and says less about the network itself.
 
 A theorem belongs to the section of its chapter, so that new theorems appear by themselves.
@@ -57,6 +58,7 @@ class Task:
     name: str
     words: tuple[str, ...]  # that choose it: its id, its chapter, its section
     is_fact: bool = False
+    looking: bool = False  # a first look: the hypotheses alone
 
 
 def planned(only: Iterable[str] = (), skip: Iterable[str] = ()) -> list[Task]:

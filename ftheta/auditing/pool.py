@@ -1,7 +1,8 @@
 """Tasks in worker processes, within a budget that holds: a task that takes too long is killed, and only it is lost.
 
-While others wait, a task may take its share of the budget; then it is stopped and, if time is left in the end, tried
-once more with all of it. Nothing begins or goes on when the budget is used up. A killed worker is replaced.
+Facts come first, then a look at the hypotheses of every theorem, then the theorems that apply. While others wait, a
+task may take its share of the budget; then it is stopped and, if time is left in the end, tried once more with all of
+it. Nothing begins or goes on when the budget is used up. A killed worker is replaced.
 """
 
 import os
@@ -13,11 +14,13 @@ import tempfile
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from math import inf
 from pathlib import Path
 from time import monotonic
 from typing import Any
 
+from ftheta.graph.caching import compiled_kept
 from ftheta.logic import Skipped
 
 from .budget import Clock, told
@@ -46,7 +49,7 @@ class _Worker:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.errors,
-            env={**os.environ, "PYTHONPATH": paths},
+            env={**os.environ, **compiled_kept(), "PYTHONPATH": paths},
         )
         self.ready = False
         self.task: Task | None = None
@@ -94,6 +97,8 @@ class Pool:
         self.size = workers
         self.ears = selectors.DefaultSelector()
         self.workers: list[_Worker] = []
+        self.waiting: deque[Task] = deque()
+        self.again: deque[tuple[Task, float]] = deque()  # stopped, after so many seconds
         for _ in range(workers):
             self._hire()
 
@@ -114,25 +119,30 @@ class Pool:
 
     def run(self, tasks: Sequence[Task], clock: Clock, done: Done, tell: Told) -> None:
         """Perform the tasks in order and hand over each outcome; `tell` learns what is being done."""
-        waiting, again = deque(tasks), deque[tuple[Task, float]]()
-        while waiting or again or any(w.task for w in self.workers):
+        self.waiting.extend(task if task.is_fact else replace(task, looking=True) for task in tasks)
+        while self.waiting or self.again or any(w.task for w in self.workers):
             if clock.left <= 0:
-                return self._give_up(waiting, again, clock, done)
-            self._assign(waiting, again, clock, done)
+                return self._give_up(clock, done)
+            self._assign(clock, done)
             tell([w.task.id for w in self.workers if w.task])
             for key, _ in self.ears.select(max(0.0, min(TICK, clock.left))):
                 self._hear(key.data, done)
-            for worker in [w for w in self.workers if waiting and w.busy_for > clock.share]:
-                again.append((worker.task, worker.busy_for))  # type: ignore[arg-type]
+            self._stop_late(clock)
+
+    def _stop_late(self, clock: Clock) -> None:
+        for worker in list(self.workers):
+            task = worker.task
+            if task is not None and self.waiting and worker.busy_for > clock.share_of(task):
+                self.again.append((replace(task, looking=False), worker.busy_for))
                 self._dismiss(worker)
                 self._hire()
 
-    def _assign(self, waiting: deque[Task], again: deque[tuple[Task, float]], clock: Clock, done: Done) -> None:
+    def _assign(self, clock: Clock, done: Done) -> None:
         for worker in [w for w in self.workers if w.ready and w.task is None]:
-            if waiting:
-                worker.take(waiting.popleft())
-            while worker.task is None and again:
-                task, before = again.popleft()
+            if self.waiting:
+                worker.take(self.waiting.popleft())
+            while worker.task is None and self.again:
+                task, before = self.again.popleft()
                 if clock.left > before:
                     worker.take(task)
                 else:
@@ -146,7 +156,10 @@ class Pool:
             worker.ready = True
         elif alive and worker.task is not None:
             task, worker.task = worker.task, None
-            done(task, answer)
+            if answer is None:  # its hypotheses are met
+                self.waiting.append(replace(task, looking=False))
+            else:
+                done(task, answer)
         else:
             self._mourn(worker, done)
 
@@ -163,13 +176,13 @@ class Pool:
         done(worker.task, Skipped(worker.task.id, why, "most often memory: fewer rows or a smaller network need less"))
         self._hire()
 
-    def _give_up(self, waiting: deque[Task], again: deque[tuple[Task, float]], clock: Clock, done: Done) -> None:
+    def _give_up(self, clock: Clock, done: Done) -> None:
         for worker in self.workers:
             if worker.task is not None:
                 done(worker.task, stopped(worker.task, worker.busy_for, clock))
-        for task, before in again:
+        for task, before in self.again:
             done(task, stopped(task, before, clock))
-        for task in waiting:
+        for task in self.waiting:
             done(task, not_begun(task, clock))
 
 

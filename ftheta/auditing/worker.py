@@ -32,7 +32,7 @@ def main() -> None:
     setup: Setup = pickle.loads(inbox.get())
     _limit(setup.memory)
     try:
-        from .performing import perform
+        from .performing import look, perform
         from .subjects import recalled
 
         networks = recalled(setup.recipe)
@@ -40,7 +40,8 @@ def main() -> None:
         return send(answers, error if _survives(error) else RuntimeError(f"{type(error).__name__}: {error}"))
     send(answers, None)
     while True:
-        send(answers, perform(pickle.loads(inbox.get()), networks, setup.seed))
+        task = pickle.loads(inbox.get())
+        send(answers, (look if task.looking else perform)(task, networks, setup.seed))
 
 
 def _listen(stream: Any, inbox: "SimpleQueue[bytes]") -> None:

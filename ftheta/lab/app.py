@@ -15,10 +15,10 @@ from starlette.routing import Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
 from starlette.websockets import WebSocket
 
+from ftheta.graph.caching import cache_folder, trim
 from ftheta.logic import FthetaError, SubjectError, UsageError
 from ftheta.report.charts.measure import FONTS
 
-from .caching import cache_folder, trim
 from .contents import Contents, catalogue
 from .errands import Errands, finished
 from .exports import MEDIA

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from ftheta.catalogue import INDEX, entry_of
+from ftheta.graph.caching import cache_folder
 
-from .caching import cache_folder
 from .errands import Errands
 
 _FORM = 1  # raised when the pictures are drawn differently

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-from .caching import cache_folder
+from ftheta.graph.caching import compiled_kept
+
 from .frames import packed, receive
 
 KEPT = 6  # results of which a worker can make files without computing them again
@@ -139,20 +140,8 @@ class Worker:
 def _environment() -> dict[str, str]:
     """One thread a worker, so that workers do not fight over the cores; compiled programs are kept between runs."""
     one = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "NPROC")
-    folder = cache_folder("compiled")
-    kept = {
-        "JAX_COMPILATION_CACHE_DIR": str(folder),
-        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.05",
-        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "0",
-    }
     flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_cpu_multi_thread_eigen=false".strip()
-    return {
-        **os.environ,
-        **dict.fromkeys(one, "1"),
-        "JAX_PLATFORMS": "cpu",
-        "XLA_FLAGS": flags,
-        **(kept if folder else {}),
-    }
+    return {**os.environ, **dict.fromkeys(one, "1"), "JAX_PLATFORMS": "cpu", "XLA_FLAGS": flags, **compiled_kept()}
 
 
 def log_failure(header: dict[str, Any]) -> None:

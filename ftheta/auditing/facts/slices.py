@@ -1,11 +1,12 @@
 """The affine pieces on a plane through the data."""
 
 from collections.abc import Iterator
+from math import isfinite
 
 import numpy as np
 
 from ftheta.logic import Basis, Enclosure, Fact
-from ftheta.pieces import Complex, pieces
+from ftheta.pieces import Complex, count_pieces, pieces
 from ftheta.pieces.slices import slice_of, storable
 from ftheta.subjects import Network
 
@@ -26,11 +27,12 @@ def pieces_on_a_slice(net: Network, rng: np.random.Generator) -> Part:
     form, basis = piecewise_affine(net)
     data = None if net.data is None else net.data.x
     seed = int(rng.integers(2**32))
+    most = max(1, storable(form, MOST_CELLS) // LESS)
     for size in AROUND if data is None else BESIDE:
         domain = slice_of(form.widths[0], data, np.random.default_rng(seed), size)
-        cells = pieces(form, domain, max_cells=max(1, storable(form, MOST_CELLS) // LESS), maps=True)
-        if cells.certificate.complete:
+        if isfinite(count_pieces(form, domain, max_cells=most).hi):
             break
+    cells = pieces(form, domain, max_cells=most, maps=True)
     where = _place(form.widths[0], data, size)
     return Part(tuple(_facts(cells, basis, where)), charts=(cells.chart("slope", boundary=cells.certificate.complete),))
 

@@ -17,6 +17,18 @@ def cache_folder(*parts: str) -> Path | None:
     return folder if os.access(folder, os.W_OK) else None
 
 
+def compiled_kept() -> dict[str, str]:
+    """The environment of a process whose compiled programs are kept for the next one; empty if they cannot be."""
+    folder = cache_folder("compiled")
+    if folder is None:
+        return {}
+    return {
+        "JAX_COMPILATION_CACHE_DIR": str(folder),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.05",
+        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "0",
+    }
+
+
 def trim(folder: Path, most: int) -> None:
     """Delete what was used longest ago, until no more than so many bytes are left."""
     known = []
