@@ -98,7 +98,7 @@ def growth(d: int) -> str:
     inputs = flat_inputs(graph, (x,))
     evaluate, ahead = jax.jit(f), jax.jit(lambda v: one(inputs, [v])[0])
     both = jax.jit(jax.value_and_grad(f))
-    passes, moved = [np.eye(d)[k] for k in range(min(d, 64))], x + 1e-8
+    passes, moved = list(np.eye(min(d, 64), d)), x + 1e-8
     plain = best(lambda: evaluate(x), 0.2)
     differences = best(lambda: [evaluate(moved) for _ in range(len(passes) + 1)], 0.2) * (d + 1) / (len(passes) + 1)
     forward = best(lambda: [ahead(v) for v in passes], 0.2) * d / len(passes)
