@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from ftheta.datasets import named
+from ftheta.datasets.naming import SETS
 from ftheta.graph.expressions import Expression
 from ftheta.logic import FthetaError, SubjectError
 from ftheta.networks.description import Description
@@ -30,10 +32,11 @@ if TYPE_CHECKING:
 
 DATA = Path(__file__).parent / "data"
 BUILT_IN: dict[str, Path] = {"digits-mlp": DATA / "digits_mlp.npz", "digits-test": DATA / "digits_test.npz"}
+"""Files; the names of `ftheta.datasets` are built in too."""
 KINDS = (Network, Target, Dataset, Training, Measure, Family)
 _Kind = TypeVar("_Kind", Network, Dataset)
 
-READ = "an .onnx or .pt2; a .toml or .json spec of weights; .safetensors or .npz weights; .npz, .npy or .csv data"
+READ = "an .onnx or .pt2; a .toml or .json spec; .safetensors or .npz weights; .npz, .npy, .csv or .parquet data"
 INSTEAD = {
     **dict.fromkeys(
         (".pt", ".pth", ".bin", ".ckpt"),
@@ -44,7 +47,6 @@ INSTEAD = {
     ".joblib": "unpickling runs code: load the model in Python and hand it to ftheta.load",
     ".h5": "save the weights as .safetensors or .npz and write a spec, or export to .onnx",
     ".keras": "save the weights as .safetensors or .npz and write a spec, or export to .onnx",
-    ".parquet": "write it as .csv: pandas.read_parquet(path).to_csv(other, index=False)",
 }
 """What to do with files that are not read."""
 
@@ -75,6 +77,7 @@ def load(
 ) -> Subject:
     """A subject from words (a file, `package.module:attribute`, a built-in name), a path, or a Python object.
 
+    Built-in names are those of `ftheta.datasets`, which may have knobs (`moons,n=500,seed=3`), and `BUILT_IN`.
     A function or module needs an `example` input (an array, or its shape) to become a network; so does an ONNX file
     that leaves lengths open. `until` names the node, tensor or layer of a file at which the network is to end. Weights
     without an architecture need a `spec` (its path, or a dictionary) or, if they are a chain of dense layers, the
@@ -101,6 +104,8 @@ def resolve(words: str, asked: Asked) -> Subject:
     if words.replace("_", "-") in BUILT_IN:
         name = words.replace("_", "-")
         return read_file(BUILT_IN[name], name)
+    if not Path(words).exists() and (data := named(words)) is not None:
+        return noted(Dataset(data.name, data.x, data.y, data.classes, data.columns))
     if ":" in words and not Path(words).exists():
         return from_object(import_object(words), words, asked)
     path = Path(words)
@@ -108,11 +113,12 @@ def resolve(words: str, asked: Asked) -> Subject:
         return _expression(words)
     if path.suffix or path.exists():
         return read_file(path, path.name, asked)
-    near = difflib.get_close_matches(words, BUILT_IN, n=2, cutoff=0.4)
+    known = [*BUILT_IN, *SETS]
+    near = difflib.get_close_matches(words, known, n=2, cutoff=0.4)
     raise SubjectError(
         "This is neither a file, nor `package.module:attribute`, nor a built-in subject.",
         got=words,
-        remedy=f"did you mean {', '.join(near)}?" if near else f"built-in: {', '.join(BUILT_IN)}",
+        remedy=f"did you mean {', '.join(near)}?" if near else f"built-in: {', '.join(known)}",
     )
 
 

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ ASKED = "counts,test-error,gradients-by-layer,active-units,steepness,curvature-o
 @pytest.fixture(scope="module")
 def trained():
     """64-24-16-10 in float64, trained on the digits, and rows it has not seen."""
-    digits = load_digits()
+    digits: Any = load_digits()
     x = torch.tensor(digits.data / 16.0, dtype=torch.float64)
     y = torch.tensor(digits.target)
     torch.manual_seed(0)

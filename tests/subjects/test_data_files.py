@@ -204,7 +204,12 @@ def test_arrays_that_are_no_data_are_refused(tmp_path, array):
 
 
 def test_other_kinds_of_files_say_what_to_do(tmp_path):
-    for name, part in (("x.parquet", "to_csv"), ("m.pkl", "runs code"), ("m.joblib", "runs code"), ("m.h5", "spec")):
+    for name, part in (
+        ("x.parquet", "not a Parquet"),
+        ("m.pkl", "runs code"),
+        ("m.joblib", "runs code"),
+        ("m.h5", "spec"),
+    ):
         (tmp_path / name).write_bytes(b"data")
         with pytest.raises(SubjectError, match=part):
             ft.load(tmp_path / name)
@@ -235,3 +240,59 @@ def test_labels_that_are_no_outputs_are_refused():
             net.with_data(ft.Dataset("rows", x, np.array(y)))
     kept = net.with_data(ft.Dataset("rows", x, np.array([0, 9, 3, 3]), notes=("a note",))).data
     assert kept is not None and kept.notes == ("a note",)
+
+
+def test_test_rows_that_are_training_rows_are_counted(tmp_path):
+    x, y = np.arange(8.0).reshape(4, 2), np.array([0, 1, 0, 1])
+    np.savez(
+        tmp_path / "parts.npz", x_train=x, y_train=y, x_test=np.concatenate([x[1:3], x + 100]), y_test=np.r_[y, 0, 1]
+    )
+    found = data(tmp_path / "parts.npz", labels="y_test")
+    assert found.notes == ("2 of 6 rows are also rows of x_train",)
+
+
+# ---- Parquet ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_parquet_file_is_read_as_the_table_it_is(tmp_path):
+    import pandas
+
+    frame = pandas.read_csv(csv(tmp_path, IRIS))
+    frame.to_parquet(tmp_path / "flowers.parquet")
+    found, table_ = data(tmp_path / "flowers.parquet", labels="species"), data(tmp_path / "data.csv", labels="species")
+    assert np.array_equal(found.x, table_.x) and found.classes == table_.classes and found.columns == table_.columns
+    assert found.y is not None and table_.y is not None and found.y.tolist() == table_.y.tolist()
+    frame.assign(species=frame.species.astype("category"), whole=[3, 1, 2, 2]).iloc[[1, 3, 2]].to_parquet(
+        tmp_path / "indexed.parquet"
+    )
+    found = data(tmp_path / "indexed.parquet", labels="species")
+    assert found.x.tolist() == [[7.0, 3.2, 1], [5.9, 3.0, 2], [6.3, 3.3, 2]]
+    assert found.notes == ("the index of pandas was left out",) and found.columns == ("length", "width", "whole")
+
+
+@pytest.mark.parametrize(
+    "columns, part",
+    [
+        ({"a": [1.0, None], "b": [1, 2]}, "value is missing.*column 'a', row 1"),
+        ({"a": [1.0, np.inf]}, "must be finite"),
+        ({"a": ["u", "v"], "b": [1, 2]}, "holds words"),
+        ({"a": [[1], [2]]}, "neither numbers nor words"),
+        ({"a": []}, "no rows"),
+    ],
+)
+def test_parquet_that_is_no_data_is_refused_with_its_place(tmp_path, columns, part):
+    import pyarrow
+    from pyarrow import parquet
+
+    parquet.write_table(pyarrow.table(columns), tmp_path / "t.parquet")
+    with pytest.raises(SubjectError, match=f"(?s){part}"):
+        ft.load(tmp_path / "t.parquet")
+
+
+def test_without_pyarrow_the_error_says_what_to_install(tmp_path, monkeypatch):
+    import sys
+
+    (tmp_path / "t.parquet").write_bytes(b"PAR1")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(SubjectError, match="pip install pyarrow"):
+        ft.load(tmp_path / "t.parquet")

@@ -1,4 +1,4 @@
-"""Data in files: `.npz`, `.npy` and `.csv`. See `docs/importing.md`."""
+"""Data in files: `.npz`, `.npy`, `.csv` and `.parquet`. See `docs/importing.md`."""
 
 from collections.abc import Collection
 from pathlib import Path
@@ -10,12 +10,13 @@ from ftheta.logic import SubjectError
 from ftheta.networks.npy import read_arrays, read_npy
 from ftheta.subjects.dataset import Dataset
 
-from .arrays import chosen, is_data
-from .checks import noted
+from .arrays import chosen, is_data, other_inputs
+from .checks import leaks, noted
 from .labels import Labels, encoded
-from .table import read_table
+from .parquet import read_parquet
+from .table import Table, read_table
 
-SUFFIXES = (".npz", ".npy", ".csv", ".tsv")
+SUFFIXES = (".npz", ".npy", ".csv", ".tsv", ".parquet")
 
 
 def is_data_file(path: Path) -> bool:
@@ -35,7 +36,7 @@ def read_data(path: Path, name: str, labels: Any = None) -> Dataset:
         x = read_npy(path)
         return _finished(name, x, _beside(labels, path, len(x) if x.ndim else 0))
     if is_data_file(path):
-        table = read_table(path)
+        table = _table(path)
         if labels is None or table.has(str(labels)):
             return _finished(name, *table.split(labels), table.columns_without(labels), table.notes)
         apart = _beside(labels, path, len(table.numbers), table.names)
@@ -51,9 +52,14 @@ def from_arrays(arrays: dict[str, np.ndarray], path: Path, name: str, labels: An
     """The data among the arrays of an `.npz` file."""
     if labels is None or str(labels) in arrays:
         x, y = chosen(arrays, labels, str(path))
-        return _finished(name, arrays[x], None if y is None else encoded(arrays[y], f"{path}: {y}"))
+        notes = leaks(arrays[x], {other: arrays[other] for other in other_inputs(arrays, x)})
+        return _finished(name, arrays[x], None if y is None else encoded(arrays[y], f"{path}: {y}"), notes=notes)
     x = arrays[chosen(arrays, None, str(path))[0]]
     return _finished(name, x, _beside(labels, path, len(x) if x.ndim else 0, arrays))
+
+
+def _table(path: Path) -> Table:
+    return read_parquet(path) if path.suffix.lower() == ".parquet" else read_table(path)
 
 
 def _beside(labels: Any, path: Path, rows: int, names: Collection[str] = ()) -> Labels | None:
@@ -71,7 +77,7 @@ def _beside(labels: Any, path: Path, rows: int, names: Collection[str] = ()) -> 
             raise SubjectError("It is not clear which array holds the labels.", where=str(other), got=sorted(arrays))
         return encoded(arrays.get("y", next(iter(arrays.values()))), str(other))
     if is_data_file(other):
-        return read_table(other).only_column(rows)
+        return _table(other).only_column(rows)
     raise SubjectError(
         "There are no such labels.",
         where=str(path),

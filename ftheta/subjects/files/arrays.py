@@ -40,6 +40,11 @@ def chosen(arrays: Mapping[str, np.ndarray], labels: str | None, where: str) -> 
     return found[0]
 
 
+def other_inputs(arrays: Mapping[str, np.ndarray], x: str) -> list[str]:
+    """Arrays that are called like inputs, besides the chosen ones: the training rows beside those of a test."""
+    return [name for name in arrays if name != x and any(name.lower() == inputs for inputs, _ in PAIRS)]
+
+
 def _all_pairs(arrays: Mapping[str, np.ndarray]) -> list[tuple[str, str | None]]:
     """Every array called like inputs, with its labels where they are there."""
     if len(arrays) == 1:

@@ -1,10 +1,12 @@
 """What is worth knowing of data before they are used. None of it is an error: data that cannot be used are refused
 where they are read."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
+from ftheta.datasets.splitting import row_keys, shared_rows
 from ftheta.subjects.dataset import Dataset
 
 MOST_BYTES = 1 << 28
@@ -15,6 +17,17 @@ def noted(data: Dataset) -> Dataset:
     """The same data with notes on constant columns, rows that repeat, and classes without rows."""
     found = (*_constant(data), *_repeated(data), *_classes(data))
     return replace(data, notes=(*data.notes, *found)) if found else data
+
+
+def leaks(x: np.ndarray, others: Mapping[str, np.ndarray]) -> tuple[str, ...]:
+    """Notes on rows of `x` that are also rows of other parts of the same data: such a test is no test."""
+    alike = {
+        name: rows
+        for name, rows in others.items()
+        if rows.shape[1:] == x.shape[1:] and x.ndim > 1 and x.nbytes + rows.nbytes <= MOST_BYTES
+    }
+    counts = {name: len(shared_rows(x, rows)) for name, rows in alike.items()}
+    return tuple(f"{count} of {len(x)} rows are also rows of {name}" for name, count in counts.items() if count)
 
 
 def _constant(data: Dataset) -> list[str]:
@@ -32,9 +45,8 @@ def _constant(data: Dataset) -> list[str]:
 def _repeated(data: Dataset) -> list[str]:
     if data.x.nbytes > MOST_BYTES:
         return []
-    rows = np.ascontiguousarray(data.x.reshape(len(data), -1) + 0)  # −0 and 0 are the same number
-    unique = len(np.unique(rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))))) if rows.size else 0
-    return [f"{len(rows) - unique} of {len(rows)} rows repeat others"] if 0 < unique < len(rows) else []
+    unique = len(np.unique(row_keys(data.x))) if data.x.size else 0
+    return [f"{len(data) - unique} of {len(data)} rows repeat others"] if 0 < unique < len(data) else []
 
 
 def _classes(data: Dataset) -> list[str]:
