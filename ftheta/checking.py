@@ -1,10 +1,13 @@
 """One theorem by name on one subject: what `ft.check` and `ftheta check` do."""
 
+import os
+from dataclasses import replace
 from typing import Any
 
 from ftheta.catalogue import theorem
-from ftheta.logic import Result
+from ftheta.logic import Result, UsageError
 from ftheta.running import run
+from ftheta.subjects import Dataset, Network, Subject
 from ftheta.subjects.resolve import load
 
 
@@ -12,6 +15,7 @@ def check(
     id: str,
     on: Any = None,
     *,
+    with_data: Any = None,
     seed: int = 0,
     preset: str | None = None,
     breaker: bool = False,
@@ -21,9 +25,25 @@ def check(
     """Check the theorem `id` on its built-in subject, or on yours.
 
     `on` is a subject, anything `load` turns into one, or words (a file, `package.module:attribute`, a built-in
-    name). `breaker` takes the theorem's negative control instead; `force` measures even if a hypothesis fails.
-    The remaining arguments are the theorem's knobs.
+    name); `with_data` are data for a network, likewise. `breaker` takes the theorem's negative control instead;
+    `force` measures even if a hypothesis fails. The remaining arguments are the theorem's knobs.
     """
     chosen = theorem(id)
     subject = None if on is None else load(on, takes=chosen.takes)
-    return run(chosen, subject, seed=seed, preset=preset, breaker=breaker, force=force, **knobs)
+    if with_data is not None:
+        subject = _with(subject, load(with_data, takes=(Dataset,)))
+    result = run(chosen, subject, seed=seed, preset=preset, breaker=breaker, force=force, **knobs)
+    return replace(result, provenance=replace(result.provenance, given=_words(on), with_data=_words(with_data)))
+
+
+def _with(subject: Subject | None, data: Any) -> Network:
+    if isinstance(subject, Network):
+        return subject.with_data(data)
+    got = "the built-in subject" if subject is None else f"a {type(subject).__name__}"
+    raise UsageError(
+        "Data are given to a network.", got=got, remedy="name the network with --on, or the data themselves"
+    )
+
+
+def _words(given: Any) -> str:
+    return str(given) if isinstance(given, (str, os.PathLike)) else ""

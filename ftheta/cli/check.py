@@ -13,6 +13,7 @@ def check(
     id: str,
     *,
     on: str | None = None,
+    with_data: str | None = None,
     preset: str | None = None,
     seed: int = 0,
     json: Json = False,
@@ -30,6 +31,8 @@ def check(
         The theorem, as `ftheta list` names it.
     on
         Your subject: a file, `package.module:attribute`, or a built-in name.
+    with_data
+        Data for that network: a file with x and y, `package.module:attribute`, or a built-in name.
     preset
         Knobs by name, as `ftheta show` lists them.
     seed
@@ -55,7 +58,7 @@ def check(
     from ftheta.checking import check as run_check
 
     with Working(f"checking {entry['id']}"):
-        result = run_check(id, on, seed=seed, preset=preset, breaker=breaker, force=force, **knobs)
+        result = run_check(id, on, with_data=with_data, seed=seed, preset=preset, breaker=breaker, force=force, **knobs)
     for path in save or []:
         save_result(result, path)
     if json:

@@ -35,7 +35,7 @@ class Judged:
 @dataclass(frozen=True, slots=True)
 class Provenance:
     """All that is needed to run it again, and how long it took. `origin` says where the subject came from: the
-    theorem's own, its negative control, or one handed in."""
+    theorem's own, its negative control, or one handed in; `given` and `with_data` are the words it was named by."""
 
     versions: Mapping[str, str]
     seed: int
@@ -46,6 +46,8 @@ class Provenance:
     forced: bool
     wall_seconds: float
     origin: Literal["built-in", "breaker", "given"] = "built-in"
+    given: str = ""
+    with_data: str = ""
 
 
 @dataclass(frozen=True, slots=True)

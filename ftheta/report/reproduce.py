@@ -11,7 +11,9 @@ def command(result: Result) -> str:
     """The line for the terminal."""
     provenance = result.provenance
     knobs = [f"--{name.replace('_', '-')} {_word(value)}" for name, value in provenance.knobs.items()]
-    subject = {"given": [f"--on {shlex.quote(provenance.subject)}"], "breaker": ["--breaker"]}
+    given = [f"--on {shlex.quote(provenance.given or provenance.subject)}"]
+    given += [f"--with-data {shlex.quote(provenance.with_data)}"] if provenance.with_data else []
+    subject = {"given": given, "breaker": ["--breaker"]}
     switches = [*subject.get(provenance.origin, []), *["--force"] * provenance.forced]
     return " ".join(["ftheta check", result.id, *knobs, f"--seed {provenance.seed}", *switches])
 
@@ -19,7 +21,9 @@ def command(result: Result) -> str:
 def snippet(result: Result) -> str:
     """The same in Python."""
     provenance = result.provenance
-    subject = {"given": [repr(provenance.subject)], "breaker": ["breaker=True"]}
+    given = [repr(provenance.given or provenance.subject)]
+    given += [f"with_data={provenance.with_data!r}"] if provenance.with_data else []
+    subject = {"given": given, "breaker": ["breaker=True"]}
     arguments = [repr(result.id), *subject.get(provenance.origin, [])]
     arguments += [f"{name}={value!r}" for name, value in provenance.knobs.items()]
     arguments += [f"seed={provenance.seed}"] + ["force=True"] * provenance.forced

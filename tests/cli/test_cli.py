@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -11,7 +12,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import ftheta as ft
 from ftheta.cli import run
+from ftheta.logic import Result
+from ftheta.networks import random_mlp
+from ftheta.report.document import from_json
+from ftheta.report.reproduce import command
 
 FTHETA = [sys.executable, "-m", "ftheta"]
 
@@ -191,3 +197,24 @@ def test_doctor_lists_packages_and_how_to_add_the_missing(capsys):
     code, out, _ = words(capsys, "doctor", "--json")
     report = json.loads(out)
     assert code == 0 and {"jax", "numpy", "torch"} <= {p["name"] for p in report["packages"]}
+
+
+def test_the_line_that_repeats_a_check_names_the_files_it_was_given(capsys, tmp_path):
+    net, rows = tmp_path / "my net.npz", tmp_path / "rows.npz"
+    rng = np.random.default_rng(0)
+    ft.save(random_mlp(rng, (2, 4, 2), bias=0.5), net)
+    np.savez(rows, x=rng.normal(size=(20, 2)), y=rng.integers(0, 2, 20))
+    line = ("check", "gradient-product-bound", "--on", str(net), "--with-data", str(rows))
+    code, out, _ = words(capsys, *line, "--json")
+    assert code == 0
+    result = from_json(out)
+    assert isinstance(result, Result)
+    again = shlex.split(command(result))[1:]
+    assert again[again.index("--on") + 1] == str(net) and again[again.index("--with-data") + 1] == str(rows)
+    _, repeated, _ = words(capsys, *again, "--json")
+    assert json.loads(repeated)["numbers"] == json.loads(out)["numbers"]
+
+
+def test_data_without_a_network_are_refused(capsys):
+    code, _, err = words(capsys, "check", "gradient-product-bound", "--with-data", "digits-test")
+    assert code == 2 and "Data are given to a network." in err and "--on" in err
