@@ -29,6 +29,8 @@ _HOME = {
     "fit": "ftheta.training",
     "load": "ftheta.subjects.resolve",
     "relu_form": "ftheta.relu",
+    "risk": "ftheta.learning",
+    "risk_bounds": "ftheta.generalisation.bounds",
     "save": "ftheta.report.save",
     "sweep": "ftheta.sweeps",
     "theorems": "ftheta.catalogue",
@@ -40,8 +42,10 @@ if TYPE_CHECKING:
     from ftheta.auditing import audit as audit
     from ftheta.catalogue import theorems as theorems
     from ftheta.checking import check as check
+    from ftheta.generalisation.bounds import risk_bounds as risk_bounds
     from ftheta.graph import check_gradient as check_gradient
     from ftheta.graph import tableau as graph  # noqa: F401
+    from ftheta.learning import risk as risk
     from ftheta.logic import Enclosure as Enclosure
     from ftheta.logic import Result as Result
     from ftheta.logic import Verdict as Verdict

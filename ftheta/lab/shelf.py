@@ -8,6 +8,7 @@ import hashlib
 import shutil
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
@@ -20,8 +21,10 @@ from .workers import Job
 
 LARGEST = 64 << 20  # bytes of one file
 MOST_BYTES, MOST_FILES = 1 << 30, 64  # of all files that are kept
-SUFFIXES = (".onnx.gz", ".onnx", ".npz", ".npy", ".csv", ".safetensors", ".pt2")  # parsed by `load`, never executed
-NAMED = ("digits-mlp", "digits-test")
+# parsed by `load`, never executed
+SUFFIXES = (".onnx.gz", ".onnx", ".npz", ".npy", ".csv", ".parquet", ".safetensors", ".pt2")
+NAMED = ("digits-mlp", "digits-test", "moons", "circles", "spirals", "mnist1d")
+BUNDLED = ("iris", "wine", "breast-cancer", "diabetes")  # in scikit-learn, where that is installed
 GIVEN = "given"
 
 
@@ -47,7 +50,8 @@ class Shelf:
     def __init__(self, ask: Any, given: str | None) -> None:
         self.ask = ask
         self.folder = Path(mkdtemp(prefix="ftheta-lab-"))
-        words = {name: name for name in NAMED} | ({GIVEN: given} if given else {})
+        known = NAMED + (BUNDLED if find_spec("sklearn") else ())
+        words = {name: name for name in known} | ({GIVEN: given} if given else {})
         self.entries = {id: Entry(id, word, {"words": word}) for id, word in words.items()}
         self.described = asyncio.Lock()
 

@@ -113,7 +113,7 @@ class Machine:
     def identity(self) -> dict[str, Any]:
         """What two runs must agree in for one to continue the other."""
         told = "all rows" if self.batches is None else repr(self.batches)
-        start = hashlib.sha256(b"".join(np.ascontiguousarray(leaf) for leaf in jax.tree.leaves(self.start.params)))
+        start = hashlib.sha256(b"".join(np.asarray(leaf).tobytes() for leaf in jax.tree.leaves(self.start.params)))
         run = {"data": self.examples.fingerprint, "seed": self.seed, "batches": told}
         return run | {"program": self._program.digest[:16], "initial network": start.hexdigest()[:16]}
 

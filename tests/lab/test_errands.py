@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ftheta.datasets.naming import SETS
 from ftheta.graph.caching import cache_folder, trim
 from ftheta.lab import shelf
 from ftheta.subjects.resolve import BUILT_IN
@@ -17,7 +18,10 @@ from .fake_worker import SVG
 
 def test_the_built_in_subjects_are_listed(site: Site):
     listed = site.get("/api/subjects").json
-    assert [s["id"] for s in listed][:2] == list(shelf.NAMED) == list(BUILT_IN)
+    known = [*shelf.NAMED, *shelf.BUNDLED]
+    assert [s["id"] for s in listed][: len(known)] == known
+    assert all(s["kind"] in ("Network", "Dataset") for s in listed)
+    assert set(known) <= {*BUILT_IN, *SETS}
     assert listed[0] == {"id": "digits-mlp", "name": "digits-mlp", "kind": "Network", "facts": [["size", "1"]]}
 
 

@@ -1,0 +1,76 @@
+r"""Expected risks of ordinary least squares with $p$ features on $n$ rows, noise of variance $\sigma^2$, a true
+linear law.
+
+With the hat matrix $H=X(X^\top X)^{-1}X^\top$ of a fixed design the training risk is
+$\sigma^2\frac{n-\operatorname{tr}H}n$ on average and the risk on new targets at the same rows
+$\sigma^2(1+\frac{\operatorname{tr}H}n)$; $\operatorname{tr}H=p$. New standard normal rows give
+$\sigma^2(1+\operatorname{tr}(X^\top X)^{-1})$, and $\mathbb E(X^\top X)^{-1}=\frac1{n-p-1}I$. All numbers here are in
+units of $\sigma^2$.
+"""
+
+from fractions import Fraction
+
+import numpy as np
+from flint import fmpq  # type: ignore[import-untyped]
+
+from ftheta.estimates import mean
+from ftheta.learning.linear import rational_matrix
+from ftheta.logic import Claim, Enclosure, Identity
+from ftheta.relu.matrices import fraction
+
+ZERO = Enclosure.exact(0)
+DRAWS = 4000
+TAILS = 12  # rows beyond p from which the trace has moments enough for an interval
+
+
+def train_risk(n: int, p: int) -> Fraction:
+    return 1 - Fraction(p, n)
+
+
+def fixed_design_risk(n: int, p: int) -> Fraction:
+    return 1 + Fraction(p, n)
+
+
+def random_design_risk(n: int, p: int) -> Fraction | None:
+    """None where it is infinite."""
+    return Fraction(n - 1, n - p - 1) if n > p + 1 else None
+
+
+def hat_trace(x: np.ndarray) -> Fraction | None:
+    """The trace of the hat matrix in rationals; None where it is not defined."""
+    X = rational_matrix(x)
+    try:
+        solved = (X.transpose() * X).solve(X.transpose())
+    except ZeroDivisionError:
+        return None
+    diagonal = (X[i, k] * solved[k, i] for i in range(len(x)) for k in range(x.shape[1]))
+    return fraction(sum(diagonal, fmpq(0)))
+
+
+def drawn_traces(n: int, p: int, rng: np.random.Generator, draws: int = DRAWS) -> np.ndarray:
+    r"""$1+\operatorname{tr}(X^\top X)^{-1}$ of standard normal designs."""
+    block = max(1, 4_000_000 // (n * p))
+    found = []
+    for done in range(0, draws, block):
+        x = rng.standard_normal((min(block, draws - done), n, p))
+        found.append(1 + np.trace(np.linalg.inv(x.transpose(0, 2, 1) @ x), axis1=1, axis2=2))
+    return np.concatenate(found)
+
+
+def closed_form_claims(n: int, p: int, rng: np.random.Generator) -> tuple[tuple[Claim, ...], dict[str, Enclosure]]:
+    """The three closed forms against the trace of an exact hat matrix, and against drawn designs."""
+    train, fixed, random = train_risk(n, p), fixed_design_risk(n, p), random_design_risk(n, p)
+    numbers = {"OLS training risk / σ²": train, "OLS risk at the same rows / σ²": fixed}
+    claims: list[Claim] = []
+    trace = hat_trace(rng.integers(-4, 5, (n, p)).astype(float))
+    if trace is not None:
+        found = (1 - trace / n, 1 + trace / n)
+        for (name, closed), value in zip(numbers.items(), found):
+            claims.append(Identity(f"{name}, less its closed form", Enclosure.exact(value - closed), ZERO))
+    known = {name: Enclosure.exact(value) for name, value in numbers.items()}
+    if random is not None:
+        known["OLS risk at new rows / σ²"] = Enclosure.exact(random)
+        if n >= p + TAILS:
+            drawn = mean(drawn_traces(n, p, rng))
+            claims.append(Identity("OLS risk at new normal rows / σ²", drawn, Enclosure.exact(random)))
+    return tuple(claims), known

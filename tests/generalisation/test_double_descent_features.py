@@ -1,0 +1,124 @@
+"""Random ReLU features: kernel, ridge path, exact risk, limit."""
+
+from math import pi
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ftheta.generalisation.phenomena.features_study import closed_form_check, data_feature_evidence, feature_evidence
+from ftheta.generalisation.phenomena.random_features import (
+    RIDGES,
+    Teacher,
+    arc_cosine,
+    around,
+    data_feature_sweep,
+    feature_cell,
+    feature_sweep,
+    limit,
+    ridge_path,
+)
+from ftheta.logic import Curves, UsageError
+
+
+def test_the_kernel_of_equal_opposite_and_orthogonal_weights():
+    K = arc_cosine(np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 2.0]]))
+    assert np.allclose(K[0], [0.5, 0, 1 / pi], atol=1e-15) and K[2, 2] == pytest.approx(2)
+
+
+@given(st.floats(0, pi))
+def test_the_kernel_is_the_integral_over_the_angle(angle):
+    # in the plane of the weights x = r(cos t, sin t): E r² = 2, and t is uniform
+    t = np.linspace(0, 2 * pi, 200_001)[:-1]
+    direct = 2 * np.mean(np.maximum(np.cos(t), 0) * np.maximum(np.cos(t - angle), 0))
+    W = np.array([[1.0, 0.0], [np.cos(angle), np.sin(angle)]])
+    assert arc_cosine(W)[0, 1] == pytest.approx(direct, abs=1e-8)
+
+
+@pytest.mark.parametrize("n, N", [(30, 8), (30, 29), (30, 30), (30, 33), (30, 100)])
+def test_the_ridge_path_solves_the_normal_equations(n, N):
+    rng = np.random.default_rng(n + N)
+    F, y, ridges = rng.normal(size=(n, N)), rng.normal(size=(n, 2)), np.array([0.0, 1e-3, 1.0])
+    found = ridge_path(F, y, ridges)
+    assert np.allclose(found[0], np.linalg.lstsq(F, y, rcond=None)[0], rtol=1e-6, atol=1e-9)
+    for a, ridge in zip(found[1:], ridges[1:]):
+        assert np.allclose(a, np.linalg.solve(F.T @ F + n * ridge * np.eye(N), F.T @ y), rtol=1e-8, atol=1e-10)
+
+
+def test_features_that_repeat_have_a_fit_of_least_norm():
+    F = np.repeat(np.random.default_rng(0).normal(size=(20, 3)), 5, axis=1)
+    y = F @ np.ones(15)
+    a = ridge_path(F, y[:, None], np.array([0.0]))[0]
+    assert np.allclose(F @ a[:, 0], y) and np.allclose(a[:5], a[0])
+
+
+def test_the_closed_form_of_the_risk_is_what_fresh_rows_measure():
+    measured, closed = closed_form_check(np.random.default_rng(3), Teacher(8, 40, 1.0, 0.3), 25)
+    assert closed.middle in measured and measured.width < 0.2 * closed.middle
+
+
+def test_the_limit_begins_at_the_risk_without_features_and_is_infinite_at_the_threshold():
+    teacher = Teacher(100, 300, 2.0, 0.5)
+    assert limit(teacher, 1e-6) == pytest.approx(2.5, rel=1e-6)
+    assert limit(teacher, 300) == np.inf and limit(teacher, 300.01) > 1000 < limit(teacher, 299.99)
+
+
+@given(st.floats(0.05, 20), st.floats(0.1, 5))
+def test_bias_and_variance_of_the_limit_are_not_negative(features, rows):
+    d = 1000
+    if abs(features - rows) < 1e-3:
+        return
+    at = lambda signal, noise: limit(Teacher(d, max(1, round(rows * d)), signal, noise), features * d)
+    assert at(1.0, 0.0) >= -1e-9 and at(0.0, 1.0) >= 1 - 1e-9
+
+
+def test_simulations_come_near_the_limit_in_many_dimensions():
+    teacher = Teacher(60, 120, 1.0, 0.25)
+    found = feature_sweep(np.random.default_rng(0), teacher, [30, 60, 240, 480], 12, RIDGES[:1])
+    for N, risk in zip(found.at, found.least_norm.mean(0)):
+        assert risk == pytest.approx(limit(teacher, N), rel=0.12)
+
+
+def test_the_risk_peaks_at_the_threshold_and_not_with_the_best_ridge():
+    found = feature_sweep(np.random.default_rng(0), Teacher(10, 30, 1.0, 0.25), around(30, 480), 20)
+    assert found.peak == 30 and found.middle[-1] < found.middle[0] < found.middle[found.at.index(30)]
+    assert (np.diff(found.best) < 0.02).all() and (found.best <= found.least_norm.mean(0) + 1e-12).all()
+    assert (found.train[:, [N > 30 for N in found.at]] < 1e-12).all()
+
+
+@settings(max_examples=20)
+@given(st.integers(4, 200), st.integers(5, 1000))
+def test_the_numbers_of_features_are_on_both_sides_of_the_threshold(n, most):
+    at = around(n, most)
+    assert at[0] >= 1 and at[-1] <= max(most, 1) and (n in at or most < n)
+
+
+def test_on_data_noise_in_the_labels_raises_the_error():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(400, 5))
+    y = np.eye(2)[(x[:, 0] > 0).astype(int)]
+    clean, noisy = (data_feature_sweep(np.random.default_rng(1), x, y, 40, [10, 200], 4, q) for q in (0.0, 0.4))
+    assert clean.least_norm.mean() < noisy.least_norm.mean() and clean.train[:, 1].max() < 1e-12
+    evidence = data_feature_evidence(np.random.default_rng(1), x, x[:, :1] ** 2, 40, 200, 3, 0.0)
+    chart = evidence.charts[0]
+    assert isinstance(chart, Curves) and chart.y.scale == "log" and len(evidence.claims) > 1
+
+
+def test_a_cell_is_one_draw():
+    one, again = (feature_cell(3, 40, inputs=10, rows=20) for _ in range(2))
+    assert one == again and one["ridge_risk"] <= one["risk"]
+
+
+def test_evidence_without_signal_has_no_limit_to_reach():
+    evidence = feature_evidence(np.random.default_rng(0), Teacher(4, 10, 0.0, 1.0), 40, 4)
+    assert not any(claim.kind == "converges" for claim in evidence.claims)
+
+
+def test_what_cannot_be_drawn_is_refused():
+    with pytest.raises(UsageError, match="teacher"):
+        Teacher(0, 10)
+    with pytest.raises(UsageError, match="features"):
+        feature_sweep(np.random.default_rng(0), Teacher(2, 5), [0], 2)
+    with pytest.raises(UsageError, match="Rows"):
+        data_feature_sweep(np.random.default_rng(0), np.zeros((5, 2)), np.zeros((5, 1)), 5, [2], 2)
