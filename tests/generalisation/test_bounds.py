@@ -394,3 +394,19 @@ def test_the_closed_form_of_the_random_linear_classifier_is_that_of_quadrature()
     theta, x, s = np.array([0.3, -0.2]), np.array([[1.0, 2.0]]), 0.5
     wrong = (x @ theta + s * np.linalg.norm(x) * t[:, None])[:, 0] <= 0
     assert linear_gibbs_risk(theta, s, x, np.ones(1)) == pytest.approx(np.trapezoid(density * wrong, t), abs=1e-4)
+
+
+@pytest.mark.parametrize("bound", [unseen.hoeffding, unseen.chebyshev, unseen.bernstein, unseen.chernoff])
+@pytest.mark.parametrize(("mean", "n"), [(Fraction(3, 2), 10), (Fraction(-1, 2), 10), (Fraction(1, 2), 0)])
+def test_bounds_are_about_losses_between_0_and_1(bound, mean, n):
+    with pytest.raises(UsageError, match="between 0 and 1"):
+        bound(mean, n, 0.05)
+
+
+def test_rows_that_are_not_finite_are_named():
+    net = random_mlp(np.random.default_rng(0), (2, 4, 2))
+    x = np.zeros((5, 2))
+    x[3, 1] = np.nan
+    with pytest.raises(SubjectError, match="not finite") as caught:
+        risk_bounds(net, test=(x, np.zeros(5, int)))
+    assert caught.value.where == "test, row 3"

@@ -186,3 +186,10 @@ def test_a_description_and_a_pair_come_back_as_themselves():
 def test_what_cannot_be_done_is_refused(call):
     with pytest.raises(UsageError):
         call()
+
+
+@pytest.mark.parametrize("make", [l2, l1, spectral, noise])
+@pytest.mark.parametrize("size", [-1.0, float("nan"), float("inf")])
+def test_penalties_and_noise_have_a_size(make, size):
+    with pytest.raises(UsageError, match="≥ 0"):
+        make(size)

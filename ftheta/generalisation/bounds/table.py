@@ -96,6 +96,9 @@ class Rows:
         if len(y) != len(x) or (model.shape is not None and x[0].size != int(np.prod(model.shape))):
             got = f"x of shape {x.shape}, {len(y)} labels, a network of inputs {model.shape or 'not known'}"
             raise SubjectError("The rows do not fit.", where=name, got=got, remedy="give one input and one class a row")
+        if not np.isfinite(x).all():
+            row = int(np.argwhere(~np.isfinite(x.reshape(len(x), -1)))[0, 0])
+            raise SubjectError("A row is not finite.", where=f"{name}, row {row}", remedy="remove or repair such rows")
         x = x if model.shape is None else x.reshape(len(x), *model.shape)
         with jax.enable_x64(True):
             outputs = np.asarray(jax.lax.map(lambda row: jnp.ravel(model.apply(model.params, row)), x, batch_size=256))

@@ -41,19 +41,28 @@ def mean_and_variance(losses: np.ndarray) -> tuple[Fraction, Fraction]:
     return mean, squares / (n - 1) if n > 1 else Fraction(0)
 
 
+def _check(mean: Fraction, n: int) -> None:
+    if not (0 <= mean <= 1 and n >= 1):
+        got, remedy = f"mean loss {float(mean):g} of {n} rows", "clip and rescale the loss"
+        raise UsageError("The bound is about losses between 0 and 1 of at least one row.", got=got, remedy=remedy)
+
+
 def hoeffding(mean: Fraction, n: int, delta: float) -> float:
+    _check(mean, n)
     with ctx.workprec(BITS):
         return above(ball(mean) + (log_over(delta) / (2 * n)).sqrt())
 
 
 def chebyshev(mean: Fraction, n: int, delta: float, variance: Fraction = QUARTER) -> float:
     """One-sided, by Cantelli; no loss in [0, 1] has a larger variance than ¼."""
+    _check(mean, n)
     d = Fraction(probability(delta))
     with ctx.workprec(BITS):
         return above(ball(mean) + ball(variance * (1 - d) / (n * d)).sqrt())
 
 
 def bernstein(mean: Fraction, n: int, delta: float, variance: Fraction | None = None) -> float:
+    _check(mean, n)
     with ctx.workprec(BITS):
         logarithm = log_over(delta)
         if variance is None:
@@ -63,6 +72,7 @@ def bernstein(mean: Fraction, n: int, delta: float, variance: Fraction | None = 
 
 
 def empirical_bernstein(mean: Fraction, n: int, delta: float, sample_variance: Fraction) -> float:
+    _check(mean, n)
     if n < 2:
         return float("inf")
     with ctx.workprec(BITS):
@@ -72,6 +82,7 @@ def empirical_bernstein(mean: Fraction, n: int, delta: float, sample_variance: F
 
 
 def chernoff(mean: Fraction, n: int, delta: float) -> float:
+    _check(mean, n)
     with ctx.workprec(BITS):
         return kl_inverse(mean, log_over(delta) / n)
 

@@ -10,6 +10,7 @@ those of the data alone.
 """
 
 from collections.abc import Callable
+from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import jax
@@ -30,18 +31,28 @@ class _Count(NamedTuple):
     steps: Any
 
 
+def weighed(gamma: Any) -> Any:
+    """The weight of a penalty, which must not reward; numbers that JAX traces are taken as they are."""
+    if isinstance(gamma, (int, float)) and not 0 <= gamma < inf:
+        raise UsageError("A penalty has a weight γ ≥ 0.", got=gamma, remedy="γ = 1e-3")
+    return gamma
+
+
 def l2(gamma: float) -> Penalty:
     r"""$\gamma\|\theta\|_2^2$, over all parameters."""
+    gamma = weighed(gamma)
     return lambda params, key: gamma * sum(jnp.sum(jnp.square(leaf)) for leaf in jax.tree.leaves(params))
 
 
 def l1(gamma: float) -> Penalty:
     r"""$\gamma\|\theta\|_1$."""
+    gamma = weighed(gamma)
     return lambda params, key: gamma * sum(jnp.sum(jnp.abs(leaf)) for leaf in jax.tree.leaves(params))
 
 
 def spectral(gamma: float) -> Penalty:
     r"""$\gamma\sum_\ell\sigma_{\max}(W_\ell)^2$ over the matrices among the parameters (`yoshida2017`)."""
+    gamma = weighed(gamma)
     return lambda params, key: gamma * sum(_largest_square(leaf) for leaf in jax.tree.leaves(params) if leaf.ndim == 2)
 
 

@@ -8,6 +8,7 @@ parameters and the row: new at every step, and a run remains a function of its a
 
 from collections.abc import Callable
 from dataclasses import is_dataclass, replace
+from math import inf
 from typing import Any, TypeAlias
 
 import jax
@@ -24,6 +25,8 @@ Apply: TypeAlias = Callable[[Any, Any], Any]
 
 def noise(spread: float) -> Disturbance:
     r"""$x+s\varepsilon$, $\varepsilon\sim\mathcal N(0,I)$."""
+    if not 0 <= spread < inf:
+        raise UsageError("Noise has a standard deviation s ≥ 0.", got=spread, remedy="spread = 0.1")
     return lambda x, key: x + spread * jax.random.normal(key, x.shape, x.dtype)
 
 

@@ -28,7 +28,7 @@ from ftheta.certify import spectral_norm
 from ftheta.logic import UsageError
 from ftheta.networks.description import Dense, Description
 
-from .decay import Penalty
+from .decay import Penalty, weighed
 
 Function = Callable[[Any], Any]  # of one input
 PROBES = ("signs", "Gaussian", "uniform")
@@ -59,7 +59,7 @@ def squared_pullback(f: Function, x: Any, v: Any) -> Any:
 def jacobian(apply: Callable[[Any, Any], Any], x: Any, gamma: float, *, rows: int = 32, probes: int = 1) -> Penalty:
     r"""$\gamma\,\mathbb E\|J_xf\|_F^2$ as a penalty for `penalised`: an unbiased estimate from `rows` of the inputs
     `x`, drawn anew at every step, and `probes` signs each."""
-    inputs = np.asarray(x)
+    gamma, inputs = weighed(gamma), np.asarray(x)
     size = len(inputs)
 
     def penalty(params: Any, key: Any) -> Any:
