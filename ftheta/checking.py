@@ -47,3 +47,9 @@ def _with(subject: Subject | None, data: Any) -> Network:
 
 def _words(given: Any) -> str:
     return str(given) if isinstance(given, (str, os.PathLike)) else ""
+
+
+def measured(seed: int, id: str, **knobs: Any) -> dict[str, float | str]:
+    """A cell of a sweep over a theorem's knobs (`train = "ftheta.checking:measured"`): its verdict and its numbers."""
+    result = check(id, seed=seed, **knobs)
+    return {"verdict": result.verdict.value, **{name: number.middle for name, number in result.numbers.items()}}
