@@ -1,8 +1,12 @@
 """Settings for the whole suite: property tests are reproducible in CI and unhurried everywhere."""
 
 import os
+import signal
 
 from hypothesis import settings
 
 settings.register_profile("house", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("house")
+
+# A shell that starts the suite in the background lets it ignore Ctrl-C, and so would every process under test.
+signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -11,6 +11,7 @@ from .plain import plain as plain
 
 _CODE = re.compile(r"`([^`]+)`")
 _STARRED = re.compile(r"(\\(?!operatorname)[a-zA-Z]+)\*")  # `\varrho*` is a product, no starred command
+_CELL = re.compile(r'<mtd style="text-align: left;[^"]*">')
 _SMALL_MATRIX = re.compile(r"\{([pbBvV]?)smallmatrix\}")
 
 
@@ -44,9 +45,11 @@ def mathml(latex: str, *, display: bool = False) -> str:
 
     source = _SMALL_MATRIX.sub(r"{\1matrix}", _STARRED.sub(r"\1 *", latex.strip()))
     try:
-        return _converter().convert_with_local_state(source, displaystyle=display)
+        made = _converter().convert_with_local_state(source, displaystyle=display)
     except LatexError:
         return f"<code>{escape(latex)}</code>"
+    # pages forbid inline styles: the cells of `cases` are set to the left by the style sheets
+    return _CELL.sub('<mtd class="left">', made)
 
 
 @cache

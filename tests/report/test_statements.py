@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ftheta.catalogue import index
 from ftheta.report.letters import letters
-from ftheta.report.mathml import formulas, mathml, statement_html
+from ftheta.report.mathml import formulas, mathml, statement_html, words_html
 from ftheta.report.plain import formula, plain
 
 TORTURE = {
@@ -107,3 +108,11 @@ def test_labels_are_written_with_their_own_letters(label: str, written: str) -> 
 def test_nothing_of_latex_is_left() -> None:
     for latex in TORTURE:
         assert not re.search(r"\\|\$", formula(latex))
+
+
+def test_no_formula_of_the_catalogue_has_an_inline_style():
+    """The lab's pages forbid them."""
+    texts = [text for entry in index().values() for text in (entry["title"], entry["statement"], entry["errata"])]
+    texts += [words for entry in index().values() for a in entry["assumes"] for words in (a["says"], a["remedy"])]
+    assert not [text for text in texts if ' style="' in words_html(text)]
+    assert ' class="left"' in words_html(r"$\begin{cases}1&x>0\\0&x\le0\end{cases}$")

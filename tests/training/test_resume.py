@@ -120,7 +120,10 @@ def test_ctrl_c_in_another_process_keeps_what_is_done(tmp_path):
     place = tmp_path / "run.npz"
     process = started(place, steps=10**9)
     process.send_signal(signal.SIGINT)
-    steps, interrupted = process.communicate(timeout=60)[0].split()
+    try:
+        steps, interrupted = process.communicate(timeout=60)[0].split()
+    finally:
+        process.kill()
     assert interrupted == "True" and int(steps) > 0 and process.returncode == 0
     assert len(np.load(place)["history.step"]) == int(steps)
 
