@@ -28,6 +28,8 @@ _HOME = {
     "fem_basis": "ftheta.relu",
     "fit": "ftheta.training",
     "load": "ftheta.subjects.resolve",
+    "nngp": "ftheta.limits.width",
+    "ntk": "ftheta.limits.width",
     "relu_form": "ftheta.relu",
     "risk": "ftheta.learning",
     "risk_bounds": "ftheta.generalisation.bounds",
@@ -46,6 +48,8 @@ if TYPE_CHECKING:
     from ftheta.graph import check_gradient as check_gradient
     from ftheta.graph import tableau as graph  # noqa: F401
     from ftheta.learning import risk as risk
+    from ftheta.limits.width import nngp as nngp
+    from ftheta.limits.width import ntk as ntk
     from ftheta.logic import Enclosure as Enclosure
     from ftheta.logic import Result as Result
     from ftheta.logic import Verdict as Verdict

@@ -475,4 +475,38 @@ REFERENCE: dict[str, list[Reference]] = {
             {"steps": 50},
         )
     ],
+    "overparam-gd": [Reference({"λ₀ at 60°": 1 / 3, "λ₀ at 90°": 1 / 2}, {"width": 64, "steps": 10, "draws": 2})],
+    "mean-field-limit": [
+        Reference({"mean": 1 / sqrt(2 * pi), "variance": 1 / 2 - 1 / (2 * pi)}, {"width": 64, "draws": 64, "steps": 1}),
+        Reference({"RMSE at q = 100": 0.0583819}, {"width": 64, "draws": 64, "steps": 1}, rtol=1e-6),
+    ],
+    "stone-weierstrass": [
+        Reference({"B_n |x − ½| at ½": 252 / 2048, "B_n x² − x² at ½": 1 / 40}, {"n": 10}),
+        Reference({"B_n x² − x² at ½": 1 / 160}, {"n": 40}),
+    ],
+    "uat-cybenko-hornik": [
+        Reference({"error of n jumps for x": 1 / 20}, {"cells": 10}),
+        Reference({"error of n jumps for x": 1 / 48}),
+    ],
+    "uat-nonpolynomial-iff": [Reference({"floor of parabolas": 1 / 8}, {"width": 2})],
+    "uat-step2-mollification": [
+        Reference({"ReLU smoothed at 0": 0.125}, {"width": 0.5}),
+        Reference({"ReLU smoothed at 0": 0.0625}, {"width": 0.25, "neurons": 4}),
+    ],
+    "uat-step3-monomials": [
+        # the catalogue prints 1.0100585845; ((e^0.01 − 1)/0.01)² = 1.01005858419695…
+        Reference({"quotient of exp at 1": 1.0100585841969507, "tanh‴(0)": -2}, {"power": 2, "step": 0.01}),
+        Reference({"ϱ^(k)(b)": -2}, {"activation": "tanh", "power": 3}),
+    ],
+    "barron-norm": [
+        Reference({"Gaussian in d": 0.7978845608, "hat up to Λ": 3.3024871446045765}, {"dimension": 1, "cut": 100.0}),
+        Reference({"Gaussian in d": 1.2533141373}, {"dimension": 2}),
+        Reference({"Gaussian in d": 1.5957691216}, {"dimension": 3}),
+        Reference({"Gaussian in d": 3.0843278}, {"dimension": 10}, rtol=2e-8),
+        Reference({"C_f": 3.75}, {"name": "waves", "points": 64}),
+    ],
+    "no-free-lunch": [
+        Reference({"mean error": 1 / 2}, {"learner": name, "points": 6, "train": 3})
+        for name in ("nearest neighbour", "majority", "contrarian", "trained network")
+    ],
 }

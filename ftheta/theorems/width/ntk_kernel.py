@@ -6,6 +6,7 @@ import numpy as np
 
 from ftheta.limits import tangent
 from ftheta.limits import width as limits
+from ftheta.limits.width.lazy import lazy_training
 from ftheta.logic import AtMost, Enclosure, Evidence, Finding, Identity, Knob, hypothesis, theorem
 from ftheta.spectra import eigenvalue_range
 from ftheta.subjects import Family, Network
@@ -44,7 +45,7 @@ def gaussian_weights(subject: Family | Network) -> Finding:
 
 @theorem(
     title="Neural tangent kernel",
-    sources=("seed 0", "seed 3", "jacot2018", "cho2009"),
+    sources=("seed 0", "seed 3", "jacot2018", "cho2009", "chizat2019"),
     assumes=(limit_known, gaussian_weights),
     on=random_networks,
     breaks_on=lambda rng: random_networks(rng, weights="signs"),
@@ -67,12 +68,14 @@ def ntk_kernel(
     tangent kernel $\langle\partial_\theta f(x),\partial_\theta f(x')\rangle=\Theta_L(x,x')+O(m^{-1/2})$, where
     $$\Sigma_{l+1}=\kappa_1(\Sigma_l),\quad\Theta_{l+1}=\Sigma_{l+1}+\Theta_l\,\kappa_0(\Sigma_l),\quad
     \kappa_0=\tfrac{\pi-\varphi}\pi,\quad\kappa_1=\tfrac{\sin\varphi+(\pi-\varphi)\cos\varphi}\pi,\quad\Theta_L(x,x)=L+1;$$
-    training moves it by $O(m^{-1/2})$, and linearised training on $\frac12\|f-y\|^2$ from 0 is $f_t=(I-e^{-tK})y$."""
+    training moves it by $O(m^{-1/2})$, and linearised training on $\frac12\|f-y\|^2$ from 0 is $f_t=(I-e^{-tK})y$.
+    Training $\alpha(f_\theta-f_{\theta_0})$ moves $\theta$ by $O(1/\alpha)$ and tends to its linearisation."""
     if isinstance(subject, Network):
         rows = tangent.affordable(subject.parameters, 64)
         X = rng.normal(size=(rows, *subject.input_shape)) if subject.data is None else subject.data.x[:rows]
         return tangent.evidence_of_one(subject.apply, subject.params, X, subject.description)
     s = tangent.study(subject.member, subject.scales, subject.limit, np.deg2rad(angle), draws, rng)
+    lazy = lazy_training(subject.member(subject.scales[0], rng), s.X, s.y)
     own, lowest = limits.WideLimit((1.0,) * s.layers).kernels(s.X[:1])[1][0, 0], eigenvalue_range(s.ntk[2:, 2:])[0]
     trained, formula = (Enclosure.equal(f) for f in s.linearised(time))
     flow = limits.kernel_flow(np.array([[2.0, 1.0], [1.0, 2.0]]), np.array([1.0, 0.0]), time)
@@ -84,14 +87,11 @@ def ntk_kernel(
             AtMost("−λ_min of Θ", -lowest, Enclosure.exact(0), atol=1e-12),
             Identity("f_t of linearised training", trained, formula, rtol=1e-7, atol=1e-9),
             *s.orders(),
+            *lazy.claims(),
         ),
-        charts=(s.against_angle(), s.against_width()),
+        charts=(s.against_angle(), s.against_width(), lazy.chart()),
         numbers={"Θ_L at φ": s.ntk[0, 1], "Θ_L at 0": s.ntk[0, 0], "mean of Θ̂ at φ": mean, "two-layer NTK": ntk}
-        | {
-            "two-layer NNGP": nngp,
-            "two-layer σ′σ′": derivative,
-            "textbook flow 1": flow[0],
-            "textbook flow 2": flow[1],
-        },
+        | {"two-layer NNGP": nngp, "two-layer σ′σ′": derivative}
+        | {"textbook flow 1": flow[0], "textbook flow 2": flow[1]},
         summary=f"at {angle:g}° and width {m:g} the mean is {mean.middle:.5g}; the limit is {s.ntk[0, 1]:.8g}",
     )

@@ -1,0 +1,13 @@
+"""Infinite width: kernels of wide networks in closed form, tangent kernels of actual ones, neurons as particles."""
+
+from .asking import nngp as nngp
+from .asking import ntk as ntk
+from .relu import WideLimit as WideLimit
+from .relu import arc_cosine as arc_cosine
+from .relu import gaussian_p_value as gaussian_p_value
+from .relu import he_network as he_network
+from .relu import he_params as he_params
+from .relu import kernel_flow as kernel_flow
+from .relu import sign_params as sign_params
+from .relu import two_layer as two_layer
+from .relu import unscaled as unscaled

@@ -1,0 +1,53 @@
+"""`ntk` and `nngp`: one question each, of an actual network or of an architecture."""
+
+from typing import Any
+
+import numpy as np
+
+from ftheta.logic import UsageError
+
+from .empirical import empirical
+from .kernels import architecture_of, closed_form
+from .kernels.layers import Layer
+
+
+def ntk(net: Any, x1: Any, x2: Any = None, **options: Any) -> np.ndarray:
+    r"""The tangent kernel $\langle\partial_\theta f(x),\partial_\theta f(x')\rangle$ of rows of `x1` and `x2`.
+
+    Of an `ft.Network` it is the empirical one; `outputs=`, `method=` and `memory=` are those of `empirical`. Of an
+    architecture (a tuple of layers of `ftheta.limits.width.kernels`) it is the limit of infinite width; `memory=`
+    bounds what is held.
+    """
+    if _is_architecture(net):
+        return closed_form(net, x1, x2, **options).ntk
+    return empirical(_network(net), x1, x2, **options)
+
+
+def nngp(net: Any, x1: Any, x2: Any = None, **options: Any) -> np.ndarray:
+    """The covariance of the outputs of random networks of infinite width, between the rows of `x1` and of `x2`.
+
+    `net` is an architecture, or a described network, whose variances are read off its weights.
+    """
+    if _is_architecture(net):
+        return closed_form(net, x1, x2, **options).nngp
+    if _network(net).description is None:
+        raise UsageError(
+            "The architecture of this network is not known.",
+            got=net.name,
+            remedy="give a tuple of layers of ftheta.limits.width.kernels",
+        )
+    return closed_form(architecture_of(net.description), x1, x2, **options).nngp
+
+
+def _is_architecture(net: Any) -> bool:
+    return isinstance(net, tuple | list) and all(isinstance(layer, Layer) for layer in net)
+
+
+def _network(net: Any) -> Any:
+    if not all(hasattr(net, name) for name in ("apply", "params", "input_shape")):
+        raise UsageError(
+            "A kernel is asked of a network or of an architecture.",
+            got=type(net).__name__,
+            remedy="wrap a JAX function or module by ft.Network.of(function, example), or read a file by ft.load",
+        )
+    return net

@@ -1,0 +1,100 @@
+"""Barron's norm: how much a function oscillates, counted by frequency."""
+
+from math import pi
+from typing import Annotated
+
+import jax.numpy as jnp
+import numpy as np
+
+from ftheta.limits.universality import fourier
+from ftheta.logic import AtMost, Converges, Enclosure, Evidence, Finding, Identity, Knob, hypothesis, theorem
+from ftheta.subjects import Spectrum, Target
+
+WAVES = np.array([[1.0], [3.0], [5.0]]), np.array([1.0, -0.5, 0.25]), np.zeros(3)
+SMALL = 1e-3  # relative error granted to the sum over the grid
+
+
+def functions(
+    rng: np.random.Generator,
+    *,
+    name: Annotated[str, Knob(says="the function", symbol="f", choices=("Gaussian", "waves", "hat"))] = "Gaussian",
+) -> Target:
+    if name == "waves":
+        f = lambda x: jnp.cos(x) - 0.5 * jnp.cos(3 * x) + 0.25 * jnp.cos(5 * x)
+        return Target("three waves", f, (-pi,), (pi,), spectrum=Spectrum.cosines(*WAVES))
+    if name == "hat":
+        one = Spectrum(Spectrum.unknown().sample, Enclosure.equal(1.0))
+        tent = lambda x: jnp.maximum(1 - jnp.abs(x), 0.0)
+        return Target("hat, C_f claimed to be 1", tent, (-8.0,), (8.0,), spectrum=one)
+    return Target("Gaussian", lambda x: jnp.exp(-x * x / 2), (-12.0,), (12.0,), spectrum=Spectrum.gaussian(1))
+
+
+def hat(rng: np.random.Generator) -> Target:
+    return functions(rng, name="hat")
+
+
+@hypothesis(
+    r"$C_f<\infty$, as claimed; $f$ dies out, or closes up, at the ends of its box", remedy="give the true `Spectrum`"
+)
+def finite_norm(f: Target, *, points: int) -> Finding:
+    if f.dimension > 2:
+        return Finding.failed(f"{f.dimension} variables: closed forms only")
+    total = fourier.sampled_spectrum(f.f, f.lo, f.hi, points)
+    whole, half, claimed = (
+        total.up_to(total.cut),
+        total.up_to(total.cut / 2),
+        (f.spectrum or Spectrum.unknown()).first_moment,
+    )
+    ends = "dies out" if total.quiet else "taken to be periodic"
+    note = f"{ends}; {half:.6g} up to Λ/2, {whole:.6g} up to Λ = {total.cut:.4g}; claimed {claimed.hi:.6g}"
+    good = whole <= claimed.hi * (1 + SMALL) and whole - half <= SMALL * whole
+    return Finding.sampled(note, claimed) if good else Finding.failed(note, claimed)
+
+
+@theorem(
+    title="Barron's norm",
+    sources=("seed 0", "seed 4", "barron1993"),
+    assumes=(finite_norm,),
+    on=functions,
+    breaks_on=hat,
+    presets={
+        "textbook": {},
+        "three waves": {"name": "waves", "points": 64},
+        "at the edge": {"scale": 4.0, "cut": 1.0},
+        "broken on purpose": {"name": "hat"},
+    },
+    errata=r"Seed 4 transforms with $\int fe^{-i\langle\omega,x\rangle}dx$: its value is $(2\pi)^d$ times this one.",
+)
+def barron_norm(
+    f: Target,
+    rng: np.random.Generator,
+    *,
+    points: Annotated[int, Knob(64, 1024, "samples a side", "N", log=True, most=4096)] = 512,
+    scale: Annotated[float, Knob(0.5, 4, "stretching of f", "s", log=True, least=0.1, most=10)] = 2.0,
+    dimension: Annotated[int, Knob(1, 20, "dimension of the Gaussian in closed form", "d", most=200)] = 10,
+    cut: Annotated[float, Knob(1, 1000, "where the hat's integral stops", "Λ", log=True, least=0.1, most=1e4)] = 100.0,
+) -> Evidence:
+    r"""For $f(x)=\int e^{i\langle\omega,x\rangle}\hat f(\omega)\,d\omega$ let
+    $$C_f=\int|\omega|\,|\hat f(\omega)|\,d\omega.$$ Then $C_{f(\cdot/s)}=C_f/s$ and $C_{f+g}\le C_f+C_g$. It is
+    $\sqrt2\,\Gamma(\frac{d+1}2)/\Gamma(\frac d2)$ for $e^{-|x|^2/2}$, $|a|$ for $\cos\langle a,x\rangle$, and $\infty$
+    for the hat function, with $\frac2\pi(\gamma+\ln\Lambda-\mathrm{Ci}\,\Lambda)$ up to the frequency $\Lambda$."""
+    found, claimed = fourier.sampled_spectrum(f.f, f.lo, f.hi, points), (f.spectrum or Spectrum.unknown()).first_moment
+    total, equal = Enclosure.equal(found.up_to(found.cut)), Enclosure.equal
+    cuts = tuple(found.cut / 2**k for k in (3, 2, 1, 0))
+    closed, hat_up_to = fourier.gaussian_norm(dimension), fourier.hat_norm(cut)
+    return Evidence(
+        claims=(
+            AtMost("∫|ω||f̂| up to Λ ≤ C_f", total, claimed, rtol=SMALL),
+            Converges("∫|ω||f̂| up to Λ", claimed, tuple(equal(found.up_to(c)) for c in cuts), cuts, SMALL * total.hi),
+            Identity(
+                "s C of f(·/s) = C_f", equal(fourier.stretched_norm(f.f, f.lo, f.hi, points, scale)), total, rtol=1e-6
+            ),
+            Identity("Gaussian: closed form and radial integral", closed, fourier.gaussian_norm_by_integral(dimension)),
+            Identity("hat up to Λ: closed form and integral", hat_up_to, fourier.hat_norm_by_integral(cut)),
+        ),
+        as_printed=(Identity("seed 4's transform gives the same", closed, closed * (2 * pi) ** dimension),),
+        charts=(fourier.growth_chart(), fourier.truncation_chart(found, f.name, claimed.hi)),
+        numbers={"C_f": total, "Gaussian in d": closed, "hat up to Λ": hat_up_to},
+        summary=f"{f.name}: {total.middle:.7g} up to Λ = {found.cut:.4g}; a Gaussian in {dimension} dimensions "
+        f"{closed.middle:.7g}; the hat {hat_up_to.middle:.5g} up to {cut:g}, and no end",
+    )

@@ -1,0 +1,96 @@
+"""Polynomials come as close as wanted to every continuous function: Weierstrass, Bernstein, Stone."""
+
+from typing import Annotated
+
+import jax.numpy as jnp
+import numpy as np
+
+from ftheta.limits.universality import bernstein as b
+from ftheta.limits.universality.suprema import Oscillation
+from ftheta.logic import AtMost, Enclosure, Evidence, Finding, Identity, Knob, hypothesis, theorem
+from ftheta.subjects import Family, Target
+from ftheta.subjects.continuity import continuous, target_of
+
+FUNCTIONS = {"|x|": jnp.abs, "x": lambda x: x, "wave": lambda x: jnp.sin(6 * x), "bump": lambda x: 1 / (1 + 9 * x * x)}
+GENERATORS = {"1, x": (lambda x: 1.0, lambda x: x), "1, x²": (lambda x: 1.0, lambda x: x * x)}
+USUAL = list(GENERATORS["1, x"])
+POINTS = 257  # on which generators are compared
+
+
+def algebra(
+    rng: np.random.Generator,
+    *,
+    name: Annotated[str, Knob(says="the function", symbol="f", choices=tuple(FUNCTIONS))] = "|x|",
+    generators: Annotated[str, Knob(says="what generates the algebra", choices=tuple(GENERATORS))] = "1, x",
+) -> Family:
+    f, made = Target(f"{name} on [−1, 1]", FUNCTIONS[name], (-1.0,), (1.0,)), GENERATORS[generators]
+    return Family(f"{f.name}, algebra of {generators}", lambda k, _: made[k], f, tuple(range(len(made))))
+
+
+def even_powers(rng: np.random.Generator) -> Family:
+    return algebra(rng, name="x", generators="1, x²")
+
+
+def generators_of(subject: Target | Family) -> list:
+    rng = np.random.default_rng(0)
+    return [subject.member(k, rng) for k in subject.scales] if isinstance(subject, Family) else USUAL
+
+
+@hypothesis(r"$\mathcal A$ separates points and vanishes nowhere", remedy="add a generator, such as $x$ or 1")
+def separating(subject: Target | Family) -> Finding:
+    f, generators = target_of(subject), generators_of(subject)
+    pairs = b.unseparated(generators, f.lo[0], f.hi[0], POINTS)
+    if pairs:
+        return Finding.failed("all generators vanish or agree at x = {:g}, y = {:g}".format(*pairs[0]))
+    if generators == USUAL:
+        return Finding.proved("the constant 1 and x itself")
+    return Finding.sampled(f"no two of {POINTS} points agree")
+
+
+@theorem(
+    title="Weierstrass, Bernstein and Stone",
+    sources=("seed 1", "seed 2", "popoviciu1935", "stone1948"),
+    assumes=(continuous, separating),
+    on=algebra,
+    breaks_on=even_powers,
+    presets={
+        "textbook": {},
+        "a wave": {"name": "wave", "n": 200, "eps": 0.5},
+        "at the edge": {"name": "x", "n": 1},
+        "broken on purpose": {"name": "x", "generators": "1, x²"},
+    },
+)
+def stone_weierstrass(
+    subject: Target | Family,
+    rng: np.random.Generator,
+    *,
+    n: Annotated[int, Knob(1, 200, "degree", "n", log=True, most=500)] = 40,
+    eps: Annotated[float, Knob(0.01, 1, "error wanted", "ε", log=True, least=1e-3, most=100)] = 0.1,
+) -> Evidence:
+    r"""For continuous $f$ on $[0,1]$ let $B_nf(x)=\sum_kf(\frac kn)\binom nkx^k(1-x)^{n-k}$. Then
+    $$\|B_nf-f\|_\infty\le\tfrac32\,\omega_f(n^{-1/2}),\qquad B_n(x^2)-x^2=\frac{x(1-x)}n,$$ so polynomials are dense
+    in $C[a,b]$. For compact $K$ a sub-algebra of $C(K)$ is dense iff it separates points and vanishes nowhere."""
+    f, generators = target_of(subject), generators_of(subject)
+    lo, hi, exact = f.lo[0], f.hi[0], Enclosure.exact
+    made, spread = b.Approximant.of(f.f, lo, hi, n), Oscillation.of(f.f, lo, hi)
+    found, bound = made.error(), b.popoviciu(spread, hi - lo, n)
+    missed = b.distance_below(f.f, b.unseparated(generators, lo, hi, POINTS))
+    gap, half = b.square_identity(n)
+    degree, polynomials = b.degree_for(spread, hi - lo, eps), generators == USUAL
+    distance = Enclosure.between(0.0, found.value.hi) if polynomials else Enclosure(missed, max(missed, bound.lo))
+    return Evidence(
+        claims=(
+            AtMost("sup |B_n f − f| ≤ 3/2 ω(n^−½)", found.value, bound, trivial=spread.modulus(hi - lo).hi),
+            AtMost("distance of f from the algebra ≤ 3/2 ω(n^−½)", distance, bound),
+            Identity("sum of |coefficients| of B_n(x²) − x² − x(1 − x)/n", exact(gap), exact(0)),
+        ),
+        charts=b.pictures(f.f, f.name, made, spread),
+        numbers={
+            "error": found.value,
+            "bound": bound,
+            "B_n |x − ½| at ½": exact(b.vee_at_half(n)),
+            "B_n x² − x² at ½": exact(half),
+        },
+        summary=f"sup |B_{n} f − f| in [{found.value.lo:.4g}, {found.value.hi:.4g}], bound {bound.hi:.4g}; "
+        + (f"the bound promises {eps:g} from degree {degree}" if degree else f"no degree promises {eps:g}: f jumps"),
+    )

@@ -1,0 +1,100 @@
+"""One hidden layer is dense exactly when its activation is no polynomial: Leshno, Lin, Pinkus and Schocken."""
+
+from fractions import Fraction
+from typing import Annotated
+
+import jax.numpy as jnp
+import numpy as np
+
+from ftheta.limits.universality import density
+from ftheta.limits.universality.suprema import without_jumps
+from ftheta.logic import AtMost, Claim, Enclosure, Evidence, Exists, Finding, Knob, Table, hypothesis, theorem
+from ftheta.networks import ACTIVATIONS
+from ftheta.networks.sheets import THRESHOLD, sheet
+from ftheta.subjects import Target
+from ftheta.subjects.continuity import not_a_polynomial
+
+CHOICES = {**{name: a.function for name, a in ACTIVATIONS.items()}, "step": lambda x: jnp.where(x > 0.0, 1.0, 0.0)}
+FLOOR_DEGREE = 2
+
+
+def activation(
+    rng: np.random.Generator,
+    *,
+    name: Annotated[str, Knob(says="the activation", symbol="ϱ", choices=tuple(CHOICES))] = "tanh",
+) -> Target:
+    return Target(name, CHOICES[name], (-8.0,), (8.0,))
+
+
+def polynomial(rng: np.random.Generator) -> Target:
+    return activation(rng, name="square")
+
+
+@hypothesis(
+    r"$\varrho$ is continuous off a closed null set and locally bounded", remedy="take a function of one variable"
+)
+def nearly_continuous(rho: Target) -> Finding:
+    if rho.dimension != 1:
+        return Finding.failed(f"a function of {rho.dimension} variables")
+    if without_jumps(rho.f, 1):
+        return Finding.proved("no part of its program can jump")
+    found = density.jumps(rho.f, rho.lo[0], rho.hi[0])
+    places = ", ".join(f"{height:.3g} at x = {x:.4g}" for x, height in found) or "none"
+    return Finding.sampled(f"jumps met on [{rho.lo[0]:g}, {rho.hi[0]:g}]: {places}")
+
+
+@theorem(
+    title="Universal if and only if not a polynomial",
+    sources=("seed 1", "seed 2", "leshno1993"),
+    assumes=(nearly_continuous, not_a_polynomial),
+    on=activation,
+    breaks_on=polynomial,
+    presets={
+        "textbook": {},
+        "rectifiers": {"name": "relu", "width": 32},
+        "with a jump": {"name": "step", "width": 64},
+        "at the edge": {"name": "softplus", "width": 2, "degree": 1},
+        "broken on purpose": {"name": "square"},
+    },
+    errata=r"""Seed 1 states the equivalence for one given compact $K$. That needs $K$ infinite: on $K=\{0,1\}$ the
+    identity activation is already dense.""",
+)
+def uat_nonpolynomial_iff(
+    rho: Target,
+    rng: np.random.Generator,
+    *,
+    degree: Annotated[int, Knob(1, 30, "no polynomial up to this degree", "r", most=100)] = 5,
+    width: Annotated[int, Knob(2, 64, "neurons of the fit of |x|", "p", log=True, most=128)] = 24,
+) -> Evidence:
+    r"""Let $\varrho$ be continuous (or locally bounded, and continuous off a closed null set). The networks
+    $$\Sigma(\varrho)=\Big\{\sum_kc_k\,\varrho(\langle w_k,x\rangle+b_k)\Big\}$$ are dense in $C(K)$ for every compact
+    $K\subset\mathbb R^d$ iff $\varrho$ is not a polynomial (almost everywhere). With a polynomial of degree $r$ they
+    are polynomials of degree $r$: for $r=2$ none comes closer to $|x|$ on $[-1,1]$ than $\frac18$."""
+    exact, floor = Enclosure.exact, density.polynomial_floor(FLOOR_DEGREE)
+    found = sheet(rho.name, rho.f, rho.lo[0], rho.hi[0], degree, 0.0)
+    fit = density.best_of(rho.f, rng, width)
+    error = fit.supremum().value
+    claims: tuple[Claim, ...] = (
+        AtMost(
+            f"2⁻⁴⁰ ≤ relative difference of order {degree + 1}",
+            exact(THRESHOLD),
+            found.difference.size,
+            witness=found.witness,
+        ),
+        Exists("a network closer to |x| than every parabola", {"neurons": float(width)}, error, exact(floor)),
+    )
+    two = density.affine_on_two_points((Fraction(3), Fraction(-1)))
+    names = dict.fromkeys((rho.name, "relu", "square"))
+    fits = {name: density.ladder(rho.f if name == rho.name else CHOICES[name], rng) for name in names}
+    jumps = density.jumps(rho.f, rho.lo[0], rho.hi[0])
+    return Evidence(
+        claims=claims,
+        as_printed=(
+            AtMost("printed for K = {0, 1}: 1/8 ≤ error of the identity activation", exact(floor), exact(two)),
+        ),
+        charts=(density.chart(fits, FLOOR_DEGREE),),
+        tables=(Table("jumps", ("x", "height"), tuple(jumps)),) if jumps else (),
+        numbers={"floor of parabolas": exact(floor), "error": error, "difference": found.difference.size},
+        summary=f"{rho.name}: {found.density}; {width} neurons follow |x| within {error.hi:.4g} everywhere, "
+        f"no parabola within less than {float(floor):g}",
+    )
