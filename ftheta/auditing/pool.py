@@ -20,7 +20,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from ftheta.graph.caching import compiled_kept
+from ftheta.caching import compiled_kept
 from ftheta.logic import Skipped
 
 from .budget import Clock, told

@@ -15,7 +15,7 @@ from starlette.routing import Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
 from starlette.websockets import WebSocket
 
-from ftheta.graph.caching import cache_folder, trim
+from ftheta.caching import cache_folder, trim
 from ftheta.logic import FthetaError, SubjectError, UsageError
 from ftheta.report.charts.measure import FONTS
 

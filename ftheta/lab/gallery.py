@@ -7,8 +7,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from ftheta.caching import cache_folder
 from ftheta.catalogue import INDEX, entry_of
-from ftheta.graph.caching import cache_folder
 
 from .errands import Errands
 

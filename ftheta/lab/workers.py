@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-from ftheta.graph.caching import compiled_kept
+from ftheta.caching import compiled_kept
 
 from .frames import packed, receive
 

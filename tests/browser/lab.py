@@ -130,12 +130,12 @@ class Tab:
             }"""
         )
 
-    def preset(self, index: int) -> str:
+    def preset(self, index: int, seconds: float = 90) -> str:
         """Press a preset's button and wait for its result; the phase the page is in then."""
         button = self.page.locator(".preset").nth(index)
         button.click()
         self.until(lambda: button.get_attribute("aria-pressed") == "true")
-        return self.settle()
+        return self.settle(seconds)
 
     def assert_quiet(self) -> None:
         """Nothing was complained about and nobody else was asked."""

@@ -16,10 +16,15 @@ from ftheta.report.render import render
 from ftheta.running import run
 
 from .reference_values import REFERENCE
+from .studies import STUDIES
 
 CATALOGUE = (Path(__file__).parent / "catalogue_ids.txt").read_text().split()
 THEOREMS = list(theorems().values())
-PRESETS = [(t, name) for t in THEOREMS for name in t.presets]
+PRESETS = [
+    pytest.param(t, name, marks=[pytest.mark.nightly] * ((t.id, name) in STUDIES))
+    for t in THEOREMS
+    for name in t.presets
+]
 BROKEN = "broken on purpose"
 
 each_theorem = pytest.mark.parametrize("theorem", THEOREMS, ids=lambda t: t.id)

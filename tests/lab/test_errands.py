@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ftheta.caching import cache_folder, trim
 from ftheta.datasets.naming import SETS
-from ftheta.graph.caching import cache_folder, trim
 from ftheta.lab import shelf
 from ftheta.subjects.resolve import BUILT_IN
 
