@@ -97,12 +97,12 @@ def test_a_run_is_a_function_of_its_seed(theorem: Theorem):
 
 
 @unhurried
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.nightly) for seed in range(2, 6))])
 @each_theorem
-def test_other_seeds_do_not_refute_it(theorem: Theorem):
-    for seed in (1, 2):
-        result = run(theorem, seed=seed)
-        assert result.verdict not in (Verdict.REFUTED, Verdict.INAPPLICABLE)
-        assert not any(j.judgement.contradicted for j in result.claims)
+def test_other_seeds_do_not_refute_it(theorem: Theorem, seed: int):
+    result = run(theorem, seed=seed)
+    assert result.verdict not in (Verdict.REFUTED, Verdict.INAPPLICABLE)
+    assert not any(j.judgement.contradicted for j in result.claims)
 
 
 @unhurried
@@ -119,7 +119,7 @@ def test_the_breaker_is_inapplicable_and_refuted_when_forced(theorem: Theorem):
 @unhurried
 @pytest.mark.parametrize("theorem, name", PRESETS, ids=lambda v: v if isinstance(v, str) else v.id)
 def test_every_preset_runs(theorem: Theorem, name: str):
-    result = run(theorem, preset=name)
+    result = run(theorem, preset=name) if theorem.presets[name] else default_result(theorem.id)
     assert (result.verdict is Verdict.INAPPLICABLE) == (name == BROKEN), result.summary
     assert result.verdict is not Verdict.REFUTED
 
@@ -150,7 +150,7 @@ def test_every_chart_renders_to_svg(theorem: Theorem):
 def test_the_reference_values_of_the_catalogue_hold(theorem: Theorem):
     assert REFERENCE.get(theorem.id), "a theorem needs reference values from the catalogue"
     for reference in REFERENCE[theorem.id]:
-        numbers = run(theorem, **reference.knobs).numbers
+        numbers = (run(theorem, **reference.knobs) if reference.knobs else default_result(theorem.id)).numbers
         for name, expected in reference.expected.items():
             found = numbers[name]
             assert found.middle == pytest.approx(expected, rel=reference.rtol, abs=1e-12), name
