@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import special
 
@@ -54,12 +54,13 @@ def array(value):
 
 @settings(max_examples=20, deadline=None)
 @given(st.sampled_from(sorted(SMOOTH)), variances, variances, correlations)
+@example("tanh", 2.0, 3.0, 0.96875)  # poles near the real line: coefficients fall slowly
+@example("tanh", 3.0, 3.0, -0.99)
 def test_dual_activations_are_gaussian_integrals(name, p, q, rho):
     c = rho * sqrt(p * q)
     found = dual(name).moments(array(p), array(q), array(c))
     for value, f in zip(found, SMOOTH[name]):
-        # tanh at variances 2 and 3 and correlation 31/32 is apart by 1.9e-9: its poles are near, the series is cut
-        assert value[0, 0] == pytest.approx(plane_integral(f, p, q, c), abs=1e-8, rel=1e-8)
+        assert value[0, 0] == pytest.approx(plane_integral(f, p, q, c), abs=1e-9, rel=1e-9)
 
 
 @given(variances, variances, correlations, st.sampled_from([("relu", 0.0), ("leaky-relu", 0.01), ("abs", -1.0)]))

@@ -22,8 +22,9 @@ from ..relu import arc_cosine
 Pair: TypeAlias = tuple[np.ndarray, np.ndarray]
 Scalar: TypeAlias = Callable[[Any], Any]
 
-NODES = 320  # of the Gauss–Hermite rule
-DEGREE = 96  # of the Hermite expansion
+NODES = 1000  # of the Gauss–Hermite rule
+DEGREE = 320  # of the Hermite expansion, at most
+NEGLIGIBLE = 1e-16  # what the coefficients left out may add, relative to the largest own moment
 
 
 @dataclass(frozen=True)
@@ -143,6 +144,13 @@ def _mehler(left: np.ndarray, right: np.ndarray, rows: tuple, columns: tuple, rh
     a, b = left @ weights, right @ weights
     tails = [np.sqrt(np.maximum(s**2 @ weights[:, 0] - (k**2).sum(1), 0)) for s, k in ((left, a), (right, b))]
     total = tails[0].reshape(rows) * tails[1].reshape(columns) * (rho > 0)
-    for k in reversed(range(a.shape[1])):
+    for k in reversed(range(_needed(a, b))):
         total = total * rho + a[:, k].reshape(rows) * b[:, k].reshape(columns)
     return total
+
+
+def _needed(a: np.ndarray, b: np.ndarray) -> int:
+    """How many coefficients matter: by Cauchy–Schwarz those after them add less than `NEGLIGIBLE`, whatever ρ is."""
+    after_a, after_b = (np.sqrt(np.cumsum(c[:, ::-1] ** 2, 1)[:, ::-1].max(0)) for c in (a, b))
+    left_out = after_a * after_b  # from degree k on
+    return int(np.count_nonzero(left_out > NEGLIGIBLE * max(left_out[0], 1e-300)))
