@@ -44,7 +44,7 @@ def test_value_gradient_and_hessian_agree_with_jax(how, loss, y):
     assert o.fits == (not how) and (len(o._blocks[0]) > 1) == bool(how)
     with jax.enable_x64(True):
         risk = reference(o)
-        value, slope, H = risk(o.start), jax.grad(risk)(o.start), np.asarray(jax.hessian(risk)(o.start))
+        value, slope, H = (np.asarray(jax.jit(of)(o.start)) for of in (risk, jax.grad(risk), jax.hessian(risk)))
     assert o.value() == pytest.approx(float(value), rel=1e-12)
     assert np.allclose(o.gradient(), slope, rtol=1e-11, atol=1e-13)
     assert np.allclose(o.hessian().dense(), H, rtol=1e-10, atol=1e-12)
@@ -53,7 +53,7 @@ def test_value_gradient_and_hessian_agree_with_jax(how, loss, y):
 def test_the_hessian_at_another_point_is_that_of_the_point():
     o, other = objective(), objective().start + 0.3
     with jax.enable_x64(True):
-        H = np.asarray(jax.hessian(reference(o))(other))
+        H = np.asarray(jax.jit(jax.hessian(reference(o)))(other))
     assert np.allclose(o.hessian(other).dense(), H, rtol=1e-10, atol=1e-11)
     assert not np.allclose(o.hessian().dense(), H)
 
@@ -62,7 +62,7 @@ def test_the_hessian_at_another_point_is_that_of_the_point():
 def test_gauss_newton_and_tangent_kernel_agree_with_jacobians(how):
     o = objective("cross-entropy", CLASSES, **how)
     with jax.enable_x64(True):
-        J = np.asarray(jax.jacobian(lambda t: NET.apply(o.build(t), X))(o.start))
+        J = np.asarray(jax.jit(jax.jacobian(lambda t: NET.apply(o.build(t), X)))(o.start))
         P = np.asarray(jax.nn.softmax(NET.apply(NET.params, X), axis=-1))
     bend = np.stack([np.diag(p) - np.outer(p, p) for p in P])
     assert np.allclose(o.gauss_newton().dense(), np.einsum("nip,nij,njq->pq", J, bend, J) / len(X), atol=1e-12)

@@ -5,7 +5,7 @@ half-width $r$ the error $e=B_nf-f$ obeys
 
 $$|e(x)|\le|e(m)|+r\sup_{\text{cell}}|B_n'(m)-f'|+\tfrac{r^2}2n(n-1)\max_k|\Delta^2f(\tfrac kn)|$$
 
-(all lengths in units of $b-a$); with a function that may jump, its whole range on the cell takes the place of $f'$.
+(all lengths in units of $b-a$); where $f$ may jump or is steep, its range on the cell takes the place of $f'$.
 """
 
 from collections.abc import Callable, Sequence
@@ -101,13 +101,15 @@ class Approximant:
             off = rounding + 4 * UNIT * np.abs(slope) * width  # t is rounded, too
             least = np.maximum(0.0, np.maximum(value - here.hi, here.lo - value) - off)
             at_centre = np.maximum(np.abs(value - here.lo), np.abs(value - here.hi)) + off
-            cell = ranges(jax.grad(self.f) if smooth else self.f, a, b)
+            cell = ranges(self.f, a, b)
+            off_range = np.maximum(np.abs(cell.hi - value), np.abs(value - cell.lo)) + off
+            upper = off_range + r * (np.abs(slope) + slope_rounding) + r * r / 2 * bend
             if smooth:
-                gap = np.maximum(np.abs(cell.hi - slope), np.abs(slope - cell.lo)) + slope_rounding
-                upper = at_centre + r * gap + r * r / 2 * bend
-            else:
-                gap = np.maximum(np.abs(cell.hi - value), np.abs(value - cell.lo)) + off
-                upper = gap + r * (np.abs(slope) + slope_rounding) + r * r / 2 * bend
+                steep = ranges(jax.grad(self.f), a, b)
+                gap = np.maximum(np.abs(steep.hi - slope), np.abs(slope - steep.lo)) + slope_rounding
+                upper = np.fmin(
+                    upper, at_centre + r * gap + r * r / 2 * bend
+                )  # the slope may be infinite, or no number
             return CellBounds(least * (1 - 4 * UNIT), upper * (1 + 8 * UNIT))
 
         return bounds
