@@ -1,13 +1,15 @@
 """Tasks in worker processes, within a budget that holds: a task that takes too long is killed, and only it is lost.
 
 Facts come first, then a look at the hypotheses of every theorem, then the theorems that apply. While others wait, a
-task may take its share of the budget; then it is stopped and, if time is left in the end, tried once more with all of
-it. Nothing begins or goes on when the budget is used up. A killed worker is replaced.
+task may take a turn; then its process is set aside (suspended) and goes on later, with turns twice as long. Where there
+is no room for that, a task that has used its share of the budget is stopped and, if time is left in the end, tried once
+more with all of it. Nothing begins or goes on when the budget is used up. A killed worker is replaced.
 """
 
 import os
 import pickle
 import selectors
+import signal
 import subprocess
 import sys
 import tempfile
@@ -24,11 +26,14 @@ from ftheta.caching import compiled_kept
 from ftheta.logic import Skipped
 
 from .budget import Clock, told
+from .memory import LEAST, available
 from .performing import Outcome
 from .plan import Task
 from .worker import Setup, receive
 
 TICK = 0.25  # seconds between two looks at the clock
+TURN = 0.25  # of its share that a task takes before others have a turn
+ASIDE = 6  # processes set aside, at most
 _START = [sys.executable, "-P", "-c", "from ftheta.auditing.worker import main; main()"]
 Done = Callable[[Task, Outcome], None]
 Told = Callable[[Sequence[str]], None]
@@ -54,6 +59,8 @@ class _Worker:
         self.ready = False
         self.task: Task | None = None
         self.begun = inf
+        self.turns = 0  # that its task has had
+        self.spent = 0.0  # seconds, when it was set aside
         self._say(setup)
 
     def _say(self, value: Any) -> None:
@@ -64,12 +71,20 @@ class _Worker:
             self.process.stdin.flush()
 
     def take(self, task: Task) -> None:
-        self.task, self.begun = task, monotonic()
+        self.task, self.begun, self.turns = task, monotonic(), 0
         self._say(task)
 
     @property
     def busy_for(self) -> float:
         return monotonic() - self.begun if self.task is not None else 0.0
+
+    def rest(self) -> None:
+        self.spent, self.turns = self.busy_for, self.turns + 1
+        self.process.send_signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        self.begun = monotonic() - self.spent
+        self.process.send_signal(signal.SIGCONT)
 
     def heard(self) -> tuple[bool, Any]:
         """Whether it is alive, and its answer."""
@@ -98,29 +113,37 @@ class Pool:
         self.ears = selectors.DefaultSelector()
         self.workers: list[_Worker] = []
         self.waiting: deque[Task] = deque()
+        self.aside: deque[_Worker] = deque()
         self.again: deque[tuple[Task, float]] = deque()  # stopped, after so many seconds
         for _ in range(workers):
             self._hire()
 
     def _hire(self) -> None:
-        worker = _Worker(self.setup)
+        self._admit(_Worker(self.setup))
+
+    def _admit(self, worker: _Worker) -> None:
         self.workers.append(worker)
         self.ears.register(worker.process.stdout, selectors.EVENT_READ, worker)  # type: ignore[arg-type]
 
-    def _dismiss(self, worker: _Worker) -> None:
+    def _part_from(self, worker: _Worker) -> None:
         self.ears.unregister(worker.process.stdout)  # type: ignore[arg-type]
-        worker.kill()
         self.workers.remove(worker)
+
+    def _dismiss(self, worker: _Worker) -> None:
+        self._part_from(worker)
+        worker.kill()
 
     def close(self) -> None:
         for worker in list(self.workers):
             self._dismiss(worker)
+        for worker in self.aside:
+            worker.kill()
         self.ears.close()
 
     def run(self, tasks: Sequence[Task], clock: Clock, done: Done, tell: Told) -> None:
         """Perform the tasks in order and hand over each outcome; `tell` learns what is being done."""
         self.waiting.extend(task if task.is_fact else replace(task, looking=True) for task in tasks)
-        while self.waiting or self.again or any(w.task for w in self.workers):
+        while self.waiting or self.aside or self.again or any(w.task for w in self.workers):
             if clock.left <= 0:
                 return self._give_up(clock, done)
             self._assign(clock, done)
@@ -132,16 +155,46 @@ class Pool:
     def _stop_late(self, clock: Clock) -> None:
         for worker in list(self.workers):
             task = worker.task
-            if task is not None and self.waiting and worker.busy_for > clock.share_of(task):
+            if task is None or not (self.waiting or self.aside):
+                continue
+            share = clock.share_of(task)
+            if worker.busy_for > TURN * share * 2**worker.turns and self._room():
+                self._set_aside(worker)
+            elif worker.busy_for > share and self.waiting:
                 self.again.append((replace(task, looking=False), worker.busy_for))
                 self._dismiss(worker)
                 self._hire()
+
+    def _room(self) -> bool:
+        """Whether one more process can be set aside: with nothing waiting it is an exchange."""
+        if not self.waiting:
+            return True
+        fits = (available(1) or inf) > 2 * LEAST
+        return hasattr(signal, "SIGSTOP") and len(self.aside) < ASIDE and fits
+
+    def _set_aside(self, worker: _Worker) -> None:
+        """Suspend it, and give its place to a task that waits."""
+        worker.rest()
+        self._part_from(worker)
+        self.aside.append(worker)
+        if self.waiting:
+            self._hire()
+        else:
+            self._resume()
+
+    def _resume(self) -> None:
+        worker = self.aside.popleft()
+        self._admit(worker)
+        worker.go_on()
 
     def _assign(self, clock: Clock, done: Done) -> None:
         for worker in [w for w in self.workers if w.ready and w.task is None]:
             if self.waiting:
                 worker.take(self.waiting.popleft())
-            while worker.task is None and self.again:
+            elif self.aside:
+                self._dismiss(worker)
+                self._resume()
+            while worker.task is None and self.again and worker in self.workers:
                 task, before = self.again.popleft()
                 if clock.left > before:
                     worker.take(task)
@@ -180,6 +233,9 @@ class Pool:
         for worker in self.workers:
             if worker.task is not None:
                 done(worker.task, stopped(worker.task, worker.busy_for, clock))
+        for worker in self.aside:
+            if worker.task is not None:
+                done(worker.task, stopped(worker.task, worker.spent, clock))
         for task, before in self.again:
             done(task, stopped(task, before, clock))
         for task in self.waiting:

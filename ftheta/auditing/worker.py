@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import Any
 
+PR_SET_PDEATHSIG = 1  # of prctl(2)
+
 
 @dataclass(frozen=True, slots=True)
 class Setup:
@@ -25,6 +27,7 @@ class Setup:
 
 def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group: the parent decides
+    _die_with_parent()
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     inbox: SimpleQueue[bytes] = SimpleQueue()
@@ -49,6 +52,14 @@ def _listen(stream: Any, inbox: "SimpleQueue[bytes]") -> None:
     while (message := receive(stream)) is not None:
         inbox.put(message)
     os._exit(0)
+
+
+def _die_with_parent() -> None:
+    """A process that is set aside cannot notice that its parent is gone: the kernel ends it (on Linux)."""
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _limit(memory: int | None) -> None:

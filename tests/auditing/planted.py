@@ -32,6 +32,15 @@ def slow_once(net, rng):
     return Part((Fact("at last", "done"),))
 
 
+def slow_but_sure(net, rng):
+    """Takes three seconds of its own time, and leaves a mark whenever it begins."""
+    with Path(os.environ["PLANTED_FLAG"]).open("a") as marks:
+        marks.write("|")
+    while time.process_time() < 3:
+        sum(range(1000))
+    return Part((Fact("at last", "done"),))
+
+
 def busy(net, rng):
     while True:
         sum(range(1000))

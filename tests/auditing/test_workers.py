@@ -1,12 +1,16 @@
 """The budget holds, and a task that goes wrong costs itself alone."""
 
-from time import monotonic
+import subprocess
+import sys
+from pathlib import Path
+from time import monotonic, sleep
 
 import numpy as np
 import pytest
 
-from ftheta.auditing import whole
+from ftheta.auditing import pool, whole
 from ftheta.auditing.budget import Clock, seconds_of
+from ftheta.auditing.pool import _Worker
 from ftheta.auditing.whole import audit
 from ftheta.logic import Skipped, UsageError
 from ftheta.networks import random_mlp
@@ -15,6 +19,31 @@ from ftheta.subjects import Network
 from . import planted
 
 NET = Network.described(random_mlp(np.random.default_rng(0), (2, 3, 1)), "small")
+
+ROOT = Path(__file__).parents[2]
+HELD = """
+import sys
+sys.path.insert(0, {root!r})
+from tests.auditing import planted
+from tests.auditing.test_workers import NET, Clock, monotonic, whole
+from ftheta.auditing.pool import Pool
+whole.planned = lambda only, skip: [planted.task(name) for name in ("waits", "waits", "slow")]
+whole.Clock.start = lambda *_: Clock(monotonic(), 3600.0, 0.4)
+resume = Pool._set_aside
+def told(self, worker):
+    resume(self, worker)
+    print(*(w.process.pid for w in self.aside), flush=True)
+Pool._set_aside = told
+whole.audit(NET, budget=3600.0, workers=1)
+"""
+
+
+def state(pid: int) -> str | None:
+    """R, S, T (stopped), Z …; None where there is no such process."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except OSError:
+        return None
 
 
 def audited(monkeypatch, names: str, budget: float | None, **options):
@@ -37,7 +66,35 @@ def short_shares(monkeypatch, seconds: float) -> None:
     monkeypatch.setattr(whole.Clock, "start", start)
 
 
-def test_a_task_that_takes_too_long_waits_for_the_others_and_is_tried_again(monkeypatch, tmp_path):
+def test_a_task_that_takes_long_is_set_aside_and_goes_on_where_it_was(monkeypatch, tmp_path):
+    marks, order = tmp_path / "begun", []
+    monkeypatch.setenv("PLANTED_FLAG", str(marks))
+    short_shares(monkeypatch, 0.4)
+    begin = _Worker.take
+    monkeypatch.setattr(_Worker, "take", lambda self, task: begin(self, order.append(task.id) or task))
+    found = audited(monkeypatch, "slow_but_sure quick slow_but_sure talks", 3600.0, workers=1)
+    assert sorted(facts(found)) == ["at last", "at last", "drawn", "drawn"] and not found.skipped
+    assert (
+        order == ["slow_but_sure", "quick", "slow_but_sure", "talks"] and marks.read_text() == "||"
+    )  # none began twice
+
+
+def test_processes_set_aside_end_with_the_audit_and_with_their_parent(monkeypatch, tmp_path):
+    monkeypatch.setenv("PLANTED_FLAG", str(tmp_path / "begun"))
+    parent = subprocess.Popen([sys.executable, "-c", HELD.format(root=str(ROOT))], stdout=subprocess.PIPE, text=True)
+    assert parent.stdout is not None
+    suspended = [int(word) for word in parent.stdout.readline().split()]
+    assert suspended and all(state(pid) == "T" for pid in suspended)
+    parent.kill()
+    parent.wait()
+    deadline = monotonic() + 60
+    while any(state(pid) not in (None, "Z") for pid in suspended):
+        assert monotonic() < deadline, "it outlived its parent"
+        sleep(0.05)
+
+
+def test_a_task_that_takes_too_long_is_tried_again_where_nothing_can_be_set_aside(monkeypatch, tmp_path):
+    monkeypatch.setattr(pool, "ASIDE", 0)
     monkeypatch.setenv("PLANTED_FLAG", str(tmp_path / "begun"))
     short_shares(monkeypatch, 2.0)
     found = audited(monkeypatch, "slow_once quick talks refuses", 3600.0, workers=1)
