@@ -1,9 +1,9 @@
 """What an audit runs, and in which order: what says most comes first.
 
 1. Facts, a section after the other: they are few, quick, and what a reader looks for first.
-2. The hypotheses of all theorems: what does not apply is known soon, and costs the others no time.
-3. Theorems about networks alone, one of each section in turn.
-4. Theorems that also take a training run, a measure or a family, likewise: on a network they build such a problem
+2. Theorems about networks alone, one of each section in turn: first the hypotheses of them all (what does not apply
+   is known soon, and costs the others no time), then those that apply.
+3. Theorems that also take a training run, a measure or a family, likewise: on a network they build such a problem
    first, which takes longer and says less about the network itself.
 
 A theorem belongs to the section of its chapter, so that new theorems appear by themselves.
@@ -58,6 +58,7 @@ class Task:
     name: str
     words: tuple[str, ...]  # that choose it: its id, its chapter, its section
     is_fact: bool = False
+    later: bool = False  # after the theorems about networks alone
     looking: bool = False  # a first look: the hypotheses alone
 
 
@@ -78,14 +79,14 @@ def _facts() -> list[Task]:
 def _theorems() -> list[Task]:
     entries = [entry for entry in index().values() if entry["audited"]]
     alone = [entry["takes"] == ["Network"] for entry in entries]
-    first, second = ([_theorem(e) for e, a in zip(entries, alone) if a is kind] for kind in (True, False))
+    first, second = ([_theorem(e, later=not a) for e, a in zip(entries, alone) if a is kind] for kind in (True, False))
     return [*_interleaved(first), *_interleaved(second)]
 
 
-def _theorem(entry: dict[str, str]) -> Task:
+def _theorem(entry: dict[str, str], later: bool) -> Task:
     section = _OF_CHAPTER.get(entry["chapter"], "further")
     name = entry["id"].replace("-", "_")
-    return Task(entry["id"], section, entry["module"], name, (entry["id"], entry["chapter"], section))
+    return Task(entry["id"], section, entry["module"], name, (entry["id"], entry["chapter"], section), later=later)
 
 
 def _interleaved(tasks: list[Task]) -> Iterator[Task]:

@@ -1,9 +1,9 @@
 """Tasks in worker processes, within a budget that holds: a task that takes too long is killed, and only it is lost.
 
-Facts come first, then a look at the hypotheses of every theorem, then the theorems that apply. While others wait, a
-task may take a turn; then its process is set aside (suspended) and goes on later, with turns twice as long. Where there
-is no room for that, a task that has used its share of the budget is stopped and, if time is left in the end, tried once
-more with all of it. Nothing begins or goes on when the budget is used up. A killed worker is replaced.
+Facts come first, then a look at the hypotheses of the theorems, then those that apply (see `plan`). While others wait
+a task may take a turn; then its process is set aside (suspended) and goes on later, with turns twice as long. Where
+there is no room for that, a task that has used its share of the budget is stopped and, if time is left in the end,
+tried once more with all of it. Nothing begins or goes on when the budget is used up. A killed worker is replaced.
 """
 
 import os
@@ -33,6 +33,7 @@ from .worker import Setup, receive
 
 TICK = 0.25  # seconds between two looks at the clock
 TURN = 0.25  # of its share that a task takes before others have a turn
+WORTH = 1.5  # times what a new process takes to get ready: shorter turns would waste more than they save
 ASIDE = 6  # processes set aside, at most
 _START = [sys.executable, "-P", "-c", "from ftheta.auditing.worker import main; main()"]
 Done = Callable[[Task, Outcome], None]
@@ -56,6 +57,7 @@ class _Worker:
             stderr=self.errors,
             env={**os.environ, **compiled_kept(), "PYTHONPATH": paths},
         )
+        self.hired = monotonic()
         self.ready = False
         self.task: Task | None = None
         self.begun = inf
@@ -112,7 +114,9 @@ class Pool:
         self.size = workers
         self.ears = selectors.DefaultSelector()
         self.workers: list[_Worker] = []
+        self.loading = 0.0  # seconds that the slowest worker took to get ready
         self.waiting: deque[Task] = deque()
+        self.later: deque[Task] = deque()  # begun when nothing waits any more
         self.aside: deque[_Worker] = deque()
         self.again: deque[tuple[Task, float]] = deque()  # stopped, after so many seconds
         for _ in range(workers):
@@ -142,8 +146,9 @@ class Pool:
 
     def run(self, tasks: Sequence[Task], clock: Clock, done: Done, tell: Told) -> None:
         """Perform the tasks in order and hand over each outcome; `tell` learns what is being done."""
-        self.waiting.extend(task if task.is_fact else replace(task, looking=True) for task in tasks)
-        while self.waiting or self.aside or self.again or any(w.task for w in self.workers):
+        for task in tasks:
+            (self.later if task.later else self.waiting).append(replace(task, looking=not task.is_fact))
+        while self.waiting or self.later or self.aside or self.again or any(w.task for w in self.workers):
             if clock.left <= 0:
                 return self._give_up(clock, done)
             self._assign(clock, done)
@@ -158,9 +163,10 @@ class Pool:
             if task is None or not (self.waiting or self.aside):
                 continue
             share = clock.share_of(task)
-            if worker.busy_for > TURN * share * 2**worker.turns and self._room():
+            turn = max(TURN * share, WORTH * self.loading) * 2**worker.turns
+            if worker.busy_for > turn and self._room():
                 self._set_aside(worker)
-            elif worker.busy_for > share and self.waiting:
+            elif worker.busy_for > max(share, turn) and self.waiting:
                 self.again.append((replace(task, looking=False), worker.busy_for))
                 self._dismiss(worker)
                 self._hire()
@@ -189,6 +195,8 @@ class Pool:
 
     def _assign(self, clock: Clock, done: Done) -> None:
         for worker in [w for w in self.workers if w.ready and w.task is None]:
+            if not self.waiting:
+                self.waiting, self.later = self.later, self.waiting
             if self.waiting:
                 worker.take(self.waiting.popleft())
             elif self.aside:
@@ -207,6 +215,7 @@ class Pool:
             if isinstance(answer, Exception):
                 raise CannotLoad(str(answer)) from answer
             worker.ready = True
+            self.loading = max(self.loading, monotonic() - worker.hired)
         elif alive and worker.task is not None:
             task, worker.task = worker.task, None
             if answer is None:  # its hypotheses are met
@@ -238,7 +247,7 @@ class Pool:
                 done(worker.task, stopped(worker.task, worker.spent, clock))
         for task, before in self.again:
             done(task, stopped(task, before, clock))
-        for task in self.waiting:
+        for task in (*self.waiting, *self.later):
             done(task, not_begun(task, clock))
 
 

@@ -130,12 +130,12 @@ def _jacobian_tops(
     n, m = points.shape[1], jax.eval_shape(f, points[0]).size
     rows = min(ROWS, len(points), max(1, CHUNK // (m * n)))
     if min(m, n) > SMALL_SIDE:
-        search = jax.jit(jax.vmap(lambda x, v: _power(f, x, v)))
+        search = jax.vmap(lambda x, v: _power(f, x, v))
         starts = rng.normal(size=points.shape)
-        parts = [search(points[i], starts[i]) for i in _batches(len(points), rows)]
+        parts = [call_compiled(search, points[i], starts[i]) for i in _batches(len(points), rows)]
     else:
-        jacobian = jax.jit(jax.vmap(jax.jacrev(f) if m <= n else jax.jacfwd(f)))
-        parts = [_tops(np.asarray(jacobian(points[i]))) for i in _batches(len(points), rows)]
+        jacobian = jax.vmap(jax.jacrev(f) if m <= n else jax.jacfwd(f))
+        parts = [_tops(np.asarray(call_compiled(jacobian, points[i]))) for i in _batches(len(points), rows)]
     norms, directions = (np.concatenate([np.asarray(p[k]) for p in parts])[: len(points)] for k in (0, 1))
     return np.nan_to_num(norms, nan=0.0, posinf=0.0), np.nan_to_num(directions)
 

@@ -76,18 +76,19 @@ def number_of_copies(layers: Description) -> int:
 def coincidence(layers: Description) -> str:
     """What makes two copies coincide: equal neurons, or one without weights whose sign does not matter. Or nothing."""
     for i, (layer, odd) in enumerate(zip(layers.layers[:-1], odd_layers(layers)), 1):
-        rows = np.column_stack([layer.weight, layer.bias])
+        rows = np.column_stack([layer.weight, layer.bias]) + 0.0  # −0 is 0
         if odd and (rows == 0).all(axis=1).any():
             return f"a neuron of layer {i} has no weights"
-        seen = {_turned(row) if odd else tuple(row) for row in rows}
+        seen = {(_turned(row) if odd else row).tobytes() for row in rows}
         if len(seen) < len(rows):
             return f"two neurons of layer {i} are equal" + (" up to sign" if odd else "")
     return ""
 
 
-def _turned(row: np.ndarray) -> tuple[float, ...]:
+def _turned(row: np.ndarray) -> np.ndarray:
+    """The row or its opposite: the one whose first entry that is not 0 is positive."""
     first = next((v for v in row if v), 1.0)
-    return tuple((row if first > 0 else -row).tolist())
+    return row if first > 0 else 0.0 - row
 
 
 def copies(layers: Description) -> Iterator[Move]:

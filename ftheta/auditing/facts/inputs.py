@@ -4,6 +4,7 @@ import jax
 import numpy as np
 
 from ftheta.graph import GraphError, trace
+from ftheta.graph.compiling import call_compiled
 from ftheta.graph.domains.cost import total_cost
 from ftheta.logic import Basis, SubjectError
 from ftheta.pieces.normal_forms import normal_form
@@ -30,7 +31,7 @@ def some_rows(net: Network, most: int, rng: np.random.Generator) -> tuple[np.nda
 
 def outputs_at(net: Network, x: np.ndarray) -> np.ndarray:
     """The outputs at all rows, each as one flat row."""
-    found = np.asarray(jax.jit(lambda x: jax.lax.map(net, x, batch_size=BATCH))(x), np.float64)
+    found = np.asarray(call_compiled(lambda x: jax.lax.map(net, x, batch_size=BATCH), x), np.float64)
     return found.reshape(len(x), -1)
 
 

@@ -35,6 +35,7 @@ LISTED = 10  # outputs up to which all signs are listed
 SPREAD = 1e-4  # of the noise whose effect is compared with the expansion
 ROUNDING = 1e-14  # of a network's output, relative
 MOVES = 2048  # rows times inputs, of which second derivatives are taken
+WORK = 2_000_000_000  # inputs times parameters, likewise
 LARGEST = 512  # sides of matrices that are decomposed
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from ftheta.generalisation.regularisers.ablations import with_each
 from ftheta.generalisation.regularisers.penalties import PROBES
-from ftheta.generalisation.regularisers.penalty_study import MOVES, smooth_rows, steepness_evidence
+from ftheta.generalisation.regularisers.penalty_study import MOVES, WORK, smooth_rows, steepness_evidence
 from ftheta.learning.features import targets_of
 from ftheta.learning.outputs import outputs_of
 from ftheta.logic import Basis, Evidence, Finding, Knob, hypothesis, theorem
@@ -46,6 +46,8 @@ def rows_of(net: Network) -> tuple[np.ndarray, np.ndarray]:
 def smooth_somewhere(net: Network) -> Finding:
     if (d := int(np.prod(net.input_shape))) > MOVES:
         return Finding.failed(f"{d:,} inputs, second derivatives are taken of {MOVES:,} at most")
+    if d * net.parameters > WORK:
+        return Finding.failed(f"{d:,} inputs × {net.parameters:,} parameters, at most {WORK:,} for second derivatives")
     good = len(smooth_rows(lambda v: net.apply(net.params, v), rows_of(net)[0]))
     note = f"around {good} rows"
     return Finding.sampled(note) if good else Finding.failed(note)

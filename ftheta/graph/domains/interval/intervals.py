@@ -44,9 +44,10 @@ class Interval:
     def point(cls, value: ArrayLike) -> "Interval":
         """The interval of one value. Integers beyond 2⁵³ are enclosed; NaN is enclosed by (−∞, ∞)."""
         x = _ends(value)
-        if x.dtype == bool:
+        whole = np.asarray(value).dtype.kind in "iu"
+        if x.dtype == bool or not (whole or np.isnan(x).any()):
             return cls(x, x)
-        inexact = (np.abs(x) >= 2.0**53) & (np.asarray(value).dtype.kind in "iu")
+        inexact = (np.abs(x) >= 2.0**53) & whole
         return cls.enclosing(
             np.where(inexact, np.nextafter(x, -np.inf), x), np.where(inexact, np.nextafter(x, np.inf), x)
         )
@@ -75,7 +76,7 @@ class Interval:
 
     @property
     def is_point(self) -> bool:
-        return bool(np.all(self.lo == self.hi))
+        return self.lo is self.hi or bool(np.all(self.lo == self.hi))
 
     @property
     def is_bool(self) -> bool:
@@ -90,7 +91,7 @@ class Interval:
     @property
     def magnitude(self) -> Array:
         """The largest absolute value."""
-        return np.maximum(np.abs(self.lo), np.abs(self.hi))
+        return np.abs(self.lo) if self.lo is self.hi else np.maximum(np.abs(self.lo), np.abs(self.hi))
 
     def contains(self, x: ArrayLike) -> bool:
         x = np.asarray(x)
@@ -98,7 +99,8 @@ class Interval:
 
     def map(self, move: Callable[[Array], Array]) -> "Interval":
         """Apply a function that only moves entries."""
-        return Interval(move(self.lo), move(self.hi))
+        lo = move(self.lo)
+        return Interval(lo, lo if self.lo is self.hi else move(self.hi))
 
     def hull(self, other: "Interval") -> "Interval":
         return Interval(np.minimum(self.lo, other.lo), np.maximum(self.hi, other.hi))
