@@ -17,7 +17,9 @@ _HOME = {
     "Enclosure": "ftheta.logic",
     "Result": "ftheta.logic",
     "Verdict": "ftheta.logic",
+    "approximate": "ftheta.limits.universality.approximation",
     "audit": "ftheta.auditing",
+    "barron_norm": "ftheta.limits.universality.spectral_norm",
     "check": "ftheta.checking",
     "check_gradient": "ftheta.graph",
     "compile_cpa": "ftheta.relu",
@@ -25,6 +27,8 @@ _HOME = {
     "count_pieces": "ftheta.pieces",
     "decompile": "ftheta.pieces",
     "equal": "ftheta.pieces",
+    "equivariance_defect": "ftheta.groups",
+    "equivariant_maps": "ftheta.groups",
     "fem_basis": "ftheta.relu",
     "fit": "ftheta.training",
     "load": "ftheta.subjects.resolve",
@@ -38,16 +42,21 @@ _HOME = {
     "theorems": "ftheta.catalogue",
 }
 
-_CALLABLE = ("graph", "pieces")  # packages that can be called
+_PACKAGES = ("graph", "groups", "pieces")  # the first and the last can be called
 
 if TYPE_CHECKING:
+    import ftheta.groups as groups  # noqa: F401
     from ftheta.auditing import audit as audit
     from ftheta.catalogue import theorems as theorems
     from ftheta.checking import check as check
     from ftheta.generalisation.bounds import risk_bounds as risk_bounds
     from ftheta.graph import check_gradient as check_gradient
     from ftheta.graph import tableau as graph  # noqa: F401
+    from ftheta.groups import equivariance_defect as equivariance_defect
+    from ftheta.groups import equivariant_maps as equivariant_maps
     from ftheta.learning import risk as risk
+    from ftheta.limits.universality.approximation import approximate as approximate
+    from ftheta.limits.universality.spectral_norm import barron_norm as barron_norm
     from ftheta.limits.width import nngp as nngp
     from ftheta.limits.width import ntk as ntk
     from ftheta.logic import Enclosure as Enclosure
@@ -80,7 +89,7 @@ if "IPython" in sys.modules:  # results show themselves as cards in a notebook
 
 
 def __getattr__(name: str) -> Any:
-    if name in _CALLABLE:
+    if name in _PACKAGES:
         return import_module(f"ftheta.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'ftheta' has no attribute {name!r}")
@@ -88,4 +97,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*_HOME, *_CALLABLE])
+    return sorted([*_HOME, *_PACKAGES])

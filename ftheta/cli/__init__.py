@@ -14,6 +14,7 @@ from cyclopts import App, CycloptsError
 
 from ftheta.logic import FthetaError, UsageError
 
+from .approximate import approximate
 from .audit import audit
 from .browse import doctor, list_, show
 from .check import check
@@ -31,7 +32,7 @@ app = App(
 )
 
 app.command(list_, name="list")
-for command in (show, check, audit, graph, pieces, fit, sweep, lab, doctor):
+for command in (show, check, audit, graph, pieces, fit, approximate, sweep, lab, doctor):
     app.command(command)
 
 

@@ -1,15 +1,44 @@
-"""Symmetry: groups that permute coordinates, translations of grids, and the linear maps that commute with them."""
+"""Symmetry: finite groups and how they move inputs, the linear maps that commute with them, and how far a network is
+from respecting them (docs/groups.md)."""
 
+from .actions import on_graphs as on_graphs
+from .actions import on_grid as on_grid
+from .actions import on_images as on_images
+from .actions import on_sets as on_sets
+from .actions import on_shape as on_shape
+from .actions import on_tokens as on_tokens
 from .convolution import convolve as convolve
 from .convolution import symbol as symbol
+from .defects import Defect as Defect
+from .defects import equivariance_defect as equivariance_defect
+from .defects import invariance_defect as invariance_defect
+from .defects import symmetrised as symmetrised
+from .finite import Group as Group
+from .finite import cyclic as cyclic
+from .finite import dihedral as dihedral
+from .finite import from_permutations as from_permutations
+from .finite import from_table as from_table
+from .finite import symmetric as symmetric
+from .group_convolution import convolution_matrix as convolution_matrix
+from .group_convolution import group_convolution as group_convolution
+from .group_convolution import group_network as group_network
+from .group_convolution import on_poses as on_poses
 from .linearity import Kind as Kind
 from .linearity import kind_of as kind_of
 from .linearity import superposition_gap as superposition_gap
+from .maps import EquivariantMaps as EquivariantMaps
+from .maps import equivariant_maps as equivariant_maps
 from .permutations import commutant_dimension as commutant_dimension
 from .permutations import commutators as commutators
 from .permutations import pair_orbits as pair_orbits
 from .permutations import reynolds as reynolds
 from .permutations import translations as translations
+from .representations import Representation as Representation
+from .representations import natural as natural
+from .representations import of_matrices as of_matrices
+from .representations import plane as plane
+from .representations import regular as regular
+from .representations import trivial as trivial
 from .responses import Layout as Layout
 from .responses import Responses as Responses
 from .responses import layout_of as layout_of

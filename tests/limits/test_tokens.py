@@ -6,7 +6,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import integrate
 
-from ftheta.limits.tokens import (
+from ftheta.limits.tokens.sphere import (
     SOFTMAX,
     UNNORMALISED,
     common_cosine,

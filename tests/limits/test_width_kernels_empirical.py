@@ -86,8 +86,9 @@ def test_matrices_that_multiply_vectors_are_taken_apart_and_others_are_not():
             net.name: plan_of(net.apply, net.params, np.zeros(net.input_shape)).parts
             for net in (dense(rng), shared(rng))
         }
-    assert sum(part.vector is not None for part in parts["network"]) == 3
-    assert not any(part.vector for part in parts["shared"])
+    assert [part.positions for part in parts["network"]] == [1, 0] * 3
+    assert [part.positions for part in parts["shared"]] == [3, 2, 0, 0]  # V, W, b, s
+    assert not any(part.apart for part in parts["shared"])  # too small to be worth it
 
 
 def test_the_structured_way_is_chosen_for_wide_layers():

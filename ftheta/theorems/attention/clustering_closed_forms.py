@@ -4,7 +4,8 @@ from typing import Annotated
 
 import numpy as np
 
-from ftheta.limits import tokens as limits
+from ftheta.limits.tokens import sphere as limits
+from ftheta.limits.tokens.clouds import tokens_on_the_sphere
 from ftheta.logic import Enclosure, Evidence, Finding, Identity, Knob, SubjectError, hypothesis, theorem
 from ftheta.subjects import Measure
 
@@ -28,14 +29,6 @@ def cosines_of(cloud: Measure) -> np.ndarray:
     if not 2 <= len(cloud.atoms) <= 256:
         raise SubjectError("Between 2 and 256 tokens can be followed.", where=cloud.name, got=f"{len(cloud.atoms)}")
     return limits.off_diagonal(cloud.atoms @ cloud.atoms.T)
-
-
-@hypothesis("unit tokens of equal weight", remedy="normalise the tokens, give each the weight 1/n and spread 0")
-def tokens_on_the_sphere(cloud: Measure) -> Finding:
-    off = float(np.abs(np.linalg.norm(cloud.atoms, axis=1) - 1).max())
-    uneven = float(np.ptp(cloud.weights)) + cloud.spread
-    note = f"norms differ from 1 by {off:.3g}; weights differ and spread by {uneven:.3g}; asked: at most 1e-12"
-    return Finding.decide(max(off, uneven) <= 1e-12, note, Enclosure.equal(off))
 
 
 @hypothesis(r"$\langle x_i,x_j\rangle=\gamma_0$ for all $i\ne j$", remedy="start from orthonormal tokens")

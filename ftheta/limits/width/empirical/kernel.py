@@ -2,7 +2,7 @@ r"""The empirical tangent kernel $\langle\partial_\theta f(x),\partial_\theta f(
 
 Three ways, chosen by the operations they need and the memory allowed (Novak, Sohl-Dickstein and Schoenholz 2022), with
 $P$ parameters, $O$ outputs, $F$ operations of one forward pass and $N$ inputs: contraction of Jacobians,
-$NOF+N^2O^2P$; structured derivatives, $NOF+N^2O^2(\text{widths})$ where matrices multiply vectors; products with
+$NOF+N^2OP$; structured derivatives, $NOF+N^2O(\text{widths})$ where matrices multiply few vectors; products with
 vectors, $N^2OF$ but only a few copies of the parameters in memory.
 """
 
@@ -16,7 +16,7 @@ import numpy as np
 from ftheta.graph import NoRule, cost
 from ftheta.logic import UsageError
 
-from .contracting import by_derivatives, by_products
+from .contracting import Contraction, by_derivatives, by_products
 from .plan import Plan, plan_of
 
 Method = Literal["auto", "structured", "jacobian", "products"]
@@ -44,17 +44,18 @@ def empirical(
     """
     if outputs not in ("mean", "full"):
         raise UsageError("Unknown `outputs`.", got=outputs, remedy="choose mean or full")
+    full = outputs == "full"
     with jax.enable_x64(True):
         one = _rows(net, x1)
         two = one if x2 is None else _rows(net, x2)
         params = jax.tree.map(jnp.asarray, net.params)
-        options = choices(net, one, two, outputs == "full", memory)
+        options = choices(net, one, two, full, memory)
         wanted = [c for c in options if method in ("auto", c.method) and c.rows > 0]
         if not wanted:
             raise _too_large(method, options, memory)
         best = min(wanted, key=lambda choice: choice.operations)
-        function = _function(net.apply, params, one[0], best.method, outputs == "full")
-        return _blocks(function, params, one, two, best.rows, symmetric=x2 is None)
+        contraction = _contraction(net.apply, params, one[0], best.method, full)
+        return _blocks(contraction, params, one, two, best.rows)
 
 
 def choices(net: Any, x1: Any, x2: Any, full: bool, memory: int) -> list[Choice]:
@@ -62,17 +63,22 @@ def choices(net: Any, x1: Any, x2: Any, full: bool, memory: int) -> list[Choice]
     n1, n2 = len(x1), len(x2)
     structured, plain = (_plan(net.apply, _key(net.params), _key(x1[0]), flag) for flag in (True, False))
     many, P, F = plain.outputs, plain.parameters, _operations(plain)
-    entries = n1 * n2 * (many * many if full else many)
     free = memory // REAL - n1 * n2 * (many * many if full else 1)
     found = []
     for name, plan in (("structured", structured), ("jacobian", plain)):
-        held = plan.numbers() + plan.passing() * many  # features, and values on the way
-        sizes = sum(part.adjoint.size + (part.vector.size / many if part.vector else 0) for part in plan.parts)
-        rows = max(0, int(free / (2 * held)) if free > 0 else 0)
-        passes = (n1 + n2) if rows >= max(n1, n2) else n1 * n2 / max(1, rows) * 2
-        found.append(Choice(name, passes * 3 * many * F + 2 * entries * sizes, rows))
+        rows = _rows_that_fit(plan, free, full)
+        swept = n1 + (n2 if rows >= n1 else n2 * n1 / max(1, rows))  # inputs whose adjoints are computed
+        of_one, of_pair = (sum(each) for each in zip((0, 0), *(part.operations(many) for part in plan.parts)))
+        found.append(Choice(name, swept * (3 * many * F + of_one) + n1 * n2 * of_pair * (many if full else 1), rows))
     rows = max(0, free - 4 * P) // (2 * plain.passing())
     return [*found, Choice("products", 4.0 * n1 * n2 * many * F, int(rows))]
+
+
+def _rows_that_fit(plan: Plan, free: int, full: bool) -> int:
+    """The most rows r with 2r(features and what is held on the way) + (Gram matrices between positions) ≤ free."""
+    linear = 2 * (plan.kept() + plan.passing() * plan.outputs)
+    square = 2 * plan.positions**2 * (plan.outputs**2 if full else 1)
+    return max(0, int((np.sqrt(linear**2 + 4.0 * square * max(free, 0)) - linear) / (2 * square)))
 
 
 def _operations(plan: Plan) -> float:
@@ -83,28 +89,27 @@ def _operations(plan: Plan) -> float:
         return 2.0 * plan.parameters
 
 
-def _blocks(function: Any, params: Any, one: Any, two: Any, rows: int, *, symmetric: bool) -> np.ndarray:
-    """The kernel block by block; a symmetric one is computed on one side of the diagonal."""
-    if rows >= max(len(one), len(two)):
-        return np.array(function(params, one, None if symmetric else two))
-    starts = [range(0, len(x), rows) for x in (one, two)]
+def _blocks(contraction: Contraction, params: Any, one: Any, two: Any, rows: int) -> np.ndarray:
+    """The kernel block by block; of rows with themselves, on one side of the diagonal."""
     result: np.ndarray | None = None
-    for i in starts[0]:
-        for j in starts[1]:
-            if symmetric and j < i:
-                continue
-            block = np.asarray(function(params, one[i : i + rows], two[j : j + rows]))
+    for i in range(0, len(one), rows):
+        left = contraction.prepare(params, one[i : i + rows])
+        for j in range(i if two is one else 0, len(two), rows):
+            right = left if two is one and i == j else contraction.prepare(params, two[j : j + rows])
+            block = contraction.block(left, right)
+            if block.shape[:2] == (len(one), len(two)):
+                return block
             if result is None:
                 result = np.empty((len(one), len(two), *block.shape[2:]))
             result[i : i + rows, j : j + rows] = block
-            if symmetric and j > i:
+            if two is one and j > i:
                 turned = block.swapaxes(0, 1)
                 result[j : j + rows, i : i + rows] = turned.swapaxes(2, 3) if turned.ndim == 4 else turned
     assert result is not None
     return result
 
 
-def _function(apply: Any, params: Any, x: Any, method: str, full: bool) -> Any:
+def _contraction(apply: Any, params: Any, x: Any, method: str, full: bool) -> Contraction:
     if method == "products":
         return by_products(apply, full)
     return by_derivatives(_plan(apply, _key(params), _key(x), method == "structured"), full)
@@ -145,7 +150,11 @@ def _rows(net: Any, x: Any) -> Any:
                 "The outputs have no derivative.", got=str(found), remedy="give the network before its argmax"
             )
         return jnp.asarray(x, kind)
-    raise UsageError("The network cannot be traced on these rows.", got=str(errors[0]).splitlines()[0]) from errors[0]
+    raise UsageError(
+        "The network cannot be traced on these rows.",
+        got=f"{x.dtype} rows: {str(errors[0]).splitlines()[0]}",
+        remedy="give an integer array to a network of tokens, and real numbers to any other",
+    ) from errors[0]
 
 
 def _too_large(method: str, options: list[Choice], memory: int) -> UsageError:

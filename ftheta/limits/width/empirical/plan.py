@@ -1,25 +1,68 @@
 r"""Where each array of parameters enters a network: how its part of the tangent kernel is to be contracted.
 
-A matrix that multiplies one vector $a$ has the derivative $\delta\otimes a$, with $\delta$ the adjoint of the product.
-Its part of the kernel is $\langle a,a'\rangle\langle\delta,\delta'\rangle$: two small Gram matrices in place of a large
-one. Whatever enters otherwise (biases, convolutions, shared weights) is contracted as it is.
+A parameter that multiplies rows of features, $Z=AW$, has the derivative $A^\top\Delta$ with $\Delta$ the adjoint of
+$Z$. Its part of the kernel is $\sum_{p,q}(AA'^\top)_{pq}(\Delta\Delta'^\top)_{pq}$ over positions: two small Gram
+matrices in place of a large one (*apart*), or the product $A^\top\Delta$ is formed and contracted (*joined*), whichever
+needs fewer operations. A parameter that is used several times has the rows of all its uses. Whatever enters
+otherwise (biases, scales) is contracted as it is.
 """
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ftheta.graph import Graph, Node, Slot, active_slots, trace
 
-ISOMETRIES = frozenset({"transpose", "reshape", "copy", "squeeze", "rev"})  # every entry once: adjoints move alike
+from .unfolding import Use, use_of
+
+ISOMETRIES = frozenset({"transpose", "reshape", "copy", "squeeze", "rev", "broadcast_in_dim"})  # entries move, once each
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Part:
-    """One array of parameters: the slot whose adjoint is taken and, where it multiplies a vector, the vector's slot."""
+    """One array of parameters: its own adjoint is taken or, where it multiplies rows of features, those of its uses."""
 
-    adjoint: Slot
-    vector: Slot | None = None
+    parameter: Slot
+    uses: tuple[Use, ...] = ()
+    bias: Slot | None = None  # a slot with the same adjoint
+
+    @property
+    def positions(self) -> int:
+        return sum(use.positions for use in self.uses)
+
+    @property
+    def inputs(self) -> int:
+        return self.uses[0].inputs
+
+    @property
+    def outputs(self) -> int:
+        return self.uses[0].outputs
+
+    @property
+    def apart(self) -> bool:
+        """Whether two Gram matrices over positions need fewer operations than one over the parameters."""
+        return bool(self.uses) and self.positions**2 * (self.inputs + self.outputs) < self.inputs * self.outputs
+
+    def adjoints(self) -> tuple[Slot, ...]:
+        """The slots whose adjoints are taken."""
+        return tuple(use.result for use in self.uses) or (self.bias or self.parameter,)
+
+    def kept(self, many: int) -> int:
+        """Numbers kept of one input, of a network with so many outputs."""
+        if not self.apart:
+            return many * self.parameter.size
+        return self.positions * (self.inputs + many * self.outputs)
+
+    def passing(self) -> int:
+        """Numbers held on the way there: the rows of features, their adjoints and those of the products."""
+        return self.positions * (2 * self.inputs + self.outputs) if self.uses else 0
+
+    def operations(self, many: int) -> tuple[int, int]:
+        """Of one input and of one pair of inputs, for the mean over so many outputs."""
+        if self.apart:
+            return 0, 2 * self.positions**2 * (self.inputs + many * self.outputs)
+        joining = 2 * many * self.positions * self.parameter.size if self.uses else 0
+        return joining, 2 * many * self.parameter.size
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,46 +80,87 @@ class Plan:
     def parameters(self) -> int:
         return sum(slot.size for slot in self.graph.argument(0))
 
+    @property
+    def positions(self) -> int:
+        """The most positions of a part that is taken apart."""
+        return max((part.positions for part in self.parts if part.apart), default=1)
+
     def passing(self) -> int:
         """Numbers of one pass that differ from input to input."""
-        return sum(self.graph.slots[i].size for i in active_slots(self.graph, self.graph.argument(1))) + self.outputs
+        values = sum(self.graph.slots[i].size for i in active_slots(self.graph, self.graph.argument(1)))
+        return values + self.outputs + sum(part.passing() for part in self.parts)
 
-    def numbers(self) -> int:
+    def kept(self) -> int:
         """Numbers kept of one input."""
-        vectors = sum(part.vector.size for part in self.parts if part.vector)
-        return vectors + self.outputs * sum(part.adjoint.size for part in self.parts)
+        return sum(part.kept(self.outputs) for part in self.parts)
 
 
 def plan_of(apply: Any, params: Any, x: Any, *, structured: bool = True) -> Plan:
     """Read the graph of `apply(params, x)`; without `structured` every array is contracted as it is."""
     graph = trace(apply, params, x)
-    parameters = [slot for slot in graph.argument(0) if slot.is_real]
-    uses: dict[int, list[Node]] = defaultdict(list)
-    for node in graph.nodes:
-        for slot in node.inputs:
-            uses[slot.id].append(node)
-    shown = {slot.id for slot in graph.outputs}
-    parts = [_part(slot, uses, shown) if structured else Part(slot) for slot in parameters if uses[slot.id]]
-    return Plan(graph, tuple(parts))
+    readers = Readers.of(graph)
+    parameters = [slot for slot in graph.argument(0) if slot.is_real and readers.nodes[slot.id]]
+    return Plan(graph, tuple(_part(slot, readers) if structured else Part(slot) for slot in parameters))
 
 
-def _part(parameter: Slot, uses: dict[int, list[Node]], shown: set[int]) -> Part:
+@dataclass(frozen=True, eq=False)
+class Readers:
+    """The nodes that read each slot; slots that are `shown` are read outside as well."""
+
+    nodes: dict[int, list[Node]]
+    shown: frozenset[int]
+
+    @classmethod
+    def of(cls, graph: Graph) -> "Readers":
+        nodes: dict[int, list[Node]] = defaultdict(list)
+        for node in graph.nodes:
+            for slot in node.inputs:
+                nodes[slot.id].append(node)
+        return cls(nodes, frozenset(slot.id for slot in graph.outputs))
+
+    def only(self, slot: Slot) -> Node | None:
+        """The one node that reads the slot, if there is just one."""
+        found = self.nodes[slot.id]
+        return found[0] if len(found) == 1 and slot.id not in self.shown else None
+
+    def settled(self, slot: Slot) -> Slot:
+        """The last slot that has the same adjoint, because something is added on the way and nothing else is done."""
+        while (node := self.only(slot)) and node.primitive in ("add", "add_any") and node.shape == slot.shape:
+            slot = node.outputs[0]
+        return slot
+
+
+def _part(parameter: Slot, readers: Readers) -> Part:
+    uses = _uses(parameter, readers, ())
+    if uses and len({use.layout for use in uses}) == 1:
+        return Part(parameter, tuple(uses))
     slot = parameter
-    while len(uses[slot.id]) == 1 and slot.id not in shown and uses[slot.id][0].primitive in ISOMETRIES:
-        slot = uses[slot.id][0].outputs[0]
-    if len(uses[slot.id]) != 1 or slot.id in shown:
-        return Part(parameter)
-    node = uses[slot.id][0]
-    if node.primitive == "dot_general":
-        vector = _vector(node, slot)
-        return Part(node.outputs[0], vector) if vector else Part(parameter)
-    return Part(parameter)
+    while (node := readers.only(slot)) and moves_entries(node):
+        slot = node.outputs[0]
+    same = readers.settled(slot)
+    return Part(parameter, bias=same if same.id != slot.id else None)
 
 
-def _vector(node: Node, matrix: Slot) -> Slot | None:
-    """What the matrix multiplies, if all of its axes are summed: then the derivative is an outer product."""
-    side = 0 if node.inputs[0].id == matrix.id else 1
-    contracted, batch = node.params["dimension_numbers"]
-    other = node.inputs[1 - side]
-    whole = len(contracted[1 - side]) == len(other.shape) and not batch[0]
-    return other if whole and other.id != matrix.id else None
+def _uses(slot: Slot, readers: Readers, path: tuple[str, ...]) -> list[Use]:
+    """All uses of a slot that holds the entries of a parameter; none if one of them is not a product."""
+    if slot.id in readers.shown:
+        return []
+    found: list[Use] = []
+    for node in readers.nodes[slot.id]:
+        use = use_of(node, slot)
+        if use:
+            moved = replace(use, result=readers.settled(use.result), layout=(path, use.layout))
+            more = [moved]
+        elif moves_entries(node):
+            more = _uses(node.outputs[0], readers, (*path, f"{node.primitive} {sorted(node.params.items(), key=str)}"))
+        else:
+            return []
+        if not more:
+            return []
+        found += more
+    return found
+
+
+def moves_entries(node: Node) -> bool:
+    """Whether every entry of the input is one entry of the output: adjoints move alike."""
+    return node.primitive in ISOMETRIES and node.outputs[0].size == node.inputs[0].size

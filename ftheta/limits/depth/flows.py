@@ -45,7 +45,8 @@ class Flow:
 
     def output(self, theta: Any, x: Any) -> jax.Array:
         """The residual network itself: what the stacked weights `theta` make of `x`."""
-        return euler(self.field, theta, x)[-1]
+        depth = len(jax.tree.leaves(theta)[0])
+        return jax.lax.scan(lambda x, layer: (x + self.field(layer, x) / depth, None), jnp.asarray(x), theta)[0]
 
 
 # -- one-step methods, as scans over stacked weights ---------------------------------------------
@@ -210,9 +211,11 @@ def growth(rate: float) -> Flow:
     r"""$\dot x=\lambda x$, $x(0)=1$: the network's output is $(1+\lambda/T)^T$ and the limit $e^\lambda$."""
     with ctx.workprec(BITS):
         end = arb(rate).exp()
-        bend = Enclosure.ball(arb(rate) ** 2 * end)
+        bend = Enclosure.ball(arb(rate) ** 2 * end.max(arb(1)))
     W = np.array([[rate]])
-    return Flow(_linear, _constant(W), np.ones(1), [end], Enclosure.exact(rate), bend, Enclosure.exact(0), _identity)
+    return Flow(
+        _linear, _constant(W), np.ones(1), [end], Enclosure.exact(abs(rate)), bend, Enclosure.exact(0), _identity
+    )
 
 
 def rotation(turns: float) -> Flow:

@@ -1,0 +1,112 @@
+"""Attention: the sum over pairs of tokens beside bare matrix products, and a tiny GPT beside PyTorch eager.
+
+Each number is the smallest of a few rounds, in CPU seconds (which count every thread) and in seconds on the clock. The
+limit of the sum is the time of the two products that it cannot do without: X·Xᵀ and A·X. Torch is run by this Python,
+or by the one that FTHETA_TORCH_PYTHON names.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from ftheta.limits.tokens.clouds import unit
+from ftheta.limits.tokens.flow import pulls, sphere_field
+from ftheta.limits.tokens.sphere import SOFTMAX, velocity
+from ftheta.networks.transformers import Gpt, next_token_loss
+from ftheta.training import fit
+
+TOKENS, DIMENSION, BETA, ROUNDS = 2000, 64, 1.0, 20
+MODEL = {"vocabulary": 256, "context": 64, "width": 128, "heads": 4, "layers": 4}
+BATCH, STEPS, STEP = 16, 40, 1e-3
+
+
+def fastest(run: Callable[[], Any], rounds: int = ROUNDS) -> tuple[float, float]:
+    """The smallest CPU time and the smallest time on the clock."""
+    run()
+    found = []
+    for _ in range(rounds):
+        cpu, clock = time.process_time(), time.perf_counter()
+        run()
+        found.append((time.process_time() - cpu, time.perf_counter() - clock))
+    return min(c for c, _ in found), min(w for _, w in found)
+
+
+def peak(run: Callable[[], Any]) -> float:
+    """Megabytes of arrays held at once."""
+    tracemalloc.start()
+    run()
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return most / 2**20
+
+
+def pairs(n: int, dtype: Any) -> None:
+    x = unit(np.random.default_rng(0).normal(size=(n, DIMENSION))).astype(dtype)
+    A = np.empty((n, n), dtype)
+    out = np.empty_like(x)
+
+    def products() -> None:
+        np.matmul(x, x.T, out=A)
+        np.matmul(A, x, out=out)
+
+    limit, ours = fastest(products), fastest(lambda: pulls(x, BETA))
+    print(f"{n:,} tokens, d = {DIMENSION}, {np.dtype(dtype).name}:")
+    print(f"   {'two matrix products':28} CPU {limit[0] * 1e3:7.1f} ms   clock {limit[1] * 1e3:7.1f} ms")
+    told = f"{ours[0] / limit[0]:.2f}× and {ours[1] / limit[1]:.2f}× the limit"
+    print(f"   {'the sum over pairs':28} CPU {ours[0] * 1e3:7.1f} ms   clock {ours[1] * 1e3:7.1f} ms   {told}")
+    if dtype is np.float64:
+        step = fastest(lambda: sphere_field(BETA, SOFTMAX)(x), ROUNDS // 2)
+        plain = fastest(lambda: velocity(x, BETA, SOFTMAX), ROUNDS // 4)
+        print(f"   {'one velocity of the flow':28} CPU {step[0] * 1e3:7.1f} ms   clock {step[1] * 1e3:7.1f} ms")
+        print(f"   {'… with the n × n matrix':28} CPU {plain[0] * 1e3:7.1f} ms   clock {plain[1] * 1e3:7.1f} ms")
+        memory = peak(lambda: pulls(x, BETA)), peak(lambda: velocity(x, BETA, SOFTMAX))
+        print(f"   memory: {memory[0]:.1f} MB in blocks, {memory[1]:.1f} MB with the n × n matrix")
+
+
+def tiny_gpt() -> None:
+    gpt, rng = Gpt(**MODEL), np.random.default_rng(0)
+    numbers = rng.integers(MODEL["vocabulary"], size=BATCH * 8 + MODEL["context"])
+    data = gpt.windows(numbers)
+    params = jax.tree.map(lambda a: np.asarray(a, np.float32), gpt.start(rng))
+    run = lambda steps: fit(
+        (params, gpt.apply), data, next_token_loss, "adam", step=STEP, steps=steps, batch=BATCH, progress=False
+    )
+    short, long = fastest(lambda: run(STEPS // 4), 2), fastest(lambda: run(STEPS), 3)
+    cpu, clock = ((b - a) / (STEPS - STEPS // 4) for a, b in zip(short, long))  # what starts and compiles falls out
+    print(f"a GPT of {gpt.parameters:,} parameters, batches of {BATCH} × {MODEL['context']} tokens, a step of Adam:")
+    print(f"   {'ftheta':28} CPU {cpu * 1e3:7.1f} ms   clock {clock * 1e3:7.1f} ms")
+    theirs = torch_step()
+    if theirs:
+        told = f"ftheta is {theirs['cpu'] / cpu:.2f}× (CPU), {theirs['clock'] / clock:.2f}× (clock) as fast"
+        seconds = f"CPU {theirs['cpu'] * 1e3:7.1f} ms   clock {theirs['clock'] * 1e3:7.1f} ms"
+        print(f"   {'PyTorch eager':28} {seconds}   {told}")
+
+
+def torch_step() -> dict[str, float]:
+    python = os.environ.get("FTHETA_TORCH_PYTHON", sys.executable)
+    script = Path(__file__).with_name("_depth_torch.py")
+    command = [python, str(script), json.dumps(MODEL), str(BATCH), str(STEPS)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        print(f"   torch was not run: {(done.stderr.strip().splitlines() or ['?'])[-1]}")
+        return {}
+    return json.loads(done.stdout)
+
+
+def main() -> None:
+    for n, dtype in ((TOKENS, np.float64), (TOKENS, np.float32), (2 * TOKENS, np.float64)):
+        pairs(n, dtype)
+    tiny_gpt()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,218 @@
+r"""Lipschitz constants read off a graph: node by node, how much a change of one input can grow on its way.
+
+Every rule bounds the Euclidean length of what changes. A map that is linear in the input has the spectral norm of its
+weights, a convolution at most the sum of the norms of its taps; functions of single entries have their steepest slope.
+Sums add, concatenations add squares. Products of two things that change have no constant: there is no rule for them,
+and the error names the node.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from math import inf, prod
+from typing import Any
+
+import numpy as np
+
+from ftheta.graph import GraphError, Node, Slot
+from ftheta.graph.primitives import CUSTOM_CALLS, body
+from ftheta.logic import Enclosure
+from ftheta.networks import activation
+
+from .norms import spectral_norm
+
+Known = Enclosure | np.ndarray  # the constant of a slot that changes, or the value of one that does not
+MOST_ENTRIES = 1 << 24  # of a matrix whose norm is asked for
+
+ONE = Enclosure.exact(1)
+SLOPES = {
+    **dict.fromkeys(("tanh", "sin", "cos", "atan", "neg", "abs", "asinh"), ONE),
+    "logistic": activation("sigmoid").lipschitz,
+    "erf": Enclosure.between(1.1283791670955, 1.1283791670956),  # 2/√π
+}
+SAME = frozenset(
+    (
+        *("copy", "stop_gradient", "convert_element_type", "reshape", "squeeze", "expand_dims"),
+        *(
+            "transpose",
+            "rev",
+            "slice",
+            "dynamic_slice",
+            "reduce_max",
+            "reduce_min",
+            "clamp",
+            "pad",
+            "optimization_barrier",
+        ),
+    )
+)
+"""Primitives that never lengthen a change, where only their first (or only) changing operand changes."""
+
+
+def steepness(nodes: Sequence[Node], start: Slot, end: Slot, still: Mapping[int, Any]) -> Enclosure:
+    """An upper bound of the Lipschitz constant of the map from `start` to `end` that the nodes compute.
+
+    `still` holds the values of all other slots that they use. A node without a rule is a GraphError.
+    """
+    known: dict[int, Known] = {slot: np.asarray(value) for slot, value in still.items()}
+    known[start.id] = ONE
+    makers = {slot.id: node for node in nodes for slot in node.outputs}
+    for node in nodes:
+        given = [known[slot.id] for slot in node.inputs]
+        if not any(isinstance(g, Enclosure) for g in given):
+            found = [np.asarray(value) for value in node.evaluate(*given)]
+        else:
+            found = [_bound(node, given, makers, still)] * len(node.outputs)
+        known.update(zip((slot.id for slot in node.outputs), found))
+    bound = known[end.id]
+    return bound if isinstance(bound, Enclosure) else Enclosure.exact(0)
+
+
+def _bound(node: Node, given: list[Known], makers: Mapping[int, Node], still: Mapping[int, Any]) -> Enclosure:
+    name = node.primitive
+    moving = [g for g in given if isinstance(g, Enclosure)]
+    if name in CUSTOM_CALLS and node.label not in CUSTOM:
+        return _inside(node, given)
+    if (
+        name in SAME
+        and len(moving) == 1
+        and node.outputs[0].is_real
+        and not (name == "pad" and moving[0] is not given[0])
+    ):
+        return moving[0]
+    if name in SLOPES:
+        return moving[0] * SLOPES[name]
+    rule = CUSTOM.get(node.label) if name in CUSTOM_CALLS else RULES.get(name)
+    found = rule(node, given, makers, still) if rule else None
+    if found is None:
+        raise GraphError(
+            f"no Lipschitz constant is known for {node.label or name!r} of what changes", where=node.source
+        )
+    return found
+
+
+def _inside(node: Node, given: list[Known]) -> Enclosure:
+    """The body of a custom derivative, of one operand that changes."""
+    graph = body(node)
+    changing = [k for k, g in enumerate(given) if isinstance(g, Enclosure)]
+    if len(changing) != 1 or len(graph.outputs) != 1:
+        raise GraphError(f"no Lipschitz constant is known for {node.label!r}", where=node.source)
+    (k,) = changing
+    fixed = {s.id: np.asarray(g) for s, g in zip(graph.inputs, given) if not isinstance(g, Enclosure)}
+    before = given[k]
+    inner = steepness(graph.nodes, graph.inputs[k], graph.outputs[0], {**graph.constants, **fixed})
+    return before * inner if isinstance(before, Enclosure) else inner
+
+
+# -- rules: node, what is known of its operands, the nodes that made them, values of what is fixed --------------------
+
+
+def _sum(node: Node, given: list[Known], *_: Any) -> Enclosure:
+    first, *others = [g for g in given if isinstance(g, Enclosure)]
+    return sum(others, first)
+
+
+def _squares(node: Node, given: list[Known], *_: Any) -> Enclosure:
+    """Of operands side by side: the square root of the sum of squares."""
+    first, *others = [g * g for g in given if isinstance(g, Enclosure)]
+    return sum(others, first).sqrt() if others else next(g for g in given if isinstance(g, Enclosure))
+
+
+def _mul(node: Node, given: list[Known], makers: Mapping[int, Node], still: Mapping[int, Any]) -> Enclosure | None:
+    a, b = given
+    if isinstance(a, Enclosure) and isinstance(b, Enclosure):
+        for x, gate in ((0, 1), (1, 0)):  # x·sigmoid(x)
+            maker = makers.get(node.inputs[gate].id)
+            if maker is not None and maker.primitive == "logistic" and maker.inputs[0].id == node.inputs[x].id:
+                return (a, b)[x] * activation("silu").lipschitz
+        return None
+    if isinstance(a, Enclosure):
+        return a * _largest(np.asarray(b))
+    return b * _largest(a) if isinstance(b, Enclosure) else None
+
+
+def _div(node: Node, given: list[Known], *_: Any) -> Enclosure | None:
+    change, by = given
+    if not isinstance(change, Enclosure) or isinstance(by, Enclosure) or not np.all(by):
+        return None
+    return change / float(np.abs(by).min())
+
+
+def _broadcast(node: Node, given: list[Known], *_: Any) -> Enclosure:
+    copies = node.outputs[0].size / max(1, node.inputs[0].size)
+    return given[0] * Enclosure.exact(copies).sqrt()  # type: ignore[operator]
+
+
+def _reduce_sum(node: Node, given: list[Known], *_: Any) -> Enclosure:
+    terms = node.inputs[0].size / max(1, node.outputs[0].size)
+    return given[0] * Enclosure.exact(terms).sqrt()  # type: ignore[operator]
+
+
+def _dot(node: Node, given: list[Known], *_: Any) -> Enclosure | None:
+    """The largest norm among the matrices of the batch; what is not contracted is only repeated."""
+    (contracted, batch), fixed = node.params["dimension_numbers"], int(isinstance(given[0], Enclosure))
+    change, W = given[1 - fixed], given[fixed]
+    if not isinstance(change, Enclosure) or isinstance(W, Enclosure) or W.size > MOST_ENTRIES:
+        return None
+    inner, outer = contracted[fixed], batch[fixed]
+    free = [k for k in range(W.ndim) if k not in inner and k not in outer]
+    stacked = np.transpose(W, (*outer, *inner, *free))
+    stacked = stacked.reshape(prod(W.shape[k] for k in outer), prod(W.shape[k] for k in inner), -1)
+    return change * max((spectral_norm(matrix) for matrix in stacked), key=lambda e: e.hi)
+
+
+def _convolution(node: Node, given: list[Known], *_: Any) -> Enclosure | None:
+    """The sum over the taps of the kernel of the norms of their matrices, the largest among groups."""
+    change, kernel = given
+    if not isinstance(change, Enclosure) or isinstance(kernel, Enclosure) or node.params["batch_group_count"] != 1:
+        return None
+    groups, (out, into, *space) = node.params["feature_group_count"], node.params["dimension_numbers"].rhs_spec
+    taps = np.transpose(kernel, (*space, out, into)).reshape(
+        -1, groups, kernel.shape[out] // groups, kernel.shape[into]
+    )
+    norms = [max((spectral_norm(group) for group in tap), key=lambda e: e.hi) for tap in taps]
+    return change * sum(norms[1:], norms[0])
+
+
+def _select(node: Node, given: list[Known], makers: Mapping[int, Node], still: Mapping[int, Any]) -> Enclosure | None:
+    """`where(x > 0, x, c·x)`, the leaky ReLU; or a choice that does not depend on the input."""
+    which, *cases = given
+    if not isinstance(which, Enclosure):
+        return _squares(node, cases)
+    test, (slot, *others) = makers.get(node.inputs[0].id), node.inputs[1:]
+    if (
+        test is None
+        or test.primitive not in ("ge", "gt")
+        or len(others) != 1
+        or np.any(still.get(test.inputs[1].id, 1))
+    ):
+        return None
+    x, scaled = others[0], makers.get(slot.id)
+    if test.inputs[0].id != x.id or scaled is None or scaled.primitive != "mul" or not isinstance(given[2], Enclosure):
+        return None
+    factors = [still.get(s.id) for s in scaled.inputs if s.id != x.id]
+    if len(factors) != 1 or factors[0] is None:
+        return None
+    return given[2] * max(1.0, float(np.abs(factors[0]).max()))
+
+
+def _compared(node: Node, given: list[Known], *_: Any) -> Enclosure:
+    return Enclosure(inf, inf)  # true or false jumps: whoever chooses by it has a rule of its own
+
+
+def _largest(values: np.ndarray) -> float:
+    return float(np.abs(values).max(initial=0.0))
+
+
+Rule = Callable[..., Enclosure | None]
+RULES: Mapping[str, Rule] = {
+    **dict.fromkeys(("add", "add_any", "sub"), _sum),
+    **dict.fromkeys(("max", "min", "concatenate"), _squares),
+    **dict.fromkeys(("ge", "gt", "le", "lt"), _compared),
+    "mul": _mul,
+    "div": _div,
+    "broadcast_in_dim": _broadcast,
+    "reduce_sum": _reduce_sum,
+    "dot_general": _dot,
+    "conv_general_dilated": _convolution,
+    "select_n": _select,
+}
+CUSTOM: Mapping[str, Rule] = {"logaddexp": _squares, "relu": _squares}

@@ -1,0 +1,197 @@
+"""What `approximate` returns: the network, its certificate, what was measured, and what was tried."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ftheta.logic import Axis, Chart, Curves, Enclosure, Heatmap, Series
+from ftheta.networks import Description
+from ftheta.networks.files import save as save_description
+
+from .enclosed import Enclosed
+from .goal import Goal
+
+LINE, SIDE = 801, 121
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """A network that was built: the largest error met on the dense grid, and the certificate where it was asked for."""
+
+    method: str
+    neurons: int
+    measured: float
+    certified: float
+
+
+@dataclass(frozen=True, eq=False)
+class Approximation:
+    r"""A network for a function on a box: `certified` encloses $\sup|f-g|$, `measured` is the largest error met.
+
+    `network` is its list of layers. The certificate is for the network in real arithmetic with its weights as stored,
+    `how` says by what argument; `measured` is evaluated in float64 at `points` points.
+    """
+
+    goal: Goal = field(repr=False)
+    eps: float
+    method: str
+    says: str
+    network: Description = field(repr=False)
+    certified: Enclosure
+    how: str
+    measured: float
+    points: int
+    attempts: tuple[Attempt, ...] = field(repr=False)
+    seconds: float
+    enclosed: Enclosed = field(repr=False)
+
+    @property
+    def reached(self) -> bool:
+        """Whether the error is proved to be at most `eps`."""
+        return self.certified.hi <= self.eps
+
+    @property
+    def neurons(self) -> int:
+        return sum(self.network.widths[1:-1])
+
+    @property
+    def width(self) -> int:
+        """Of the widest hidden layer."""
+        return max(self.network.widths[1:-1])
+
+    @property
+    def activation(self) -> str:
+        return self.network.layers[0].activation
+
+    def __call__(self, x: Any) -> np.ndarray:
+        """The network at one point or at rows, in float64."""
+        d, x = self.goal.dimension, np.asarray(x, np.float64)
+        found = self.enclosed.values(x.reshape(-1, d))
+        return found[0] if x.ndim == (d > 1) else found
+
+    def save(self, path: str | Path) -> None:
+        """Write the network as an .npz file that every command reads."""
+        save_description(self.network, Path(path))
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The result as plain values, for JSON."""
+        finite = lambda value: value if np.isfinite(value) else None
+        return {
+            "function": self.goal.name,
+            "lo": list(self.goal.lo),
+            "hi": list(self.goal.hi),
+            "eps": self.eps,
+            "reached": self.reached,
+            "method": self.method,
+            "activation": self.activation,
+            "widths": list(self.network.widths),
+            "neurons": self.neurons,
+            "certified": finite(self.certified.hi),
+            "at_least": self.certified.lo,
+            "how": self.how,
+            "measured": self.measured,
+            "points": self.points,
+            "seconds": self.seconds,
+            "attempts": [
+                {"method": a.method, "neurons": a.neurons, "measured": a.measured, "certified": finite(a.certified)}
+                for a in self.attempts
+            ],
+        }
+
+    def __str__(self) -> str:
+        g, layers = self.goal, "-".join(map(str, self.network.widths))
+        box = f"[{g.lo[0]:g}, {g.hi[0]:g}]" if g.dimension == 1 else f"[{_row(g.lo)}] to [{_row(g.hi)}]"
+        tried = dict.fromkeys(a.method for a in self.attempts)
+        asked = (
+            f"error asked for: {self.eps:g}, reached"
+            if self.reached
+            else f"error asked for: {self.eps:g}, not reached within the budget: this is the best so far"
+        )
+        return "\n".join(
+            [
+                f"{g.name} on {box}: {self.says}, {layers}, {self.activation} ({self.neurons:,} neurons)",
+                f"  certified: sup |f − g| ≤ {self.certified.hi:.6g} ({self.how})",
+                f"  measured: {self.measured:.6g} at {self.points:,} points",
+                f"  {asked}",
+                f"  {len(self.attempts)} networks built ({', '.join(tried)}) in {self.seconds:.1f} s",
+            ]
+        )
+
+    @property
+    def charts(self) -> tuple[Chart, ...]:
+        """The function with its network, the error, and the error of everything that was tried against its size."""
+        pictures = _on_line(self) if self.goal.dimension == 1 else _on_plane(self)
+        return (*pictures, _race(self)) if len(self.attempts) > 2 else pictures
+
+    def chart(self) -> Chart:
+        return self.charts[0]
+
+
+def _row(numbers: tuple[float, ...]) -> str:
+    return ", ".join(f"{t:g}" for t in numbers)
+
+
+def _on_line(made: Approximation) -> tuple[Chart, ...]:
+    g = made.goal
+    x = np.linspace(g.lo[0], g.hi[0], LINE)
+    truth, net = g.values(x[:, None]), made.enclosed.values(x[:, None])
+    return (
+        Curves(
+            f"{g.name} and its network",
+            Axis("x"),
+            Axis("value"),
+            (Series(g.name, x, truth, "reference"), Series(f"{made.neurons} neurons", x, net)),
+        ),
+        Curves("the error", Axis("x"), Axis("network − function"), _between(made, x, net - truth)),
+    )
+
+
+def _between(made: Approximation, x: np.ndarray, error: np.ndarray) -> tuple[Series, ...]:
+    ends, found = x[[0, -1]], [Series("error", x, error)]
+    if np.isfinite(made.certified.hi):
+        found += [Series("certified", ends, [made.certified.hi] * 2, "bound")]
+        found += [Series("−certified", ends, [-made.certified.hi] * 2, "bound")]
+    return tuple(found)
+
+
+def _on_plane(made: Approximation) -> tuple[Chart, ...]:
+    """The first two coordinates, the others at their centre; and the error along the first."""
+    g = made.goal
+    sides = [np.linspace(g.lo[j], g.hi[j], SIDE) for j in (0, 1)]
+    rows = np.tile(g.centre, (SIDE * SIDE, 1))
+    rows[:, 1], rows[:, 0] = (x.ravel() for x in np.meshgrid(sides[1], sides[0], indexing="ij"))
+    truth, net = g.values(rows), made.enclosed.values(rows)
+    extent = (g.lo[0], g.hi[0], g.lo[1], g.hi[1])
+    where = "" if g.dimension == 2 else ", the other coordinates at their centre"
+    draw: Callable[[np.ndarray, str, str], Heatmap] = lambda z, title, label: Heatmap(
+        title + where, Axis("x₁"), Axis("x₂"), z.reshape(SIDE, SIDE), extent, label
+    )
+    along = np.tile(g.centre, (LINE, 1))
+    along[:, 0] = np.linspace(g.lo[0], g.hi[0], LINE)
+    error = made.enclosed.values(along) - g.values(along)
+    return (
+        draw(net, f"network for {g.name}", "value"),
+        draw(net - truth, "network − function", "error"),
+        Curves("the error along x₁", Axis("x₁"), Axis("network − function"), _between(made, along[:, 0], error)),
+    )
+
+
+def _race(made: Approximation) -> Curves:
+    """Errors on the grid against neurons, the least of each size, for every method tried."""
+    series = []
+    for name in dict.fromkeys(a.method for a in made.attempts):
+        best: dict[int, float] = {}
+        for a in made.attempts:
+            if a.method == name:
+                best[a.neurons] = min(best.get(a.neurons, np.inf), max(a.measured, 1e-17))
+        n = sorted(best)
+        series.append(Series(name, n, [best[k] for k in n], "measured", "line" if len(n) > 1 else "points"))
+    ends = [min(a.neurons for a in made.attempts), max(a.neurons for a in made.attempts)]
+    if ends[0] < ends[1]:
+        series.append(Series("asked for", ends, [made.eps] * 2, "bound"))
+    title = "what was tried: largest error on the grid"
+    return Curves(title, Axis("neurons", "log"), Axis("error", "log"), tuple(series))

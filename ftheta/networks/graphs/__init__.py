@@ -1,0 +1,1 @@
+"""Graphs and message passing: colours, interaction networks, a mesh that moves."""

@@ -1,0 +1,190 @@
+"""A Hopfield memory at work: its energy falls, its patterns are fixed, and it forgets beyond its capacity."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from ftheta.estimates import mean
+from ftheta.logic import AtMost, Axis, Claim, Converges, Curves, Enclosure, Evidence, Identity, Series, Table
+
+from .memory import (
+    Recall,
+    bit_error,
+    corrupted,
+    crosstalk,
+    energies,
+    energy,
+    exact_bit_error,
+    hebb,
+    most_flips,
+    overlaps,
+    random_patterns,
+    recall,
+    unstable_bits,
+)
+
+ZERO = Enclosure.exact(0)
+CAPACITY = 0.138
+LOADS = (0.03, 0.06, 0.09, 0.11, 0.13, 0.15, 0.17, 0.2, 0.25, 0.3)
+FOLLOWED = 64  # patterns recalled
+SEEN = 100  # unstable bits that an experiment should expect
+SIZES = (100, 1000, 10_000, 100_000)
+
+
+@dataclass(frozen=True, eq=False)
+class Memory:
+    """Patterns of ±1, their weights, and the recall of some of them from corrupted starts."""
+
+    patterns: np.ndarray
+    K: np.ndarray
+    start: np.ndarray
+    found: Recall
+
+    @classmethod
+    def of(cls, patterns: np.ndarray, part: float, rng: np.random.Generator) -> "Memory":
+        K, start = hebb(patterns), corrupted(patterns[:FOLLOWED], part, rng)
+        return cls(patterns, K, start, recall(K, start, rng))
+
+    def claims(self, seed: int) -> tuple[Claim, ...]:
+        N, found = len(self.K), self.found
+        allowed = [most_flips(self.K, s) - int(f) for s, f in zip(self.start, found.flips)]
+        least = Fraction(2 if found.least_drop is None else found.least_drop, N)
+        again = recall(self.K, -self.start, np.random.default_rng(seed)).states
+        once = recall(self.K, self.start, np.random.default_rng(seed)).states
+        return (
+            AtMost("2/N ≤ least fall of the energy at a turn", Enclosure.exact(Fraction(2, N)), Enclosure.exact(least)),
+            AtMost("turns − N(E(s) + ½Σ|W|)/2, largest", Enclosure.exact(-min(allowed)), ZERO),
+            _count("unstable bits where the recall ended", unstable_bits(self.K, found.states).sum()),
+            _count("bits in which the recall of −s is not that of s turned", (again != -once).sum()),
+            *self._fixed(),
+            Identity("E(ξ) + Σ(⟨ξ^μ, ξ⟩² − N)/2N, first pattern", self._by_overlaps(), ZERO),
+        )
+
+    def _fixed(self) -> tuple[Claim, ...]:
+        r"""$\sum_{\nu\ne\mu}|\langle\xi^\nu,\xi^\mu\rangle|\le N-p$ makes $\pm\xi^\mu$ fixed points."""
+        p, N = self.patterns.shape
+        apart = self.patterns[crosstalk(self.patterns) <= N - p]
+        if not len(apart):
+            return ()
+        unstable = sum(int(unstable_bits(self.K, s * apart).sum()) for s in (1, -1))
+        return (_count(f"unstable bits of ±ξ, {len(apart)} patterns with little cross-talk", unstable),)
+
+    def _by_overlaps(self) -> Enclosure:
+        p, N = self.patterns.shape
+        squares = int(((self.patterns @ self.patterns[0]) ** 2).sum())
+        return Enclosure.exact(energy(self.K, self.patterns[0]) + Fraction(squares - p * N, 2 * N))
+
+    def numbers(self) -> dict[str, Enclosure | float]:
+        p, N = self.patterns.shape
+        flipped = self.patterns[0] * np.where(np.arange(N) == 0, -1, 1)
+        unstable = int(unstable_bits(self.K, self.patterns).sum())
+        return {
+            "energy of the first pattern": Enclosure.exact(energy(self.K, self.patterns[0])),
+            "energy after one flip": Enclosure.exact(energy(self.K, flipped)),
+            "load p/N": Enclosure.exact(Fraction(p, N)),
+            "unstable bits, part": Enclosure.exact(Fraction(unstable, p * N)),
+            "bit error at this load": bit_error(p / N),
+            "mean overlap after recall": float(overlaps(self.patterns[:FOLLOWED], self.found.states).mean()),
+        }
+
+    def energy_chart(self) -> Curves:
+        """The energy of some recalls, sweep by sweep, with that of the patterns themselves."""
+        N, sweeps = len(self.K), np.arange(len(self.found.energies))
+        own = energies(self.K, self.patterns[:FOLLOWED]) / (2 * N)
+        shown = range(min(5, self.start.shape[0]))
+        series = [Series(f"pattern {t + 1}", sweeps, self.found.energies[:, t] / (2 * N)) for t in shown]
+        level = Series("mean of the stored patterns", sweeps, np.full(len(sweeps), own.mean()), "reference")
+        return Curves("energy during recall", Axis("sweep"), Axis("E"), (*series, level))
+
+
+def _count(what: str, number: int | np.integer) -> Identity:
+    return Identity(what, Enclosure.exact(int(number)), ZERO)
+
+
+# ---- capacity -------------------------------------------------------------------------------------------------------
+
+
+def capacity_claims(load: float, trials: int, rng: np.random.Generator, neurons: int = 100) -> tuple[Claim, ...]:
+    """Unstable bits of random patterns against the exact law, and that law against its limit."""
+    p = max(2, round(load * neurons))
+    seen = []
+    for _ in range(trials):
+        patterns = random_patterns(rng, p, neurons)
+        seen.append(unstable_bits(hebb(patterns), patterns).sum() / patterns.size)
+    exact = Enclosure.equal(exact_bit_error(p, neurons))
+    limit = Enclosure.equal(bit_error(load))
+    laws = [exact_bit_error(max(2, round(load * n)), n) for n in SIZES]
+    known = tuple(Enclosure.equal(v) for v in laws)
+    tends = Converges("unstable bits → Φ(−√(N/p))", limit, known, SIZES, within=0.02 * limit.hi + 1e-12)
+    if exact.hi * p * neurons * trials < SEEN:  # too rare to be met
+        return (tends,)
+    what = f"unstable bits of {p} random patterns of {neurons}, binomial law"
+    return Identity(what, mean(np.array(seen)), exact), tends
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Recall against load for one size: mean overlap, and the part of patterns recalled to within 2 %."""
+
+    neurons: int
+    loads: tuple[float, ...]
+    overlap: tuple[float, ...]
+    recalled: tuple[float, ...]
+
+
+def recall_curve(neurons: int, part: float, rng: np.random.Generator, tried: int = 24) -> Curve:
+    loads, found, good = [], [], []
+    for load in LOADS:
+        p = max(1, round(load * neurons))
+        patterns = random_patterns(rng, p, neurons)
+        few = patterns[:tried]
+        seen = overlaps(few, recall(hebb(patterns), corrupted(few, part, rng), rng).states)
+        loads.append(p / neurons)
+        found.append(float(seen.mean()))
+        good.append(float((seen >= 0.96).mean()))
+    return Curve(neurons, tuple(loads), tuple(found), tuple(good))
+
+
+def recall_chart(curves: tuple[Curve, ...], part: float) -> Curves:
+    series = [Series(f"N = {c.neurons}", c.loads, c.overlap) for c in curves]
+    lowest = min(0.0, *(v for c in curves for v in c.overlap))
+    series.append(Series("p/N = 0.138", (CAPACITY, CAPACITY), (1.0, lowest), "reference"))
+    title = f"recall from {part:.0%} wrong bits"
+    return Curves(title, Axis("load p/N"), Axis("overlap with the pattern"), tuple(series))
+
+
+def error_chart(load: float, neurons: int = 100) -> Curves:
+    t = np.linspace(0.02, max(0.4, load), 120)
+    p = np.arange(2, max(41, round(load * neurons) + 1))
+    exact = np.array([exact_bit_error(int(k), neurons) for k in p])
+    shown = exact > 1e-8
+    limit = np.array([bit_error(v) for v in t])
+    return Curves(
+        "first-step error of a stored bit",
+        Axis("load p/N"),
+        Axis("chance", "log"),
+        (
+            Series("Φ(−√(N/p))", t[limit > 1e-8], limit[limit > 1e-8], "bound"),
+            Series(f"N = {neurons}, exact", p[shown] / neurons, exact[shown], "measured", "points"),
+        ),
+    )
+
+
+def hopfield_evidence(
+    patterns: np.ndarray, part: float, load: float, neurons: int, trials: int, rng: np.random.Generator
+) -> Evidence:
+    memory = Memory.of(patterns, part, rng)
+    curves = tuple(recall_curve(n, part, rng) for n in (neurons // 2, neurons))
+    numbers = memory.numbers() | {"bit error": bit_error(load)}
+    rows = tuple(zip(*(curves[-1].loads, curves[-1].overlap, curves[-1].recalled)))
+    table = Table(f"recall, N = {neurons}", ("load", "mean overlap", "recalled to 2 %"), rows)
+    stored = f"{len(patterns)} pattern{'s' * (len(patterns) > 1)}"
+    turns, reached = int(memory.found.flips.sum()), numbers["mean overlap after recall"]
+    return Evidence(
+        (*memory.claims(int(rng.integers(2**31))), *capacity_claims(load, trials, rng)),
+        (recall_chart(curves, part), memory.energy_chart(), error_chart(load)),
+        numbers,
+        (table,),
+        summary=f"{stored} of {patterns.shape[1]} bits: {turns:,} turns, mean overlap {reached:.4g}",
+    )

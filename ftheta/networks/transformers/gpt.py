@@ -1,0 +1,168 @@
+r"""A pre-norm transformer for text: tokens → embeddings + positions → blocks → scores of the next token.
+
+A block is $x\mapsto x+\mathrm{MHA}(\mathrm{LN}x)$, then $x\mapsto x+\mathrm{MLP}(\mathrm{LN}x)$, of hidden width $4d$:
+$12d^2+13d$ parameters with biases. The scores are products with the embeddings (tied weights).
+"""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ftheta.logic import SubjectError, UsageError
+
+from .attention import attend
+from .tokeniser import Tokeniser
+
+EPSILON = 1e-5  # under the root of layer norm
+
+
+def layer_norm(x: Any, gain: Any = 1.0, bias: Any = 0.0, epsilon: float = EPSILON) -> Any:
+    r"""$\frac{x-\bar x}{\sqrt{\operatorname{var}x+\varepsilon}}\cdot\text{gain}+\text{bias}$ along the last axis."""
+    centred = x - x.mean(-1, keepdims=True)
+    return centred / jnp.sqrt((centred * centred).mean(-1, keepdims=True) + epsilon) * gain + bias
+
+
+def block_parameters(width: int) -> int:
+    r"""$12d^2+13d$: four $d\times d$ maps, two of $d\times4d$, all with biases, and two layer norms."""
+    return 12 * width**2 + 13 * width
+
+
+@dataclass(frozen=True)
+class Gpt:
+    """The architecture; `apply(params, numbers)` are the scores of the next token after every token."""
+
+    vocabulary: int
+    context: int
+    width: int = 64
+    heads: int = 4
+    layers: int = 2
+    causal: bool = True
+    final_norm: bool = True
+    tokeniser: Tokeniser | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if min(self.vocabulary, self.context, self.width, self.heads, self.layers) < 1 or self.width % self.heads:
+            raise UsageError("The heads must divide the width, and all sizes be positive.", got=repr(self))
+
+    @cached_property
+    def shapes(self) -> dict[str, Any]:
+        """The layer table: the shape of every parameter, those of the blocks with a first axis for the layer."""
+        d, L = self.width, self.layers
+        block = {
+            "attention norm": {"gain": (L, d), "bias": (L, d)},
+            "queries, keys, values": {"weight": (L, d, 3 * d), "bias": (L, 3 * d)},
+            "heads joined": {"weight": (L, d, d), "bias": (L, d)},
+            "mlp norm": {"gain": (L, d), "bias": (L, d)},
+            "mlp in": {"weight": (L, d, 4 * d), "bias": (L, 4 * d)},
+            "mlp out": {"weight": (L, 4 * d, d), "bias": (L, d)},
+        }
+        table = {"tokens": (self.vocabulary, d), "positions": (self.context, d), "blocks": block}
+        return table | ({"norm": {"gain": (d,), "bias": (d,)}} if self.final_norm else {})
+
+    @property
+    def parameters(self) -> int:
+        return sum(int(np.prod(shape)) for shape in _leaves(self.shapes))
+
+    @property
+    def parameters_of_a_block(self) -> int:
+        return sum(int(np.prod(shape)) for shape in _leaves(self.shapes["blocks"])) // self.layers
+
+    def start(self, rng: np.random.Generator) -> dict[str, Any]:
+        """Normal weights of deviation 0.02, as in GPT, smaller where residuals add up; gains 1, biases 0."""
+        residual = 0.02 / np.sqrt(2 * self.layers)
+
+        def draw(path: Any, shape: tuple[int, ...]) -> np.ndarray:
+            name, last = path[-1].key, path[-2].key if len(path) > 1 else ""
+            if name in ("gain", "bias"):
+                return np.full(shape, float(name == "gain"))
+            return (residual if last in ("heads joined", "mlp out") else 0.02) * rng.normal(size=shape)
+
+        return jax.tree_util.tree_map_with_path(draw, self.shapes, is_leaf=lambda leaf: isinstance(leaf, tuple))
+
+    def apply(self, params: Any, numbers: Any) -> Any:
+        """Scores (n, vocabulary) for tokens (n,), n up to the context."""
+        n = self.ensure_fits(len(numbers))
+        x = params["tokens"][jnp.asarray(numbers).astype(jnp.int32)] + params["positions"][:n]
+        x, _ = jax.lax.scan(lambda x, block: (self._block(block, x), None), x, params["blocks"])
+        x = layer_norm(x, **params["norm"]) if self.final_norm else x
+        return x @ params["tokens"].T
+
+    def ensure_fits(self, n: int) -> int:
+        if n > self.context:
+            raise SubjectError(
+                "The sequence is longer than the context.",
+                got=f"{n} tokens, a context of {self.context}",
+                remedy="cut the sequence, or build the model with a longer context",
+            )
+        return n
+
+    def _block(self, p: Any, x: Any) -> Any:
+        dense = lambda name, y: y @ p[name]["weight"] + p[name]["bias"]
+        n, d = x.shape
+        qkv = dense("queries, keys, values", layer_norm(x, **p["attention norm"]))
+        q, k, v = qkv.reshape(n, 3, self.heads, d // self.heads).transpose(1, 2, 0, 3)
+        seen = attend(q, k, v, np.tri(n, dtype=bool) if self.causal else None)
+        x = x + dense("heads joined", seen.transpose(1, 0, 2).reshape(n, d))
+        return x + dense("mlp out", jax.nn.gelu(dense("mlp in", layer_norm(x, **p["mlp norm"]))))
+
+    # -- text ----------------------------------------------------------------------------------------
+
+    def windows(self, numbers: Any, most: int = 4096) -> tuple[np.ndarray, np.ndarray]:
+        """All stretches of `context` tokens and the tokens that follow each, (m, context) twice; at most so many."""
+        tokens = np.asarray(numbers, np.int64)
+        count = len(tokens) - self.context
+        if count < 1:
+            raise SubjectError(
+                "The text is not longer than the context.",
+                got=f"{len(tokens)} tokens, a context of {self.context}",
+                remedy="give a longer text, fewer merges, or a shorter context",
+            )
+        starts = np.unique(np.linspace(0, count - 1, min(count, most)).astype(int))
+        rows = starts[:, None] + np.arange(self.context + 1)
+        return tokens[rows[:, :-1]], tokens[rows[:, 1:]]
+
+    def sample(
+        self, params: Any, prompt: Any, count: int, rng: np.random.Generator, temperature: float = 1.0
+    ) -> list[int]:
+        """`count` more tokens after the prompt, each drawn from softmax(scores / temperature); 0 takes the largest."""
+        tokens = [int(k) for k in prompt]
+        self.ensure_fits(len(tokens))
+        if not tokens:
+            raise UsageError("A prompt has at least one token.")
+        scores = jax.jit(self.apply)  # one shape for all: what follows the last token is not seen by it
+        for _ in range(count):
+            window = tokens[-self.context :]
+            padded = np.zeros(self.context, np.int64)
+            padded[: len(window)] = window
+            last = np.asarray(scores(params, padded), np.float64)[len(window) - 1]
+            if temperature <= 0:
+                tokens.append(int(last.argmax()))
+                continue
+            p = np.exp((last - last.max()) / temperature)
+            tokens.append(int(rng.choice(len(p), p=p / p.sum())))
+        return tokens
+
+
+GPT1 = Gpt(vocabulary=40_478, context=512, width=768, heads=12, layers=12, final_norm=False)
+"""The architecture of GPT-1 as far as it has parameters (its blocks normalise after the residual)."""
+
+
+def next_token_loss(scores: Any, targets: Any) -> Any:
+    """The mean cross-entropy of the tokens that follow."""
+    logs = jax.nn.log_softmax(scores, axis=-1)
+    return -jnp.take_along_axis(logs, jnp.asarray(targets)[:, None].astype(jnp.int32), axis=-1).mean()
+
+
+def frequencies_loss(numbers: Any) -> float:
+    """The cross-entropy of a model that knows the frequencies of tokens alone: their entropy."""
+    _, counts = np.unique(np.asarray(numbers), return_counts=True)
+    p = counts / counts.sum()
+    return float(-(p * np.log(p)).sum())
+
+
+def _leaves(table: Any) -> list[tuple[int, ...]]:
+    return jax.tree.leaves(table, is_leaf=lambda leaf: isinstance(leaf, tuple))

@@ -1,0 +1,84 @@
+"""Down, up, and skips between equal sizes: what a U-Net can keep, and what it can take away."""
+
+from typing import Annotated
+
+import numpy as np
+
+from ftheta.logic import Basis, Enclosure, Evidence, Finding, Knob, hypothesis, theorem
+from ftheta.subjects import Dataset
+from ftheta.training.unet_study import unet_evidence
+
+MOST_IMAGES, MOST_SIDE = 1000, 64
+
+
+def discs(
+    rng: np.random.Generator,
+    *,
+    side: Annotated[int, Knob(4, 32, "pixels on a side", "s", least=2, most=MOST_SIDE)] = 12,
+    images: Annotated[int, Knob(40, 500, "number of images", "n", log=True, least=1, most=MOST_IMAGES)] = 240,
+) -> Dataset:
+    grid = np.arange(side) + 0.5
+    centre, radius = rng.uniform(0.25, 0.75, (2, images, 1, 1)) * side, rng.uniform(0.15, 0.35, (images, 1, 1)) * side
+    far = np.hypot(grid[:, None] - centre[0], grid - centre[1])
+    return Dataset(f"discs on {side} × {side} pixels", 1 / (1 + np.exp(4 * (far - radius))))
+
+
+def odd(rng: np.random.Generator) -> Dataset:
+    return discs(rng, side=7, images=40)
+
+
+def squares(data: Dataset) -> np.ndarray | None:
+    """The images as (n, 1, side, side); flat rows of a square number of pixels are unfolded."""
+    x = data.x[:MOST_IMAGES].astype(float)
+    side = round(float(np.prod(x.shape[1:])) ** 0.5)
+    return x.reshape(len(x), 1, side, side) if side * side == x[0].size and side <= MOST_SIDE else None
+
+
+@hypothesis(
+    r"images are square with a side that $2^n$ divides, $n$ poolings by 2",
+    remedy="pad or crop the images to a multiple of 2ⁿ, or take fewer poolings",
+)
+def side_can_be_halved(data: Dataset, *, depth: int) -> Finding:
+    x = squares(data)
+    if x is None:
+        return Finding.failed(
+            f"rows of shape {data.x.shape[1:]} are no square images of at most {MOST_SIDE} pixels a side"
+        )
+    rest = x.shape[-1] % 2**depth
+    note = f"side {x.shape[-1]}, remainder {rest} modulo {2**depth}"
+    return Finding.decide(rest == 0, note, Enclosure.exact(rest), basis=Basis.EXACT)
+
+
+@theorem(
+    title="U-Net",
+    sources=("seed 2", "seed 4", "ronneberger2015"),
+    assumes=(side_can_be_halved,),
+    on=discs,
+    breaks_on=odd,
+    presets={
+        "textbook": {},
+        "one pooling": {"depth": 1, "side": 8},
+        "more noise": {"noise": 0.6},
+        "at the edge": {"side": 4, "images": 40, "steps": 50},
+        "broken on purpose": {"side": 13},
+    },
+)
+def unet(
+    data: Dataset,
+    rng: np.random.Generator,
+    *,
+    depth: Annotated[int, Knob(1, 4, "poolings by 2", "n")] = 2,
+    channels: Annotated[int, Knob(2, 16, "channels at the top", "c", log=True, most=32)] = 6,
+    noise: Annotated[
+        float, Knob(0.05, 1.0, "standard deviation of the noise", "σ", log=True, least=1e-3, most=10)
+    ] = 0.3,
+    steps: Annotated[int, Knob(20, 2000, "training steps", "T", log=True, least=1, most=5000)] = 150,
+) -> Evidence:
+    r"""A U-Net pools $n$ times by 2 and goes up again, with concatenating skips between equal sizes. With two unpadded
+    $3\times3$ convolutions a level it takes sides $s\equiv-4\pmod{2^n}$ and makes of them $$s\mapsto s-(12\cdot2^n-8),
+    \qquad572\mapsto388\ (n=4).$$ With padding it keeps the size if $2^n$ divides $s$, and the skip at the top makes the
+    identity representable: $x=r(x)-r(-x)$ passes over it. Trained on noisy images it takes noise away."""
+    images = squares(data)
+    if images is None:
+        return Evidence((), summary="no square images")
+    return unet_evidence(images, depth, channels, noise, steps, rng)

@@ -1,0 +1,100 @@
+"""Gradients of a flow: solve an adjoint equation backwards, or back-propagate through the steps of a solver."""
+
+from math import exp
+from typing import Annotated, Any
+
+import jax
+import numpy as np
+
+from ftheta.limits import depth as limits
+from ftheta.limits.depth.adjoints import REFINEMENTS, SOLVERS, Question, gradients, kinks
+from ftheta.logic import Enclosure, Evidence, Finding, Knob, hypothesis, theorem
+from ftheta.subjects import Dataset, Network
+from ftheta.subjects.residual import chain_of, read, residual_blocks, start_rows
+
+ROWS, MOST = 4, 200_000  # rows of data, and numbers of weights and states that are differentiated
+
+
+def trained_flow(
+    rng: np.random.Generator,
+    *,
+    flow: Annotated[
+        str, Knob(says="the field: ax with one number a, or tanh", symbol="v", choices=("growth", "tanh"))
+    ] = "growth",
+    a: Annotated[float, Knob(-2, 2, "growth rate, or norm of the tanh weights", "a", least=-4, most=4)] = 0.5,
+    depth: Annotated[int, Knob(2, 32, "number of blocks", "T", log=True, least=1, most=128)] = 8,
+    hidden: Annotated[bool, Knob(says="half of the field hidden from the derivative")] = False,
+) -> Network:
+    if flow == "tanh":
+        field, data = limits.circling_tanh(a), Dataset("one row", np.array([[0.4, 0.1]]), np.array([[1.0, -1.0]]))
+        return Network("tanh blocks", field.output, field.layers(depth), (2,)).with_data(data)
+
+    def apply(params: Any, x: Any) -> Any:
+        v = lambda x: params * (x + jax.lax.stop_gradient(x)) / 2 if hidden else params * x
+        return jax.lax.scan(lambda x, _: (x + v(x) / depth, None), x, None, length=depth)[0]
+
+    return Network(f"{depth} Euler steps of ẋ = ax", apply, np.array(a), (1,)).with_data(
+        Dataset("x(0) = 1, target 2", np.ones((1, 1)), 2 * np.ones((1, 1)))
+    )
+
+
+@hypothesis(
+    "the derivatives are those of the function, and it is smooth", remedy="take smooth activations; hide nothing"
+)
+def smooth_blocks(net: Network) -> Finding:
+    if isinstance(read(net), str):
+        return Finding.failed("there are no residual blocks")
+    chain = chain_of(net)
+    hidden, bent = kinks(chain)
+    size = net.parameters + sum(len(chain.stages[i]) * chain.stages[i].size for i in chain.residual_stages)
+    if hidden:
+        return Finding.failed(f"{len(hidden)} nodes hide or replace derivatives: {', '.join(sorted(set(hidden))[:4])}")
+    if size > MOST:
+        return Finding.failed(
+            f"{size:,} weights and states; at most {MOST:,} are differentiated", Enclosure.exact(size)
+        )
+    kink = f"{len(bent)} nodes have kinks ({', '.join(sorted(set(bent))[:4])}): smooth off a null set"
+    return Finding.assumed(kink) if bent else Finding.proved("no node has a kink")
+
+
+@theorem(
+    title="The adjoint method",
+    sources=("seed 0", "chen2018", "hairer1993"),
+    assumes=(residual_blocks, smooth_blocks),
+    on=trained_flow,
+    breaks_on=lambda rng: trained_flow(rng, hidden=True),
+    presets={
+        "textbook": {},
+        "shallow": {"depth": 2},
+        "decay": {"a": -1.5},
+        "tanh": {"flow": "tanh", "a": 1.0},
+        "diffrax": {"solver": "diffrax"},
+        "broken on purpose": {"hidden": True},
+    },
+)
+def adjoint_method(
+    net: Network,
+    rng: np.random.Generator,
+    *,
+    solver: Annotated[str, Knob(says="of the adjoint equation", symbol="∫", choices=tuple(SOLVERS))] = "runge-kutta",
+) -> Evidence:
+    r"""Let $\dot x=v_\theta(x)$ and $\ell$ a loss of $x(1)$. With $\dot p=-(D_xv)^\top p$, $p(1)=\nabla\ell(x(1))$,
+    $$\nabla_\theta\,\ell(x(1))=\int_0^1(D_\theta v)^\top p\,dt,$$
+    solved backwards in time together with $x$, in memory that does not grow with the number of steps. Back-propagation
+    through $T$ Euler steps is the exact gradient of the steps, a discrete adjoint, and differs from it by $O(1/T)$."""
+    chain, x = chain_of(net), start_rows(net, ROWS, rng)
+    y = rng.normal(size=(len(x), *net.output_shape))
+    if net.data is not None and net.data.y is not None and net.data.y[:1].size == y[:1].size:
+        y = net.data.y[: len(x)].reshape(y.shape).astype(float)
+    question = Question.of(chain, net.params, x, y, rng)
+    found = gradients(question, net.apply, solver)
+    size = {f"‖∇‖, {name}": float(np.linalg.norm(g)) for name, g in found.both.items()}
+    one = {f"∂L/∂a, {name}": float(g[0]) for name, g in found.both.items() if g.size == 1}
+    return Evidence(
+        claims=found.claims(),
+        charts=(found.chart(),),
+        numbers={**size, **one, "(e^½ − 2)e^½": (exp(0.5) - 2) * exp(0.5)},
+        tables=(found.table(), found.memory_table()),
+        summary=f"with {found.depth} steps the discrete gradient is {found.errors[0]:.3g} off the continuous one, with "
+        f"{found.depth * REFINEMENTS[-1]} steps {found.errors[-1]:.3g}",
+    )

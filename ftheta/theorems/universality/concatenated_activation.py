@@ -1,0 +1,96 @@
+"""One activation made of a dense list of functions: a single neuron approximates everything."""
+
+from fractions import Fraction
+from typing import Annotated
+
+import jax.numpy as jnp
+import numpy as np
+
+from ftheta.limits.universality import concatenated as c
+from ftheta.limits.universality.approximation.goal import goal_of
+from ftheta.limits.universality.suprema import bounds_of, supremum
+from ftheta.logic import AtMost, Basis, Enclosure, Evidence, Finding, Identity, Knob, hypothesis, theorem
+from ftheta.subjects import Target
+from ftheta.subjects.continuity import continuous
+
+FUNCTIONS = {
+    "wave": lambda x: jnp.sin(7 * x) * jnp.exp(-x),
+    "root": lambda x: 2 * jnp.sqrt(x) - 1,
+    "ramp": lambda x: 2 * x - 1,
+    "twice too high": lambda x: 4 * x - 2,
+}
+
+
+def functions(
+    rng: np.random.Generator,
+    *,
+    name: Annotated[str, Knob(says="the function", symbol="f", choices=tuple(FUNCTIONS))] = "wave",
+) -> Target:
+    return Target(name, FUNCTIONS[name], (0.0,), (1.0,))
+
+
+def outside_the_ball(rng: np.random.Generator) -> Target:
+    return functions(rng, name="twice too high")
+
+
+@hypothesis(r"$|f|\le1$ on its interval", remedy="divide f by its largest value")
+def in_the_unit_ball(f: Target) -> Finding:
+    if f.dimension != 1:
+        return Finding.failed(f"a function of {f.dimension} variables")
+    top = supremum(bounds_of(f.f, 1), f.lo, f.hi, relative=0.05, budget=20_000).value
+    if top.hi > 1 and top.lo <= 1:  # too close to call
+        top = supremum(bounds_of(f.f, 1), f.lo, f.hi, relative=1e-7, budget=50_000).value
+    note = f"largest |f| between {top.lo:.9g} and {top.hi:.9g}"
+    if top.hi <= 1:
+        return Finding.proved(note, top)
+    if top.lo > 1 + 1e-9:
+        return Finding.failed(note, top)
+    return Finding.decide(top.hi <= 1 + 1e-5, note, top, basis=Basis.FLOAT)
+
+
+@theorem(
+    title="A single neuron with a concatenated activation",
+    sources=("seed 1", "maiorov1999"),
+    assumes=(continuous, in_the_unit_ball),
+    on=functions,
+    breaks_on=outside_the_ball,
+    presets={
+        "textbook": {},
+        "a root": {"name": "root", "m": 64, "q": 32},
+        "in the list": {"name": "ramp", "m": 4, "q": 4},
+        "at the edge": {"m": 1, "q": 1},
+        "broken on purpose": {"name": "twice too high"},
+    },
+    errata=r"""Seed 1 shifts to the wrong side: functions that follow one another to the right need
+    $\varrho(\cdot+n_j)$, not $\varrho(\cdot-n_j)$; and gaps between them are needed for continuity.""",
+)
+def concatenated_activation(
+    f: Target,
+    rng: np.random.Generator,
+    *,
+    m: Annotated[int, Knob(1, 64, "cells of the interpolant", "m", log=True, most=100)] = 24,
+    q: Annotated[int, Knob(1, 64, "levels between 0 and 1", "q", log=True, most=100)] = 16,
+) -> Evidence:
+    r"""Let $u_0,u_1,\dots$ be dense in the unit ball of $C[0,1]$ and $\varrho(t)=u_n(t-2n)$ on $[2n,2n+1]$, affine in
+    between. Then $\varrho$ is continuous, and for every $f:[0,1]\to[-1,1]$ and $\varepsilon>0$ one neuron does:
+    $\|f-\varrho(\cdot+2n)\|_\infty<\varepsilon$ for some $n$. With $u_n$ piecewise affine, nodes $\frac km$ and values
+    in $\frac1q\mathbb Z$: $$\|f-\varrho(\cdot+2n)\|_\infty\le\omega_f(\tfrac1m)+\tfrac1{2q},\qquad
+    \log_2n\approx(m+1)\log_2(2q+1).$$"""
+    goal, exact = goal_of(f, None), Enclosure.exact
+    found, bound = c.member_for(goal, m, q), c.bound_for(goal, m, q)
+    n, scale, error = found.index, bound.hi, c.error_of(goal, found, bound.hi)
+    neuron = max(abs(c.activation(2 * n + Fraction(k, 3 * m)) - found(Fraction(k, 3 * m))) for k in range(3 * m + 1))
+    bits, next_list = exact(n.bit_length()), exact((c.before(m, q) + c.size(m, q)).bit_length())
+    return Evidence(
+        claims=(
+            AtMost("sup |f − ϱ(· + 2n)| ≤ ω(1/m) + 1/(2q)", error, bound),
+            Identity("ϱ(x + 2n) − uₙ(x) at thirds of cells", exact(neuron), exact(0)),
+            Identity("a function of the list gets its own number", exact(c.recovered(rng, m, q)), exact(0)),
+            AtMost("binary digits of n", bits, next_list),
+        ),
+        as_printed=(AtMost("sup |f − ϱ(· − 2n)| ≤ the same bound", c.error_to_the_left(goal, scale), bound),),
+        charts=(*c.pictures(goal, found), c.digits_ladder()),
+        numbers={"error": error, "bound": bound, "bits of n": bits, "functions": c.size(m, q)},
+        summary=f"one neuron follows {f.name} within {error.hi:.4g} (bound {bound.hi:.4g}); its bias 2n has "
+        f"{n.bit_length() + 1} binary digits" + (", float64 holds it" if n < c.DIGITS else ", too many for float64"),
+    )

@@ -1,0 +1,100 @@
+"""First step of the universality proof: exponentials of linear forms reduce many variables to one."""
+
+from fractions import Fraction
+from typing import Annotated
+
+import jax.numpy as jnp
+import numpy as np
+
+from ftheta.limits.universality import ridge_exponentials as r
+from ftheta.limits.universality.approximation.goal import goal_of
+from ftheta.logic import AtMost, Basis, Enclosure, Evidence, Finding, Identity, Knob, hypothesis, theorem
+from ftheta.subjects import Family, Target
+from ftheta.subjects.continuity import target_of
+
+LEAST = Fraction(1, 2**40)
+FUNCTIONS = {
+    "bump": lambda x, y: 1 / (1 + x * x + y * y),
+    "cosh(x₁ + x₂)": lambda x, y: jnp.cosh(x + y),
+    "wave": lambda x, y: jnp.sin(2 * x - y) + 0.5 * x,
+}
+
+
+def functions(
+    rng: np.random.Generator,
+    *,
+    name: Annotated[str, Knob(says="the function", symbol="f", choices=tuple(FUNCTIONS))] = "bump",
+    along: Annotated[str, Knob(says="where the directions lie", symbol="v", choices=("all", "x₁ only"))] = "all",
+) -> Family:
+    target = Target(name, FUNCTIONS[name], (-1.0, -1.0), (1.0, 1.0), ("x", "y"))
+    keep = lambda v: v if along == "all" else v * np.array([1.0, 0.0])
+    return Family(f"{name}, directions: {along}", lambda reach, _: keep(r.lattice(2, reach, 1.0)), target, (2, 3))
+
+
+def one_axis(rng: np.random.Generator) -> Family:
+    return functions(rng, along="x₁ only")
+
+
+def directions_of(subject: Target | Family, reach: int) -> np.ndarray:
+    if isinstance(subject, Family):
+        return np.unique(subject.member(reach, np.random.default_rng(0)), axis=0)
+    spacing = 1.0 / float(goal_of(subject, None).halves.max())
+    return r.lattice(subject.dimension, reach, spacing)
+
+
+@hypothesis("the exponentials separate points", remedy="take directions that span the space")
+def separating(subject: Target | Family, *, reach: int) -> Finding:
+    least = r.separation(directions_of(subject, reach))
+    return Finding.decide(least.lo > LEAST, f"least singular value {least.middle:.6g}", least, basis=Basis.FLOAT)
+
+
+@hypothesis(r"$f$ is continuous on a box with $d\le3$", remedy="give a Target of at most three variables without jumps")
+def continuous_in_few_variables(subject: Target | Family) -> Finding:
+    target = target_of(subject)
+    if target.dimension > 3:
+        return Finding.failed(f"{target.dimension} variables")
+    sure = not goal_of(target, None).may_jump
+    return Finding.proved("no part of its program can jump") if sure else Finding.assumed("its program makes choices")
+
+
+@theorem(
+    title="Ridge exponentials reduce universality to one variable",
+    sources=("seed 1", "leshno1993", "pinkus1999"),
+    assumes=(separating, continuous_in_few_variables),
+    on=functions,
+    breaks_on=one_axis,
+    presets={
+        "textbook": {},
+        "two exponentials": {"name": "cosh(x₁ + x₂)", "reach": 1, "cells": 64},
+        "at the edge": {"name": "wave", "reach": 1, "cells": 1},
+        "broken on purpose": {"along": "x₁ only"},
+    },
+)
+def uat_step1_ridge_exponentials(
+    subject: Target | Family,
+    rng: np.random.Generator,
+    *,
+    reach: Annotated[int, Knob(1, 4, "directions on a lattice up to", "r", most=6)] = 2,
+    cells: Annotated[int, Knob(1, 128, "ReLUs for one exponential", "n", log=True, most=512)] = 32,
+) -> Evidence:
+    r"""The span of $x\mapsto e^{\langle v,x\rangle}$ is an algebra, as $e^{\langle v,x\rangle}e^{\langle w,x\rangle}=
+    e^{\langle v+w,x\rangle}$; it separates points and vanishes nowhere, so it is dense in $C(K)$. If $g=\sum_kc_k
+    e^{\langle v_k,x\rangle}$ and one hidden layer $p_k$ is within $\varepsilon_k$ of $e^t$ on $\{\langle v_k,x
+    \rangle:x\in K\}$, then $$\Big\|f-\sum_kc_k\,p_k(\langle v_k,\cdot\rangle)\Big\|_\infty\le
+    \|f-g\|_\infty+\sum_k|c_k|\,\varepsilon_k.$$"""
+    goal, directions = goal_of(target_of(subject), None), directions_of(subject, reach)
+    made = r.budget(goal, r.fitted(goal, directions, cells), cells)
+    error, terms = made.error, int(np.count_nonzero(made.sums.coefficients))
+    return Evidence(
+        claims=(
+            AtMost("2⁻⁴⁰ ≤ least singular value of the directions", Enclosure.exact(LEAST), r.separation(directions)),
+            AtMost("sup |f − network| ≤ sup |f − g| + Σ|c_k|ε_k", error, made.total),
+            Identity("product of two sums: exponents add", *r.product_example(directions)),
+            Identity("cosh(x₁ + x₂) by two exponentials", *r.cosh_by_two(Fraction(1, 3), Fraction(1, 2))),
+        ),
+        charts=r.charts(made, cells),
+        numbers={"exponentials": made.first.value, "networks": made.second, "bound": made.total, "error": error,
+                 "terms": terms, "neurons": made.network.neurons},
+        summary=f"{terms} exponentials follow {goal.name} within {made.first.value.hi:.4g}; with {cells} ReLUs each "
+        f"the bound is {made.total.hi:.4g}, the error at most {error.hi:.4g}",
+    )  # fmt: skip

@@ -1,0 +1,157 @@
+"""A small U-Net: sizes, weights that make it the identity, and a denoiser judged on images it has not seen."""
+
+from dataclasses import dataclass
+
+import jax
+import numpy as np
+
+from ftheta.estimates import mean
+from ftheta.graph.compiling import call_compiled
+from ftheta.logic import Axis, Claim, Curves, Dag, Enclosure, Evidence, Exists, Heatmap, Identity, Series, Table, Vertex
+from ftheta.networks.architectures.famous import unet
+from ftheta.networks.architectures.padded_unet import (
+    formula_side,
+    identity_weights,
+    padded_unet,
+    unpadded_side,
+    valid_rest,
+)
+from ftheta.networks.architectures.stack import Stack
+
+from .fitting import fit
+
+ZERO = Enclosure.exact(0)
+RATE, BATCH = 3e-3, 32
+TRIED = 64  # images on which the identity is tried
+
+
+def size_claims(depth: int) -> tuple[tuple[Claim, ...], dict[str, Enclosure | float]]:
+    """The published U-Net, its table of layers, the level-by-level rule and the formula agree."""
+    published = unet()
+    out = published.shapes[-1][-1]
+    sides = [s for s in range(13 * 2**depth, 60 * 2**depth) if s % 2**depth == valid_rest(depth)]
+    off = max(abs(unpadded_side(s, depth) - formula_side(s, depth)) for s in sides)
+    claims = (
+        Identity("572 through the layers of the published U-Net", Enclosure.exact(out), Enclosure.exact(388)),
+        Identity("572 by the rule, level by level", Enclosure.exact(unpadded_side(572, 4)), Enclosure.exact(388)),
+        Identity(f"rule − (s − 12·2ⁿ + 8), {len(sides)} sides, n = {depth}", Enclosure.exact(off), ZERO),
+    )
+    numbers: dict[str, Enclosure | float] = {"side 572 becomes": Enclosure.exact(out)}
+    return claims, numbers | {"parameters of the published U-Net": Enclosure.exact(published.parameters)}
+
+
+def identity_claims(stack: Stack, images: np.ndarray) -> tuple[Claim, ...]:
+    """The size is kept, and with the right weights so is every pixel."""
+    side, after = stack.input_shape[-1], stack.shapes[-1][-1]
+    kept = Identity("side of the output − side of the input", Enclosure.exact(after - side), ZERO)
+    if after != side:
+        return (kept,)
+    apply = lambda params, x: jax.vmap(lambda row: stack.apply(params, row))(x)
+    seen = np.asarray(call_compiled(apply, identity_weights(stack), images[:TRIED]))
+    gap = Enclosure.measured(float(np.abs(seen - images[:TRIED]).max()), samples=len(seen))
+    return kept, Identity("U-Net with identity weights − image, largest pixel", gap, ZERO)
+
+
+@dataclass(frozen=True, eq=False)
+class Denoised:
+    """Held-out images: clean, noisy, and what the trained U-Net makes of them; the training losses."""
+
+    clean: np.ndarray
+    noisy: np.ndarray
+    found: np.ndarray
+    losses: np.ndarray
+
+    @property
+    def errors(self) -> tuple[np.ndarray, np.ndarray]:
+        """Mean square errors, image by image, of the noisy ones and of the denoised ones."""
+        axes = (1, 2, 3)
+        return ((self.noisy - self.clean) ** 2).mean(axes), ((self.found - self.clean) ** 2).mean(axes)
+
+    def claim(self) -> Exists:
+        before, after = self.errors
+        found = {"error of the noisy images": float(before.mean()), "denoised": float(after.mean())}
+        what = "weights that take noise away: mean error after − before, held-out images"
+        return Exists(what, found, mean(after - before), ZERO)
+
+    def chart(self) -> Heatmap:
+        """Three images: clean, noisy and denoised, one above the other."""
+        shown = min(6, len(self.clean))
+        rows = [np.hstack([np.pad(x[0], 1, constant_values=np.nan) for x in part[:shown]]) for part in self._rows]
+        picture = np.vstack(rows)
+        extent = (0.0, float(picture.shape[1]), 0.0, float(picture.shape[0]))
+        title = "clean (top), noisy, denoised (bottom)"
+        return Heatmap(title, Axis("pixel"), Axis("pixel"), np.clip(picture[::-1], -0.5, 1.5), extent, "value")
+
+    @property
+    def _rows(self) -> tuple[np.ndarray, ...]:
+        return self.clean, self.noisy, self.found
+
+
+def train_denoiser(stack: Stack, images: np.ndarray, noise: float, steps: int, rng: np.random.Generator) -> Denoised:
+    """Learn on the first three quarters of the images, with fresh noise on each, and denoise the others."""
+    noisy = images + noise * rng.normal(size=images.shape)
+    cut = max(1, 3 * len(images) // 4)
+    run = fit(
+        (stack.initial(rng), stack.apply),
+        (noisy[:cut], images[:cut]),
+        "squared",
+        "adam",
+        step=RATE,
+        steps=steps,
+        batch=min(BATCH, cut),
+        seed=int(rng.integers(2**31)),
+        progress=False,
+    )
+    apply = lambda params, x: jax.vmap(lambda row: stack.apply(params, row))(x)
+    found = np.asarray(call_compiled(apply, run.params, noisy[cut:]))
+    return Denoised(images[cut:], noisy[cut:], found, np.asarray(run.history.loss) / images[0].size)
+
+
+def the_u(stack: Stack, depth: int, channels: int) -> Dag:
+    """The figure that gives it its name: down on the left, up on the right, skips across."""
+    side = stack.input_shape[-1]
+    note = lambda level: f"{channels << level} × {side >> level}²"
+    down = [Vertex(f"d{k}", f"level {k}" if k < depth else "bottom", note(k)) for k in range(depth + 1)]
+    up = [Vertex(f"u{k}", f"level {k}", note(k)) for k in reversed(range(depth))]
+    chain = [v.id for v in (*down, *up)]
+    edges = [*zip(chain, chain[1:]), *((f"d{k}", f"u{k}") for k in range(depth))]
+    ends = Vertex("x", "image", f"1 × {side}²"), Vertex("y", "output", f"1 × {side}²")
+    return Dag(
+        "the U: down, up, and skips between equal sizes",
+        (ends[0], *down, *up, ends[1]),
+        (("x", "d0"), *edges, ("u0", "y")),
+    )
+
+
+def loss_chart(losses: np.ndarray, noise: float) -> Curves:
+    k, width = np.arange(1, len(losses) + 1), 20
+    smooth = np.convolve(losses, np.ones(width) / width, "valid") if len(losses) > width else losses
+    level = Series("error of the noisy image, σ²", (1, len(losses)), (noise**2, noise**2), "reference")
+    series = (Series("training, mean of 20 steps", k[-len(smooth) :], smooth), level)
+    return Curves("training of the denoiser", Axis("step"), Axis("mean square error", "log"), series)
+
+
+def unet_evidence(
+    images: np.ndarray, depth: int, channels: int, noise: float, steps: int, rng: np.random.Generator
+) -> Evidence:
+    """`images` have shape (n, 1, side, side)."""
+    stack = padded_unet(images.shape[-1], depth, channels)
+    (sizes, numbers), kept = size_claims(depth), identity_claims(stack, images)
+    numbers |= {"parameters": Enclosure.exact(stack.parameters)}
+    numbers["numbers at the bottom"] = Enclosure.exact((channels << depth) * (images.shape[-1] >> depth) ** 2)
+    figure = the_u(stack, depth, channels)
+    if stack.shapes[-1] != stack.input_shape or len(images) < 8:
+        return Evidence(
+            (*sizes, *kept), (figure,), numbers, (stack.table(),), summary="sizes alone: nothing was trained"
+        )
+    found = train_denoiser(stack, images, noise, steps, rng)
+    before, after = (float(e.mean()) for e in found.errors)
+    numbers |= {"error of the noisy images": before, "error of the denoised images": after}
+    table = Table("error on held-out images", ("images", "mean square error"), (("noisy", before), ("denoised", after)))
+    return Evidence(
+        (*sizes, *kept, found.claim()),
+        (figure, found.chart(), loss_chart(found.losses, noise)),
+        numbers,
+        (table, stack.table()),
+        summary=f"{stack.parameters:,} parameters; noise of mean square {before:.4g} is brought down to {after:.4g}",
+    )

@@ -1,0 +1,92 @@
+"""Lipschitz constants read off graphs."""
+
+from contextlib import suppress
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ftheta.certify.steepness import steepness
+from ftheta.graph import GraphError, trace
+from ftheta.logic import Enclosure
+
+FUNCTIONS = {
+    "tanh": jnp.tanh,
+    "sigmoid": jax.nn.sigmoid,
+    "relu": jax.nn.relu,
+    "silu": jax.nn.silu,
+    "softplus": jax.nn.softplus,
+    "leaky": lambda x: jax.nn.leaky_relu(x, 0.3),
+    "steep leaky": lambda x: jax.nn.leaky_relu(x, 3.0),
+    "erf": jax.scipy.special.erf,
+    "clip": lambda x: jnp.clip(x, -0.5, 0.5),
+    "maximum of two": lambda x: jnp.maximum(x, 2 * x[::-1]),
+    "side by side": lambda x: jnp.concatenate([x, jnp.sin(3 * x)]),
+    "mean": lambda x: jnp.broadcast_to(x.mean(), (5,)),
+    "difference": lambda x: x - jnp.cos(x) / 4,
+}
+
+
+def bound(f: Any, shape: tuple[int, ...], *fixed: Any) -> Enclosure:
+    with jax.enable_x64(True):
+        graph = trace(f, jax.ShapeDtypeStruct(shape, np.float64), *fixed)
+        still = {**graph.constants, **{slot.id: value for slot, value in zip(graph.inputs[1:], fixed)}}
+        return steepness(graph.nodes, graph.inputs[0], graph.outputs[0], still)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.sampled_from(sorted(FUNCTIONS)), st.integers(0, 10_000))
+def test_no_slope_exceeds_the_bound(name, seed):
+    rng = np.random.default_rng(seed)
+    W, V = rng.normal(size=(4, 3)), rng.normal(size=(2, 4 if name != "side by side" else 8))
+    V = V if name != "mean" else rng.normal(size=(2, 5))
+    f = lambda x, W, V: V @ FUNCTIONS[name](W @ x)
+    limit = bound(f, (3,), W, V)
+    with jax.enable_x64(True):
+        slopes = jax.vmap(jax.jacfwd(lambda x: f(x, W, V)))(3 * rng.normal(size=(64, 3)))
+    assert np.linalg.norm(np.asarray(slopes), 2, axis=(1, 2)).max() <= limit.hi
+
+
+def test_the_bound_of_a_linear_map_is_its_norm():
+    W = np.random.default_rng(0).normal(size=(5, 3))
+    limit = bound(lambda x, W: (W @ x - 1.0) / 4, (3,), W)
+    assert float(np.linalg.norm(W, 2)) / 4 in limit and limit.width < 1e-13
+
+
+@pytest.mark.parametrize("options", [{}, {"window_strides": (2, 2)}, {"feature_group_count": 2}])
+def test_a_convolution_is_no_steeper_than_its_taps(options):
+    groups = options.get("feature_group_count", 1)
+    K = np.random.default_rng(0).normal(size=(4, 4 // groups, 3, 3))
+    given_ = {"window_strides": (1, 1), "padding": "SAME", **options}
+    f = lambda x, K: jax.lax.conv_general_dilated(x, K, **given_)
+    with jax.enable_x64(True):
+        matrix = jax.jacfwd(lambda x: f(x, K).ravel())(jnp.zeros((1, 4, 5, 5))).reshape(-1, 100)
+    norm = np.linalg.norm(np.asarray(matrix), 2)
+    limit = bound(f, (1, 4, 5, 5), K).hi
+    assert norm <= limit <= 9 * norm  # each tap is a block of the matrix
+
+
+def test_a_one_by_one_convolution_has_the_norm_of_its_matrix():
+    K = np.random.default_rng(0).normal(size=(3, 4, 1, 1))
+    f = lambda x, K: jax.lax.conv_general_dilated(x, K, (1, 1), "SAME")
+    assert bound(f, (1, 4, 5, 5), K).hi == pytest.approx(np.linalg.norm(K[:, :, 0, 0], 2), rel=1e-12)
+
+
+@pytest.mark.parametrize("jump", [lambda x: (x > 0).astype(x.dtype), lambda x: jnp.where(x > 0, x, 2 * x + 1)])
+def test_a_jump_has_no_constant(jump):
+    with suppress(GraphError):
+        assert bound(jump, (3,)).hi == np.inf
+
+
+@pytest.mark.parametrize("steep", [lambda x: x * x, lambda x: x / (1 + x**2), jnp.exp, lambda x: jnp.floor(x)])
+def test_what_has_no_rule_is_an_error_that_names_it(steep):
+    with pytest.raises(GraphError, match="no Lipschitz constant is known"):
+        bound(steep, (3,))
+
+
+def test_what_does_not_depend_on_the_input_has_constant_zero():
+    assert bound(lambda x, W: W.sum() * jnp.ones(2), (3,), np.ones((2, 2))) == Enclosure.exact(0)

@@ -1,0 +1,270 @@
+"""`ft.approximate`: certificates against dense searches, every construction, and what it refuses."""
+
+from fractions import Fraction
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import interpolate
+
+import ftheta as ft
+from ftheta.limits.universality.approximation import METHODS
+from ftheta.limits.universality.approximation import constructions as c
+from ftheta.limits.universality.approximation.certificate import bounds_between, certified
+from ftheta.limits.universality.approximation.chain import power_form
+from ftheta.limits.universality.approximation.enclosed import SLOPES, VALUES, Shallow, slope_range
+from ftheta.limits.universality.approximation.floors import polynomial_floor
+from ftheta.limits.universality.approximation.goal import goal_of
+from ftheta.limits.universality.approximation.words import box_of
+from ftheta.logic import Basis, SubjectError, UsageError
+from ftheta.networks import ACTIVATIONS
+from ftheta.subjects import Network, Spectrum, Target
+from ftheta.subjects.resolve import load_as
+
+WAVE = lambda x: jnp.sin(6 * x) + x
+PLANE = lambda x: jnp.sin(2 * x[0]) * jnp.exp(-x[1] * x[1])
+
+
+def dense_error(made, f, lo, hi, side):
+    """By JAX and the list of layers, on points that are not those of the search."""
+    d = len(np.atleast_1d(lo))
+    rng = np.random.default_rng(3)
+    x = rng.uniform(lo, hi, size=(side, d))
+    with jax.enable_x64(True):
+        truth = np.asarray(jax.vmap(f)(x[:, 0] if d == 1 else x))
+        net = np.asarray(made.network.apply(made.network.params, x))[:, 0]
+    return float(np.abs(truth - net).max())
+
+
+@pytest.mark.parametrize("method", list(METHODS))
+def test_no_point_has_a_larger_error_than_the_certificate(method):
+    eps = 0.5 if method in ("bernstein", "barron") else 0.1
+    made = ft.approximate(WAVE, (0, 1), eps, method=method, neurons=256, seconds=20)
+    assert made.method == method and made.certified.basis is Basis.EXACT
+    dense = dense_error(made, WAVE, 0.0, 1.0, 20_000)
+    assert dense <= made.certified.hi + 1e-12 and made.measured <= made.certified.hi + 1e-12
+    assert made.certified.lo <= made.certified.hi and (made.reached or method in ("bernstein", "barron"))
+
+
+@settings(max_examples=6, deadline=None)
+@given(
+    st.lists(st.floats(-3, 3), min_size=3, max_size=5),
+    st.floats(-2, 1),
+    st.floats(0.25, 3),
+    st.sampled_from(["cpa", "random", "greedy"]),
+)
+def test_certificates_bound_random_trigonometric_sums(amplitudes, start, width, method):
+    def f(x):
+        return sum(a * jnp.sin((k + 1) * x + k) for k, a in enumerate(amplitudes))
+
+    made = ft.approximate(f, (start, start + width), 0.2, method=method, neurons=64, cells=20_000)
+    assert dense_error(made, f, start, start + width, 5000) <= made.certified.hi + 1e-12
+
+
+@pytest.mark.parametrize("activation", [n for n in ACTIVATIONS if n in VALUES])
+def test_every_activation_is_certified(activation):
+    made = ft.approximate(WAVE, (-1, 1), 0.2, method="random", activation=activation, neurons=64)
+    assert made.reached and made.activation == activation
+    assert made.measured <= made.certified.hi <= 0.2
+    assert dense_error(made, WAVE, -1.0, 1.0, 5000) <= made.certified.hi
+
+
+@pytest.mark.parametrize("method, neurons", [("cpa", 600), ("random", 400), ("greedy", 200)])
+def test_functions_of_two_variables(method, neurons):
+    made = ft.approximate(PLANE, ([-1, -1], [1, 1]), 0.2, method=method, neurons=neurons)
+    assert made.reached
+    assert dense_error(made, PLANE, np.array([-1, -1]), np.array([1, 1]), 20_000) <= made.certified.hi + 1e-12
+
+
+def test_functions_of_three_variables():
+    f = lambda x: x[0] * x[1] + jnp.cos(x[2])
+    made = ft.approximate(f, ([0, 0, 0], [1, 1, 1]), 0.1, method="cpa", neurons=2500)
+    assert made.reached and len(made.network.layers) == 5
+    assert dense_error(made, f, np.zeros(3), np.ones(3), 20_000) <= made.certified.hi + 1e-12
+
+
+@pytest.mark.parametrize("d, n", [(2, 1), (2, 3), (3, 2)])
+def test_the_network_of_a_mesh_is_the_interpolant(d, n):
+    """Against its list of layers at random points, and SciPy's interpolation on one simplex of Kuhn."""
+    rng = np.random.default_rng(d)
+    lo, hi = rng.uniform(-2, 0, d), rng.uniform(1, 3, d)
+    goal = goal_of(lambda x: jnp.sum(jnp.sin(3 * x) * jnp.arange(1, d + 1)), (lo, hi))
+    made = c.mesh(goal, n)
+    x = rng.uniform(lo, hi, size=(500, d))
+    with jax.enable_x64(True):
+        net = np.asarray(made.network.apply(made.network.params, x))[:, 0]
+    np.testing.assert_allclose(net, made.values(x), atol=1e-12)
+    corner = np.zeros(d)
+    path = [corner.copy()]
+    for axis in rng.permutation(d):
+        corner[axis] = 1
+        path.append(corner.copy())
+    simplex = lo + (hi - lo) * np.array(path) / n
+    inside = rng.dirichlet(np.ones(d + 1), size=50) @ simplex
+    expected = interpolate.LinearNDInterpolator(simplex, goal.values(simplex))(inside)
+    np.testing.assert_allclose(made.values(inside), expected, atol=1e-9)
+
+
+@given(st.sampled_from(sorted(SLOPES)), st.floats(-6, 6), st.floats(0, 3))
+def test_slopes_lie_in_their_ranges(name, start, width):
+    lo, hi = slope_range(name, np.array(start), np.array(start + width))
+    x = np.linspace(start, start + width, 101)
+    slopes = (VALUES[name](x + 1e-5) - VALUES[name](x - 1e-5)) / 2e-5
+    assert (lo - 1e-8 <= slopes).all() and (slopes <= hi + 1e-8).all()
+
+
+def test_values_of_activations_are_those_of_the_layers():
+    z = np.linspace(-8, 8, 401)
+    with jax.enable_x64(True):
+        for name, value in VALUES.items():
+            np.testing.assert_allclose(value(z), np.asarray(ACTIVATIONS[name].function(jnp.asarray(z))), atol=1e-14)
+
+
+def test_the_bound_on_a_cell_holds_inside_it():
+    rng = np.random.default_rng(0)
+    goal = goal_of(PLANE, ([-1, -1], [1, 1]))
+    net = Shallow("tanh", rng.normal(size=(20, 2)), rng.normal(size=20), rng.normal(size=20), 0.3)
+    a = rng.uniform(-1, 0.8, size=(50, 2))
+    b = a + rng.uniform(0.01, 0.2, size=(50, 2))
+    found = bounds_between(goal, net)(a, b)
+    for i in range(50):
+        x = rng.uniform(a[i], b[i], size=(200, 2))
+        errors = np.abs(goal.values(x) - net.values(x))
+        assert errors.max() <= found.upper[i]
+    assert (found.least <= found.upper).all()
+
+
+def test_a_function_that_is_a_network_is_found_exactly():
+    made = ft.approximate(lambda x: jnp.abs(x - 0.5), (0, 1), 1e-3)
+    assert made.reached and made.method == "cpa" and made.neurons == 2
+
+
+def test_the_fewest_neurons_win():
+    made = ft.approximate(WAVE, (0, 1), 0.02)
+    reached = [a.neurons for a in made.attempts if a.certified <= 0.02]
+    assert made.reached and made.neurons == min(reached)
+
+
+def test_the_error_of_interpolation_is_the_classical_one():
+    """Two cells for x² on [0, 1]: h²/8 · 2 = 1/16."""
+    made = ft.approximate(lambda x: x * x, (0, 1), 0.07, method="cpa")
+    assert made.neurons == 2
+    assert made.certified.lo <= 1 / 16 <= made.certified.hi <= 1 / 16 * 1.03
+
+
+def test_expressions_targets_and_functions_are_the_same():
+    words = ft.approximate("sin(6*x) + x", (0, 1), 0.05, method="cpa")
+    target = ft.approximate(Target("wave", WAVE, (0.0,), (1.0,)), None, 0.05, method="cpa")
+    plain = ft.approximate(WAVE, (0, 1), 0.05, method="cpa")
+    assert words.certified.hi == pytest.approx(plain.certified.hi, rel=1e-9)
+    assert target.certified == plain.certified and "sin(6*x)" in str(words)
+
+
+def test_a_spectrum_that_is_known_is_used():
+    f = Target("Gaussian", lambda x: jnp.exp(-x * x / 2), (-1.0,), (1.0,), spectrum=Spectrum.gaussian(1))
+    made = ft.approximate(f, None, 0.3, method="barron", neurons=512)
+    assert made.measured <= made.certified.hi and made.network.layers[0].activation == "sigmoid"
+
+
+def test_cosines_of_samples_are_the_function():
+    goal = goal_of(PLANE, ([0, 0], [1, 2]))
+    sample, moment = c.spectrum_of(goal)
+    omega, phase = sample(np.random.default_rng(0), 40_000)
+    x = np.array([[0.3, 1.1], [0.8, 0.2]])
+    size = np.maximum(np.linalg.norm(omega, axis=1), 1e-300)
+    waves = (
+        moment * (np.cos(omega @ x.T + phase[:, None]) - np.cos(omega @ goal.centre + phase)[:, None]) / size[:, None]
+    )
+    truth = goal.values(x) - goal.values(goal.centre[None])
+    error = waves.std(0) / 200
+    assert (np.abs(waves.mean(0) - truth) <= 4 * error + 2e-3).all()
+
+
+@given(st.lists(st.floats(-4, 4), min_size=2, max_size=8), st.fractions(0, 1, max_denominator=16))
+def test_the_power_form_is_the_polynomial_of_bernstein(values, t):
+    from ftheta.limits.universality.bernstein import exact_bernstein
+
+    coefficients, u = power_form(np.array(values)), 2 * t - 1
+    total = sum((q * u**k for k, q in enumerate(coefficients)), Fraction(0))
+    assert total == exact_bernstein([Fraction(v) for v in values], t)
+
+
+def test_unbounded_domains_are_refused():
+    with pytest.raises(UsageError, match="bounded"):
+        ft.approximate(WAVE, (0, np.inf))
+    with pytest.raises(UsageError, match="lo < hi"):
+        ft.approximate(WAVE, (1, 0))
+
+
+def test_jumps_are_refused_with_what_is_lost_and_allowed_above_half_of_them():
+    step = lambda x: jnp.where(x > 0.3, 1.0, 0.0) + x
+    with pytest.raises(SubjectError, match=r"at least 0\.5") as caught:
+        ft.approximate(step, (-1, 1), 0.1)
+    assert "sup norm" in caught.value.remedy and "0.3" in caught.value.where
+    made = ft.approximate(step, (-1, 1), 0.7, method="cpa", neurons=64)
+    assert dense_error(made, step, -1.0, 1.0, 5000) <= made.certified.hi
+
+
+def test_polynomial_activations_are_refused_with_degree_and_floor():
+    with pytest.raises(UsageError, match="degree 2") as caught:
+        ft.approximate(lambda x: jnp.abs(x), (-1, 1), activation="square")
+    assert "0.125" in str(caught.value.got)
+    with pytest.raises(UsageError, match="degree 1"):
+        ft.approximate(PLANE, ([-1, -1], [1, 1]), activation="identity")
+
+
+@given(st.integers(0, 5))
+def test_the_floor_is_below_the_best_polynomial(degree):
+    """For exp on [−1, 1] the distance is known to lie between the first neglected term and twice it."""
+    floor, _ = polynomial_floor(goal_of(lambda x: jnp.exp(x), (-1, 1)), degree)
+    x = np.cos(np.pi * (np.arange(400) + 0.5) / 400)
+    best = np.polynomial.chebyshev.chebfit(x, np.exp(x), degree)
+    above = np.abs(np.polynomial.chebyshev.chebval(x, best) - np.exp(x)).max()
+    assert 0 < floor <= above * 1.001 and floor >= above / 3
+
+
+def test_what_is_out_of_reach_is_said_and_the_best_is_kept():
+    made = ft.approximate(WAVE, (0, 20), 1e-4, neurons=8, seconds=20)
+    assert not made.reached and "best so far" in str(made)
+    assert made.neurons <= 8 and made.measured <= made.certified.hi
+    assert made.document["reached"] is False
+
+
+def test_bad_words():
+    with pytest.raises(UsageError, match="Unknown method"):
+        ft.approximate(WAVE, (0, 1), method="magic")
+    with pytest.raises(UsageError, match="at most 1 variables"):
+        ft.approximate(PLANE, ([0, 0], [1, 1]), method="staircase")
+    with pytest.raises(UsageError, match="does not work"):
+        ft.approximate(WAVE, (0, 1), method="cpa", activation="tanh")
+    with pytest.raises(UsageError, match="positive"):
+        ft.approximate(WAVE, (0, 1), 0)
+    with pytest.raises(SubjectError, match="not finite"):
+        ft.approximate(lambda x: 1 / x, (0, 1))
+    with pytest.raises(UsageError, match="no function"):
+        ft.approximate(3.0, (0, 1))
+    with pytest.raises(UsageError, match="two numbers"):
+        box_of("0,1;2", 2)
+    assert box_of("0,1", 2) == ([0, 0], [1, 1]) and box_of("0,1;-1,2", 2) == ([0, -1], [1, 2])
+
+
+def test_results_are_functions_files_and_charts(tmp_path):
+    made = ft.approximate(PLANE, ([-1, -1], [1, 1]), 0.3, method="greedy")
+    made.save(tmp_path / "net.npz")
+    net = load_as(Network, tmp_path / "net.npz")
+    x = np.array([[0.2, -0.4], [0.9, 0.1]])
+    np.testing.assert_allclose([float(net(row)[0]) for row in x], made(x), atol=1e-12)
+    assert made(x[0]) == pytest.approx(made(x)[0]) and made.width == made.neurons
+    assert [chart.kind for chart in made.charts][:3] == ["heatmap", "heatmap", "curves"]
+    line = ft.approximate(WAVE, (0, 1), 0.2)
+    assert line(0.3) == pytest.approx(line([0.3, 0.4])[0]) and line.chart().kind == "curves"
+
+
+def test_certificates_are_close_to_the_truth():
+    goal = goal_of(lambda x: jnp.sin(3 * x), (0, 1))
+    flat = Shallow("relu", np.zeros((1, 1)), np.zeros(1), np.zeros(1), 0.0)
+    found = certified(goal, flat, 0.1, 100_000)
+    assert found.error.lo <= 1.0 <= found.error.hi <= 1.021

@@ -1,0 +1,101 @@
+"""The properties of attention, looked at in networks that have them and in networks that do not."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import ftheta as ft
+from ftheta.limits.tokens.properties import FORMED, Look, jacobian_norms, textbook
+from ftheta.logic import Verdict
+from ftheta.networks.transformers.attention import KINDS, Projections, self_attention
+from ftheta.networks.transformers.heads import attention_in
+from ftheta.running import run
+from ftheta.subjects import Network
+from ftheta.theorems.attention.self_attention import self_attention as THEOREM
+
+N, D = 5, 4
+
+
+def look(apply, params, inputs: int = 3) -> Look:
+    net = Network("net", apply, params, (N, D))
+    with jax.enable_x64(True):
+        return Look(net, attention_in(apply, params, net.example), np.random.default_rng(0).normal(size=(inputs, N, D)))
+
+
+def layer() -> Projections:
+    return Projections.normal(np.random.default_rng(1), 2, D, 2)
+
+
+def verdicts(*claims) -> list[Verdict]:
+    return [claim.judge().verdict for claim in claims]
+
+
+def test_softmax_attention_has_all_properties():
+    with jax.enable_x64(True):
+        seen, rng = look(self_attention, layer()), np.random.default_rng(0)
+        order, numbers = seen.equivariance(rng)
+        claims = (*seen.rows(), seen.hull(rng), seen.messages(), *order, *seen.formula())
+    assert len(order) == 1 and len(seen.formula()) == 1 and numbers["equivariance defect"].hi < 1e-12
+    assert all(verdict.holds for verdict in verdicts(*claims))
+
+
+def test_linear_attention_is_refuted_by_a_row_that_is_summed_again():
+    with jax.enable_x64(True):
+        assert verdicts(look(KINDS["linear"], layer()).rows()[0]) == [Verdict.REFUTED]
+
+
+def test_weights_that_are_dropped_without_dividing_again_are_noticed():
+    keep = np.arange(N) != 2
+    dropped = lambda p, x: jnp.where(keep, jax.nn.softmax(x @ p @ x.T, -1), 0.0) @ x
+    with jax.enable_x64(True):
+        seen = look(dropped, np.eye(D))
+        assert seen.attention.softmax and not seen.attention.heads[0].plain
+        assert verdicts(seen.rows()[0]) == [Verdict.REFUTED]
+        moved = Look(seen.net, seen.attention, seen.inputs + 10.0)  # the hull is far from 0, the sums are not
+        assert moved.hull(np.random.default_rng(0)).judge().contradicted
+
+
+def test_positions_and_masks_are_noticed_and_their_defect_is_told():
+    at = np.random.default_rng(3).normal(size=(N, D))
+    with jax.enable_x64(True):
+        placed = look(lambda p, x: self_attention(p, x + at), layer())
+        masked = look(KINDS["causal"], layer())
+        assert placed.order.startswith("positions") and masked.order.startswith("a mask")
+        for seen in (placed, masked):
+            claims, numbers = seen.equivariance(np.random.default_rng(0))
+            assert not claims and numbers["equivariance defect"].lo > 1e-3
+
+
+def test_the_steepness_is_the_norm_of_the_jacobian_formed_or_not(monkeypatch):
+    net = Network("net", self_attention, layer(), (N, D))
+    x = np.random.default_rng(0).normal(size=(2, N, D))
+    with jax.enable_x64(True):
+        formed, last = jacobian_norms(net, x)
+        J = np.asarray(jax.jacfwd(net)(jnp.asarray(x[0]))).reshape(N * D, N * D)
+        assert formed[0] == pytest.approx(np.linalg.norm(J, 2), rel=1e-9)
+        assert np.linalg.norm(last, 2) == pytest.approx(formed[-1], rel=1e-9)
+        monkeypatch.setattr("ftheta.limits.tokens.properties.FORMED", 0)
+        np.testing.assert_allclose(jacobian_norms(net, x)[0], formed, rtol=1e-2)
+    assert FORMED > 0
+
+
+@pytest.mark.parametrize("radius", [0.5, 3.0, 40.0])
+def test_the_closed_forms(radius):
+    with jax.enable_x64(True):
+        claims, numbers = textbook(radius, np.random.default_rng(0))
+    assert all(v is Verdict.CERTIFIED for v in verdicts(*claims))
+    assert numbers["tokens ±1"] == pytest.approx(np.tanh(1), rel=1e-12)
+    assert numbers["tokens 0, R, −R: slope"] == pytest.approx((2 * radius**2 + 1) / 3, rel=1e-12)
+
+
+def test_a_network_without_attention_is_told_so():
+    net = ft.Network.of(lambda x: jnp.tanh(x), (N, D), "tanh")
+    assert run(THEOREM, net).verdict is Verdict.INAPPLICABLE
+
+
+def test_an_imported_transformer_is_looked_at():
+    eqx = pytest.importorskip("equinox")
+    module = eqx.nn.MultiheadAttention(2, D, key=jax.random.PRNGKey(0))
+    result = run(THEOREM, ft.Network.of(lambda x: x + module(x, x, x), (N, D), "equinox"))
+    assert result.verdict is Verdict.CONSISTENT
