@@ -6,14 +6,15 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 # two test workers leave no core idle and none fought over
 WORKERS ?= 2
 
-.PHONY: demo test lint chromium bench index nightly lock clean
+.PHONY: demo test lint kernels chromium bench index nightly lock clean
 
 demo: $(VENV)/.installed
 	mkdir -p demo
 	$(BIN)/ftheta audit digits-mlp --data digits-test --out demo/report.html
 	@echo "The report is in demo/report.html"
 
-test: $(VENV)/.installed-dev lint chromium
+test: $(VENV)/.installed-dev
+	$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint kernels chromium
 	$(BIN)/pytest -rs -n $(WORKERS) --dist worksteal -m "not nightly"
 
 lint: $(VENV)/.installed-dev
@@ -21,6 +22,10 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports
 	PYRIGHT_PYTHON_IGNORE_WARNINGS=1 $(BIN)/pyright
+
+# The loops behind exact pieces are compiled once, while one core is idle: else every test process would wait for them.
+kernels: $(VENV)/.installed-dev
+	$(BIN)/python -m ftheta.pieces >/dev/null
 
 # The lab's tests need Chromium. Debian's is installed where that is allowed; elsewhere they are skipped, and the summary
 # says so. FTHETA_BROWSER_TESTS=required makes them fail instead.

@@ -20,7 +20,7 @@ import numpy as np
 
 from ftheta.limits.depth.adjoints import solve
 
-ROUNDS, TOLERANCE, ROWS, SIZE, WIDTH = 40, 1e-6, 64, 16, 64
+ROUNDS, TOLERANCE, ROWS, SIZE, WIDTH = 20, 1e-6, 64, 16, 64
 
 
 def problem() -> tuple[list[np.ndarray], np.ndarray]:

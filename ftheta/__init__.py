@@ -32,6 +32,7 @@ _HOME = {
     "fem_basis": "ftheta.relu",
     "fit": "ftheta.training",
     "load": "ftheta.subjects.resolve",
+    "mean_field": "ftheta.limits.width",
     "nngp": "ftheta.limits.width",
     "ntk": "ftheta.limits.width",
     "relu_form": "ftheta.relu",
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     from ftheta.learning import risk as risk
     from ftheta.limits.universality.approximation import approximate as approximate
     from ftheta.limits.universality.spectral_norm import barron_norm as barron_norm
+    from ftheta.limits.width import mean_field as mean_field
     from ftheta.limits.width import nngp as nngp
     from ftheta.limits.width import ntk as ntk
     from ftheta.logic import Enclosure as Enclosure

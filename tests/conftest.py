@@ -5,8 +5,13 @@ import signal
 
 from hypothesis import settings
 
+from ftheta.caching import compiled_kept
+
 settings.register_profile("house", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("house")
 
 # A shell that starts the suite in the background lets it ignore Ctrl-C, and so would every process under test.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# What one test process has compiled, the other one and the programs they start need not compile again.
+os.environ.update(compiled_kept())

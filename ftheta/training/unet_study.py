@@ -1,6 +1,8 @@
 """A small U-Net: sizes, weights that make it the identity, and a denoiser judged on images it has not seen."""
 
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
 
 import jax
 import numpy as np
@@ -22,7 +24,7 @@ from .fitting import fit
 
 ZERO = Enclosure.exact(0)
 RATE, BATCH = 3e-3, 32
-TRIED = 64  # images on which the identity is tried
+SIDES = "side of the output − side of the input"
 
 
 def size_claims(depth: int) -> tuple[tuple[Claim, ...], dict[str, Enclosure | float]]:
@@ -43,13 +45,21 @@ def size_claims(depth: int) -> tuple[tuple[Claim, ...], dict[str, Enclosure | fl
 def identity_claims(stack: Stack, images: np.ndarray) -> tuple[Claim, ...]:
     """The size is kept, and with the right weights so is every pixel."""
     side, after = stack.input_shape[-1], stack.shapes[-1][-1]
-    kept = Identity("side of the output − side of the input", Enclosure.exact(after - side), ZERO)
-    if after != side:
-        return (kept,)
-    apply = lambda params, x: jax.vmap(lambda row: stack.apply(params, row))(x)
-    seen = np.asarray(call_compiled(apply, identity_weights(stack), images[:TRIED]))
-    gap = Enclosure.measured(float(np.abs(seen - images[:TRIED]).max()), samples=len(seen))
+    kept = Identity(SIDES, Enclosure.exact(after - side), ZERO)
+    held = images[held_out(images) :]
+    seen = applied(stack, identity_weights(stack), held)
+    gap = Enclosure.measured(float(np.abs(seen - held).max()), samples=len(seen))
     return kept, Identity("U-Net with identity weights − image, largest pixel", gap, ZERO)
+
+
+def held_out(images: np.ndarray) -> int:
+    """The first image that is not learnt from: a quarter of them."""
+    return 3 * len(images) // 4
+
+
+def applied(stack: Stack, params: Any, images: np.ndarray) -> np.ndarray:
+    run = lambda params, x: jax.vmap(lambda row: stack.apply(params, row))(x)
+    return np.asarray(call_compiled(run, params, images))
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,9 +84,9 @@ class Denoised:
         return Exists(what, found, mean(after - before), ZERO)
 
     def chart(self) -> Heatmap:
-        """Three images: clean, noisy and denoised, one above the other."""
+        """Some images: clean, noisy and denoised, one above the other."""
         shown = min(6, len(self.clean))
-        rows = [np.hstack([np.pad(x[0], 1, constant_values=np.nan) for x in part[:shown]]) for part in self._rows]
+        rows = [np.hstack([np.pad(x[0], 1, constant_values=-0.5) for x in part[:shown]]) for part in self._rows]
         picture = np.vstack(rows)
         extent = (0.0, float(picture.shape[1]), 0.0, float(picture.shape[0]))
         title = "clean (top), noisy, denoised (bottom)"
@@ -90,7 +100,7 @@ class Denoised:
 def train_denoiser(stack: Stack, images: np.ndarray, noise: float, steps: int, rng: np.random.Generator) -> Denoised:
     """Learn on the first three quarters of the images, with fresh noise on each, and denoise the others."""
     noisy = images + noise * rng.normal(size=images.shape)
-    cut = max(1, 3 * len(images) // 4)
+    cut = held_out(images)
     run = fit(
         (stack.initial(rng), stack.apply),
         (noisy[:cut], images[:cut]),
@@ -102,9 +112,12 @@ def train_denoiser(stack: Stack, images: np.ndarray, noise: float, steps: int, r
         seed=int(rng.integers(2**31)),
         progress=False,
     )
-    apply = lambda params, x: jax.vmap(lambda row: stack.apply(params, row))(x)
-    found = np.asarray(call_compiled(apply, run.params, noisy[cut:]))
-    return Denoised(images[cut:], noisy[cut:], found, np.asarray(run.history.loss) / images[0].size)
+    return Denoised(
+        images[cut:],
+        noisy[cut:],
+        applied(stack, run.params, noisy[cut:]),
+        np.asarray(run.history.loss) / images[0].size,
+    )
 
 
 def the_u(stack: Stack, depth: int, channels: int) -> Dag:
@@ -114,7 +127,7 @@ def the_u(stack: Stack, depth: int, channels: int) -> Dag:
     down = [Vertex(f"d{k}", f"level {k}" if k < depth else "bottom", note(k)) for k in range(depth + 1)]
     up = [Vertex(f"u{k}", f"level {k}", note(k)) for k in reversed(range(depth))]
     chain = [v.id for v in (*down, *up)]
-    edges = [*zip(chain, chain[1:]), *((f"d{k}", f"u{k}") for k in range(depth))]
+    edges = [*pairwise(chain), *((f"d{k}", f"u{k}") for k in range(depth))]
     ends = Vertex("x", "image", f"1 × {side}²"), Vertex("y", "output", f"1 × {side}²")
     return Dag(
         "the U: down, up, and skips between equal sizes",
@@ -135,12 +148,17 @@ def unet_evidence(
     images: np.ndarray, depth: int, channels: int, noise: float, steps: int, rng: np.random.Generator
 ) -> Evidence:
     """`images` have shape (n, 1, side, side)."""
-    stack = padded_unet(images.shape[-1], depth, channels)
-    (sizes, numbers), kept = size_claims(depth), identity_claims(stack, images)
+    sizes, numbers = size_claims(depth)
+    side = images.shape[-1]
+    if side % 2**depth:  # every pooling drops a last row and column of an odd side, and going up does not bring it back
+        left = Identity(SIDES, Enclosure.exact((side >> depth << depth) - side), ZERO)
+        return Evidence((*sizes, left), (), numbers, summary=f"a side of {side} cannot be halved {depth} times")
+    stack = padded_unet(side, depth, channels)
+    kept = identity_claims(stack, images)
     numbers |= {"parameters": Enclosure.exact(stack.parameters)}
-    numbers["numbers at the bottom"] = Enclosure.exact((channels << depth) * (images.shape[-1] >> depth) ** 2)
+    numbers["numbers at the bottom"] = Enclosure.exact((channels << depth) * (side >> depth) ** 2)
     figure = the_u(stack, depth, channels)
-    if stack.shapes[-1] != stack.input_shape or len(images) < 8:
+    if len(images) < 8:
         return Evidence(
             (*sizes, *kept), (figure,), numbers, (stack.table(),), summary="sizes alone: nothing was trained"
         )

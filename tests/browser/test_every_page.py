@@ -12,25 +12,26 @@ WITHIN = "() => { const centre = document.getElementById('centre'); return centr
 
 
 @pytest.mark.parametrize("id", index())
-def test_every_preset_is_shown_without_a_complaint(tab: Tab, id: str) -> None:
+def test_every_page_is_shown_without_a_complaint(tab: Tab, id: str) -> None:
     assert tab.go(id) == "shown", tab.text(".verdict")
     assert tab.page.locator(".stage canvas").count() == 1, "the textbook case has a chart"
     tab.page.wait_for_timeout(250)  # until the chart is no longer dimmed
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     tab.page.screenshot(path=SCREENSHOTS / f"{id}.png")
     assert_shown(tab)
-    for other, name in enumerate(names(tab)):
-        if other and (id, name) not in STUDIES:
-            assert tab.preset(other) == "shown", tab.text(".verdict")
-            assert_shown(tab)
+    last = len(names(tab)) - 1  # broken on purpose, where the theorem can be
+    if last and (id, names(tab)[last]) not in STUDIES:
+        assert tab.preset(last) == "shown", tab.text(".verdict")
+        assert_shown(tab)
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("id, name", sorted(STUDIES))
-def test_a_long_study_is_shown_without_a_complaint(tab: Tab, id: str, name: str) -> None:
+@pytest.mark.parametrize("id", index())
+def test_every_preset_is_shown_without_a_complaint(tab: Tab, id: str) -> None:
     tab.go(id)
-    assert tab.preset(names(tab).index(name), seconds=300) == "shown", tab.text(".verdict")
-    assert_shown(tab)
+    for other in range(1, len(names(tab))):
+        assert tab.preset(other, seconds=300) == "shown", tab.text(".verdict")
+        assert_shown(tab)
 
 
 def names(tab: Tab) -> list[str]:

@@ -7,7 +7,7 @@ import pytest
 import ftheta as ft
 from ftheta.cli import run
 
-FAST = ("--method", "cpa", "--eps", "0.1")
+FAST = ("--method", "cpa", "--eps", "0.1", "--seconds", "1000")
 
 
 def test_the_certificate_is_that_of_the_library(capsys, tmp_path):

@@ -1,3 +1,50 @@
-"""Presets that are whole studies of half a minute and more: they are run every night."""
+"""Presets that take seconds: they are run every night, the others with every change."""
 
-STUDIES = {("grokking", "what controls the delay"), ("double-descent-networks", "thirty widths, five seeds")}
+_SLOW = {
+    "adjoint-method": ["diffrax", "tanh"],
+    "architecture-and-stability-penalties": ["at the edge"],
+    "attention-particle-flow": ["a thousand tokens"],
+    "autoencoder-svd-rom": ["large"],
+    "convex-cpa-and-dc": ["large"],
+    "cpa-depth-bound": ["a random network, deeper than it need be"],
+    "cpa-partition-composition": ["large"],
+    "cpa-to-relu-compiler": ["random points"],
+    "depth-scaling-regimes": ["explosion"],
+    "depth-separation": ["three layers"],
+    "diffusion-score": ["eight sharp bumps"],
+    "double-descent-networks": [
+        "along training",
+        "more rows hurt",
+        "one-dimensional digits",
+        "thirty widths, five seeds",
+        "weight decay",
+    ],
+    "fem-basis-relu": ["scattered"],
+    "forward-mode-and-finite-differences": ["many inputs"],
+    "function-classes": ["logistic regression", "tanh network on a ball"],
+    "grokking": [
+        "most pairs known",
+        "multiplication",
+        "nothing to understand",
+        "symmetric group",
+        "thirty-one elements",
+        "what controls the delay",
+    ],
+    "hopfield": ["at the edge", "large", "overloaded"],
+    "landscape-equivalent-minima": ["at the edge", "orders alone"],
+    "neural-ode-limit": ["deep tanh", "one full turn"],
+    "ntk-kernel": ["at the edge", "deep"],
+    "relu-symmetries-conservation": ["at the edge", "large"],
+    "resnet-block-34": ["deep and random"],
+    "reverse-mode": ["wide"],
+    "rnn-dynamical": ["large"],
+    "runge": ["at the edge", "twenty"],
+    "self-attention": ["many tokens, causal mask"],
+    "subsampling-receptive-field": ["ResNet-34"],
+    "two-layer-ridge-sum": ["two dimensions, many terms"],
+    "uat-cybenko-hornik": ["a root"],
+    "uat-nonpolynomial-iff": ["at the edge", "with a jump"],
+    "uat-step1-ridge-exponentials": ["two exponentials"],
+    "yarotsky-square": ["Chebyshev"],
+}
+STUDIES = {(id, name) for id, names in _SLOW.items() for name in names}

@@ -90,6 +90,7 @@ def test_the_default_run_holds_or_is_inconclusive_and_shows_something(theorem: T
     assert not any(j.judgement.contradicted for j in result.claims)
 
 
+@pytest.mark.nightly
 @unhurried
 @each_theorem
 def test_a_run_is_a_function_of_its_seed(theorem: Theorem):

@@ -1,6 +1,7 @@
 """`ft.approximate`: certificates against dense searches, every construction, and what it refuses."""
 
 from fractions import Fraction
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -24,6 +25,7 @@ from ftheta.networks import ACTIVATIONS
 from ftheta.subjects import Network, Spectrum, Target
 from ftheta.subjects.resolve import load_as
 
+approximate = partial(ft.approximate, seconds=1000)  # a loaded machine must not change a result
 WAVE = lambda x: jnp.sin(6 * x) + x
 PLANE = lambda x: jnp.sin(2 * x[0]) * jnp.exp(-x[1] * x[1])
 
@@ -42,7 +44,7 @@ def dense_error(made, f, lo, hi, side):
 @pytest.mark.parametrize("method", list(METHODS))
 def test_no_point_has_a_larger_error_than_the_certificate(method):
     eps = 0.5 if method in ("bernstein", "barron") else 0.1
-    made = ft.approximate(WAVE, (0, 1), eps, method=method, neurons=256, seconds=20)
+    made = approximate(WAVE, (0, 1), eps, method=method, neurons=256)
     assert made.method == method and made.certified.basis is Basis.EXACT
     dense = dense_error(made, WAVE, 0.0, 1.0, 20_000)
     assert dense <= made.certified.hi + 1e-12 and made.measured <= made.certified.hi + 1e-12
@@ -60,13 +62,13 @@ def test_certificates_bound_random_trigonometric_sums(amplitudes, start, width, 
     def f(x):
         return sum(a * jnp.sin((k + 1) * x + k) for k, a in enumerate(amplitudes))
 
-    made = ft.approximate(f, (start, start + width), 0.2, method=method, neurons=64, cells=20_000)
+    made = approximate(f, (start, start + width), 0.2, method=method, neurons=64, cells=20_000)
     assert dense_error(made, f, start, start + width, 5000) <= made.certified.hi + 1e-12
 
 
 @pytest.mark.parametrize("activation", [n for n in ACTIVATIONS if n in VALUES])
 def test_every_activation_is_certified(activation):
-    made = ft.approximate(WAVE, (-1, 1), 0.2, method="random", activation=activation, neurons=64)
+    made = approximate(WAVE, (-1, 1), 0.2, method="random", activation=activation, neurons=64)
     assert made.reached and made.activation == activation
     assert made.measured <= made.certified.hi <= 0.2
     assert dense_error(made, WAVE, -1.0, 1.0, 5000) <= made.certified.hi
@@ -74,14 +76,14 @@ def test_every_activation_is_certified(activation):
 
 @pytest.mark.parametrize("method, neurons", [("cpa", 600), ("random", 400), ("greedy", 200)])
 def test_functions_of_two_variables(method, neurons):
-    made = ft.approximate(PLANE, ([-1, -1], [1, 1]), 0.2, method=method, neurons=neurons)
+    made = approximate(PLANE, ([-1, -1], [1, 1]), 0.2, method=method, neurons=neurons)
     assert made.reached
     assert dense_error(made, PLANE, np.array([-1, -1]), np.array([1, 1]), 20_000) <= made.certified.hi + 1e-12
 
 
 def test_functions_of_three_variables():
     f = lambda x: x[0] * x[1] + jnp.cos(x[2])
-    made = ft.approximate(f, ([0, 0, 0], [1, 1, 1]), 0.1, method="cpa", neurons=2500)
+    made = approximate(f, ([0, 0, 0], [1, 1, 1]), 0.1, method="cpa", neurons=2500)
     assert made.reached and len(made.network.layers) == 5
     assert dense_error(made, f, np.zeros(3), np.ones(3), 20_000) <= made.certified.hi + 1e-12
 
@@ -138,34 +140,34 @@ def test_the_bound_on_a_cell_holds_inside_it():
 
 
 def test_a_function_that_is_a_network_is_found_exactly():
-    made = ft.approximate(lambda x: jnp.abs(x - 0.5), (0, 1), 1e-3)
+    made = approximate(lambda x: jnp.abs(x - 0.5), (0, 1), 1e-3)
     assert made.reached and made.method == "cpa" and made.neurons == 2
 
 
 def test_the_fewest_neurons_win():
-    made = ft.approximate(WAVE, (0, 1), 0.02)
+    made = approximate(WAVE, (0, 1), 0.02)
     reached = [a.neurons for a in made.attempts if a.certified <= 0.02]
     assert made.reached and made.neurons == min(reached)
 
 
 def test_the_error_of_interpolation_is_the_classical_one():
     """Two cells for x² on [0, 1]: h²/8 · 2 = 1/16."""
-    made = ft.approximate(lambda x: x * x, (0, 1), 0.07, method="cpa")
+    made = approximate(lambda x: x * x, (0, 1), 0.07, method="cpa")
     assert made.neurons == 2
     assert made.certified.lo <= 1 / 16 <= made.certified.hi <= 1 / 16 * 1.03
 
 
 def test_expressions_targets_and_functions_are_the_same():
-    words = ft.approximate("sin(6*x) + x", (0, 1), 0.05, method="cpa")
-    target = ft.approximate(Target("wave", WAVE, (0.0,), (1.0,)), None, 0.05, method="cpa")
-    plain = ft.approximate(WAVE, (0, 1), 0.05, method="cpa")
+    words = approximate("sin(6*x) + x", (0, 1), 0.05, method="cpa")
+    target = approximate(Target("wave", WAVE, (0.0,), (1.0,)), None, 0.05, method="cpa")
+    plain = approximate(WAVE, (0, 1), 0.05, method="cpa")
     assert words.certified.hi == pytest.approx(plain.certified.hi, rel=1e-9)
     assert target.certified == plain.certified and "sin(6*x)" in str(words)
 
 
 def test_a_spectrum_that_is_known_is_used():
     f = Target("Gaussian", lambda x: jnp.exp(-x * x / 2), (-1.0,), (1.0,), spectrum=Spectrum.gaussian(1))
-    made = ft.approximate(f, None, 0.3, method="barron", neurons=512)
+    made = approximate(f, None, 0.3, method="barron", neurons=512)
     assert made.measured <= made.certified.hi and made.network.layers[0].activation == "sigmoid"
 
 
@@ -194,26 +196,26 @@ def test_the_power_form_is_the_polynomial_of_bernstein(values, t):
 
 def test_unbounded_domains_are_refused():
     with pytest.raises(UsageError, match="bounded"):
-        ft.approximate(WAVE, (0, np.inf))
+        approximate(WAVE, (0, np.inf))
     with pytest.raises(UsageError, match="lo < hi"):
-        ft.approximate(WAVE, (1, 0))
+        approximate(WAVE, (1, 0))
 
 
 def test_jumps_are_refused_with_what_is_lost_and_allowed_above_half_of_them():
     step = lambda x: jnp.where(x > 0.3, 1.0, 0.0) + x
     with pytest.raises(SubjectError, match=r"at least 0\.5") as caught:
-        ft.approximate(step, (-1, 1), 0.1)
+        approximate(step, (-1, 1), 0.1)
     assert "sup norm" in caught.value.remedy and "0.3" in caught.value.where
-    made = ft.approximate(step, (-1, 1), 0.7, method="cpa", neurons=64)
+    made = approximate(step, (-1, 1), 0.7, method="cpa", neurons=64)
     assert dense_error(made, step, -1.0, 1.0, 5000) <= made.certified.hi
 
 
 def test_polynomial_activations_are_refused_with_degree_and_floor():
     with pytest.raises(UsageError, match="degree 2") as caught:
-        ft.approximate(lambda x: jnp.abs(x), (-1, 1), activation="square")
+        approximate(lambda x: jnp.abs(x), (-1, 1), activation="square")
     assert "0.125" in str(caught.value.got)
     with pytest.raises(UsageError, match="degree 1"):
-        ft.approximate(PLANE, ([-1, -1], [1, 1]), activation="identity")
+        approximate(PLANE, ([-1, -1], [1, 1]), activation="identity")
 
 
 @given(st.integers(0, 5))
@@ -227,7 +229,7 @@ def test_the_floor_is_below_the_best_polynomial(degree):
 
 
 def test_what_is_out_of_reach_is_said_and_the_best_is_kept():
-    made = ft.approximate(WAVE, (0, 20), 1e-4, neurons=8, seconds=20)
+    made = approximate(WAVE, (0, 20), 1e-4, neurons=8)
     assert not made.reached and "best so far" in str(made)
     assert made.neurons <= 8 and made.measured <= made.certified.hi
     assert made.document["reached"] is False
@@ -235,31 +237,31 @@ def test_what_is_out_of_reach_is_said_and_the_best_is_kept():
 
 def test_bad_words():
     with pytest.raises(UsageError, match="Unknown method"):
-        ft.approximate(WAVE, (0, 1), method="magic")
+        approximate(WAVE, (0, 1), method="magic")
     with pytest.raises(UsageError, match="at most 1 variables"):
-        ft.approximate(PLANE, ([0, 0], [1, 1]), method="staircase")
+        approximate(PLANE, ([0, 0], [1, 1]), method="staircase")
     with pytest.raises(UsageError, match="does not work"):
-        ft.approximate(WAVE, (0, 1), method="cpa", activation="tanh")
+        approximate(WAVE, (0, 1), method="cpa", activation="tanh")
     with pytest.raises(UsageError, match="positive"):
-        ft.approximate(WAVE, (0, 1), 0)
+        approximate(WAVE, (0, 1), 0)
     with pytest.raises(SubjectError, match="not finite"):
-        ft.approximate(lambda x: 1 / x, (0, 1))
+        approximate(lambda x: 1 / x, (0, 1))
     with pytest.raises(UsageError, match="no function"):
-        ft.approximate(3.0, (0, 1))
+        approximate(3.0, (0, 1))
     with pytest.raises(UsageError, match="two numbers"):
         box_of("0,1;2", 2)
     assert box_of("0,1", 2) == ([0, 0], [1, 1]) and box_of("0,1;-1,2", 2) == ([0, -1], [1, 2])
 
 
 def test_results_are_functions_files_and_charts(tmp_path):
-    made = ft.approximate(PLANE, ([-1, -1], [1, 1]), 0.3, method="greedy")
+    made = approximate(PLANE, ([-1, -1], [1, 1]), 0.3, method="greedy")
     made.save(tmp_path / "net.npz")
     net = load_as(Network, tmp_path / "net.npz")
     x = np.array([[0.2, -0.4], [0.9, 0.1]])
     np.testing.assert_allclose([float(net(row)[0]) for row in x], made(x), atol=1e-12)
     assert made(x[0]) == pytest.approx(made(x)[0]) and made.width == made.neurons
     assert [chart.kind for chart in made.charts][:3] == ["heatmap", "heatmap", "curves"]
-    line = ft.approximate(WAVE, (0, 1), 0.2)
+    line = approximate(WAVE, (0, 1), 0.2)
     assert line(0.3) == pytest.approx(line([0.3, 0.4])[0]) and line.chart().kind == "curves"
 
 

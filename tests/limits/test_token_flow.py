@@ -134,7 +134,9 @@ def test_on_a_line_the_extreme_tokens_lead():
     run = leaders.rescaled(z, 1.0, np.linspace(0, 8, 30))
     assert run.leaders().tolist() == [0, 4]
     assert run.undecided()[-1] < 1e-6
-    np.testing.assert_allclose(run.z[-1][:, 0], [-1.0, -1.0, 1.2, 1.2, 1.2], atol=0.05)
+    end = run.z[-1][:, 0]
+    np.testing.assert_allclose(end, end[[0, 0, 4, 4, 4]], atol=1e-3)  # everyone with a leader
+    assert -1 < end[0] < end[4] < 1.2
 
 
 def test_rescaled_tokens_are_the_tokens_divided_by_their_growth():

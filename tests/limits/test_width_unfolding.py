@@ -5,10 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from ftheta.graph import trace
 from ftheta.limits.width import ntk
 from ftheta.limits.width.empirical import plan_of
-from ftheta.limits.width.empirical.unfolding import unfolded
 from ftheta.subjects import Network
 
 
@@ -28,7 +26,9 @@ def tokens(rng):
         h = jnp.tanh(jnp.einsum("td,hd->ht", x, p[0]))
         return jnp.einsum("ht,hko->ko", jnp.tanh(h), p[1]).sum(0) + p[2]
 
-    return Network("tokens", apply, [rng.normal(size=(40, 30)), rng.normal(size=(40, 2, 3)), rng.normal(size=3)], (3, 30))
+    return Network(
+        "tokens", apply, [rng.normal(size=(40, 30)), rng.normal(size=(40, 2, 3)), rng.normal(size=3)], (3, 30)
+    )
 
 
 def recurrent(rng):
@@ -98,15 +98,3 @@ def test_parameters_are_taken_apart_where_that_is_cheaper(make, positions, apart
         parts = plan_of(net.apply, net.params, np.zeros(net.input_shape)).parts
     assert [part.positions for part in parts] == positions
     assert [part.apart for part in parts] == apart
-
-
-def test_an_unfolded_convolution_is_the_convolution():
-    rng = np.random.default_rng(2)
-    x, w = rng.normal(size=(2, 3, 7, 5)), rng.normal(size=(4, 3, 3, 2))
-
-    def convolution(x, w):
-        return jax.lax.conv_general_dilated(x, w, (2, 1), ((2, 1), (-1, 0)), rhs_dilation=(1, 2))
-
-    with jax.enable_x64(True):
-        node = next(n for n in trace(convolution, x, w).nodes if n.primitive == "conv_general_dilated")
-        assert np.allclose(unfolded(node, jnp.asarray(x), jnp.asarray(w)), convolution(x, w), rtol=1e-12, atol=1e-13)

@@ -220,7 +220,10 @@ def gradients(question: Question, apply: Callable[[Any, Any], Any], solver: str 
 def kinks(chain: Chain) -> tuple[list[str], list[str]]:
     """Nodes that hide derivatives or bring their own, and nodes with kinks, by name."""
     nodes = chain.graph.nodes
-    hidden = [n.primitive for n in nodes if n.primitive in ("stop_gradient", "custom_vjp_call")]
+    makers = chain.graph.producers
+    shift = lambda n: n.inputs[0].id in makers and makers[n.inputs[0].id].primitive == "reduce_max"  # of a softmax
+    hidden = [n.primitive for n in nodes if n.primitive == "custom_vjp_call"]
+    hidden += [n.primitive for n in nodes if n.primitive == "stop_gradient" and not shift(n)]
     hidden += [n.label for n in nodes if n.primitive == "custom_jvp_call" and not n.by_jax]
     bent = [n.label or n.primitive for n in nodes if n.label in ("relu", "relu6") or n.primitive in KINKED]
     return hidden, bent

@@ -9,25 +9,32 @@ $\sqrt{F_\gamma(\theta(0))/\gamma}$.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from math import log, sqrt
 from typing import Any
 
 import jax
 import numpy as np
-from scipy.integrate import solve_ivp
+from scipy.integrate import LSODA, RK45
 
+from ftheta.graph import GraphError, trace
+from ftheta.graph.domains.cost import total_cost
 from ftheta.logic import AtMost, Axis, Curves, Enclosure, Identity, Series
 
 POINTS = 96
 SETTLED = 0.01  # relative growth of the norm over the second half of the time, on a logarithmic scale
 IMPLICIT = 32  # parameters up to which the solver may switch to a stiff method
 EVALUATIONS = 4000  # of the gradient
+OF_NETWORKS, FEWEST, WORK = 600, 50, 1e10  # gradients of a network's loss, at most and at least; operations
 FURTHER = (0.25, 1.0, 4.0)  # steps beyond the end, along its direction
 
 
-class _Spent(Exception):
-    pass
+def affordable_gradients(apply: Callable[[Any, Any], Any], params: Any, shape: tuple[int, ...], rows: int) -> int:
+    """How many gradients of a network's loss on this many rows can be taken: by its operations."""
+    try:
+        flops = total_cost(trace(apply, params, jax.ShapeDtypeStruct(shape, np.float64))).flops
+    except GraphError:
+        return 0
+    return int(min(OF_NETWORKS, WORK / (4 * max(flops, 1) * rows)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +56,8 @@ class Flowed:
     @property
     def growth(self) -> float:
         """By how much the norm grows while the time grows from its square root to its end, in units of the start."""
-        middle = int(np.searchsorted(self.times, sqrt(self.times[-1])))
+        end = float(self.times[-1])
+        middle = int(np.searchsorted(self.times, min(sqrt(end), end / 4)))
         return float((self.norms[-1] - self.norms[middle]) / max(1.0, self.norms[0]))
 
     def claims(self) -> tuple[AtMost, ...]:
@@ -95,23 +103,18 @@ def gradient_flow(
 ) -> Flowed:
     r"""$\dot\theta=-\nabla(F+\gamma\|\theta\|^2)$ from `start`, at logarithmically spaced times up to `until`."""
     total = lambda theta: objective(theta) + penalty * (theta**2).sum()
-    both, spent = jax.jit(jax.value_and_grad(total)), [0]
-
-    def right(_: float, theta: np.ndarray) -> np.ndarray:
-        spent[0] += 1
-        if spent[0] > evaluations:
-            raise _Spent
-        return -np.asarray(both(theta.reshape(np.shape(start)))[1]).ravel()
-
+    both = jax.jit(jax.value_and_grad(total))
+    right = lambda _, theta: -np.asarray(both(theta.reshape(np.shape(start)))[1]).ravel()
     times = np.concatenate([[0.0], np.geomspace(min(1e-3, until / 10), until, POINTS)])
-    method = "LSODA" if np.size(start) <= IMPLICIT else "RK45"
-    states, reached = [np.ravel(np.asarray(start, float))], True
-    try:
-        for t0, t1 in pairwise(times):
-            run = solve_ivp(right, (t0, t1), states[-1], method, rtol=rtol, atol=rtol * 1e-3)
-            states.append(run.y[:, -1])
-    except _Spent:
-        reached = False
+    first = np.ravel(np.asarray(start, float))
+    method = LSODA if first.size <= IMPLICIT else RK45
+    solver, states = method(right, 0.0, first, until, rtol=rtol, atol=rtol * 1e-3), [first]
+    while solver.status == "running" and solver.nfev <= evaluations:
+        solver.step()
+        between = solver.dense_output() if solver.status != "failed" else None
+        while between is not None and len(states) < len(times) and times[len(states)] <= solver.t:
+            states.append(between(times[len(states)]))
+    reached = solver.status == "finished"
     losses = np.array([float(both(s.reshape(np.shape(start)))[0]) for s in states])
     return Flowed(objective, times[: len(states)], np.array(states), losses, penalty, reached, np.shape(start))
 

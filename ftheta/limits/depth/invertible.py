@@ -54,7 +54,7 @@ def block_constants(chain: Chain, weights: Sequence[Any], x: np.ndarray) -> list
                     seen = jax.vmap(lambda x: chain.states(weights, x)[1])(x)
                 met = inf if seen is None else _met(stage, [w[k] for w in theta], np.asarray(seen[i])[:, k])
                 known = Enclosure.at_least(met, samples=len(x)) if met < inf else Enclosure.at_least(0.0)
-                found.append(Steepest(len(found) + 1, known, error.args[0] if error.args else str(error)))
+                found.append(Steepest(len(found) + 1, known, str(error).splitlines()[0]))
     return found
 
 

@@ -6,11 +6,24 @@ from functools import cached_property
 import numpy as np
 
 from ftheta.limits.orders import observed_order
-from ftheta.logic import AtMost, Axis, Chart, Claim, Converges, Curves, Enclosure, Identity, Points, Regions, Series
+from ftheta.logic import (
+    AtMost,
+    Axis,
+    Chart,
+    Claim,
+    Converges,
+    Curves,
+    Enclosure,
+    Heatmap,
+    Identity,
+    Points,
+    Regions,
+    Series,
+)
 
 from .clouds import hemisphere
 from .flow import Course, Field, follow, sphere_field
-from .leaders import Rescaled, rescaled
+from .leaders import Rescaled, attention, rescaled
 from .sphere import UNNORMALISED, common_cosine
 
 NEAR = 1e-6  # of integrations with local errors of 1e-8
@@ -35,7 +48,7 @@ class Flow:
 
     @cached_property
     def course(self) -> Course:
-        T, frames = self.until, 41 if len(self.x) <= 500 else 16
+        T, frames = self.until, 41 if len(self.x) < 300 else 16
         times = np.unique(np.concatenate([np.linspace(0, T, frames), np.geomspace(T / 1000, T, frames)]))
         return follow(self.x, self.field, times)
 
@@ -94,7 +107,7 @@ class Flow:
 
     def depth_claims(self) -> tuple[tuple[Claim, ...], tuple[Claim, ...]]:
         """K layers with steps 1/K tend to the flow at t = 1; with steps 1/k, as printed, they go on to time log K."""
-        if len(self.x) > 500:
+        if len(self.x) >= 300:
             return (), ()
         limit = follow(self.x, self.field, np.array([1.0])).states[-1]
         layers = {K: layered(self.x, self.field, np.full(K, 1 / K)) for K in DEPTHS}
@@ -188,15 +201,14 @@ def without_norm(rng: np.random.Generator, tokens: int = 12, beta: float = 1.0) 
 
 
 def leader_charts(line: Rescaled, plane: Rescaled) -> tuple[Chart, ...]:
-    """The tokens of the line as one series with gaps, and where the tokens of the plane end."""
-    gap = lambda values: np.append(values, np.nan)
-    n = line.z.shape[1]
-    times, ways = np.tile(gap(line.times), n), np.concatenate([gap(line.z[:, i, 0]) for i in range(n)])
-    title = "without layer norm, d = 1: the extreme tokens lead"
-    end, first = plane.z[-1], plane.z[0]
-    groups = ("start",) * len(first) + ("end",) * len(end)
-    xs, ys = np.concatenate([first, end]).T
+    """The attention of the tokens of the line at the end, from left to right, and where those of the plane go."""
+    order, n = np.argsort(line.z[0][:, 0]), line.z.shape[1]
+    A = attention(line.z[-1][order], line.beta, float(line.times[-1]))
+    where = (0.5, n + 0.5, 0.5, n + 0.5)
+    xs, ys = np.concatenate([plane.z[0], plane.z[-1]]).T
+    groups = ("start",) * len(plane.z[0]) + ("end",) * len(plane.z[0])
+    rows = Axis("token looked at, from left to right"), Axis("token")
     return (
-        Curves(title, Axis("time t"), Axis("e^(−t) x"), (Series("tokens", times, ways),)),
+        Heatmap("without layer norm, d = 1: attention becomes Boolean", *rows, A, where, "weight"),
         Points("without layer norm, d = 2: to the corners", Axis("e^(−t) x₁"), Axis("e^(−t) x₂"), xs, ys, groups),
     )

@@ -21,7 +21,7 @@ from ftheta.networks.transformers.attention import (
 from ftheta.networks.transformers.heads import Attention
 
 NEAR = 1e-9  # rounding of a few float64 operations, relative to the numbers in them
-FORMED = 1 << 22  # entries of a Jacobian that is formed; larger ones are multiplied with
+FORMED = 1 << 18  # entries of a Jacobian that is formed; larger ones are multiplied with
 SCALES = tuple(np.geomspace(0.1, 30.0, 13))
 DIRECTIONS = 32
 EXACTLY, AGAIN = Enclosure.exact, "evaluated node by node, the row summed without rounding"

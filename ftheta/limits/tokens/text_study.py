@@ -9,7 +9,15 @@ import numpy as np
 
 from ftheta.logic import Axis, Chart, Claim, Curves, Dag, Enclosure, Exists, Heatmap, Identity, Series, Table, Witness
 from ftheta.logic.chart import Vertex
-from ftheta.networks.transformers.gpt import GPT1, Gpt, block_parameters, frequencies_loss, layer_norm, next_token_loss
+from ftheta.networks.transformers.gpt import (
+    GPT1,
+    Gpt,
+    block_parameters,
+    compiled,
+    frequencies_loss,
+    layer_norm,
+    next_token_loss,
+)
 from ftheta.networks.transformers.heads import attention_in
 from ftheta.networks.transformers.tokeniser import Tokeniser
 from ftheta.training import fit
@@ -78,7 +86,7 @@ class TextModel:
     def leak(self) -> tuple[float, int]:
         """How much the scores before a token change when it and all later ones change, and at which token most."""
         x, n = self.x[0], self.gpt.context
-        scores = jax.jit(self.gpt.apply)
+        scores = compiled(self.gpt)
         first = np.asarray(scores(self.params, x))
         changes = []
         for k in range(1, n):
@@ -133,7 +141,8 @@ class Trained:
 
     def sample(self, rng: np.random.Generator, count: int, temperature: float) -> str:
         """The first token of the text and what the model says comes after it."""
-        tokens = self.model.gpt.sample(self.params, self.model.x[0][:1], count, rng, temperature)
+        wide = jax.tree.map(lambda a: np.asarray(a, np.float64), self.params)  # as it is compiled already
+        tokens = self.model.gpt.sample(wide, self.model.x[0][:1], count, rng, temperature)
         return self.model.tokeniser.decode(tokens)
 
     def charts(self) -> tuple[Chart, ...]:

@@ -26,6 +26,7 @@ from .ridge_exponentials import Exponentials, fitted, lattice
 from .suprema import bounds_of, supremum
 
 STEPS = ("exponentials", "polynomials", "monomials", "smoothing")
+PARTS = 16  # of an interval on which a derivative is bounded
 MOST_BALLS = 200_000  # neurons evaluated at one point
 
 
@@ -115,9 +116,9 @@ def leshno_chain(
     activation: str = "tanh",
     reach: int = 2,
     degree: int = 6,
-    step: float = 0.125,
-    width: float = 0.25,
-    cells: int = 256,
+    step: float = 0.03125,
+    width: float = 0.125,
+    cells: int = 4096,
 ) -> Chain:
     """Every step of the proof for a function on a box: a network of `activation`, with its error budget.
 
@@ -155,13 +156,22 @@ def _shares(
         quotients, smoothing = arb(0), arb(0)
         for j in range(1, degree + 1):
             b = bias_for(name, j)
-            reach = ball(h * Fraction(j, 2) + eps)
+            reach = h * Fraction(j, 2) + eps
             size = abs(_smoothed_derivative(name, j, b, eps))
-            bend, curve = (abs(derivative(name, k, arb(ball(b), reach))) for k in (j + 2, 2))
+            bend, curve = (_largest(name, k, b, reach) for k in (j + 2, 2))
             share = ball(rho**j / factorial(j)) / size
             quotients += share * ball(Fraction(j, 24) * h * h) * bend
             smoothing += share * ball((2 / h) ** j * (2 * eps / cells) ** 2 / 24) * curve
         return [_at_most(term) for term in (taylor, top * quotients, top * smoothing)]
+
+
+def _largest(name: str, order: int, b: Fraction, reach: Fraction) -> arb:
+    """The largest derivative of that order within `reach` of b: small balls, as wide ones overestimate it."""
+    radius = reach / PARTS
+    centres = (b - reach + (2 * i + 1) * radius for i in range(PARTS))
+    found = [abs(derivative(name, order, arb(ball(c), ball(radius)))) for c in centres]
+    unknown = [term for term in found if not term.is_finite()]
+    return unknown[0] if unknown else max(found, key=lambda term: float(term.upper()))
 
 
 def _at_most(term: arb) -> Enclosure:

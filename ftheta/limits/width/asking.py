@@ -18,9 +18,9 @@ def ntk(net: Any, x1: Any, x2: Any = None, **options: Any) -> np.ndarray:
     architecture (a tuple of layers of `ftheta.limits.width.kernels`) it is the limit of infinite width; `memory=`
     bounds what is held.
     """
-    if _is_architecture(net):
+    if is_architecture(net):
         return closed_form(net, x1, x2, **options).ntk
-    return empirical(_network(net), x1, x2, **options)
+    return empirical(network_like(net), x1, x2, **options)
 
 
 def nngp(net: Any, x1: Any, x2: Any = None, **options: Any) -> np.ndarray:
@@ -28,9 +28,9 @@ def nngp(net: Any, x1: Any, x2: Any = None, **options: Any) -> np.ndarray:
 
     `net` is an architecture, or a described network, whose variances are read off its weights.
     """
-    if _is_architecture(net):
+    if is_architecture(net):
         return closed_form(net, x1, x2, **options).nngp
-    if _network(net).description is None:
+    if network_like(net).description is None:
         raise UsageError(
             "The architecture of this network is not known.",
             got=net.name,
@@ -39,11 +39,13 @@ def nngp(net: Any, x1: Any, x2: Any = None, **options: Any) -> np.ndarray:
     return closed_form(architecture_of(net.description), x1, x2, **options).nngp
 
 
-def _is_architecture(net: Any) -> bool:
+def is_architecture(net: Any) -> bool:
+    """Whether this is a tuple of layers."""
     return isinstance(net, tuple | list) and all(isinstance(layer, Layer) for layer in net)
 
 
-def _network(net: Any) -> Any:
+def network_like(net: Any) -> Any:
+    """The network, if it has what a kernel asks for."""
     if not all(hasattr(net, name) for name in ("apply", "params", "input_shape")):
         raise UsageError(
             "A kernel is asked of a network or of an architecture.",

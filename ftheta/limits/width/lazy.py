@@ -54,14 +54,14 @@ def lazy_training(
     rate = 1 / values[-1]
     linear = vectors @ ((1 - (1 - rate * values) ** steps) * (vectors.T @ y))
     size = np.sqrt(sum(float(jnp.sum(leaf**2)) for leaf in jax.tree.leaves(start)))
-    ends = [_trained(apply, steps, start, X, y, alpha, rate) for alpha in scales]
-    apart = [np.linalg.norm(np.asarray(out) - linear) / np.linalg.norm(linear) for out, _ in ends]
-    return Lazy(np.array(scales), np.array([float(far) / size for _, far in ends]), np.array(apart))
+    ends = [trained(apply, steps, start, X, y, alpha, rate) for alpha in scales]
+    apart = [np.linalg.norm(np.asarray(out) - linear) / np.linalg.norm(linear) for out, _, _ in ends]
+    return Lazy(np.array(scales), np.array([float(far) / size for _, far, _ in ends]), np.array(apart))
 
 
 @partial(jax.jit, static_argnums=(0, 1))
-def _trained(apply: Any, steps: int, start: Any, X: Any, y: Any, alpha: Any, rate: Any) -> tuple[Any, Any]:
-    """The outputs at the end, and how far the parameters have moved."""
+def trained(apply: Any, steps: int, start: Any, X: Any, y: Any, alpha: Any, rate: Any) -> tuple[Any, Any, Any]:
+    """The outputs at the end, how far the parameters have moved, and where they are."""
     raw = lambda p: jax.vmap(lambda x: jnp.sum(apply(p, x)))(X)
     origin = raw(start)
     outputs = lambda p: alpha * (raw(p) - origin)
@@ -69,4 +69,4 @@ def _trained(apply: Any, steps: int, start: Any, X: Any, y: Any, alpha: Any, rat
     step = lambda p, _: (jax.tree.map(lambda w, g: w - rate * g, p, jax.grad(loss)(p)), None)
     end = jax.lax.scan(step, start, length=steps)[0]
     squares = [jnp.sum((a - b) ** 2) for a, b in zip(jax.tree.leaves(end), jax.tree.leaves(start))]
-    return outputs(end), jnp.sqrt(sum(squares, jnp.zeros(())))
+    return outputs(end), jnp.sqrt(sum(squares, jnp.zeros(()))), end

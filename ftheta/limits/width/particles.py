@@ -19,6 +19,7 @@ from ftheta.logic import AtMost, Axis, Claim, Converges, Curves, Enclosure, Iden
 from ftheta.networks import Description, activation
 
 from .. import orders
+from .descent import Task
 
 # -- the law of large numbers ----------------------------------------------------------------------
 
@@ -123,11 +124,9 @@ class Flow:
 
 def energy(particles: np.ndarray, X: np.ndarray, y: np.ndarray) -> tuple[float, np.ndarray]:
     r"""$F=\frac12\mathrm{mean}_i(f(x_i)-y_i)^2$ and the velocity $-\nabla V$ of each row $(\mu,w)$ of `particles`."""
-    mu, W = particles[:, :1], particles[:, 1:]
-    before = W @ X.T
-    h = np.maximum(before, 0)
-    gap = ((mu * h).mean(0) - y) / len(X)
-    return float(len(X) * (gap**2).sum() / 2), -np.concatenate([h @ gap[:, None], mu * ((before > 0) * gap) @ X], 1)
+    task = Task(X, y)
+    outputs = task.outputs(particles[None])
+    return float(task.energy(outputs)[0]), task.velocity(particles[None], outputs)[0]
 
 
 def flow(particles: np.ndarray, X: np.ndarray, y: np.ndarray, steps: int, step: float) -> Flow:

@@ -18,6 +18,7 @@ from .stack import Stack
 
 def padded_unet(side: int, depth: int, channels: int, skips: bool = True) -> Stack:
     """Of images (1, side, side): `channels` at the top, twice as many at every level below."""
+    ensure_even(side, depth)
     inner = _double(channels << depth)
     for level in reversed(range(depth)):
         way = (Pool(kernel=2, stride=2), *inner, UpConv(channels << level))

@@ -25,7 +25,7 @@ class Projections(NamedTuple):
 
 def attend(q: Any, k: Any, v: Any, mask: Any = None) -> Any:
     r"""$\operatorname{softmax}(qk^\top/\sqrt{d_k})\,v$ over the last two axes; a query sees keys in `mask`."""
-    scores = q @ jnp.swapaxes(k, -1, -2) / np.sqrt(q.shape[-1])
+    scores = q @ jnp.swapaxes(k, -1, -2) / q.shape[-1] ** 0.5
     if mask is not None:
         scores = jnp.where(mask, scores, -jnp.inf)
     return jax.nn.softmax(scores, axis=-1) @ v
@@ -44,7 +44,7 @@ def self_attention(layer: Projections, x: Any) -> Any:
 def linear_attention(layer: Projections, x: Any) -> Any:
     r"""The same without the softmax: the weights are $\langle Qx_i,Kx_j\rangle/\sqrt{d_k}$ and sum to anything."""
     q, k, v = _projected(layer, x)
-    return (q @ jnp.swapaxes(k, -1, -2) / np.sqrt(q.shape[-1]) @ v).sum(0)
+    return (q @ jnp.swapaxes(k, -1, -2) / q.shape[-1] ** 0.5 @ v).sum(0)
 
 
 def causal_attention(layer: Projections, x: Any) -> Any:

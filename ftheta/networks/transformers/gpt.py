@@ -4,8 +4,9 @@ A block is $x\mapsto x+\mathrm{MHA}(\mathrm{LN}x)$, then $x\mapsto x+\mathrm{MLP
 $12d^2+13d$ parameters with biases. The scores are products with the embeddings (tied weights).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import jax
@@ -133,7 +134,7 @@ class Gpt:
         self.ensure_fits(len(tokens))
         if not tokens:
             raise UsageError("A prompt has at least one token.")
-        scores = jax.jit(self.apply)  # one shape for all: what follows the last token is not seen by it
+        scores = compiled(self)  # one shape for all: what follows the last token is not seen by it
         for _ in range(count):
             window = tokens[-self.context :]
             padded = np.zeros(self.context, np.int64)
@@ -145,6 +146,12 @@ class Gpt:
             p = np.exp((last - last.max()) / temperature)
             tokens.append(int(rng.choice(len(p), p=p / p.sum())))
         return tokens
+
+
+@lru_cache(maxsize=8)
+def compiled(gpt: Gpt) -> Callable[[Any, Any], Any]:
+    """`gpt.apply`, compiled once for an architecture."""
+    return jax.jit(gpt.apply)
 
 
 GPT1 = Gpt(vocabulary=40_478, context=512, width=768, heads=12, layers=12, final_norm=False)

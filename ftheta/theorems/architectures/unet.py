@@ -14,8 +14,8 @@ MOST_IMAGES, MOST_SIDE = 1000, 64
 def discs(
     rng: np.random.Generator,
     *,
-    side: Annotated[int, Knob(4, 32, "pixels on a side", "s", least=2, most=MOST_SIDE)] = 12,
-    images: Annotated[int, Knob(40, 500, "number of images", "n", log=True, least=1, most=MOST_IMAGES)] = 240,
+    side: Annotated[int, Knob(4, 32, "pixels on a side", "s", least=2, most=MOST_SIDE)] = 8,
+    images: Annotated[int, Knob(40, 500, "number of images", "n", log=True, least=1, most=MOST_IMAGES)] = 160,
 ) -> Dataset:
     grid = np.arange(side) + 0.5
     centre, radius = rng.uniform(0.25, 0.75, (2, images, 1, 1)) * side, rng.uniform(0.15, 0.35, (images, 1, 1)) * side
@@ -57,9 +57,8 @@ def side_can_be_halved(data: Dataset, *, depth: int) -> Finding:
     breaks_on=odd,
     presets={
         "textbook": {},
-        "one pooling": {"depth": 1, "side": 8},
         "more noise": {"noise": 0.6},
-        "at the edge": {"side": 4, "images": 40, "steps": 50},
+        "little noise": {"noise": 0.1},
         "broken on purpose": {"side": 13},
     },
 )
@@ -67,12 +66,12 @@ def unet(
     data: Dataset,
     rng: np.random.Generator,
     *,
-    depth: Annotated[int, Knob(1, 4, "poolings by 2", "n")] = 2,
-    channels: Annotated[int, Knob(2, 16, "channels at the top", "c", log=True, most=32)] = 6,
+    depth: Annotated[int, Knob(1, 4, "poolings by 2", "n")] = 1,
+    channels: Annotated[int, Knob(2, 16, "channels at the top", "c", log=True, most=32)] = 4,
     noise: Annotated[
         float, Knob(0.05, 1.0, "standard deviation of the noise", "σ", log=True, least=1e-3, most=10)
     ] = 0.3,
-    steps: Annotated[int, Knob(20, 2000, "training steps", "T", log=True, least=1, most=5000)] = 150,
+    steps: Annotated[int, Knob(20, 2000, "training steps", "T", log=True, least=1, most=5000)] = 120,
 ) -> Evidence:
     r"""A U-Net pools $n$ times by 2 and goes up again, with concatenating skips between equal sizes. With two unpadded
     $3\times3$ convolutions a level it takes sides $s\equiv-4\pmod{2^n}$ and makes of them $$s\mapsto s-(12\cdot2^n-8),

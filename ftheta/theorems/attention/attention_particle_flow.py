@@ -64,7 +64,7 @@ def known_to_meet(cloud: Measure | Dataset, *, beta: float, kind: str) -> Findin
         "textbook": {},
         "in a hemisphere": {"start": "hemisphere", "kind": UNNORMALISED, "time": 6.0},
         "metastable clusters": {"beta": 25.0, "tokens": 64, "time": 60.0},
-        "a thousand tokens": {"tokens": 1000, "dimension": 16, "time": 6.0, "start": "hemisphere"},
+        "five hundred tokens": {"tokens": 500, "dimension": 8, "time": 6.0, "start": "hemisphere"},
         "at the edge": {"dimension": 2, "tokens": 16},
         "broken on purpose": {"attraction": -1.0},
     },
@@ -82,9 +82,9 @@ def attention_particle_flow(
 ) -> Evidence:
     r"""On the sphere let $\dot x_i=P_{x_i}^\perp\frac1{Z_i}\sum_je^{\beta\langle x_i,x_j\rangle}x_j$ with $Z_i=\sum_j
     e^{\beta\langle x_i,x_j\rangle}$ (SA) or $n$ (USA). The energy $\frac1{2\beta n^2}\sum_{ij}e^{\beta\langle
-    x_i,x_j\rangle}$ grows; USA is its gradient ascent. Tokens in an open hemisphere tend to one point, exponentially; so
-    does almost every start if $d\ge3$ (USA: all $\beta\ge0$), or $d=2$, $\beta\le1$. At large $\beta$ clusters last
-    long. Without normalisation $e^{-t}x_i$ approach a polytope; for $d=1$ attention becomes Boolean, led by two."""
+    x_i,x_j\rangle}$ grows; USA is its gradient ascent. Tokens in an open hemisphere tend to one point, exponentially;
+    so does almost every start if $d\ge3$ (USA: all $\beta\ge0$), or $d=2$, $\beta\le1$. At large $\beta$ clusters
+    last long. Without normalisation $e^{-t}x_i$ approach a polytope; for $d=1$ attention becomes Boolean."""
     flow = Flow(tokens_of(cloud).atoms, beta, kind, time, attraction)
     course, (count, lasts), (line, plane) = flow.course, flow.course.plateau(), without_norm(rng)
     (exact, cosine), (order, printed), met = flow.closed_form(), flow.depth_claims(), float(course.spreads[-1])

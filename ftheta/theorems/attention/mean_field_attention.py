@@ -77,9 +77,9 @@ def mean_field_attention(
     stretch: Annotated[float, Knob(-1, 1, "V stretches the last direction by this, the first by 1", "v")] = 1.0,
     turn: Annotated[float, Knob(0, 180, "KᵀQ turns the first two directions by this many degrees", "φ")] = 0.0,
 ) -> Evidence:
-    r"""Let $\Gamma_\mu(x)=\int e^{\langle Qx,Ky\rangle}Vy\,d\mu(y)\big/\int e^{\langle Qx,Ky\rangle}d\mu(y)$ move tokens
-    by $\partial_t\mu+\mathrm{div}(\mu\Gamma_\mu)=0$. Empirical measures recover self-attention, within $O(n^{-1/2})$. For
-    $\mu=\mathcal N(m,\Sigma)$, $\Gamma_\mu(x)=V(m+\Sigma K^\top Qx)$: Gaussians stay Gaussian, with
+    r"""Let $\Gamma_\mu(x)=\int e^{\langle Qx,Ky\rangle}Vy\,d\mu(y)\big/\int e^{\langle Qx,Ky\rangle}d\mu(y)$ move
+    tokens by $\partial_t\mu+\mathrm{div}(\mu\Gamma_\mu)=0$. Empirical measures recover attention, within $O(n^{-1/2})$.
+    For $\mu=\mathcal N(m,\Sigma)$, $\Gamma_\mu(x)=V(m+\Sigma K^\top Qx)$: Gaussians stay Gaussian, with
     $\dot\Sigma=V\Sigma K^\top Q\Sigma+\Sigma Q^\top K\Sigma V^\top$. For $V=K^\top Q=1$, $m=0$: $\dot s=2s^2$, $s(t)=
     \frac{s_0}{1-2s_0t}$, which blows up at $\frac1{2s_0}$. Two clouds drift apart at most exponentially in $W_2$."""
     cloud = cloud_of(tokens)

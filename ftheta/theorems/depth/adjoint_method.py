@@ -12,7 +12,7 @@ from ftheta.logic import Enclosure, Evidence, Finding, Knob, hypothesis, theorem
 from ftheta.subjects import Dataset, Network
 from ftheta.subjects.residual import chain_of, read, residual_blocks, start_rows
 
-ROWS, MOST = 4, 200_000  # rows of data, and numbers of weights and states that are differentiated
+ROWS, MOST, STAGES = 4, 20_000, 16  # rows of data; weights and states; kinds of blocks
 
 
 def trained_flow(
@@ -49,10 +49,9 @@ def smooth_blocks(net: Network) -> Finding:
     size = net.parameters + sum(len(chain.stages[i]) * chain.stages[i].size for i in chain.residual_stages)
     if hidden:
         return Finding.failed(f"{len(hidden)} nodes hide or replace derivatives: {', '.join(sorted(set(hidden))[:4])}")
-    if size > MOST:
-        return Finding.failed(
-            f"{size:,} weights and states; at most {MOST:,} are differentiated", Enclosure.exact(size)
-        )
+    if size > MOST or len(chain.stages) > STAGES:
+        note = f"{size:,} weights and states in {len(chain.stages)} stages; asked: at most {MOST:,} in {STAGES}"
+        return Finding.failed(note, Enclosure.exact(size))
     kink = f"{len(bent)} nodes have kinks ({', '.join(sorted(set(bent))[:4])}): smooth off a null set"
     return Finding.assumed(kink) if bent else Finding.proved("no node has a kink")
 

@@ -35,7 +35,8 @@ def steepness_below_one(net: Network) -> Finding:
     uncertain = [c for c in found if c.why]
     if uncertain:
         steepest = max(uncertain, key=lambda c: c.bound.lo)
-        note = f"block {steepest.number} has no certificate ({steepest.why}); slope met there {steepest.bound.lo:.4g}"
+        met = f"{steepest.bound.lo:.4g}" if steepest.bound.lo else "not looked for"
+        note = f"block {steepest.number} has no certificate ({steepest.why}); slope met there: {met}"
         bad = steepest.bound.lo >= 1 or steepest.bound.lo == 0 or any(c.bound.hi >= 1 for c in found if not c.why)
         return (Finding.failed if bad else Finding.sampled)(note, steepest.bound)
     above = [c.number for c in found if c.bound.hi >= 1]

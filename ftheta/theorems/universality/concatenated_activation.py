@@ -9,7 +9,7 @@ import numpy as np
 from ftheta.limits.universality import concatenated as c
 from ftheta.limits.universality.approximation.goal import goal_of
 from ftheta.limits.universality.suprema import bounds_of, supremum
-from ftheta.logic import AtMost, Basis, Enclosure, Evidence, Finding, Identity, Knob, hypothesis, theorem
+from ftheta.logic import AtMost, Basis, Enclosure, Evidence, Finding, Identity, Knob, Table, hypothesis, theorem
 from ftheta.subjects import Target
 from ftheta.subjects.continuity import continuous
 
@@ -91,6 +91,7 @@ def concatenated_activation(
         as_printed=(AtMost("sup |f − ϱ(· − 2n)| ≤ the same bound", c.error_to_the_left(goal, scale), bound),),
         charts=(*c.pictures(goal, found), c.digits_ladder()),
         numbers={"error": error, "bound": bound, "bits of n": bits, "functions": c.size(m, q)},
+        tables=(Table("the neuron x ↦ ϱ(x + 2n)", ("m", "q", "n"), ((m, q, str(n)),)),),
         summary=f"one neuron follows {f.name} within {error.hi:.4g} (bound {bound.hi:.4g}); its bias 2n has "
         f"{n.bit_length() + 1} binary digits" + (", float64 holds it" if n < c.DIGITS else ", too many for float64"),
     )

@@ -3,8 +3,6 @@
 import jax
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from ftheta.networks.transformers.attention import (
     Projections,
@@ -26,12 +24,12 @@ def by_loops(layer: Projections, x: np.ndarray) -> np.ndarray:
     return y
 
 
-@pytest.mark.parametrize("n, d, heads, keys", [(1, 1, 1, 1), (5, 3, 2, 2), (4, 6, 3, 1)])
+@pytest.mark.parametrize("n, d, heads, keys", [(1, 1, 1, 1), (5, 3, 2, 2)])
 def test_a_layer_is_its_definition(n, d, heads, keys):
     rng = np.random.default_rng(n)
     layer, x = Projections.normal(rng, heads, d, keys), rng.normal(size=(n, d))
     with jax.enable_x64(True):
-        np.testing.assert_allclose(self_attention(layer, x), by_loops(layer, x), rtol=1e-12)
+        np.testing.assert_allclose(jax.jit(self_attention)(layer, x), by_loops(layer, x), rtol=1e-12)
 
 
 def test_the_jacobian_in_closed_form_is_that_of_central_differences():
@@ -52,21 +50,21 @@ def test_masked_attention_is_that_of_torch():
     mask = np.tri(6, dtype=bool)
     theirs = torch.nn.functional.scaled_dot_product_attention(*map(torch.tensor, (q, k, v)), is_causal=True)
     with jax.enable_x64(True):
-        np.testing.assert_allclose(attend(q, k, v, mask), theirs.numpy(), rtol=1e-12, atol=1e-14)
+        np.testing.assert_allclose(jax.jit(attend)(q, k, v, mask), theirs.numpy(), rtol=1e-12, atol=1e-14)
 
 
 def test_with_a_causal_mask_the_first_token_sees_itself_alone():
     rng = np.random.default_rng(2)
     layer, x = Projections.normal(rng, 1, 3, 3), rng.normal(size=(5, 3))
     with jax.enable_x64(True):
-        np.testing.assert_allclose(causal_attention(layer, x)[0], layer.V[0] @ x[0], rtol=1e-12)
-        np.testing.assert_allclose(causal_attention(layer, x)[-1], self_attention(layer, x)[-1], rtol=1e-12)
+        masked = np.asarray(jax.jit(causal_attention)(layer, x))
+    np.testing.assert_allclose(masked[0], layer.V[0] @ x[0], rtol=1e-12)
+    np.testing.assert_allclose(masked[-1], by_loops(layer, x)[-1], rtol=1e-12)
 
 
-@settings(max_examples=10)
-@given(st.integers(1, 4), st.integers(4, 9), st.integers(0, 100))
-def test_attention_by_position_alone_is_a_convolution(offsets, n, seed):
-    rng = np.random.default_rng(seed)
+@pytest.mark.parametrize("offsets, n", [(1, 4), (3, 7)])
+def test_attention_by_position_alone_is_a_convolution(offsets, n):
+    rng = np.random.default_rng(n)
     kernel, x = rng.normal(size=(offsets, 2, 3)), rng.normal(size=(n, 3))
     padded = np.zeros((n, 2, 3))
     padded[:offsets] = kernel

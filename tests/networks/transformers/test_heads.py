@@ -104,7 +104,7 @@ def test_attention_of_an_imported_torch_encoder_is_found_with_its_weights():
         def forward(self, x: Any) -> Any:
             return self.inner(x, x, x, need_weights=False)[0]
 
-    net = ft.load(Layer().eval(), torch.zeros(1, N, D, dtype=torch.float64))
+    net: Any = ft.load(Layer().eval(), torch.zeros(1, N, D, dtype=torch.float64))
     attention = found_in(net.apply, net.params, net.input_shape)
     x = tokens()
     _, weights = module(*[torch.tensor(x)[None]] * 3, average_attn_weights=False)

@@ -69,13 +69,11 @@ def approximate(
     _ensure_within_reach(goal, wanted, activation)
     search = _Search(goal, wanted, int(whole(neurons, "neurons")), int(whole(cells, "cells")), time.perf_counter())
     names = _methods(method, activation, goal.dimension)
-    for i, name in enumerate(names):
-        if i >= len(FIRST) and method == "auto" and search.reached:
-            break
-        if search.spent(whole(seconds, "seconds")):
+    for name in names:
+        if search.spent(whole(seconds, "seconds")) or (search.reached and name not in FIRST):
             break
         search.attempt(name, activation or METHODS[name].activations[0], seed, seconds)
-    return search.result(activation)
+    return search.result()
 
 
 def _methods(method: str, activation: str | None, dimension: int) -> Sequence[str]:
@@ -190,7 +188,7 @@ class _Search:
             return net.certificate
         return certified(self.goal, net, self.eps, min(self.cells, MULTIPLICATIONS // max(net.neurons, 1)))
 
-    def result(self, activation: str | None) -> Approximation:
+    def result(self) -> Approximation:
         if self.best is None:
             raise UsageError(
                 "No network was built within the budget.", got=f"neurons = {self.most}", remedy="allow more neurons"

@@ -1,7 +1,7 @@
 """The contractions behind an empirical tangent kernel, for blocks of inputs that fit into memory."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any
 
@@ -9,13 +9,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ftheta.graph import Node, active_slots
-from ftheta.graph.domains.adjoints import ADJOINTS, local_vjp
-from ftheta.graph.domains.values import VALUES, evaluate
+from ftheta.graph import active_slots
+from ftheta.graph.domains.adjoints import ADJOINTS
+from ftheta.graph.domains.values import VALUES
 from ftheta.graph.interpret import backward, forward
 
 from .plan import Part, Plan
-from .unfolding import unfolded, unfolds
 
 
 @dataclass(frozen=True)
@@ -32,22 +31,10 @@ class Contraction:
 @lru_cache(32)
 def by_derivatives(plan: Plan, full: bool) -> Contraction:
     """From the parts of the plan: adjoints of every output at every input, then products of Gram matrices."""
-    return Contraction(partial(_prepared, plan, jax.jit(jax.vmap(_features(plan), (None, 0)))), partial(_block, plan, full))
-
-
-def _convolved(node: Node, x: Any, weight: Any) -> Any:
-    return unfolded(node, x, weight) if unfolds(node) else evaluate(node, x, weight)
-
-
-def _convolved_back(node: Node, inputs: Any, cotangents: Any, wanted: Any) -> list[Any]:
-    if not unfolds(node):
-        return local_vjp(node, inputs, cotangents, wanted)
-    found = jax.vjp(partial(unfolded, node), *inputs)[1](cotangents[0])
-    return [part if w else None for part, w in zip(found, wanted)]
-
-
-FORWARD = replace(VALUES, rules={**VALUES.rules, "conv_general_dilated": _convolved})
-BACKWARD = replace(ADJOINTS, rules={**ADJOINTS.rules, "conv_general_dilated": _convolved_back})
+    block = jax.jit(partial(_block, plan, full))
+    return Contraction(
+        jax.jit(jax.vmap(_features(plan), (None, 0))), lambda left, right: np.asarray(block(left, right))
+    )
 
 
 def _features(plan: Plan) -> Callable[[Any, Any], list[tuple[Any, Any]]]:
@@ -57,17 +44,14 @@ def _features(plan: Plan) -> Callable[[Any, Any], list[tuple[Any, Any]]]:
     active = active_slots(graph, wanted + list(graph.argument(0)))
 
     def features(params: Any, x: Any) -> list[tuple[Any, Any]]:
-        primal = forward(FORWARD, graph, *graph.signature.inputs_of((params, x)))
+        primal = forward(VALUES, graph, *graph.signature.inputs_of((params, x)))
 
         def adjoints(seed: Any) -> list[Any]:
-            swept = backward(BACKWARD, primal, {out.id: seed.reshape(out.shape)}, active)
+            swept = backward(ADJOINTS, primal, {out.id: seed.reshape(out.shape)}, active)
             return [_adjoint_rows(part, swept) for part in plan.parts]
 
-        rows = [
-            jnp.concatenate([use.features(primal[use.operand]) for use in part.uses]) if part.uses else None
-            for part in plan.parts
-        ]
-        return list(zip(rows, jax.vmap(adjoints)(jnp.eye(out.size, dtype=out.dtype))))
+        swept = jax.vmap(adjoints)(jnp.eye(out.size, dtype=out.dtype))
+        return [_joined(part, primal, found) for part, found in zip(plan.parts, swept)]
 
     return features
 
@@ -78,66 +62,50 @@ def _adjoint_rows(part: Part, swept: Any) -> Any:
     return jnp.ravel(swept[part.adjoints()[0]])
 
 
-def _prepared(plan: Plan, features: Any, params: Any, x: Any) -> list[tuple[Any, Any]]:
-    """Features of all rows in NumPy; those of a part that is not taken apart are joined to its Jacobian."""
-    return [_joined(part, *map(_numpy, found)) for part, found in zip(plan.parts, features(params, x))]
-
-
-def _numpy(array: Any) -> Any:
-    return None if array is None else np.asarray(array)
-
-
-def _joined(part: Part, rows: Any, adjoints: Any) -> tuple[Any, Any]:
-    if not part.uses or part.apart:
+def _joined(part: Part, primal: Any, adjoints: Any) -> tuple[Any, Any]:
+    """Rows of features and adjoints of a part that is taken apart; else its derivatives, `(outputs, entries)`."""
+    if not part.uses:
+        return None, adjoints
+    rows = jnp.concatenate([use.features(primal[use.operand]) for use in part.uses])
+    if part.apart:
         return rows, adjoints
-    jacobian = rows.swapaxes(1, 2)[:, None] @ adjoints  # (n, out, inputs, outputs)
-    return None, jacobian.reshape(*jacobian.shape[:2], -1)
+    return None, jnp.einsum("pk,opc->ock", rows, adjoints).reshape(len(adjoints), -1)
 
 
-def _block(plan: Plan, full: bool, left: Any, right: Any) -> np.ndarray:
+def _block(plan: Plan, full: bool, left: Any, right: Any) -> jax.Array:
     """The kernel between two blocks of inputs. Gram matrices of adjoints that parts share are made once."""
     n, m, many = len(left[0][1]), len(right[0][1]), plan.outputs
-    total = np.zeros((n, many, m, many) if full else (n, m))
-    known: dict[int, np.ndarray] = {}
+    total = jnp.zeros((n, many, m, many) if full else (n, m))
+    known: dict[int, jax.Array] = {}
     for part, (a, d), (b, e) in zip(plan.parts, left, right):
         slot = part.adjoints()[0].id
         if part.positions > 1 and part.apart:
-            total += _over_positions(a, b, d, e, full)
+            total = total + _over_positions(a, b, d, e, full)
             continue
         shared = slot if part.apart or part.bias else -1
         gram = known[shared] if shared in known else _gram(d, e, full)
         if shared >= 0:
             known[shared] = gram
         if part.apart:
-            scale = _product(a, b, lambda x: x[:, 0])
+            scale = a[:, 0] @ b[:, 0].T
             gram = gram * (scale[:, None, :, None] if full else scale)
-        total += gram
+        total = total + gram
     return total.swapaxes(1, 2) if full else total / many
 
 
-def _product(left: np.ndarray, right: np.ndarray, rows: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-    """All inner products of the rows that `rows` makes of both; of one array with itself NumPy computes one half."""
-    one = rows(left)
-    return one @ (one if right is left else rows(right)).T
-
-
-def _gram(d: np.ndarray, e: np.ndarray, full: bool) -> np.ndarray:
+def _gram(d: jax.Array, e: jax.Array, full: bool) -> jax.Array:
     """Of adjoints `(n, out, …)`: between all pairs of outputs, or summed over equal ones."""
     if not full:
-        return _product(d, e, lambda x: x.reshape(len(x), -1))
-    found = _product(d, e, lambda x: x.reshape(x.shape[0] * x.shape[1], -1))
-    return found.reshape(*d.shape[:2], *e.shape[:2])
+        return d.reshape(len(d), -1) @ e.reshape(len(e), -1).T
+    return jnp.einsum("ikp,jlp->ikjl", *(x.reshape(*x.shape[:2], -1) for x in (d, e)))
 
 
-def _over_positions(a: np.ndarray, b: np.ndarray, d: np.ndarray, e: np.ndarray, full: bool) -> np.ndarray:
+def _over_positions(a: jax.Array, b: jax.Array, d: jax.Array, e: jax.Array, full: bool) -> jax.Array:
     r"""$\sum_{p,q}(AA'^\top)_{pq}(\Delta\Delta'^\top)_{pq}$ from rows `(n, p, k)` and adjoints `(n, out, p, c)`."""
-    (n, many, p, _), m = d.shape, len(e)
-    rows = _product(a, b, lambda x: x.reshape(len(x) * p, -1)).reshape(n, p, m, p)
+    rows = jnp.einsum("ipk,jqk->ipjq", a, b)
     if full:
-        gram = _product(d, e, lambda x: x.reshape(len(x) * many * p, -1)).reshape(n, many, p, m, many, p)
-        return np.einsum("ipjq,ikpjlq->ikjl", rows, gram)
-    gram = _product(d, e, lambda x: x.swapaxes(1, 2).reshape(len(x) * p, -1)).reshape(n, p, m, p)
-    return np.einsum("ipjq,ipjq->ij", rows, gram)
+        return jnp.einsum("ipjq,ikpjlq->ikjl", rows, jnp.einsum("ikpc,jlqc->ikpjlq", d, e))
+    return jnp.einsum("ipjq,ipjq->ij", rows, jnp.einsum("ikpc,jkqc->ipjq", d, e))
 
 
 # -- products with vectors ---------------------------------------------------------------------------

@@ -68,8 +68,8 @@ def choices(net: Any, x1: Any, x2: Any, full: bool, memory: int) -> list[Choice]
     for name, plan in (("structured", structured), ("jacobian", plain)):
         rows = _rows_that_fit(plan, free, full)
         swept = n1 + (n2 if rows >= n1 else n2 * n1 / max(1, rows))  # inputs whose adjoints are computed
-        of_one, of_pair = (sum(each) for each in zip((0, 0), *(part.operations(many) for part in plan.parts)))
-        found.append(Choice(name, swept * (3 * many * F + of_one) + n1 * n2 * of_pair * (many if full else 1), rows))
+        pair = sum(part.operations(many) for part in plan.parts) * (many if full else 1)
+        found.append(Choice(name, swept * 3 * many * F + n1 * n2 * pair, rows))
     rows = max(0, free - 4 * P) // (2 * plain.passing())
     return [*found, Choice("products", 4.0 * n1 * n2 * many * F, int(rows))]
 

@@ -15,7 +15,9 @@ from ftheta.graph import Graph, Node, Slot, active_slots, trace
 
 from .unfolding import Use, use_of
 
-ISOMETRIES = frozenset({"transpose", "reshape", "copy", "squeeze", "rev", "broadcast_in_dim"})  # entries move, once each
+ISOMETRIES = frozenset(
+    {"transpose", "reshape", "copy", "squeeze", "rev", "broadcast_in_dim"}
+)  # entries move, once each
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +27,7 @@ class Part:
     parameter: Slot
     uses: tuple[Use, ...] = ()
     bias: Slot | None = None  # a slot with the same adjoint
+    whole: bool = False  # whether it is never taken apart
 
     @property
     def positions(self) -> int:
@@ -41,7 +44,11 @@ class Part:
     @property
     def apart(self) -> bool:
         """Whether two Gram matrices over positions need fewer operations than one over the parameters."""
-        return bool(self.uses) and self.positions**2 * (self.inputs + self.outputs) < self.inputs * self.outputs
+        return (
+            bool(self.uses)
+            and not self.whole
+            and self.positions**2 * (self.inputs + self.outputs) < self.inputs * self.outputs
+        )
 
     def adjoints(self) -> tuple[Slot, ...]:
         """The slots whose adjoints are taken."""
@@ -57,12 +64,11 @@ class Part:
         """Numbers held on the way there: the rows of features, their adjoints and those of the products."""
         return self.positions * (2 * self.inputs + self.outputs) if self.uses else 0
 
-    def operations(self, many: int) -> tuple[int, int]:
-        """Of one input and of one pair of inputs, for the mean over so many outputs."""
+    def operations(self, many: int) -> int:
+        """Of one pair of inputs, for the mean over so many outputs."""
         if self.apart:
-            return 0, 2 * self.positions**2 * (self.inputs + many * self.outputs)
-        joining = 2 * many * self.positions * self.parameter.size if self.uses else 0
-        return joining, 2 * many * self.parameter.size
+            return 2 * self.positions**2 * (self.inputs + many * self.outputs)
+        return 2 * many * self.parameter.size
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,11 +102,11 @@ class Plan:
 
 
 def plan_of(apply: Any, params: Any, x: Any, *, structured: bool = True) -> Plan:
-    """Read the graph of `apply(params, x)`; without `structured` every array is contracted as it is."""
+    """Read the graph of `apply(params, x)`; without `structured` no part is taken apart."""
     graph = trace(apply, params, x)
     readers = Readers.of(graph)
     parameters = [slot for slot in graph.argument(0) if slot.is_real and readers.nodes[slot.id]]
-    return Plan(graph, tuple(_part(slot, readers) if structured else Part(slot) for slot in parameters))
+    return Plan(graph, tuple(replace(_part(slot, readers), whole=not structured) for slot in parameters))
 
 
 @dataclass(frozen=True, eq=False)

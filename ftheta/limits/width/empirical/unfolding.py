@@ -104,15 +104,6 @@ def windows(node: Node, x: Any) -> Any:
     return jnp.concatenate(seen, -1).reshape(-1, channels * len(seen))
 
 
-def unfolded(node: Node, x: Any, weight: Any) -> Any:
-    """The convolution as windows times weights."""
-    spec, shape = node.params["dimension_numbers"], node.outputs[0].shape
-    matrix = weight.transpose(_channels_last(spec.rhs_spec)).reshape(weight.shape[spec.rhs_spec[0]], -1)
-    order = _channels_last(spec.out_spec)
-    rows = (windows(node, x) @ matrix.T).reshape([shape[k] for k in order])
-    return rows.transpose([order.index(k) for k in range(len(order))])
-
-
 def _channels_last(spec: Any) -> tuple[int, ...]:
     """Axes in the order: images (or outputs of a filter), pixels, channels."""
     return (spec[0], *spec[2:], spec[1])

@@ -1,0 +1,56 @@
+"""The same tangent kernels by neural-tangents, for `benchmarks/width.py`.
+
+Run by a Python with neural-tangents and the JAX that it needs; prints the seconds by method as one JSON object and
+writes the kernels beside it.
+"""
+
+import json
+import sys
+import time
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import neural_tangents as nt  # type: ignore[import-not-found]
+import numpy as np
+
+jax.config.update("jax_enable_x64", True)
+
+
+def dense(p: list[Any], x: Any) -> Any:
+    for W, b in zip(p[:-2:2], p[1:-2:2]):
+        x = jax.nn.relu(x @ W.T + b)
+    return x @ p[-2].T + p[-1]
+
+
+def convolutional(p: list[Any], x: Any) -> Any:
+    for W in p[:-1]:
+        x = jax.nn.relu(jax.lax.conv(x, W, (1, 1), "SAME"))
+    return x.reshape(len(x), -1) @ p[-1].T
+
+
+def main(name: str, given: str, found: str, rounds: int) -> None:
+    arrays = np.load(given)
+    p = [jnp.asarray(arrays[f"p{i}"]) for i in range(len(arrays.files) - 1)]
+    x, apply = jnp.asarray(arrays["x"]), {"dense": dense, "convolutional": convolutional}[name]
+    methods = {"structured": nt.NtkImplementation.STRUCTURED_DERIVATIVES}
+    methods["Jacobian contraction"] = nt.NtkImplementation.JACOBIAN_CONTRACTION
+    kernels, costs = {}, {}
+    for word, method in methods.items():
+        function = jax.jit(
+            nt.empirical_ntk_fn(apply, trace_axes=(-1,), vmap_axes=0, implementation=method), static_argnums=()
+        )
+        run = lambda f=function: f(x, None, p).block_until_ready()
+        label = f"neural-tangents {nt.__version__}, {word}"
+        kernels[label], seconds = run(), []
+        for _ in range(rounds):
+            before = time.process_time()
+            run()
+            seconds.append(time.process_time() - before)
+        costs[label] = min(seconds)
+    np.savez(found, **{label: np.asarray(k) for label, k in kernels.items()})
+    print(json.dumps(costs))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:4], int(sys.argv[4]))

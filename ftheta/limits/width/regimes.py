@@ -1,0 +1,102 @@
+r"""Lazy or not: how far training moves the tangent kernel as networks grow, and the output scale that makes it lazy."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ftheta.estimates import fit_rate
+from ftheta.logic import Axis, Curves, Enclosure, Rate, Series, UsageError
+
+from .. import orders
+from .empirical import empirical
+from .lazy import lazy_training, trained
+
+LARGEST = 2.0**16  # of the scales tried
+
+
+@dataclass(frozen=True, eq=False)
+class Drift:
+    r"""$\|\hat\Theta_k-\hat\Theta_0\|/\|\hat\Theta_0\|$ after training: one row a width, one column a network."""
+
+    widths: np.ndarray
+    moved: np.ndarray
+
+    @property
+    def order(self) -> Enclosure:
+        r"""The slope of $\log$ drift against $\log$ width, about $-\frac12$ where wide networks are lazy."""
+        return fit_rate(np.repeat(self.widths, self.moved.shape[1]), self.moved.ravel())
+
+    def claims(self) -> tuple[Rate, ...]:
+        scales = np.repeat(self.widths, self.moved.shape[1])
+        return orders.observed_order("movement of Θ̂ in training", 0.5, scales, self.moved.ravel(), slack=0.2)
+
+    def chart(self) -> Curves:
+        middle = np.median(self.moved, 1)
+        guide = middle[0] * np.sqrt(self.widths[0] / self.widths)
+        lines = (
+            Series("slope −1/2", self.widths, guide, "reference"),
+            Series("networks trained", self.widths, middle, "measured", "line", self.moved.min(1), self.moved.max(1)),
+        )
+        return Curves("drift of the kernel", Axis("width m", "log"), Axis("‖Θ̂ₖ − Θ̂₀‖ / ‖Θ̂₀‖", "log"), lines)
+
+
+def drift_with_width(
+    make: Callable[[int, np.random.Generator], Any],
+    widths: Sequence[int],
+    x: Any,
+    y: Any,
+    *,
+    draws: int = 4,
+    steps: int = 100,
+    seed: int = 0,
+) -> Drift:
+    r"""Train `make(width, rng)`, one output each, on $\frac12\|f-y\|^2$ by steps $1/\lambda_{\max}(\hat\Theta_0)$."""
+    if len(set(widths)) < 2 or draws < 1:
+        raise UsageError(
+            "A drift is compared between widths.", got=f"{list(widths)}, {draws} draws", remedy="give two or more"
+        )
+    rng, y = np.random.default_rng(seed), np.asarray(y, np.float64).ravel()
+    moved = np.array([[kernel_drift(make(m, rng), x, y, steps) for _ in range(draws)] for m in widths])
+    return Drift(np.array(widths, float), moved)
+
+
+def kernel_drift(net: Any, x: Any, y: np.ndarray, steps: int = 100) -> float:
+    """How far training moves the tangent kernel of one network with one output, relative to it."""
+    before = empirical(net, x)
+    with jax.enable_x64(True):
+        params, rows = jax.tree.map(jnp.asarray, net.params), jnp.asarray(x, np.float64)
+        first = jax.vmap(lambda row: jnp.sum(net.apply(params, row)))(rows)
+        end = trained(net.apply, steps, params, rows, y - first, 1.0, 1 / np.linalg.eigvalsh(before)[-1])[2]
+    after = empirical(_Moved(net.apply, end, net.input_shape), x)
+    return float(np.linalg.norm(after - before) / np.linalg.norm(before))
+
+
+@dataclass(frozen=True, eq=False)
+class _Moved:
+    """A network at other parameters."""
+
+    apply: Any
+    params: Any
+    input_shape: tuple[int, ...]
+
+
+def lazy_scale(net: Any, x: Any, y: Any, *, within: float = 0.05, steps: int = 100) -> float:
+    r"""The least $\alpha=2^k$ for which training $\alpha(f_\theta-f_{\theta_0})$ stays `within` of its linearisation.
+
+    The distance is that of the outputs on the rows after so many steps, relative to them. Infinite if no scale up to
+    $2^{16}$ does.
+    """
+    if not 0 < within < 1:
+        raise UsageError("A distance between 0 and 1 is asked for.", got=str(within), remedy="give within=0.05, say")
+    rows, y, alpha = np.asarray(x, np.float64), np.asarray(y, np.float64).ravel(), 1.0
+    with jax.enable_x64(True):
+        while alpha <= LARGEST:
+            apart = lazy_training(net, rows, y, (alpha,), steps).apart[0]
+            if apart <= within:
+                return alpha
+            alpha *= 2
+    return float("inf")

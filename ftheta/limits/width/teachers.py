@@ -1,0 +1,168 @@
+r"""Teacher and student: is the flow of many neurons led to a global minimiser, and from how many on?
+
+The teacher is a network of a few neurons in the plane. Units are 2-homogeneous and inputs enter by their direction, so
+the inputs are points of the circle. At a stationary measure the potential
+$V(\mu,w)=\mathrm{mean}_i(f-y)_i\,\mu\,\sigma(\langle w,x_i\rangle)$
+is nowhere negative exactly if the measure is a global minimiser: `steepest` is how negative it still is.
+"""
+
+from dataclasses import dataclass
+from math import fsum
+
+import numpy as np
+
+from ftheta.estimates.means import CONFIDENCE
+from ftheta.logic import AtMost, Claim, Converges, Curves, Enclosure, Identity, Series, Witness
+from ftheta.logic.chart import Axis
+
+from .descent import Task, descend
+from .flows import Start, Success, balanced, success, trajectory_chart
+
+STARTS = ("spread", "one sign", "one cone")
+
+
+@dataclass(frozen=True, eq=False)
+class Teacher:
+    r"""Inputs, the outputs of the `neurons` $(\mu,w)$ of the teacher there, and how students `start`."""
+
+    task: Task
+    neurons: np.ndarray
+    start: Start
+
+
+def teacher(rng: np.random.Generator, neurons: int, points: int, start: str) -> Teacher:
+    """Directions spread evenly over the circle and turned a little, signs in turn; inputs all around the circle."""
+    angle = 2 * np.pi * (np.arange(neurons) + 0.3 * rng.uniform(-1, 1, neurons)) / neurons + rng.uniform(0, 2 * np.pi)
+    theta = np.column_stack([np.where(np.arange(neurons) % 2, -1.0, 1.0), np.cos(angle), np.sin(angle)])
+    around = 2 * np.pi * (np.arange(points) + 0.5) / points
+    X = np.column_stack([np.cos(around), np.sin(around)])
+    y = Task(X, np.zeros(points)).outputs(theta[None])[0]
+    return Teacher(Task(X, y), theta, starting(start))
+
+
+def starting(kind: str) -> Start:
+    """Students in the plane: spread over signs and directions, all with μ > 0, or all directions within 20 degrees."""
+    spread = balanced(2)
+
+    def draw(rng: np.random.Generator, q: int) -> np.ndarray:
+        theta = spread(rng, q)
+        if kind == "one sign":
+            theta[:, 0] = np.abs(theta[:, 0])
+        if kind == "one cone":
+            angle = rng.uniform(-np.pi / 18, np.pi / 18, q)
+            theta[:, 1:] = np.column_stack([np.cos(angle), np.sin(angle)])
+        return theta
+
+    return draw
+
+
+def emptiest(theta: np.ndarray) -> float:
+    """The largest angle without a neuron, in degrees, for the sign of μ that is spread less; 360 if one is missing."""
+    gaps = []
+    for side in (theta[:, 0] > 0, theta[:, 0] < 0):
+        angle = np.sort(np.arctan2(theta[side, 2], theta[side, 1]))
+        gaps.append(np.diff(angle, append=angle[0] + 2 * np.pi).max() if len(angle) else 2 * np.pi)
+    return float(np.rad2deg(max(gaps)))
+
+
+def steepest(task: Task, outputs: np.ndarray, directions: np.ndarray) -> float:
+    r"""$-\min V$ over these unit directions with $|\mu|=1$: 0 at a global minimiser."""
+    gap = (outputs - task.y) / len(task.y)
+    return float(np.abs(np.maximum(directions @ task.X.T, 0.0) @ gap).max())
+
+
+def directions_of(dimension: int, rng: np.random.Generator) -> np.ndarray:
+    """All around the circle in the plane, else drawn."""
+    if dimension == 2:
+        angle = np.linspace(0, 2 * np.pi, 720, endpoint=False)
+        return np.column_stack([np.cos(angle), np.sin(angle)])
+    drawn = rng.normal(size=(4096, dimension))
+    return drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """Students of several widths; `best` is the run of the widest that came lowest, `unit` the teacher's neurons."""
+
+    task: Task
+    found: Success
+    unit: int
+    still: float
+    stuck: float
+
+    @property
+    def best(self) -> int:
+        return int(self.found.widest.energies[:, -1].argmin())
+
+    @property
+    def lowest(self) -> float:
+        return float(self.found.widest.energies[self.best, -1])
+
+    def again(self) -> float:
+        """The energy of the best run once more, term by term and summed without rounding."""
+        theta, terms = self.found.widest.end[self.best], []
+        for x, y in zip(self.task.X.tolist(), self.task.y.tolist()):
+            units = [mu * max(0.0, fsum(a * b for a, b in zip(w, x))) for mu, *w in theta.tolist()]
+            terms.append((fsum(units) / len(units) - y) ** 2)
+        return fsum(terms) / len(terms) / 2
+
+    def claims(self, taught: bool) -> tuple[Claim, ...]:
+        """The energy falls, and wide students succeed more often; what a teacher did the best of them reach too."""
+        energies, (narrow, *_, wide) = self.found.widest.energies, self.found.rates(CONFIDENCE)
+        shares = tuple(Enclosure.measured(float(s), samples=len(energies)) for s in self.found.shares)
+        rise = Enclosure.equal(float(np.diff(energies, axis=1).max()))
+        target, q = Enclosure.equal(self.found.target), float(self.found.widths[-1])
+        witness = Witness({"q": q}, Enclosure.equal(self.again()), target, "energy summed again, neuron by neuron")
+        low = Enclosure.measured(self.lowest, samples=len(energies))
+        always = (
+            AtMost("largest rise of the energy in a step", rise, Enclosure.exact(0), atol=1e-14),
+            AtMost("chance of success: narrowest ≤ widest", narrow, wide),
+        )
+        if not taught:
+            return always
+        return (
+            *always,
+            AtMost("least energy of the widest students", low, target, trivial=self.task.worth, witness=witness),
+            Converges("share of students that succeed", Enclosure.exact(1), shares, self._scales(), within=0.35),
+        )
+
+    def _scales(self) -> tuple[float, ...]:
+        return tuple(q / self.unit for q in self.found.widths)
+
+    def charts(self, neurons: np.ndarray | None) -> tuple[Curves, Curves, Curves]:
+        run = self.found.widest
+        x = np.array(self._scales())
+        finals = np.array([np.quantile(f / self.task.worth, (0.1, 0.5, 0.9)) for f in self.found.finals]).clip(1e-300)
+        label = Axis("neurons of the student / of the teacher" if neurons is not None else "neurons q", "log")
+        loss = Series("median run", x, finals[:, 1], "measured", "line", finals[:, 0], finals[:, 2])
+        goal = Series("success", x[[0, -1]], [self.found.target / self.task.worth] * 2, "bound")
+        ends = Curves("loss at the end against width", label, Axis("F / F of no neuron", "log"), (goal, loss))
+        return trajectory_chart(run.paths, neurons), self.found.chart(self.unit), ends
+
+
+def study(
+    task: Task, start: Start, given: Teacher | None, seeds: int, steps: int, below: float, rng: np.random.Generator
+) -> Study:
+    """Students up to 16 times as wide as the teacher, or up to 64 neurons; `below` is a share of the loss of none."""
+    unit, ratios = (len(given.neurons), (1, 2, 4, 8, 16)) if given else (1, (1, 2, 4, 8, 16, 32, 64))
+    found = success(task, start, [unit * r for r in ratios], seeds, steps, below * task.worth, rng)
+    around = directions_of(task.X.shape[1], rng)
+    finals = task.outputs(found.widest.end)
+    order = found.widest.energies[:, -1].argsort()
+    still, stuck = (steepest(task, finals[k], around) for k in (order[0], order[-1]))
+    return Study(task, found, unit, still, stuck)
+
+
+def at_teacher(given: Teacher | None) -> tuple[tuple[Claim, ...], float]:
+    """A student that starts at the teacher has energy 0 and stays; nothing where there is no teacher."""
+    if given is None:
+        return (), float("nan")
+    value = float(descend(given.task, given.neurons[None], 10, 0.1).energies.max())
+    what = "energy of a student that starts at the teacher"
+    return (Identity(what, Enclosure.equal(value), Enclosure.exact(0), atol=1e-28),), value
+
+
+def narrow_student(task: Task, start: Start, steps: int, rng: np.random.Generator) -> float:
+    """How negative the potential still is where one lone neuron ends: more neurons would know where to go."""
+    run = descend(task, start(rng, 1)[None], steps)
+    return steepest(task, task.outputs(run.end)[0], directions_of(task.X.shape[1], rng))

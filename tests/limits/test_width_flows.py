@@ -1,0 +1,133 @@
+"""Particle flows of two-layer networks against automatic differentiation, closed forms and exact rationals."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import ftheta as ft
+from ftheta.limits.width import particles, teachers
+from ftheta.limits.width.descent import Task, descend
+from ftheta.logic import UsageError
+from ftheta.networks import activation
+
+
+@pytest.mark.parametrize("sigma", ["relu", "tanh"])
+def test_outputs_and_velocity_are_those_of_automatic_differentiation(sigma, monkeypatch):
+    monkeypatch.setattr("ftheta.limits.width.descent.BLOCK", 40)  # several blocks
+    rng = np.random.default_rng(0)
+    theta, X, y = rng.normal(size=(2, 7, 4)), rng.normal(size=(5, 3)), rng.normal(size=5)
+    task = Task(X, y, sigma)
+
+    def loss(theta):
+        f = jnp.mean(theta[:, :1] * activation(sigma).function(theta[:, 1:] @ X.T), 0)
+        return jnp.mean((f - y) ** 2) / 2
+
+    outputs = task.outputs(theta)
+    with jax.enable_x64(True):
+        for run in range(2):
+            value, gradient = jax.value_and_grad(loss)(jnp.asarray(theta[run]))
+            assert task.energy(outputs)[run] == pytest.approx(float(value), rel=1e-12)
+            assert np.allclose(task.velocity(theta, outputs)[run], -7 * np.asarray(gradient), rtol=1e-10, atol=1e-14)
+
+
+def test_runs_do_not_see_one_another_and_the_energy_never_rises():
+    rng = np.random.default_rng(1)
+    theta, task = rng.normal(size=(3, 8, 3)), Task(rng.normal(size=(10, 2)), rng.normal(size=10))
+    together = descend(task, theta, 60)
+    alone = descend(task, theta[1:2], 60)
+    assert np.allclose(together.energies[1], alone.energies[0], rtol=1e-12)
+    assert np.allclose(together.end[1], alone.end[0], rtol=1e-10)
+    assert (np.diff(together.energies, axis=1) <= 0).all()
+
+
+def test_one_linear_neuron_on_one_row_has_a_conserved_quantity_and_the_known_end():
+    """For x = 1 and positive parts the loss is (μw − y)²/2: μ² − w² is conserved, and μw tends to y."""
+    run = descend(Task(np.ones((1, 1)), np.array([2.0])), np.array([[[1.5, 0.5]]]), 4000, 1e-3)
+    mu, w = run.end[0, 0]
+    assert mu * w == pytest.approx(2.0, rel=1e-4)
+    assert mu**2 - w**2 == pytest.approx(1.5**2 - 0.5**2, rel=1e-2)
+
+
+def test_mean_field_fits_and_its_energy_is_dissipated():
+    x = np.linspace(-1, 1, 40)
+    found = ft.mean_field(x, np.abs(x), neurons=200, steps=300)
+    assert found.energies[-1] < 0.02 * found.energies[0]
+    assert found(x).shape == (40,)
+    assert np.mean((found(x) - np.abs(x)) ** 2) / 2 == pytest.approx(found.energies[-1], rel=1e-9)
+    assert found.paths.shape[1:] == (200, 3)
+    lost, spent = found.energies[0] - found.energies[-1], np.trapezoid(found.runs.dissipations[0], found.times)
+    assert lost == pytest.approx(spent, rel=0.1)
+    assert all(chart.series for chart in found.charts())
+
+
+def test_fluctuations_after_training_shrink_like_the_square_root_of_the_width():
+    x = np.linspace(-1, 1, 12)
+    found = ft.mean_field(x, np.sin(2 * x), neurons=4000, steps=40).fluctuations((16, 64, 256), draws=24)
+    scaled = [e.middle for e in found.scaled]
+    assert max(scaled) < 2.5 * min(scaled)
+    (claim,) = found.claims()
+    assert claim.slope.lo - 0.25 < -0.5 < claim.slope.hi + 0.25
+
+
+def test_more_neurons_succeed_more_often():
+    x = np.linspace(-1, 1, 20)
+    y = np.abs(x) - 0.5 * np.maximum(x - 0.3, 0)
+    found = ft.mean_field(x, y, neurons=50, steps=150).success((1, 32), seeds=6, below=0.02)
+    assert found.shares[0] == 0
+    assert found.shares[1] > 0.5
+    assert found.least_width == 32
+
+
+def test_the_energy_of_the_particle_theorem_is_that_of_the_flow():
+    rng = np.random.default_rng(2)
+    theta, X, y = rng.normal(size=(9, 3)), rng.normal(size=(6, 2)), rng.normal(size=6)
+    value, velocity = particles.energy(theta, X, y)
+    task = Task(X, y)
+    assert value == pytest.approx(float(task.energy(task.outputs(theta[None]))[0]), rel=1e-13)
+    assert np.allclose(velocity, task.velocity(theta[None], task.outputs(theta[None]))[0])
+
+
+def test_a_student_at_the_teacher_stays_and_one_sign_cannot_learn_the_other():
+    rng = np.random.default_rng(3)
+    given = teachers.teacher(rng, 4, 48, "one sign")
+    _, loss = teachers.at_teacher(given)
+    assert loss < 1e-30
+    found = teachers.study(given.task, given.start, given, 3, 100, 1e-3, rng)
+    floor = (np.minimum(given.task.y, 0) ** 2).mean() / 2  # outputs of neurons with μ > 0 are not negative
+    assert found.lowest >= floor > found.found.target
+    assert found.again() == pytest.approx(found.lowest, rel=1e-12)
+    assert found.claims(True)[2].judge().verdict.name == "REFUTED"
+
+
+def test_a_spread_start_leaves_no_large_angle_empty():
+    rng = np.random.default_rng(4)
+    assert teachers.emptiest(teachers.starting("spread")(rng, 2000)) < 10
+    assert teachers.emptiest(teachers.starting("one sign")(rng, 2000)) == 360
+    assert teachers.emptiest(teachers.starting("one cone")(rng, 2000)) > 330
+
+
+def test_the_potential_is_negative_where_a_neuron_is_missing_and_zero_at_a_minimum():
+    rng = np.random.default_rng(5)
+    given = teachers.teacher(rng, 3, 48, "spread")
+    around = teachers.directions_of(2, rng)
+    assert teachers.steepest(given.task, given.task.outputs(given.neurons[None])[0], around) < 1e-15
+    less = given.task.outputs(given.neurons[None, :2])[0]
+    assert teachers.steepest(given.task, less, around) > 1e-3
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"neurons": 0}, "positive"),
+        ({"step": -1.0}, "positive"),
+        ({"activation": "magic"}, "Unknown activation"),
+        ({"memory": 1000}, "memory"),
+        ({"start": np.ones((4, 2))}, "do not fit"),
+        ({"y": np.ones(3)}, "one number each"),
+        ({"y": np.full(5, np.nan)}, "not finite"),
+    ],
+)
+def test_bad_questions_are_said(options, match):
+    with pytest.raises(UsageError, match=match):
+        ft.mean_field(**({"x": np.arange(5.0), "y": np.ones(5)} | options))

@@ -1,0 +1,95 @@
+"""Measures of least mass on the line, exactly; masses of creases in space by brute force."""
+
+from fractions import Fraction
+
+import jax
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+from ftheta.limits.width import variation
+from ftheta.networks import random_mlp
+from ftheta.networks.description import Dense, Description
+from ftheta.relu.elementary.hat import HAT, shallow
+from ftheta.relu.line.cpa1d import affine, combination, from_jumps, realisation, relu
+
+rationals = st.fractions(-3, 3, max_denominator=8)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.dictionaries(rationals, rationals, max_size=5), rationals, rationals)
+def test_the_lightest_measure_is_the_function_and_weighs_what_the_formula_says(jumps, left, value):
+    f = from_jumps(left, jumps, 0, value)
+    atoms = variation.lightest(f)
+    assert atoms.function() == f
+    assert atoms.mass == variation.least_mass(f)
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    st.dictionaries(st.sampled_from([Fraction(k) for k in range(-2, 3)]), rationals, min_size=1, max_size=4), rationals
+)
+def test_no_measure_on_the_same_kinks_is_lighter(jumps, left):
+    """A linear program over neurons at all of the kinks, looking both ways, with a free constant."""
+    f = from_jumps(left, jumps, 0, 0)
+    points = [Fraction(k, 2) for k in range(-10, 11)]
+    neurons = [(sign, t) for t in range(-2, 3) for sign in (1, -1)]
+    columns = [[max(0.0, float(sign * (x - t))) for x in points] for sign, t in neurons]
+    A = np.column_stack([*columns, *(-np.array(c) for c in columns), np.ones(len(points)), -np.ones(len(points))])
+    cost = np.array([1.0] * (2 * len(columns)) + [0.0, 0.0])
+    best = linprog(cost, A_eq=A, b_eq=[float(f(x)) for x in points])
+    assert best.fun == pytest.approx(float(variation.least_mass(f)), abs=1e-7)
+
+
+def test_the_hat_bends_by_four_and_its_neurons_weigh_six_with_their_offsets():
+    assert variation.bending(HAT) == variation.least_mass(HAT) == 4
+    assert variation.lightest(HAT).moment == 6
+    assert realisation(shallow()) == HAT
+    assert all(claim.judge().verdict.name in ("PROVED", "CERTIFIED") for claim in variation.hat_claims(100.0))
+
+
+def test_a_deep_network_on_the_line_is_a_measure_too():
+    net = random_mlp(np.random.default_rng(0), (1, 4, 3, 1), bias=0.5)
+    found = variation.variation(net)
+    f = realisation(net)
+    t = np.linspace(-50, 50, 40_001)
+    with jax.enable_x64(True):
+        y = np.asarray(net.apply(net.params, t[:, None]))[:, 0]
+    slopes = np.diff(y) / np.diff(t)
+    ends = abs(slopes[0] + slopes[-1])
+    assert found.least.middle == pytest.approx(max(np.abs(np.diff(slopes)).sum(), ends), rel=1e-3)
+    assert found.kinks == len(f.kinks)
+    assert all(claim.judge().verdict.name in ("PROVED", "CERTIFIED") for claim in found.claims)
+
+
+def test_neurons_with_the_same_crease_add_up():
+    w, b, a = (
+        np.array([[3.0, 4.0], [-6.0, -8.0], [1.0, 0.0]]),
+        np.array([1.0, -2.0, 5.0]),
+        np.array([[1.0, -0.25, 2.0]]),
+    )
+    net = Description((Dense(w, b, "relu"), Dense(a, np.zeros(1))))
+    mass, moment = variation.creases(net)
+    assert mass == pytest.approx(abs(1.0 * 5 - 0.25 * 10) + 2)
+    assert moment == pytest.approx(1 * 6 + 0.25 * 12 + 2 * 6)
+    line = combination([(Fraction(3), relu(affine(2, -1)))])
+    one = Description((Dense(np.array([[2.0]]), np.array([-1.0]), "relu"), Dense(np.array([[3.0]]), np.zeros(1))))
+    assert variation.creases(one)[0] == float(variation.bending(line)) == 6
+
+
+@pytest.mark.parametrize(
+    ("widths", "hidden", "why"),
+    [
+        ((2, 3, 3, 1), "relu", "hidden layers"),
+        ((1, 2000, 1), "relu", ""),
+        ((2, 3, 1), "tanh", "tanh"),
+        ((5, 9, 2), "relu", None),
+    ],
+)
+def test_what_is_not_read_is_said(widths, hidden, why):
+    net = random_mlp(np.random.default_rng(1), widths, hidden)
+    found = variation.unreadable(net)
+    assert (why in found) if why is not None else not found
+    assert variation.unreadable(None)
