@@ -25,7 +25,7 @@ from ftheta.networks.transformers import Gpt, next_token_loss
 from ftheta.training import fit
 
 TOKENS, DIMENSION, BETA, ROUNDS = 2000, 64, 1.0, 20
-MODEL = {"vocabulary": 256, "context": 64, "width": 128, "heads": 4, "layers": 4}
+MODEL: dict[str, Any] = {"vocabulary": 256, "context": 64, "width": 128, "heads": 4, "layers": 4}
 BATCH, STEPS, STEP = 16, 40, 1e-3
 
 

@@ -105,7 +105,9 @@ def empirical(name: str, net: Network, x: np.ndarray) -> None:
     print(f"   {'ftheta':44} {1e3 * seconds:9.1f} ms")
     leaves = jax.tree.leaves(net.params)
     arrays = {"x": x} | {f"p{i}": np.asarray(leaf) for i, leaf in enumerate(leaves)}
-    others = {"Jacobian contraction, JAX": timed(lambda: contraction(net, x), 2)}
+    others: dict[str, Any] = {}
+    if name == "dense":  # XLA takes minutes and gigabytes for derivatives of convolutions, image by image, in float64
+        others["Jacobian contraction, JAX"] = timed(lambda: contraction(net, x), 2)
     others |= peer("_width_torch.py", "FTHETA_TORCH_PYTHON", name, arrays)
     others |= peer("_width_tangents.py", "FTHETA_TANGENTS_PYTHON", name, arrays)
     for other, (cost, found) in others.items():

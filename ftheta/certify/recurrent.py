@@ -45,7 +45,8 @@ class Cell:
                 got=f"inputs {net.input_shape}, outputs {net.output_shape}",
                 remedy="give a network with at most as many outputs as inputs: the first inputs are the state",
             )
-        return cls(net.apply, net.params, gives, takes - gives, net.description)
+        listed = getattr(net.apply, "__self__", None) is net.description  # the function is made from the list of layers
+        return cls(net.apply, net.params, gives, takes - gives, net.description if listed else None)
 
     @classmethod
     def random(cls, rng: np.random.Generator, hidden: int, inputs: int, gain: float, sigma: str = "tanh") -> "Cell":

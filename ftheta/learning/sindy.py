@@ -44,13 +44,18 @@ class Law:
     def __call__(self, x: Sequence[Fraction] | np.ndarray) -> list:
         return [sum(c * prod(x[i] for i in t) for t, c in part.items()) for part in self.parts]
 
+    def slopes(self, x: np.ndarray) -> np.ndarray:
+        """The derivative at every row, in float64."""
+        return np.array([[float(v) for v in self(row)] for row in x])
+
     def coefficients(self, terms: Terms) -> list[list[Fraction]]:
         """One list a coordinate."""
         return [[part.get(t, Fraction(0)) for t in terms] for part in self.parts]
 
     def trajectory(self, start: Sequence[float], times: np.ndarray) -> np.ndarray:
-        flow = lambda t, x: np.array([float(v) for v in self(x)])
-        return solve_ivp(flow, (times[0], times[-1]), start, t_eval=times, rtol=1e-10, atol=1e-12).y.T
+        return solve_ivp(
+            lambda t, x: self.slopes(x[None])[0], (times[0], times[-1]), start, t_eval=times, rtol=1e-10, atol=1e-12
+        ).y.T
 
 
 LORENZ = Law(

@@ -3,6 +3,7 @@
 import difflib
 import importlib
 import inspect
+import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -109,7 +110,7 @@ def resolve(words: str, asked: Asked) -> Subject:
     if ":" in words and not Path(words).exists():
         return from_object(import_object(words), words, asked)
     path = Path(words)
-    if Target in asked.takes and not path.exists() and set(words) & set("+*^()"):
+    if Target in asked.takes and not path.exists() and _is_expression(words):
         return _expression(words)
     if path.suffix or path.exists():
         return read_file(path, path.name, asked)
@@ -277,6 +278,14 @@ def _from_scikit(found: Any, name: str, asked: Asked) -> Network:
         return net
     follows = jax.nn.softmax if last == "softmax" else jax.numpy.exp
     return Network.imported(lambda params, x: follows(net.apply(params, x)), net.params, net.input_shape, name)
+
+
+def _is_expression(words: str) -> bool:
+    """`sin(x)`, `x*y`; also `1/x` and `x-1`, unlike `nets/model` and `my-net`: its variables are single letters."""
+    signs = set(words) & set("+*^()")
+    return bool(signs) or (
+        ("/" in words or "-" in words) and all(len(w) == 1 for w in re.findall(r"[^\W\d]\w*", words))
+    )
 
 
 def _expression(words: str) -> Target:

@@ -1,5 +1,7 @@
 """The properties of attention, looked at in networks that have them and in networks that do not."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -17,7 +19,7 @@ from ftheta.theorems.attention.self_attention import self_attention as THEOREM
 N, D = 5, 4
 
 
-def look(apply, params, inputs: int = 3) -> Look:
+def look(apply: Any, params: Any, inputs: int = 3) -> Look:
     net = Network("net", apply, params, (N, D))
     with jax.enable_x64(True):
         return Look(net, attention_in(apply, params, net.example), np.random.default_rng(0).normal(size=(inputs, N, D)))
@@ -27,6 +29,11 @@ def layer() -> Projections:
     return Projections.normal(np.random.default_rng(1), 2, D, 2)
 
 
+def found_in(seen: Look, rng: np.random.Generator) -> tuple[Any, Any]:
+    """Claims and numbers about the order of tokens."""
+    return seen.equivariance(rng)
+
+
 def verdicts(*claims) -> list[Verdict]:
     return [claim.judge().verdict for claim in claims]
 
@@ -34,7 +41,7 @@ def verdicts(*claims) -> list[Verdict]:
 def test_softmax_attention_has_all_properties():
     with jax.enable_x64(True):
         seen, rng = look(self_attention, layer()), np.random.default_rng(0)
-        order, numbers = seen.equivariance(rng)
+        order, numbers = found_in(seen, rng)
         claims = (*seen.rows(), seen.hull(rng), seen.messages(), *order, *seen.formula())
     assert len(order) == 1 and len(seen.formula()) == 1 and numbers["equivariance defect"].hi < 1e-12
     assert all(verdict.holds for verdict in verdicts(*claims))
@@ -63,7 +70,7 @@ def test_positions_and_masks_are_noticed_and_their_defect_is_told():
         masked = look(KINDS["causal"], layer())
         assert placed.order.startswith("positions") and masked.order.startswith("a mask")
         for seen in (placed, masked):
-            claims, numbers = seen.equivariance(np.random.default_rng(0))
+            claims, numbers = found_in(seen, np.random.default_rng(0))
             assert not claims and numbers["equivariance defect"].lo > 1e-3
 
 
@@ -72,6 +79,7 @@ def test_the_steepness_is_the_norm_of_the_jacobian_formed_or_not(monkeypatch):
     x = np.random.default_rng(0).normal(size=(2, N, D))
     with jax.enable_x64(True):
         formed, last = jacobian_norms(net, x)
+        assert last is not None
         J = np.asarray(jax.jacfwd(net)(jnp.asarray(x[0]))).reshape(N * D, N * D)
         assert formed[0] == pytest.approx(np.linalg.norm(J, 2), rel=1e-9)
         assert np.linalg.norm(last, 2) == pytest.approx(formed[-1], rel=1e-9)

@@ -51,6 +51,7 @@ def test_colours_are_finer_than_no_symmetry_and_coarser_than_orbits(graph, seed)
     assert all(len(set(degrees[colours == c])) == 1 for c in set(colours.tolist()))
 
 
+@pytest.mark.filterwarnings("ignore:The hashes produced")
 @settings(max_examples=40, deadline=None)
 @given(random_graphs())
 def test_the_colours_are_those_of_networkx(graph):

@@ -67,7 +67,7 @@ def normality(rows: np.ndarray) -> Finding:
     centred = rows - rows.mean(0)
     _, values, directions = np.linalg.svd(centred, full_matrices=False)
     scores = (centred @ directions.T)[:, values > 1e-9 * values[0]]
-    p = min(1.0, min(float(stats.jarque_bera(column).pvalue) for column in scores.T) * scores.shape[1])
+    p = min(1.0, min(float(stats.jarque_bera(column)[1]) for column in scores.T) * scores.shape[1])
     note = f"p = {p:.3g} for {len(rows)} tokens in {scores.shape[1]} directions; asked: at least {SIGNIFICANT:g}"
     known = Enclosure.measured(p, samples=len(rows))
     return Finding.sampled(note, known) if p >= SIGNIFICANT else Finding.failed(note, known)
@@ -156,7 +156,7 @@ class Study:
         what = f"variance at t = {t:.4g} of the scalar equation and s₀/(1 − 2s₀t)"
         return Identity(what, _float(solved), _float(scalar(first, t))), solved
 
-    def by_transport(self) -> tuple[Claim, Chart]:
+    def by_transport(self) -> tuple[AtMost, Chart]:
         r"""$W_2(\mu_t,\nu_t)\le W_2(\mu_0,\nu_0)e^{\int L}$ for a second Gaussian that starts near."""
         near = Gaussian(self.law.mean + 0.1 * np.sqrt(self.law.largest), NEIGHBOUR * self.law.covariance)
         times = np.linspace(0, self.time, TIMES)

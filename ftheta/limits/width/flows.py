@@ -78,7 +78,7 @@ class MeanField:
             ),
         )
 
-    def fluctuations(self, widths: Sequence[int] = (16, 64, 256), draws: int = 24) -> "Fluctuations":
+    def fluctuations(self, widths: Sequence[int] = (64, 256, 1024), draws: int = 12) -> "Fluctuations":
         """Networks of fewer neurons from the same law, trained as long, beside this one as the limit."""
         rng = np.random.default_rng(self.seed + 1)
         starts = [np.stack([self.start(rng, q) for _ in range(draws)]) for q in widths]

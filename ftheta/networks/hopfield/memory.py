@@ -15,7 +15,7 @@ from scipy.stats import binom, norm
 
 from ftheta.logic import SubjectError
 
-MOST_NEURONS = 4096
+MOST_NEURONS, LARGEST = 4096, 10
 
 
 def as_signs(x: np.ndarray) -> np.ndarray | None:
@@ -30,10 +30,10 @@ def as_signs(x: np.ndarray) -> np.ndarray | None:
 def hebb(patterns: np.ndarray) -> np.ndarray:
     r"""$K=NW=\sum_\mu\xi^\mu\xi^{\mu\top}$ with zeros on the diagonal, in whole numbers."""
     patterns = np.asarray(patterns)
-    whole = bool((patterns == np.round(patterns)).all())
+    whole = bool((patterns == np.round(patterns)).all()) and np.abs(patterns).max(initial=0) <= LARGEST
     if patterns.ndim != 2 or not patterns.size or not whole or patterns.shape[1] > MOST_NEURONS:
         raise SubjectError(
-            "Patterns are rows of whole numbers, one entry a neuron.",
+            "Patterns are rows of small whole numbers, one entry a neuron.",
             got=f"{patterns.dtype} of shape {patterns.shape}",
             remedy=f"give −1 and 1, in at most {MOST_NEURONS:,} columns",
         )

@@ -81,8 +81,8 @@ def chizat_bach(
     $\partial_t\rho=\mathrm{div}(\rho\nabla\frac{\delta F}{\delta\rho})$ converges (and a regularity condition of
     Sard's kind holds), its limit is a global minimiser of $F$; the flow of $q$ neurons
     tends to it as $q\to\infty$. Nothing is said for a given $q$."""
-    given = subject.limit if isinstance(subject, Family) else None
-    task = given.task if given else task_of(subject)
+    given = None if isinstance(subject, Dataset) else subject.limit
+    task = task_of(subject) if isinstance(subject, Dataset) else subject.limit.task
     start = given.start if given else balanced(task.X.shape[1])
     found = teachers.study(task, start, given, seeds, steps, below, rng)
     lone, (home, own) = teachers.narrow_student(task, start, steps, rng), teachers.at_teacher(given)

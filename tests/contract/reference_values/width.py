@@ -1,6 +1,6 @@
 """Chapter width."""
 
-from math import pi, sqrt
+from math import log, pi, sqrt
 
 from .reference import Reference
 
@@ -29,4 +29,10 @@ VALUES = {
         Reference({"mean": 1 / sqrt(2 * pi), "variance": 1 / 2 - 1 / (2 * pi)}, {"width": 64, "draws": 64, "steps": 1}),
         Reference({"RMSE at q = 100": 0.0583819}, {"width": 64, "draws": 64, "steps": 1}, rtol=1e-6),
     ],
+    "measure-representation": [
+        Reference({"hat up to Λ": 3.3024871446, "∫|f″| of the hat": 4}, {"cut": 100.0}),
+        Reference({"growth in a decade": 2 / pi * log(10)}),
+        Reference({"growth in a decade": 1.4658712}, rtol=1e-7),
+    ],
+    "chizat-bach": [Reference({"loss at the teacher": 0.0}, {"seeds": 4, "steps": 100})],
 }

@@ -6,6 +6,7 @@ from functools import cached_property
 from math import isfinite
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -16,6 +17,7 @@ from ..density import jumps
 from ..suprema import Scalar, ranges, without_jumps
 
 DENSE = {1: 20_001, 2: 201, 3: 41}  # points a side of the dense search
+NARROW = 1e-9  # relative width of an enclosure whose middle is the value
 SCATTERED = 50_000  # points of it in higher dimension
 
 
@@ -42,10 +44,19 @@ class Goal:
         return (np.asarray(self.hi) - np.asarray(self.lo)) / 2
 
     def values(self, rows: np.ndarray) -> np.ndarray:
-        """f at rows, in float64: without compiling, as every call has another shape."""
+        """f at rows, in float64: without compiling, as every call has another shape.
+
+        The middle of the enclosure; where that is wide (sin of a huge number), what the program itself returns.
+        """
         with np.errstate(invalid="ignore"):
             box = ranges(self.f, rows, rows)
-            return box.lo + (box.hi - box.lo) / 2
+            middle = box.lo + (box.hi - box.lo) / 2
+            vague = ~(box.hi - box.lo <= NARROW * np.maximum(1.0, np.abs(middle)))
+        if vague.any():
+            with jax.enable_x64(True):
+                there = jnp.asarray(rows[vague][:, 0] if self.dimension == 1 else rows[vague])
+                middle[vague] = np.asarray(jax.vmap(self.f)(there))
+        return middle
 
     def grid(self, side: int, rng: np.random.Generator | None = None) -> np.ndarray:
         """Points of the box: a grid for d ≤ 3, above it points drawn with `rng`, the corners and the centre."""
