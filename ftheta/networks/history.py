@@ -33,8 +33,14 @@ EVENTS = (
         1989, "universal approximation", "Cybenko; Hornik", "cybenko1989", ("uat-cybenko-hornik", "stone-weierstrass")
     ),
     Event(1993, "rates without dimension", "Barron", "barron1993", ("barron-rate", "barron-norm")),
-    Event(2012, "AlexNet", "Krizhevsky, Sutskever, Hinton", "krizhevsky2012", ("conv-iff-equivariant",)),
-    Event(2016, "ResNet", "He, Zhang, Ren, Sun", "he2016", ("neural-ode-limit", "gradient-product-bound")),
+    Event(
+        2012,
+        "AlexNet",
+        "Krizhevsky, Sutskever, Hinton",
+        "krizhevsky2012",
+        ("cnn-alexnet-activations", "conv-iff-equivariant"),
+    ),
+    Event(2016, "ResNet", "He, Zhang, Ren, Sun", "he2016", ("resnet-block-34", "neural-ode-limit")),
     Event(2017, "Transformer", "Vaswani et al.", "vaswani2017", ("self-attention", "clustering-closed-forms")),
     Event(2018, "neural tangent kernel", "Jacot, Gabriel, Hongler", "jacot2018", ("ntk-kernel", "overparam-gd")),
     Event(2018, "neural ODE", "Chen, Rubanova, Bettencourt, Duvenaud", "chen2018", ("neural-ode-limit",)),

@@ -282,10 +282,9 @@ def _from_scikit(found: Any, name: str, asked: Asked) -> Network:
 
 def _is_expression(words: str) -> bool:
     """`sin(x)`, `x*y`; also `1/x` and `x-1`, unlike `nets/model` and `my-net`: its variables are single letters."""
-    signs = set(words) & set("+*^()")
-    return bool(signs) or (
-        ("/" in words or "-" in words) and all(len(w) == 1 for w in re.findall(r"[^\W\d]\w*", words))
-    )
+    if set(words) & set("+*^()"):
+        return True
+    return bool(set(words) & set("/-")) and all(len(name) == 1 for name in re.findall(r"[^\W\d]\w*", words))
 
 
 def _expression(words: str) -> Target:

@@ -3,7 +3,6 @@
 _SLOW = {
     "adjoint-method": ["diffrax", "tanh"],
     "architecture-and-stability-penalties": ["at the edge"],
-    "attention-particle-flow": ["a thousand tokens"],
     "autoencoder-svd-rom": ["large"],
     "convex-cpa-and-dc": ["large"],
     "cpa-depth-bound": ["a random network, deeper than it need be"],

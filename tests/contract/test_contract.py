@@ -117,6 +117,10 @@ def test_the_breaker_is_inapplicable_and_refuted_when_forced(theorem: Theorem):
     assert forced.verdict is Verdict.REFUTED or (theorem.unbreakable and forced.verdict is Verdict.INAPPLICABLE)
 
 
+def test_every_study_is_a_preset():
+    assert {(t.id, name) for t in THEOREMS for name in t.presets} >= STUDIES
+
+
 @unhurried
 @pytest.mark.parametrize("theorem, name", PRESETS, ids=lambda v: v if isinstance(v, str) else v.id)
 def test_every_preset_runs(theorem: Theorem, name: str):

@@ -67,7 +67,7 @@ def normality(rows: np.ndarray) -> Finding:
     centred = rows - rows.mean(0)
     _, values, directions = np.linalg.svd(centred, full_matrices=False)
     scores = (centred @ directions.T)[:, values > 1e-9 * values[0]]
-    p = min(1.0, min(float(stats.jarque_bera(column)[1]) for column in scores.T) * scores.shape[1])
+    p = min(1.0, min(float(np.asarray(stats.jarque_bera(column))[1]) for column in scores.T) * scores.shape[1])
     note = f"p = {p:.3g} for {len(rows)} tokens in {scores.shape[1]} directions; asked: at least {SIGNIFICANT:g}"
     known = Enclosure.measured(p, samples=len(rows))
     return Finding.sampled(note, known) if p >= SIGNIFICANT else Finding.failed(note, known)
