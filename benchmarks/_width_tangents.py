@@ -48,9 +48,10 @@ def main(name: str, given: str, found: str, rounds: int) -> None:
             run()
             seconds.append(time.process_time() - before)
         costs[label] = min(seconds)
-    np.savez(found, **{label: np.asarray(k) for label, k in kernels.items()})
+    arrays: Any = {label: np.asarray(k) for label, k in kernels.items()}
+    np.savez(found, **arrays)
     print(json.dumps(costs))
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:4], int(sys.argv[4]))
+    main(sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]))

@@ -42,9 +42,10 @@ def main(name: str, given: str, found: str, rounds: int) -> None:
         result = kernel(apply, p, x)
         seconds.append(time.process_time() - before)
     label = "torch.func, Jacobian contraction"
-    np.savez(found, **{label: result.numpy()})
+    arrays: Any = {label: result.numpy()}
+    np.savez(found, **arrays)
     print(json.dumps({label: min(seconds)}))
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:4], int(sys.argv[4]))
+    main(sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]))

@@ -21,7 +21,7 @@ def law(seed: int, d: int, scale: float = 0.3) -> Gaussian:
 
 @pytest.mark.parametrize("mean, variance, x", [(0.0, 1.0, 0.5), (0.7, 0.3, -2.0)])
 def test_attention_over_a_gaussian_is_the_ratio_of_two_integrals(mean, variance, x):
-    density = stats.norm(mean, variance**0.5).pdf
+    density = lambda y: stats.norm.pdf(y, mean, variance**0.5)
     moment = lambda k: integrate.quad(lambda y: np.exp(x * y) * y**k * density(y), -20, 20, epsabs=1e-13)[0]
     formula = UNIT.of_gaussian(Gaussian(np.array([mean]), np.array([[variance]])), np.array([[x]]))
     assert formula[0, 0] == pytest.approx(moment(1) / moment(0), rel=1e-9)

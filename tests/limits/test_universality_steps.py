@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 from math import gamma, pi, sqrt
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -34,7 +35,7 @@ def test_two_exponentials_are_the_hyperbolic_cosine():
 @given(st.floats(-2, 2), st.floats(0.05, 2))
 def test_the_error_of_chords_of_exp_is_the_largest_found(b, h):
     chord = lambda t: np.exp(b - h) + (np.exp(b) - np.exp(b - h)) / h * (t - b + h)
-    found = optimize.minimize_scalar(lambda t: np.exp(t) - chord(t), bounds=(b - h, b), method="bounded")
+    found: Any = optimize.minimize_scalar(lambda t: np.exp(t) - chord(t), bounds=(b - h, b), method="bounded")
     assert r.exp_interpolation_error(b, h).middle == pytest.approx(-found.fun, rel=1e-6, abs=1e-13)
 
 

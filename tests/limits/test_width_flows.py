@@ -8,7 +8,7 @@ import pytest
 import ftheta as ft
 from ftheta.limits.width import particles, teachers
 from ftheta.limits.width.descent import Task, descend
-from ftheta.logic import UsageError
+from ftheta.logic import Rate, UsageError
 from ftheta.networks import activation
 
 
@@ -67,6 +67,7 @@ def test_fluctuations_after_training_shrink_like_the_square_root_of_the_width():
     scaled = [e.middle for e in found.scaled]
     assert max(scaled) < 3 * min(scaled)
     (claim,) = found.claims()
+    assert isinstance(claim, Rate)
     assert claim.slope.lo - 0.25 < -0.5 < claim.slope.hi + 0.25
 
 
