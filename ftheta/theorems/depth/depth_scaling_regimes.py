@@ -80,7 +80,7 @@ def depth_scaling_regimes(
     limit is governed by $L\alpha_L^2$: if it tends to 0, the identity; to $\infty$, an explosion; for
     $\alpha_L=L^{-1/2}$ the diffusion $dH=\frac1{\sqrt d}\,(dB)\,\sigma(H)$. Where $\sigma$ keeps the norm in the mean,
     $$\mathbb E\|h_L\|^2=(1+\alpha_L^2)^L\|h_0\|^2,\qquad\log\frac{\|h_L\|^2}{\|h_0\|^2}\to
-    \mathcal N\!\Big(1-\frac2d,\frac4d\Big)\text{ for }\alpha_L=L^{-1/2},\ \sigma(x)=x.$$
+    \mathcal N\Big(1-\frac2d,\frac4d\Big)\text{ for }\alpha_L=L^{-1/2},\ \sigma(x)=x.$$
     Weights that are smooth in $k/L$ have a flow for limit, with $\alpha_L=\frac1L$."""
     if isinstance(subject, Network):
         chain = chain_of(subject)
