@@ -17,7 +17,7 @@ import numpy as np
 from ftheta.logic import UsageError
 from ftheta.networks import ACTIVATIONS, activation
 
-BLOCK = 400_000  # numbers of a block
+BLOCK = 30_000  # numbers of a block
 FASTER, SLOWER = 1.05, 0.5  # of the step, where the energy fell and where it rose
 
 
@@ -70,13 +70,14 @@ class Task:
     def velocity(self, theta: np.ndarray, outputs: np.ndarray) -> np.ndarray:
         r"""$-\nabla V$ of every neuron, given the outputs of its run."""
         gap = ((outputs - self.y) / len(self.y))[:, None, :]
+        weighted = gap.swapaxes(1, 2) * self.X
         found = np.empty_like(theta)
         start = 0
         for part in self._blocks(theta):
             mu, W = part[..., :1], part[..., 1:]
             before, to = W @ self.X.T, found[:, start : start + part.shape[1]]
             if self.sigma == "relu":  # h = w·h′x: the first component is that of the others along w
-                pull = np.where(before > 0, gap, 0.0) @ self.X
+                pull = np.greater(before, 0.0, out=before) @ weighted
                 to[..., 0], to[..., 1:] = -(W * pull).sum(-1), -mu * pull
             else:
                 h, slope = _with_slope(self.sigma)(before)
