@@ -7,6 +7,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Error, sync_playwright
@@ -15,6 +16,7 @@ from .lab import Server, Tab
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 _FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+WINDOW: Any = {"viewport": {"width": 1440, "height": 860}, "color_scheme": "light"}
 SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"
 
 
@@ -48,7 +50,7 @@ def server(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 @pytest.fixture
 def context(browser: Browser) -> Iterator[BrowserContext]:
-    made = browser.new_context(viewport={"width": 1440, "height": 860}, color_scheme="light")
+    made = browser.new_context(**WINDOW)
     yield made
     made.close()
 

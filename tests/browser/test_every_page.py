@@ -1,14 +1,32 @@
-"""Every theorem's page in every preset, and broken on purpose."""
+"""Every theorem's page, as in the textbook and broken on purpose; every night in every preset."""
+
+from collections.abc import Iterator
 
 import pytest
+from playwright.sync_api import Browser
 
 from ftheta.catalogue import index
 from tests.contract.studies import STUDIES
 
-from .conftest import SCREENSHOTS
-from .lab import Tab
+from .conftest import SCREENSHOTS, WINDOW
+from .lab import Server, Tab
 
 WITHIN = "() => { const centre = document.getElementById('centre'); return centre.scrollWidth <= centre.clientWidth }"
+
+
+@pytest.fixture(scope="module")
+def one_tab(browser: Browser, server: Server) -> Iterator[Tab]:
+    """One tab that goes from page to page, as a visitor does: loading the lab anew each time takes longer."""
+    context = browser.new_context(**WINDOW)
+    yield Tab(context, server.url)
+    context.close()
+
+
+@pytest.fixture
+def tab(one_tab: Tab) -> Iterator[Tab]:
+    one_tab.complaints.clear()
+    yield one_tab
+    one_tab.assert_quiet()
 
 
 @pytest.mark.parametrize("id", index())

@@ -4,13 +4,14 @@ import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, expect
 
 from .lab import Server, Tab
 
-LONG = {"theorem": "regions-deep", "preset": "large"}
+LONG = "#/double-descent-networks?" + urlencode({"preset": "thirty widths, five seeds"})
 WIRE = """
   const Real = WebSocket;
   globalThis.sockets = [];
@@ -19,7 +20,7 @@ WIRE = """
 
 
 def start_long(tab: Tab) -> None:
-    tab.open(f"#/{LONG['theorem']}?preset={LONG['preset']}")
+    tab.open(LONG)
 
 
 def test_a_long_computation_shows_its_time_and_can_be_cancelled(tab: Tab) -> None:
@@ -98,8 +99,8 @@ def test_a_worker_that_dies_is_replaced_and_the_page_says_so(browser: Browser, t
         context = browser.new_context()
         tab = Tab(context, server.url)
         tab.go("hat-function")
-        expect(tab.page.locator("#subject option[value=digits-mlp]")).to_have_count(1)  # so that one worker is at work
-        tab.page.evaluate("hash => { location.hash = hash }", f"#/{LONG['theorem']}?preset={LONG['preset']}")
+        expect(tab.page.locator("#subject option[value=digits-mlp]")).to_have_count(1, timeout=30_000)
+        tab.page.evaluate("hash => { location.hash = hash }", LONG)
         expect(tab.page.locator(".elapsed")).to_be_visible(timeout=20_000)
         for worker in server.workers():
             os.kill(worker, signal.SIGKILL)

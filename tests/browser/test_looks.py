@@ -162,7 +162,7 @@ def test_the_catalogue_shows_pictures_and_searches(tab: Tab) -> None:
     tab.open("#/")
     expect(tab.page.locator(".picture img").first).to_be_visible(timeout=60_000)
     expect(tab.page.locator(".card .pill:visible").first).not_to_be_empty()
-    tab.page.get_by_label("Search theorems").fill("convolutions")
+    tab.page.get_by_label("Search theorems").fill("translation")
     expect(tab.page.locator(".card:visible")).to_have_count(1)
     tab.page.locator(".card:visible").click()
     tab.until(lambda: tab.hash == "#/conv-iff-equivariant")
