@@ -4,6 +4,7 @@ _SLOW = {
     "adjoint-method": ["diffrax", "tanh"],
     "architecture-and-stability-penalties": ["at the edge"],
     "autoencoder-svd-rom": ["large"],
+    "autoencoder-svd-rom-deep": ["a jump on a ring", "at the edge"],
     "convex-cpa-and-dc": ["large"],
     "cpa-depth-bound": ["a random network, deeper than it need be"],
     "cpa-partition-composition": ["large"],
@@ -40,10 +41,13 @@ _SLOW = {
     "runge": ["at the edge", "twenty"],
     "self-attention": ["many tokens, causal mask"],
     "subsampling-receptive-field": ["ResNet-34"],
+    "transformer-block": ["learnt by heart"],
+    "transformer-block-optimisers": ["two blocks, longer"],
     "two-layer-ridge-sum": ["two dimensions, many terms"],
     "uat-cybenko-hornik": ["a root"],
     "uat-nonpolynomial-iff": ["at the edge", "with a jump"],
     "uat-step1-ridge-exponentials": ["two exponentials"],
+    "unet": ["two poolings"],
     "yarotsky-square": ["Chebyshev"],
 }
 STUDIES = {(id, name) for id, names in _SLOW.items() for name in names}

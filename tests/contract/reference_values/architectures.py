@@ -1,6 +1,6 @@
 """Chapter architectures."""
 
-from math import sqrt
+from math import pi, sin, sqrt
 
 from .reference import Reference
 
@@ -31,6 +31,9 @@ VALUES = {
     "rnn-dynamical": [Reference({"0.9^50": 0.0051537752}, rtol=2e-9), Reference({"0.9^50": 0.9**50})],
     "history-timeline": [Reference({"year of the MLP paper": 1986, "events": 15})],
     "unet": [Reference({"side 572 becomes": 388, "parameters of the published U-Net": 31_030_658})],
+    "autoencoder-svd-rom-deep": [
+        Reference({"half a ring of 64, lost by two linear numbers": 1 - 8 / (64 * sin(pi / 64)) ** 2})
+    ],
     "autoencoder-svd-rom-sindy": [
         Reference(
             {"coefficient of x in dx/dt": -10, "coefficient of x in dy/dt": 28, "coefficient of z in dz/dt": -8 / 3}
