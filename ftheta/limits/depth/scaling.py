@@ -23,6 +23,7 @@ from ftheta.estimates import mean
 from ftheta.logic import AtMost, Axis, Converges, Curves, Enclosure, Evidence, Histogram, Identity, Series
 
 from ..orders import observed_order
+from .ito import biased, corrected_limit, sum_moments
 
 BITS = 128
 DRAWS = 20_000  # of the law of norms
@@ -111,6 +112,17 @@ def moments(exponent: float, depth: int) -> tuple[Enclosure, Enclosure, Enclosur
     return Enclosure.ball(low), second_moment(alpha2, depth), Enclosure.ball(high)
 
 
+def fourth_moment(blocks: RandomBlocks, depth: int) -> Enclosure:
+    r"""$\mathbb E\|h_L\|^4/\|h_0\|^4=\big(1+(2+\frac4d)\alpha^2+(1+\frac2d)\kappa\alpha^4\big)^L$ as a ball.
+
+    $\kappa=\mathbb Es^4$ is 1, or $1+\frac5d$ of ReLU after He weights. For $\alpha=L^{-1/2}$ the limit is $e^{2+4/d}$.
+    """
+    with ctx.workprec(BITS):
+        alpha2, share = arb(depth) ** (-2 * arb(blocks.exponent)), arb(1) / blocks.dimension
+        kappa = 1 + 5 * share if blocks.relu else arb(1)
+        return Enclosure.ball((1 + (2 + 4 * share) * alpha2 + (1 + 2 * share) * kappa * alpha2**2) ** depth)
+
+
 @dataclass(frozen=True, eq=False)
 class Draws:
     """Squared norms, relative to the start, of networks and of the law of norms: `[draw]` at the last layer."""
@@ -128,6 +140,9 @@ class Draws:
             AtMost("1 + Lα² ≤ (1 + α²)^L", low, exact),
             AtMost("(1 + α²)^L ≤ exp(Lα²)", exact, high),
         ]
+        if 16 * self.depth * self.blocks.alpha(self.depth) ** 2 <= self.blocks.dimension:  # else its tail is too heavy
+            fourth = fourth_moment(self.blocks, self.depth)
+            found.append(Identity("E‖h_L‖⁴/‖h₀‖⁴ over draws of the quotients", mean(self.law**2), fourth))
         if not self.blocks.relu:
             centre, _ = self.blocks.log_growth(self.depth)
             found.append(
@@ -241,13 +256,20 @@ def study(blocks: RandomBlocks, members: Sequence[Any], depth: int, rng: np.rand
     moment = moments(blocks.exponent, depth)[1]
     smooth = observed_order("smooth weights, step 1/L: distance to twice the depth", 1, depths, apart, slack=0.4)
     still = Enclosure.equal(zero_state(blocks, members[0]))
+    shifted = biased(depth, rng)
     beta = blocks.exponent
     tends = "1, the identity" if beta > 0.5 else "e, a diffusion" if beta == 0.5 else "∞, an explosion"
     return Evidence(
-        claims=(*seen.claims(), *normal_limit(d, depths), *smooth),
-        charts=(regimes_chart(blocks, depth, rng), paths_chart(d, depth, paths[-1], rng), seen.histogram()),
+        claims=(*seen.claims(), *normal_limit(d, depths), *smooth, *shifted.claims(), *corrected_limit(depths)),
+        charts=(
+            regimes_chart(blocks, depth, rng),
+            paths_chart(d, depth, paths[-1], rng),
+            seen.histogram(),
+            shifted.histogram(),
+        ),
         numbers={"E‖h_L‖²/‖h₀‖²": moment, "z-score over networks": seen.z, "Lα²": depth * blocks.alpha(depth) ** 2}
-        | {f"second moment, {NAMES[b]}": moments(b, depth)[1] for b in EXPONENTS},
+        | {f"second moment, {NAMES[b]}": moments(b, depth)[1] for b in EXPONENTS}
+        | {"E‖h_L‖⁴/‖h₀‖⁴": fourth_moment(blocks, depth), "E h_L with random biases in e^z − 1": sum_moments(depth)[0]},
         as_printed=(Identity("additive noise: E‖x(1)‖² from x(0) = 0", still, Enclosure.exact(d)),),
         summary=f"the second moment grows by {moment.middle:.6g} over {depth} blocks ({seen.z:+.1f} standard errors "
         f"over {len(members)} networks); as L → ∞ it tends to {tends}",
