@@ -1,13 +1,15 @@
 """A small U-Net: sizes, weights that make it the identity, and a denoiser judged on images it has not seen."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeAlias
 
 import jax
 import numpy as np
 
 from ftheta.estimates import mean
+from ftheta.graph import Node, trace
 from ftheta.graph.compiling import call_compiled
 from ftheta.logic import Axis, Claim, Curves, Dag, Enclosure, Evidence, Exists, Heatmap, Identity, Series, Table, Vertex
 from ftheta.networks.architectures.famous import unet
@@ -22,6 +24,7 @@ from ftheta.networks.architectures.stack import Stack
 
 from .fitting import fit
 
+Apply: TypeAlias = Callable[[Any, Any], Any]
 ZERO = Enclosure.exact(0)
 RATE, BATCH = 3e-3, 32
 SIDES = "side of the output − side of the input"
@@ -47,7 +50,7 @@ def identity_claims(stack: Stack, images: np.ndarray) -> tuple[Claim, ...]:
     side, after = stack.input_shape[-1], stack.shapes[-1][-1]
     kept = Identity(SIDES, Enclosure.exact(after - side), ZERO)
     held = images[held_out(images) :]
-    seen = applied(stack, identity_weights(stack), held)
+    seen = applied(stack.apply, identity_weights(stack), held)
     gap = Enclosure.measured(float(np.abs(seen - held).max()), samples=len(seen))
     return kept, Identity("U-Net with identity weights − image, largest pixel", gap, ZERO)
 
@@ -57,8 +60,8 @@ def held_out(images: np.ndarray) -> int:
     return 3 * len(images) // 4
 
 
-def applied(stack: Stack, params: Any, images: np.ndarray) -> np.ndarray:
-    run = lambda params, x: jax.vmap(lambda row: stack.apply(params, row))(x)
+def applied(apply: Apply, params: Any, images: np.ndarray) -> np.ndarray:
+    run = lambda params, x: jax.vmap(lambda row: apply(params, row))(x)
     return np.asarray(call_compiled(run, params, images))
 
 
@@ -97,12 +100,14 @@ class Denoised:
         return self.clean, self.noisy, self.found
 
 
-def train_denoiser(stack: Stack, images: np.ndarray, noise: float, steps: int, rng: np.random.Generator) -> Denoised:
-    """Learn on the first three quarters of the images, with fresh noise on each, and denoise the others."""
+def train_denoiser(
+    apply: Apply, start: Any, images: np.ndarray, noise: float, steps: int, rng: np.random.Generator
+) -> Denoised:
+    """Learn from these weights on the first three quarters of the images, noise on each, and denoise the others."""
     noisy = images + noise * rng.normal(size=images.shape)
     cut = held_out(images)
     run = fit(
-        (stack.initial(rng), stack.apply),
+        (start, apply),
         (noisy[:cut], images[:cut]),
         "squared",
         "adam",
@@ -115,7 +120,7 @@ def train_denoiser(stack: Stack, images: np.ndarray, noise: float, steps: int, r
     return Denoised(
         images[cut:],
         noisy[cut:],
-        applied(stack, run.params, noisy[cut:]),
+        applied(apply, run.params, noisy[cut:]),
         np.asarray(run.history.loss) / images[0].size,
     )
 
@@ -162,7 +167,7 @@ def unet_evidence(
         return Evidence(
             (*sizes, *kept), (figure,), numbers, (stack.table(),), summary="sizes alone: nothing was trained"
         )
-    found = train_denoiser(stack, images, noise, steps, rng)
+    found = train_denoiser(stack.apply, stack.initial(rng), images, noise, steps, rng)
     before, after = (float(e.mean()) for e in found.errors)
     numbers |= {"error of the noisy images": before, "error of the denoised images": after}
     table = Table("error on held-out images", ("images", "mean square error"), (("noisy", before), ("denoised", after)))
@@ -172,4 +177,45 @@ def unet_evidence(
         numbers,
         (table, stack.table()),
         summary=f"{stack.parameters:,} parameters; noise of mean square {before:.4g} is brought down to {after:.4g}",
+    )
+
+
+# -- a network that is given ------------------------------------------------------------------------------------
+
+
+def skips_of(apply: Apply, params: Any, shape: tuple[int, ...]) -> tuple[Node, ...]:
+    """The nodes that put images of one size side by side: concatenations along the channels."""
+    with jax.enable_x64(True):
+        graph = trace(apply, params, jax.ShapeDtypeStruct(shape, np.float64))
+    return tuple(node for node in graph.nodes if node.primitive == "concatenate" and _square_beside(node))
+
+
+def _square_beside(node: Node) -> bool:
+    """Whether what is joined are square images: all but the axis along which they are joined."""
+    sides = [n for axis, n in enumerate(node.shape) if axis != node.params["dimension"] and n > 1]
+    return len(sides) == 2 and sides[0] == sides[1]
+
+
+def own_evidence(net: Any, images: np.ndarray, noise: float, steps: int, rng: np.random.Generator) -> Evidence:
+    """Of a network from images to images of their shape: its skips, and the noise it takes away, as it is and trained
+    on from there. `net` has `apply`, `params`, `input_shape` and `parameters`."""
+    joins = skips_of(net.apply, net.params, net.input_shape)
+    after = jax.eval_shape(net.apply, net.params, jax.ShapeDtypeStruct(net.input_shape, np.float64)).shape
+    kept = Identity(SIDES, Enclosure.exact(after[-1] - net.input_shape[-1]), ZERO)
+    found = train_denoiser(net.apply, net.params, images, noise, steps, rng)
+    as_it_is = float(((applied(net.apply, net.params, found.noisy) - found.clean) ** 2).mean())
+    before, trained = (float(e.mean()) for e in found.errors)
+    rows = (("noisy", before), ("the network as it is", as_it_is), ("trained on", trained))
+    sizes = tuple((node.name, " + ".join("×".join(map(str, s.shape)) for s in node.inputs)) for node in joins)
+    return Evidence(
+        (kept, found.claim()),
+        (found.chart(), loss_chart(found.losses, noise)),
+        {"parameters": Enclosure.exact(net.parameters), "skips": Enclosure.exact(len(joins))}
+        | {"error of the noisy images": before, "error as it is": as_it_is, "error of the denoised images": trained},
+        (
+            Table("error on held-out images", ("images", "mean square error"), rows),
+            Table("skips", ("", "joins"), sizes),
+        ),
+        summary=f"{len(joins)} skips; noise of mean square {before:.4g} becomes {as_it_is:.4g}, after training on "
+        f"{held_out(images)} images {trained:.4g}",
     )

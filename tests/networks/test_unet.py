@@ -1,10 +1,12 @@
 """U-Nets: sizes three ways, odd images refused, and weights with which one is the identity."""
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from ftheta.logic import UsageError
+import ftheta as ft
+from ftheta.logic import UsageError, Verdict
 from ftheta.networks.architectures import Conv, Skip, Stack, unet
 from ftheta.networks.architectures.layers import Pool, ReLU, UpConv
 from ftheta.networks.architectures.padded_unet import (
@@ -14,6 +16,7 @@ from ftheta.networks.architectures.padded_unet import (
     unpadded_side,
     valid_rest,
 )
+from ftheta.training.unet_study import skips_of
 
 
 def unpadded(side: int, depth: int) -> Stack:
@@ -61,3 +64,31 @@ def test_without_skips_the_top_has_half_as_many_channels_to_read():
     with_skips, without = padded_unet(8, 1, 4), padded_unet(8, 1, 4, skips=False)
     assert with_skips.shapes[-1] == without.shapes[-1] == (1, 8, 8)
     assert with_skips.parameters - without.parameters == 4 * 4 * 9  # of the convolution that reads the skip
+
+
+# -- networks that are given ------------------------------------------------------------------------------------------
+
+
+def test_the_skips_of_a_network_are_its_concatenations_of_images_and_not_those_of_a_ring():
+    stack = padded_unet(8, 2, 2)
+    params = stack.initial(np.random.default_rng(0))
+    assert len(skips_of(stack.apply, params, stack.input_shape)) == 2
+    assert not skips_of(lambda p, x: jnp.pad(x, ((0, 0), (1, 1), (1, 1)), "wrap"), (), (1, 8, 8))
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_a_network_of_ones_own_is_trained_on_as_a_denoiser(channels):
+    layers = (Conv(kernel=3, padding=1, channels=4), ReLU(), Conv(kernel=3, padding=1, channels=channels))
+    stack = Stack("two convolutions", layers, (channels, 8, 8))
+    net = ft.Network(stack.name, stack.apply, stack.initial(np.random.default_rng(0)), stack.input_shape)
+    result = ft.check("unet", net, steps=60)
+    assert result.numbers["skips"].hi == 0 and result.numbers["parameters"].hi == stack.parameters
+    assert result.numbers["error of the denoised images"].middle < result.numbers["error as it is"].middle
+    assert result.verdict is not Verdict.REFUTED
+
+
+def test_a_network_that_changes_the_size_is_told_so():
+    stack = Stack("smaller", (Conv(kernel=3, channels=1),), (1, 8, 8))
+    net = ft.Network(stack.name, stack.apply, stack.initial(np.random.default_rng(0)), stack.input_shape)
+    result = ft.check("unet", net)
+    assert result.verdict is Verdict.INAPPLICABLE and "(1, 6, 6)" in result.checks[0].finding.note

@@ -5,10 +5,11 @@ from typing import Annotated
 import numpy as np
 
 from ftheta.logic import Basis, Enclosure, Evidence, Finding, Knob, hypothesis, theorem
-from ftheta.subjects import Dataset
-from ftheta.training.unet_study import unet_evidence
+from ftheta.subjects import Dataset, Network
+from ftheta.training.unet_study import own_evidence, unet_evidence
 
 MOST_IMAGES, MOST_SIDE = 1000, 64
+FEWEST, WORK = 8, 2_000_000  # images to train on; parameters of a network that is trained
 
 
 def discs(
@@ -34,16 +35,27 @@ def squares(data: Dataset) -> np.ndarray | None:
     return x.reshape(len(x), 1, side, side) if side * side == x[0].size and side <= MOST_SIDE else None
 
 
+def images_of(net: Network, rng: np.random.Generator) -> np.ndarray:
+    """Those that the network was given, or discs in every channel of its inputs."""
+    if net.data is not None and len(net.data) >= FEWEST:
+        return net.data.x[:MOST_IMAGES].astype(float).reshape(-1, *net.input_shape)
+    drawn = discs(rng, side=net.input_shape[-1], images=40).x
+    return np.repeat(drawn[:, None], net.input_shape[0], 1)
+
+
 @hypothesis(
-    r"images are square with a side that $2^n$ divides, $n$ poolings by 2",
+    r"images are square with a side that $2^n$ divides, $n$ poolings by 2; a network gives back images of their shape",
     remedy="pad or crop the images to a multiple of 2ⁿ, or take fewer poolings",
 )
-def side_can_be_halved(data: Dataset, *, depth: int) -> Finding:
-    x = squares(data)
+def side_can_be_halved(subject: Network | Dataset, *, depth: int) -> Finding:
+    if isinstance(subject, Network):
+        shape, note = subject.input_shape, f"from {subject.input_shape} to {subject.output_shape}"
+        fits = len(shape) == 3 and shape[1] == shape[2] and subject.output_shape == shape
+        return Finding.decide(fits and 0 < subject.parameters <= WORK, f"{note}, {subject.parameters:,} parameters")
+    x = squares(subject)
     if x is None:
-        return Finding.failed(
-            f"rows of shape {data.x.shape[1:]} are no square images of at most {MOST_SIDE} pixels a side"
-        )
+        shape = subject.x.shape[1:]
+        return Finding.failed(f"rows of shape {shape} are no square images of at most {MOST_SIDE} pixels a side")
     rest = x.shape[-1] % 2**depth
     note = f"side {x.shape[-1]}, remainder {rest} modulo {2**depth}"
     return Finding.decide(rest == 0, note, Enclosure.exact(rest), basis=Basis.EXACT)
@@ -57,27 +69,29 @@ def side_can_be_halved(data: Dataset, *, depth: int) -> Finding:
     breaks_on=odd,
     presets={
         "textbook": {},
+        "two poolings": {"depth": 2, "side": 12},
         "more noise": {"noise": 0.6},
         "little noise": {"noise": 0.1},
         "broken on purpose": {"side": 13},
     },
+    audited=False,
 )
 def unet(
-    data: Dataset,
+    subject: Network | Dataset,
     rng: np.random.Generator,
     *,
     depth: Annotated[int, Knob(1, 4, "poolings by 2", "n")] = 1,
     channels: Annotated[int, Knob(2, 16, "channels at the top", "c", log=True, most=32)] = 4,
-    noise: Annotated[
-        float, Knob(0.05, 1.0, "standard deviation of the noise", "σ", log=True, least=1e-3, most=10)
-    ] = 0.3,
+    noise: Annotated[float, Knob(0.05, 1, "deviation of the noise", "σ", log=True, least=1e-3, most=10)] = 0.3,
     steps: Annotated[int, Knob(20, 2000, "training steps", "T", log=True, least=1, most=5000)] = 120,
 ) -> Evidence:
     r"""A U-Net pools $n$ times by 2 and goes up again, with concatenating skips between equal sizes. With two unpadded
     $3\times3$ convolutions a level it takes sides $s\equiv-4\pmod{2^n}$ and makes of them $$s\mapsto s-(12\cdot2^n-8),
     \qquad572\mapsto388\ (n=4).$$ With padding it keeps the size if $2^n$ divides $s$, and the skip at the top makes the
     identity representable: $x=r(x)-r(-x)$ passes over it. Trained on noisy images it takes noise away."""
-    images = squares(data)
+    if isinstance(subject, Network):
+        return own_evidence(subject, images_of(subject, rng), noise, steps, rng)
+    images = squares(subject)
     if images is None:
         return Evidence((), summary="no square images")
     return unet_evidence(images, depth, channels, noise, steps, rng)
