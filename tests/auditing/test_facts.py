@@ -175,7 +175,12 @@ def test_pieces_on_the_slice_are_exact_and_at_least_those_that_a_grid_meets(smal
     assert isinstance(picture, Regions)
     assert known.is_point and known.basis is Basis.EXACT and len(picture.polygons) == known.lo
     assert value(found, "linear regions").lo <= known.lo
-    assert value(found, "neurons that bend there").lo + value(found, "neurons never on").lo <= 11 + known.lo
+    bend, always, never = (
+        value(found, f"neurons {words}").lo for words in ("that bend there", "always on", "never on")
+    )
+    assert bend + always + never == 11 and bend > 0
+    steepest = max(picture.values)
+    assert steepest == pytest.approx(value(found, "Lipschitz constant there").hi, rel=1e-9)
 
 
 def test_steepness_lies_between_a_secant_and_the_product_of_norms(small):
@@ -226,6 +231,29 @@ def test_shifts_are_felt_by_a_dense_network_and_not_by_a_periodic_convolution(di
     assert value(ring, "equivariance defect, axis 1").lo < 1e-12
     pooled = part("shifts", Network("mean", lambda params, x: jnp.tanh(x).mean((1, 2)), (), (1, 6, 6)))
     assert value(pooled, "invariance defect, axis 2").lo < 1e-12
+
+
+def test_turns_are_felt_by_a_dense_network_and_not_by_a_sum_over_the_image(digits):
+    assert value(part("turns", digits), "invariance defect, quarter turn").lo > 0.1
+    pooled = part("turns", Network("mean", lambda params, x: jnp.tanh(x).mean((1, 2)), (), (1, 6, 6)))
+    assert {fact.name for fact in pooled.facts} >= {"invariance defect, half turn", "invariance defect, quarter turn"}
+    assert all(fact.value.lo < 1e-12 for fact in pooled.facts)
+
+
+def test_one_sided_differences_are_mirrored_by_no_reflection_across_them():
+    across = lambda params, x: x - jnp.roll(x, 1, 2)
+    found = part("turns", Network("difference", across, (), (1, 4, 6)))
+    assert value(found, "equivariance defect, up and down exchanged").lo < 1e-12
+    assert value(found, "equivariance defect, left and right exchanged").lo > 0.1
+    assert isinstance(perform(TASKS["turns"], [Network("vector", lambda params, x: x, (), (7,))], 0), Skipped)
+
+
+def test_the_change_under_shifts_of_a_zero_padded_convolution_lies_at_its_border():
+    kernel = np.random.default_rng(0).normal(size=(1, 1, 3, 3))
+    padded = lambda k, x: jax.nn.relu(jax.lax.conv_general_dilated(x[None], k, (1, 1), "SAME"))[0]
+    *_, where = part("shifts", Network("padded", padded, kernel, (1, 8, 8))).charts
+    changed = np.array(where.values) > 1e-9
+    assert changed[1].any() and not changed[2:-2, 2:-2].any()
 
 
 # -- networks of every kind -------------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ FACTS = (  # the quick ones first, so that a large network gets them all
     *_in("statistics", "statistics", "test-error"),
     *_in("signals", "signal", "gradients-by-layer", "active-units"),
     *_in("rays", "extrapolation", "rays"),
-    *_in("symmetries", "symmetry", "canonical-form", "shifts"),
+    *_in("symmetries", "symmetry", "canonical-form", "shifts", "turns"),
     *_in("slices", "expressivity", "pieces-on-a-slice"),
     *_in("steepness", "robustness", "steepness", "certified-rows"),
     *_in("curvature", "loss", "curvature-of-the-loss"),

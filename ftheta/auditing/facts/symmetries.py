@@ -1,12 +1,13 @@
-"""Copies of the network that are the same function, and shifts of the input that it should not mind."""
+"""Copies of the network that are the same function; shifts, turns and mirror images that it should not mind."""
 
 from dataclasses import dataclass
-from math import isqrt
+from math import isqrt, prod
 
 import numpy as np
 
-from ftheta.groups import layout_of
-from ftheta.logic import Axis, Curves, Enclosure, Fact, Series, SubjectError
+from ftheta.groups import dihedral, layout_of, on_images
+from ftheta.groups.defects import representations_for
+from ftheta.logic import Axis, Bars, Curves, Enclosure, Fact, Heatmap, Series, SubjectError, UsageError
 from ftheta.relu.describe import plain_form
 from ftheta.relu.exact import from_description
 from ftheta.relu.symmetry.canonical import canonical, path_norm
@@ -21,6 +22,15 @@ ROWS = 64
 MOST_BALANCED = 2_000_000  # weights
 LEAST_SIDE = 4  # of an image
 MOST_SHIFTS = 8
+MOVES = {  # of the plane, rows downwards and columns to the right
+    (0, -1, 1, 0): "quarter turn",
+    (0, 1, -1, 0): "quarter turn",
+    (-1, 0, 0, -1): "half turn",
+    (1, 0, 0, -1): "left and right exchanged",
+    (-1, 0, 0, 1): "up and down exchanged",
+    (0, 1, 1, 0): "rows and columns exchanged",
+    (0, -1, -1, 0): "rows and columns exchanged",
+}
 
 
 def canonical_form(net: Network, rng: np.random.Generator) -> Part:
@@ -72,12 +82,13 @@ def shifts(net: Network, rng: np.random.Generator) -> Part:
     moves = [(axis, by) for axis in grid.axes for by in range(1, min(grid.shape[axis] // 2, MOST_SHIFTS) + 1)]
     moved = outputs_at(net, np.concatenate([grid.rolled(x, axis, by) for axis, by in moves]))
     moved = moved.reshape(len(moves), *still.shape)
-    facts, series = [], []
+    facts, series, where = [], [], np.zeros(still.shape[1:])
     for axis in grid.axes:
         here = [k for k, (a, _) in enumerate(moves) if a == axis]
         by = [moves[k][1] for k in here]
         wanted = [np.roll(still, b, axis=axis + 1) if moves_too else still for b in by]
         defects = [_defect(moved[k], w, still) for k, w in zip(here, wanted)]
+        where = np.maximum(where, np.abs(moved[here[0]] - wanted[0]).max(0))
         told = f"{source}, shifts of 1 to {by[-1]}, relative to the outputs"
         known = Enclosure.at_least(max(defects), samples=len(x) * len(by))
         facts.append(Fact(f"{what}, axis {axis + 1}", known, told))
@@ -87,6 +98,46 @@ def shifts(net: Network, rng: np.random.Generator) -> Part:
             facts.append(Fact(name, Enclosure.measured(kept, samples=len(x)), told))
         series.append(Series(f"axis {axis + 1}", by, defects))
     chart = Curves(f"{what} against shift", Axis("shift"), Axis("largest relative change"), tuple(series))
+    return Part(tuple(facts), charts=(chart, *(_where(where, grid) if moves_too else ())))
+
+
+def _where(change: np.ndarray, grid: "Grid") -> tuple[Heatmap, ...]:
+    """The change of each pixel of an output image when the input is shifted by one: a border shows itself."""
+    if len(grid.axes) < 2:
+        return ()
+    sheet = change.max(tuple(set(range(change.ndim)) - set(grid.axes)))
+    extent = (0.0, float(sheet.shape[1]), 0.0, float(sheet.shape[0]))
+    title = "where a shift by one changes more than it should"
+    return (Heatmap(title, Axis("column"), Axis("row"), sheet, extent, "largest change"),)
+
+
+def turns(net: Network, rng: np.random.Generator) -> Part:
+    """How much the outputs change when an image is turned or reflected; pixels move, none is interpolated."""
+    grid = image_of(net.input_shape)
+    if grid is None or len(grid.axes) < 2:
+        got = f"inputs of shape {net.input_shape}"
+        raise SubjectError("The inputs are no images.", got=got, remedy="give inputs with height and width")
+    height, width = (grid.shape[axis] for axis in grid.axes)
+    group, channels = dihedral(4 if height == width else 2), prod(grid.shape) // (height * width)
+    images = on_images(group, (height, width), channels, channels_first=grid.axes == (1, 2))
+    try:
+        images, target = representations_for(net, images, None)
+    except UsageError as error:  # outputs that are images of another form
+        raise SubjectError(error.what, got=f"outputs of shape {net.output_shape}", remedy=error.remedy) from error
+    x, source = some_rows(net, affordable(net, 5e9 / group.order, 4, ROWS), rng)
+    still, rows = outputs_at(net, x), _flat(x)
+    others = [g for g in range(group.order) if g != group.identity]
+    moved = outputs_at(net, np.concatenate([images.move(g, rows) for g in others]).reshape(-1, *x.shape[1:]))
+    found: dict[str, float] = {}
+    for g, values in zip(others, moved.reshape(len(others), *still.shape)):
+        name = MOVES[tuple(group.plane[g].ravel().tolist())]  # type: ignore[index]
+        found[name] = max(found.get(name, 0.0), _defect(values, target.move(g, still), still))
+    moves_too = bool((target.character != target.dimension).any())
+    what = "equivariance defect" if moves_too else "invariance defect"
+    told = f"{source}, relative to the outputs"
+    facts = [Fact(f"{what}, {k}", Enclosure.at_least(v, samples=len(x)), told) for k, v in found.items()]
+    title = f"{what} under turns and reflections"
+    chart = Bars(title, Axis("largest relative change"), tuple(found), ("",), (tuple(found.values()),))
     return Part(tuple(facts), charts=(chart,))
 
 
