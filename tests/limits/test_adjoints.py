@@ -8,8 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from ftheta.limits.depth.adjoints import Question, adjoint_flow, gradients, kinks, solve
+from ftheta.limits.depth.adjoints import Gradients, Question, adjoint_flow, gradients, kinks, solve
 from ftheta.limits.depth.chains import flowing, one_step, refined, residual_chain
+from ftheta.logic import Verdict
 
 
 @pytest.fixture(autouse=True)
@@ -73,3 +74,11 @@ def test_differences_see_a_hidden_derivative():
 def test_kinks_are_named():
     chain = residual_chain(lambda W, x: x + jax.nn.relu(W @ x), np.eye(2), (2,))
     assert kinks(chain) == ([], ["relu"])
+
+
+@pytest.mark.parametrize("bent, verdict", [(False, Verdict.REFUTED), (True, Verdict.CONSISTENT)])
+def test_across_kinks_differences_are_no_witness(bent, verdict):
+    """Differences and Runge-Kutta steps lose their order there: a gap of a thousandth refutes smooth blocks alone."""
+    g = np.ones(1)
+    found = Gradients(4, g, g, g, np.array([0.8, 0.4, 0.2, 0.1]), {"continuous": (1.0, 1.001)}, {}, bent)
+    assert found.claims()[0].judge().verdict is verdict
