@@ -9,6 +9,7 @@ from .chart import Diagram as Diagram
 from .chart import Heatmap as Heatmap
 from .chart import Histogram as Histogram
 from .chart import Layer as Layer
+from .chart import Motion as Motion
 from .chart import Points as Points
 from .chart import Regions as Regions
 from .chart import Series as Series

@@ -134,6 +134,31 @@ class Points(_Frozen):
 
 
 @dataclass(frozen=True, slots=True)
+class Motion(_Frozen):
+    """Points that move: point i is at (`xs[k][i]`, `ys[k][i]`) at the time `times[k]`; coloured by group.
+
+    `depths[k][i]`, from −1 to 1, is how near a point is to the one who looks. `lines` stand still; `links` are points,
+    by their index, that a line joins wherever they are. `ways` draws the whole way of every point. With `alike` a unit
+    is as long on both axes, and axes without names are not drawn. A still picture shows the last of the times.
+    """
+
+    title: str
+    x: Axis
+    y: Axis
+    times: Numbers
+    xs: Rows
+    ys: Rows
+    groups: tuple[str, ...] = ()
+    depths: Rows = ()
+    lines: tuple[tuple[tuple[float, float], ...], ...] = ()
+    links: tuple[tuple[int, ...], ...] = ()
+    ways: bool = True
+    alike: bool = False
+    clock: str = "t"
+    kind: Literal["motion"] = "motion"
+
+
+@dataclass(frozen=True, slots=True)
 class Layer:
     """One layer of a network diagram: its name, how many units it has, and a note such as the activation."""
 
@@ -170,7 +195,7 @@ class Dag(_Frozen):
     kind: Literal["dag"] = "dag"
 
 
-Chart: TypeAlias = Curves | Bars | Heatmap | Histogram | Regions | Points | Diagram | Dag
+Chart: TypeAlias = Curves | Bars | Heatmap | Histogram | Regions | Points | Motion | Diagram | Dag
 
 
 @dataclass(frozen=True, slots=True)

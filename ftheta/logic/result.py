@@ -11,7 +11,7 @@ from .hypothesis import Finding, Status
 from .knob import Value
 from .verdict import Judgement, Verdict, capped, weakest
 
-SCHEMA = 2  # raised when the JSON form changes in a way that older readers cannot read
+SCHEMA = 3  # raised when the JSON form changes in a way that older readers cannot read
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,13 +144,14 @@ class Audit:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One fact, or the verdict of one theorem, of two networks."""
+    """One fact, or the verdict of one theorem, of two networks; `note` says so where they are not of the same rows."""
 
     section: str
     name: str
     before: Enclosure | str
     after: Enclosure | str
     same: bool
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)

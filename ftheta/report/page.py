@@ -19,7 +19,7 @@ from .verdicts import Look
 
 _FOLDER = Path(__file__).parent
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:"
-_HEIGHTS = {"curves": 340, "histogram": 320, "heatmap": 420, "regions": 430, "points": 400}
+_HEIGHTS = {"curves": 340, "histogram": 320, "heatmap": 420, "regions": 430, "points": 400, "motion": 460}
 _JOINT = re.compile(r"(?<=[≤≥=→Δ±]) | (?=%)")
 _MOST_ROWS = 200
 

@@ -8,7 +8,7 @@ from html import escape
 from typing import Any, Literal, TypeAlias
 
 from ftheta.logic import UsageError
-from ftheta.logic.chart import Bars, Chart, Curves, Dag, Diagram, Heatmap, Histogram, Points, Regions
+from ftheta.logic.chart import Bars, Chart, Curves, Dag, Diagram, Heatmap, Histogram, Motion, Points, Regions
 
 from .charts.frame import Spec
 from .charts.measure import FONTS
@@ -73,6 +73,9 @@ def described(chart: Chart) -> str:
             return f"{letters(chart.title)}: {', '.join(groups)} for {', '.join(categories[:12])}"
         case Regions(polygons=polygons):
             return f"{letters(chart.title)}: {len(polygons):,} regions"
+        case Motion(times=times, groups=groups):
+            named = "; ".join(dict.fromkeys(map(letters, groups)))
+            return f"{letters(chart.title)}: points that move, {len(times)} moments" + (f"; {named}" if named else "")
         case Diagram(layers=layers):
             return f"{letters(chart.title)}: " + ", ".join(f"{layer.name} {layer.units:,}" for layer in layers[:12])
         case Dag(vertices=vertices, edges=edges):
@@ -129,6 +132,10 @@ def _rows(chart: Chart) -> Iterator[tuple[Any, ...]]:
         case Points(xs=xs, ys=ys, groups=groups):
             yield "x", "y", "group"
             yield from zip(xs, ys, _padded(groups, xs))
+        case Motion(times=times, xs=xs, ys=ys, groups=groups):
+            yield "time", "point", "x", "y", "group"
+            for t, a, b in zip(times, xs, ys):
+                yield from ((t, i, *row) for i, row in enumerate(zip(a, b, _padded(groups, a))))
         case Diagram(layers=layers):
             yield "layer", "units", "note"
             yield from ((layer.name, layer.units, layer.note) for layer in layers)

@@ -12,6 +12,7 @@ from .charts.diagram import diagram
 from .charts.frame import Canvas, Spec
 from .charts.heatmap import heatmap
 from .charts.histogram import histogram
+from .charts.motion import motion
 from .charts.points import points
 from .charts.regions import regions
 from .charts.theme import THEMES, ThemeName
@@ -23,6 +24,7 @@ _BUILDERS: dict[str, Callable[[Any, Canvas], Spec]] = {
     "histogram": histogram,
     "regions": regions,
     "points": points,
+    "motion": motion,
     "diagram": diagram,
     "dag": dag,
 }
@@ -32,6 +34,7 @@ _SIZES = {
     "histogram": (720, 400),
     "regions": (600, 500),
     "points": (640, 460),
+    "motion": (640, 520),
     "diagram": (720, 340),
     "dag": (720, 360),
 }

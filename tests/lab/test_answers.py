@@ -17,11 +17,11 @@ from ftheta.lab.exports import MEDIA, exported
 from ftheta.lab.protocol import Size, State, read_state
 from ftheta.lab.reading import facts_of, subject_of
 from ftheta.lab.thumbnails import in_the_dark, thumbnail
-from ftheta.logic import Axis, Curves, FthetaError, Series, SubjectError
+from ftheta.logic import Axis, Curves, FthetaError, Motion, Series, SubjectError
 from ftheta.report.document import from_json
 from ftheta.report.reproduce import command, snippet
 
-from ..report.samples import BARS, DAG, DIAGRAM, HEATMAP, HISTOGRAM, POINTS, REGIONS, rich_result
+from ..report.samples import BARS, DAG, DIAGRAM, HEATMAP, HISTOGRAM, MOTION, POINTS, REGIONS, rich_result
 from .test_contents import assert_safe
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "result.schema.json").read_text(encoding="utf-8"))
@@ -89,11 +89,22 @@ def test_without_charts_there_is_no_figure_and_the_error_says_so():
         exported(replace(rich_result(), charts=()), "svg")
 
 
-@pytest.mark.parametrize("chart", [*rich_result().charts[:1], BARS, DAG, DIAGRAM, HEATMAP, HISTOGRAM, POINTS, REGIONS])
+@pytest.mark.parametrize(
+    "chart", [*rich_result().charts[:1], BARS, DAG, DIAGRAM, HEATMAP, HISTOGRAM, MOTION, POINTS, REGIONS]
+)
 def test_a_small_picture_of_every_kind_of_chart_has_no_letters(chart):
     picture = thumbnail(replace(rich_result(), charts=(chart,)))
     assert picture.startswith("<svg") and "<text" not in picture
     assert "#0f172a" not in in_the_dark(picture) or "#0f172a" not in picture
+
+
+def test_the_small_picture_of_a_chart_that_moves_is_taken_midway():
+    box = ((0.0, 0.0), (1.0, 1.0))
+    film = lambda *xs: Motion("m", Axis(), Axis(), (0, 1, 2), [[x] for x in xs], [[0.5]] * 3, lines=(box,), ways=False)
+    drawn = [
+        thumbnail(replace(rich_result(), charts=(film(*xs),))) for xs in ((0, 0.3, 1), (0.2, 0.3, 0.9), (0, 0.4, 1))
+    ]
+    assert drawn[0] == drawn[1] != drawn[2]
 
 
 def test_nothing_to_draw_is_an_empty_picture():

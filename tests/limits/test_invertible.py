@@ -10,6 +10,7 @@ from scipy.linalg import expm
 
 from ftheta.limits.depth.chains import residual_chain
 from ftheta.limits.depth.invertible import block_constants, lifted_reflection, undone
+from ftheta.logic import Motion
 from ftheta.running import run
 from ftheta.subjects import Network
 from ftheta.theorems.depth.flow_diffeomorphism import flow_diffeomorphism, steepness_below_one
@@ -83,3 +84,20 @@ def test_a_plain_network_is_told_so():
 def test_half_a_turn_reflects_the_line_in_the_plane():
     claims, _ = lifted_reflection()
     assert all(claim.judge().verdict.holds for claim in claims)
+
+
+def test_films_of_blocks_begin_at_the_grid_and_end_where_the_blocks_lead():
+    B = 0.2 * np.random.default_rng(1).normal(size=(5, 2, 2))
+    chain, x = residual_chain(linear, B, (2,)), np.random.default_rng(2).normal(size=(6, 2))
+    weights = chain.weights(B)
+    (stage,) = undone(chain, weights, block_constants(chain, weights, x), x)
+    film, _ = stage.pictures()
+    assert isinstance(film, Motion)
+    points = np.stack([film.xs, film.ys], 2)
+    whole = np.eye(2)
+    for b in B:
+        whole = (np.eye(2) + b) @ whole
+    np.testing.assert_allclose(points[-1], points[0] @ whole.T, atol=2e-3)
+    assert film.times[0] == 0 and film.times[-1] == len(B)
+    sides = [np.linalg.norm(np.diff(points[0][list(link)], axis=0), axis=1) for link in film.links]
+    np.testing.assert_allclose(sides, np.ptp(x) / 12, atol=2e-4)

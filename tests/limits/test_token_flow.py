@@ -126,6 +126,27 @@ def test_layers_of_step_one_over_depth_tend_to_the_flow():
     assert fine == pytest.approx(coarse / 2, rel=0.1)
 
 
+def test_the_film_begins_and_ends_with_the_course_and_stays_on_the_sphere():
+    run = Flow(cloud(5, 60, 3), 9.0, SOFTMAX, 8.0)
+    film = run.picture()
+    x, y, z = (np.array(rows) for rows in (film.xs, film.ys, film.depths))
+    np.testing.assert_allclose(x**2 + y**2 + z**2, 1, atol=0.02)  # depths have two digits
+    assert film.times[0] == 0 and film.times[-1] == 8 and np.all(np.diff(film.times) > 0)
+    cosines = lambda k: np.sort((np.stack([x[k], y[k]], 1) @ np.stack([x[k], y[k]]) + np.outer(z[k], z[k])).ravel())
+    for k in (0, -1):  # seen from another side, the same tokens
+        np.testing.assert_allclose(
+            cosines(k), np.sort((run.course.units[k] @ run.course.units[k].T).ravel()), atol=0.02
+        )
+    step = np.hypot(np.diff(x, axis=0), np.diff(y, axis=0))
+    assert step.max() < 0.3, "no token jumps"
+
+
+def test_a_film_is_coloured_by_the_clusters_that_stood_longest():
+    poles = np.repeat(np.eye(3), (9, 6, 1), axis=0) + 0.01 * np.random.default_rng(0).normal(size=(16, 3))
+    film = Flow(poles / np.linalg.norm(poles, axis=1, keepdims=True), 30.0, SOFTMAX, 2.0).picture()
+    assert film.groups == ("cluster 1: 9 tokens",) * 9 + ("cluster 2: 6 tokens",) * 6 + ("other tokens",)
+
+
 # -- without layer norm ----------------------------------------------------------------------------------
 
 

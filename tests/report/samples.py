@@ -22,6 +22,7 @@ from ftheta.logic import (
     Identity,
     Judged,
     Layer,
+    Motion,
     Points,
     Provenance,
     Rate,
@@ -98,6 +99,19 @@ POINTS = Points(
     tuple(sin(i) * (1 + i % 2) for i in range(120)),
     tuple("inner" if i % 2 == 0 else "outer" for i in range(120)),
 )
+MOTION = Motion(
+    "a square that turns",
+    Axis("x_1"),
+    Axis("x_2"),
+    tuple(0.1 * k for k in range(21)),
+    tuple(tuple(cos(k / 10 + i * pi / 2) for i in range(4)) for k in range(21)),
+    tuple(tuple(sin(k / 10 + i * pi / 2) for i in range(4)) for k in range(21)),
+    ("corner", "corner", "other corner", "other corner"),
+    tuple(tuple(cos(k / 10 + i) for i in range(4)) for k in range(21)),
+    (((-1.0, -1.0), (1.0, -1.0), (1.0, 1.0)),),
+    ((0, 1, 2, 3, 0),),
+    alike=True,
+)
 DIAGRAM = Diagram(
     "layers",
     (Layer("input", 784), Layer("hidden 1", 128, "ReLU"), Layer("hidden 2", 6, "ReLU"), Layer("output", 10, "softmax")),
@@ -115,7 +129,7 @@ DAG = Dag(
     ),
     (("1", "3"), ("2", "4"), ("3", "4"), ("1", "5"), ("4", "5"), ("5", "6"), ("4", "7"), ("6", "7")),
 )
-CHARTS: tuple[Chart, ...] = (CURVES, BARS, HEATMAP, HISTOGRAM, REGIONS, POINTS, DIAGRAM, DAG)
+CHARTS: tuple[Chart, ...] = (CURVES, BARS, HEATMAP, HISTOGRAM, REGIONS, POINTS, MOTION, DIAGRAM, DAG)
 
 WITNESS = Witness(
     {"x": 0.5, "w": (1.0, 2.0, 3.0), "case": "inf"}, Enclosure.exact(3), Enclosure.exact(2), "exact arithmetic"

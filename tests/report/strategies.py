@@ -24,6 +24,7 @@ from ftheta.logic import (
     Judged,
     Judgement,
     Layer,
+    Motion,
     Points,
     Provenance,
     Rate,
@@ -73,6 +74,23 @@ roles, marks = st.sampled_from(["measured", "bound", "reference", "other"]), st.
 columns = tuples(floats, 6)
 series = st.builds(Series, texts, columns, columns, roles, marks, columns, columns)
 corners = tuples(st.tuples(floats, floats))
+links = tuples(tuples(st.integers(-3, 9)))
+rows = tuples(columns)
+motions = st.builds(
+    Motion,
+    texts,
+    axes,
+    axes,
+    columns,
+    rows,
+    rows,
+    tuples(texts),
+    rows,
+    tuples(corners),
+    links,
+    *(st.booleans(),) * 2,
+    texts,
+)
 diagrams = st.builds(Diagram, texts, tuples(st.builds(Layer, texts, st.integers(0, 10**6), texts)))
 charts = st.one_of(
     st.builds(Curves, texts, axes, axes, tuples(series)),
@@ -81,6 +99,7 @@ charts = st.one_of(
     st.builds(Histogram, texts, axes, axes, columns, columns, tuples(series, 2)),
     st.builds(Regions, texts, axes, axes, tuples(corners), columns, texts),
     st.builds(Points, texts, axes, axes, columns, columns, tuples(texts)),
+    motions,
     diagrams,
     st.builds(Dag, texts, tuples(st.builds(Vertex, texts, texts, texts)), tuples(st.tuples(texts, texts))),
 )

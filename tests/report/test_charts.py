@@ -19,6 +19,7 @@ from ftheta.logic import (
     Heatmap,
     Histogram,
     Layer,
+    Motion,
     Points,
     Regions,
     Series,
@@ -26,6 +27,9 @@ from ftheta.logic import (
     Vertex,
 )
 from ftheta.report.charts import regions as regions_module
+from ftheta.report.charts.colourbar import colour_ends, value_scale
+from ftheta.report.charts.frame import Spec
+from ftheta.report.charts.png import LEVELS, level
 from ftheta.report.render import FORMATS, chart_csv, figure, render
 from ftheta.report.render import svg as svg_of
 from ftheta.report.vega import vega
@@ -63,6 +67,9 @@ def nasty_charts(scale: str, xs: tuple[float, ...], ys: tuple[float, ...]) -> Se
     return [
         Curves(HOSTILE, x, y, kinds),
         Points(HOSTILE, x, y, xs, ys, (HOSTILE,) * len(xs)),
+        Motion(
+            HOSTILE, x, y, xs, (xs,) * len(xs), (ys,) * len(xs), (HOSTILE,) * len(ys), (ys,), (corners,), clock=HOSTILE
+        ),
         Histogram(HOSTILE, x, y, xs, ys[:-1], kinds[:1]),
         Bars(HOSTILE, x, (HOSTILE,) * len(ys), ("a", "b"), (ys, ys)),
         Heatmap(HOSTILE, x, y, (ys, ys), (xs[0] if xs else 0.0, xs[-1] if xs else 0.0, 0.0, 1.0), HOSTILE),
@@ -79,6 +86,7 @@ def nasty_charts(scale: str, xs: tuple[float, ...], ys: tuple[float, ...]) -> Se
         (samples.HISTOGRAM, ("normal limit", "density", "z")),
         (samples.REGIONS, ("affine pieces", "x₁", "‖∇f‖")),
         (samples.POINTS, ("inner", "outer", "x₂")),
+        (samples.MOTION, ("corner", "other corner", "x₁", "t = 2.0")),
         (samples.DIAGRAM, ("input", "784", "hidden 1", "ReLU", "softmax")),
         (samples.DAG, ("θ₃ = exp θ₁", "value 2.718", "adjoint 7.862")),
     ],
@@ -122,6 +130,8 @@ def test_a_specification_is_plain_finite_data(chart: Chart) -> None:
         Histogram("c", Axis(), Axis(), (), ()),
         Regions("c", Axis(), Axis(), (), ()),
         Points("c", Axis(), Axis(), (nan,), (1.0,)),
+        Motion("c", Axis(), Axis(), (0.0,), ((),), ((),)),
+        Motion("c", Axis(), Axis(), (0.0, 1.0), ((nan,), (nan,)), ((1.0,), (2.0,))),
         Diagram("c", ()),
         Dag("c", (), ()),
         Dag("c", tuple(Vertex(str(i), "v") for i in range(1000)), ()),
@@ -190,10 +200,48 @@ def test_a_heatmap_has_its_first_row_at_the_bottom() -> None:
     assert pixels[1] > pixels[4]  # the upper row of the picture holds the larger values
 
 
+def test_values_that_differ_by_rounding_alone_look_the_same() -> None:
+    shades = lambda *values: [level(v, *colour_ends(value_scale([*values]))) for v in values]
+    assert abs(shades(0.3, 0.1 + 0.2)[0] - LEVELS / 2) <= 1 >= abs(shades(0.3, 0.1 + 0.2)[1] - LEVELS / 2)
+    assert shades(0.3, 0.30001) == [0, LEVELS - 1]
+
+
 def test_small_heatmaps_show_their_numbers() -> None:
     chart = Heatmap("c", Axis(), Axis(), ((0.125, nan), (7.0, 2.5)), (0.0, 2.0, 0.0, 2.0))
     written = texts(str(render(chart, "svg")))
     assert "0.125" in written and "2.5" in written
+
+
+def at_frame(spec: Spec, frame: int) -> str:
+    return svg_of({**spec, "signals": [{"name": "frame", "value": frame}]})
+
+
+def test_a_chart_that_moves_is_drawn_at_its_last_moment_and_can_be_asked_for_any() -> None:
+    spec = vega(samples.MOTION)
+    assert svg_of(spec) == at_frame(spec, 20) != at_frame(spec, 0)
+    assert [t for t in ("t = 0.0", "t = 1.0", "t = 2.0") if t in texts(at_frame(spec, 10))] == ["t = 1.0"]
+
+
+def test_moving_points_are_where_the_axes_say() -> None:
+    spec = vega(samples.MOTION)
+    scale = {s["name"]: s for s in spec["scales"]}
+    for name, values in (("x", samples.MOTION.xs), ("y", samples.MOTION.ys)):
+        (lo, hi), (start, end) = scale[name]["domain"], scale[name]["range"]
+        for row, wanted in zip(spec["data"][0]["values"], values):
+            assert row[name] == pytest.approx([start + (v - lo) / (hi - lo) * (end - start) for v in wanted], abs=0.06)
+    assert spec["width"] == pytest.approx(spec["height"], rel=0.02), "a circle is round"
+
+
+def test_a_moving_point_without_a_place_is_not_seen_and_the_others_are() -> None:
+    chart = Motion("c", Axis(), Axis("", "log"), (0.0, 1.0), ((0.0, 1.0), (0.0, inf)), ((1.0, 0.0), (2.0, 3.0)))
+    near = [row["near"] for row in vega(chart)["data"][0]["values"]]
+    assert near == [[1.0, 0.0], [1.0, 0.0]]
+
+
+def test_points_behind_are_smaller_and_fainter() -> None:
+    chart = Motion("c", Axis(), Axis(), (0.0,), ((0.0, 1.0),), ((1.0, 0.0),), depths=((1.0, -1.0),))
+    (row,) = vega(chart)["data"][0]["values"]
+    assert row["near"][0] == 1.0 > row["near"][1] > 0
 
 
 def test_a_graph_with_a_cycle_and_unknown_ends_is_drawn_without_them() -> None:
@@ -241,6 +289,7 @@ def test_figures_can_share_a_page_because_nothing_in_them_has_an_id() -> None:
 
 
 def test_csv_holds_the_numbers_that_were_measured() -> None:
+    assert chart_csv(samples.MOTION).splitlines()[:2] == ["time,point,x,y,group", "0.0,0,1.0,0.0,corner"]
     rows = chart_csv(samples.BARS).splitlines()
     assert rows[0] == "category,group,value"
     assert "layer 2,spectral norm,2.4" in rows

@@ -1,9 +1,11 @@
 /**
  * A Vega specification on a canvas. Every picture is drawn beside the page and put in when it is complete, so that
  * nothing flickers. Parsing anew is as fast as changing the old view: the specification holds numbers, no formulas.
+ * A chart that moves holds the numbers of all its frames: its view is kept, and the signal `frame` chooses among them.
  */
 import { expressionInterpreter } from "./vendor/vega-interpreter.js";
 import { el } from "./dom.js";
+import { Motion } from "./motion.js";
 import { Readout } from "./readout.js";
 
 const { vega } = globalThis;
@@ -17,16 +19,20 @@ loader.sanitize = async (uri) => {
   return { href: uri };
 };
 
-/** Draw a specification. @returns {Promise<HTMLCanvasElement>} with `scale` canvas pixels to one of the chart. */
-export async function draw(spec, scale) {
+async function viewOf(spec) {
   fonts ??= Promise.all(FONTS.map((font) => document.fonts.load(font)));
   await fonts;
-  const view = new vega.View(vega.parse(spec, null, { ast: true }), {
+  return new vega.View(vega.parse(spec, null, { ast: true }), {
     expr: expressionInterpreter,
     renderer: "none",
     loader,
     logLevel: vega.Warn,
   });
+}
+
+/** Draw a specification. @returns {Promise<HTMLCanvasElement>} with `scale` canvas pixels to one of the chart. */
+export async function draw(spec, scale) {
+  const view = await viewOf(spec);
   try {
     return await view.toCanvas(scale);
   } finally {
@@ -34,11 +40,33 @@ export async function draw(spec, scale) {
   }
 }
 
+/** What the clock says in every frame of a chart that moves; one frame or none for others. */
+const clocks = (spec) => (spec.data || []).find(({ name }) => name === "course")?.values.map((row) => row.clock) ?? [];
+
+/**
+ * Draw a specification that moves, on a canvas that is drawn again for every frame.
+ * @returns {Promise<import("./motion.js").Film & {canvas: HTMLCanvasElement}>}
+ */
+async function filmed(spec, scale) {
+  const view = await viewOf(spec);
+  await view.runAsync();
+  const { left, right, top, bottom } = spec.padding;
+  const size = [spec.width + left + right, spec.height + top + bottom];
+  const renderer = new vega.CanvasRenderer(loader).initialize(null, ...size, [left, top], scale);
+  renderer.background(spec.background);
+  const show = (frame) => {
+    view.signal("frame", frame).run();
+    renderer.render(view.scenegraph().root);
+  };
+  return { canvas: renderer.canvas(), clocks: clocks(spec), show, end: () => view.finalize() };
+}
+
 /** The place of the big chart: it shows the newest picture that is complete. */
 export class Stage {
   constructor() {
     this.node = el("div", { class: "stage" });
     this.readout = new Readout(this.node);
+    this.motion = new Motion();
     this.asked = 0;
     this.painted = 0;
   }
@@ -50,9 +78,15 @@ export class Stage {
    */
   async paint(chart, { zoom = 1, label = "" } = {}) {
     const ticket = ++this.asked;
-    const canvas = await draw(chart.spec, devicePixelRatio * zoom);
-    if (ticket < this.painted) return false;
+    const scale = devicePixelRatio * zoom;
+    const film = clocks(chart.spec).length > 1 ? await filmed(chart.spec, scale) : null;
+    const canvas = film ? film.canvas : await draw(chart.spec, scale);
+    if (ticket < this.painted) {
+      film?.end();
+      return false;
+    }
     this.painted = ticket;
+    this.motion.take(film);
     canvas.style.width = `${(canvas.width / devicePixelRatio).toFixed(2)}px`;
     canvas.setAttribute("role", "img");
     canvas.setAttribute("aria-label", label || chart.title);
@@ -64,6 +98,7 @@ export class Stage {
   /** Forget what was asked for before. */
   clear(node = null) {
     this.painted = ++this.asked;
+    this.motion.take(null);
     this.node.replaceChildren(...(node ? [node] : []));
   }
 }

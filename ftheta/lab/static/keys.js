@@ -4,7 +4,7 @@ import { el } from "./dom.js";
 export const KEYS = [
   ["/", "search the theorems"],
   ["← →", "previous and next theorem"],
-  ["space", "play or pause the slider in focus, or the first one"],
+  ["space", "play or pause the slider in focus, the chart if it moves, or the first slider"],
   ["P", "projector: larger letters, no list"],
   ["D", "dark or light"],
   ["S", "copy the link with everything as it is"],

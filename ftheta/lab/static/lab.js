@@ -100,7 +100,7 @@ export class Lab {
       "/": () => this.side.search(),
       ArrowLeft: onPage(() => this.neighbour(-1)),
       ArrowRight: () => this.neighbour(1),
-      " ": onPage(() => this.panel.playSome()),
+      " ": onPage(() => this.panel.playSome(this.page.stage.motion)),
       p: toggleProjector,
       d: toggleDark,
       s: onPage(() => this.copyLink()),

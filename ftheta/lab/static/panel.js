@@ -134,10 +134,11 @@ export class Panel {
     for (const c of this.controls.values()) c.complain("");
   }
 
-  /** Play or pause the slider in focus, the one that plays, or the first. */
-  playSome() {
+  /** Play or pause the slider in focus; else the chart, if it moves; else the slider that plays, or the first. */
+  playSome(motion) {
     const sliders = [...this.controls.values()].filter((c) => c instanceof Slider && !c.range.disabled);
     const focused = sliders.find((c) => c.node.contains(document.activeElement));
+    if (!focused && motion.toggle()) return;
     const chosen = focused || play.playing() || sliders[0];
     if (chosen) play.toggle(chosen, this.actions.ready);
   }

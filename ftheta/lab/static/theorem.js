@@ -6,8 +6,9 @@ import { Progress } from "./progress.js";
 import { PROJECTOR_ZOOM, projector } from "./theme.js";
 import { VerdictBar } from "./verdict.js";
 
-const LEAST_HEIGHT = 420;
+const LEAST_HEIGHT = 360;
 const MOST_HEIGHT = 1000;
+const A_ROW = 34; // pixels, of the tabs or the title over a chart
 const FORMULA = 1.24; // em, as in the style sheet
 const LEAST_LETTERS = 0.7; // of that
 
@@ -38,6 +39,7 @@ export class TheoremPage {
       this.progress.node,
       this.tabs,
       this.caption,
+      this.stage.motion.node,
       this.stage.node,
     );
     this.errata = new Errata();
@@ -87,6 +89,7 @@ export class TheoremPage {
 
   leave() {
     this.observer.disconnect();
+    this.stage.clear();
     this.progress.show(null);
   }
 
@@ -99,8 +102,8 @@ export class TheoremPage {
     fit(this.statement);
     const style = getComputedStyle(this.chart);
     const width = this.chart.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
-    const above =
-      this.chart.offsetTop - this.node.offsetTop + 76 + (this.result && this.result.charts.length > 1 ? 34 : 0);
+    const rows = [this.tabs, this.caption, this.stage.motion.node].reduce((sum, row) => sum + row.offsetHeight, 0);
+    const above = this.chart.offsetTop - this.node.offsetTop + 76 + (this.result ? rows : A_ROW);
     const height = Math.min(MOST_HEIGHT, Math.max(LEAST_HEIGHT, byId("centre").clientHeight - above));
     this.size = { width: this.own(width), height: this.own(Math.min(height, width)) };
     this.stage.node.style.minHeight = `${Math.round(this.size.height * this.zoom)}px`;
@@ -165,9 +168,11 @@ export class TheoremPage {
         withHtml("button", captioned(chart), {
           type: "button",
           role: "tab",
+          title: chart.title,
           on: { click: () => this.actions.tab(i) },
         });
       this.tabs.replaceChildren(...charts.map(tab));
+      this.tabs.style.setProperty("--count", String(charts.length));
     }
     const front = Math.min(index, charts.length - 1);
     [...this.tabs.children].forEach((tab, i) => {

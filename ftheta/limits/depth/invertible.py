@@ -19,9 +19,10 @@ import numpy as np
 from ftheta.certify.steepness import steepness
 from ftheta.graph import GraphError
 from ftheta.graph.compiling import call_compiled
-from ftheta.logic import AtMost, Axis, Curves, Enclosure, Exists, Identity, Regions, Series, Table, Witness
+from ftheta.logic import AtMost, Axis, Chart, Curves, Enclosure, Exists, Identity, Series, Table, Witness
 
 from .chains import Chain, Stage, flowing, one_step
+from .films import cells, grid, moving_grid, trajectories
 
 SOLVER_STEPS = 16  # of the Runge-Kutta method, a block
 MOST_ITERATIONS = 2000
@@ -242,35 +243,29 @@ class Undone:
             "undoing a block: x ← y − v(x)", Axis("iteration n"), Axis("‖xₙ₊₁ − xₙ‖ / ‖x₁ − x₀‖", "log"), curves
         )
 
-    def picture(self) -> Curves | Regions:
-        """On the line, the states against the blocks. In more dimensions, what becomes of a grid in the first two."""
+    def pictures(self) -> tuple[Chart, ...]:
+        """On the line, states that move from block to block. In more dimensions, a grid of the first two coordinates
+        that moves, and what becomes of its cells."""
         low, high = (float(f(self.x.reshape(len(self.x), -1)[:, :2])) for f in (np.min, np.max))
-        return self._trajectories(np.linspace(low, high, 9)) if self.stage.size == 1 else self._cells(low, high)
+        if self.stage.size == 1:
+            return (trajectories(self._visited(np.linspace(low, high, 15)[:, None])),)
+        visited = self._visited(grid(low, high))
+        return moving_grid(visited), cells(visited, low, high)
 
-    def _trajectories(self, starts: np.ndarray) -> Curves:
-        path = call_compiled(jax.vmap(self._visited), starts.reshape(-1, *self.stage.shape))
-        states = np.asarray(path).reshape(len(starts), -1)
-        k = np.arange(states.shape[1])
-        drawn = [Series(f"from {a:.3g}", k, row) for a, row in zip(starts, states)]
-        return Curves("trajectories do not cross", Axis("block k"), Axis("x_k"), tuple(drawn))
+    def _visited(self, starts: np.ndarray) -> np.ndarray:
+        """`[k, point]`: the first two coordinates after k blocks, from these; the others start at their mean."""
 
-    def _cells(self, low: float, high: float, sides: int = 16) -> Regions:
-        t = np.linspace(low, high, sides + 1)
-        corners = np.stack(np.meshgrid(t, t, indexing="ij"), -1).reshape(-1, 2)
-        rest = np.mean(self.x.reshape(len(self.x), -1), 0)[2:]
-        states = np.concatenate([corners, np.tile(rest, (len(corners), 1))], 1).reshape(-1, *self.stage.shape)
-        image = np.asarray(call_compiled(jax.vmap(self.forward), states))
-        ends = image.reshape(sides + 1, sides + 1, -1)[..., :2]
-        cells: Any = np.stack([ends[:-1, :-1], ends[1:, :-1], ends[1:, 1:], ends[:-1, 1:]], 2).reshape(-1, 4, 2)
-        x, y = cells[..., 0], cells[..., 1]
-        area = np.sum(x * np.roll(y, -1, 1) - y * np.roll(x, -1, 1), 1) / 2 / ((high - low) / sides) ** 2
-        square = ((low, low), (high, low), (high, high), (low, high), (low, low))
-        title = "a square grid, and its image: no cell folds over"
-        return Regions(title, Axis("x₁"), Axis("x₂"), cells, area, "area, over before", (square,))
+        def visited(x: Any) -> Any:
+            later = jax.lax.scan(move, x, self.theta, length=len(self.stage))[1]
+            return jnp.concatenate([jnp.ravel(x)[None, :2], later])
 
-    def _visited(self, x: Any) -> Any:
-        move = lambda z, theta: (one_step(self.stage.field, theta, z),) * 2
-        return jnp.concatenate([x[None], jax.lax.scan(move, x, self.theta, length=len(self.stage))[1]])
+        def move(z: Any, theta: Any) -> tuple[Any, Any]:
+            z = one_step(self.stage.field, theta, z)
+            return z, jnp.ravel(z)[:2]
+
+        rest = np.mean(self.x.reshape(len(self.x), -1), 0)[starts.shape[1] :]
+        x = np.concatenate([starts, np.tile(rest, (len(starts), 1))], 1).reshape(-1, *self.stage.shape)
+        return np.swapaxes(np.asarray(call_compiled(jax.vmap(visited), x)), 0, 1)
 
 
 def _apart(found: Any, wanted: np.ndarray) -> float:

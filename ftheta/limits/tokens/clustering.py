@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
+from ftheta.limits.moments import between
 from ftheta.limits.orders import observed_order
 from ftheta.logic import (
     AtMost,
@@ -16,19 +18,21 @@ from ftheta.logic import (
     Enclosure,
     Heatmap,
     Identity,
+    Motion,
     Points,
-    Regions,
     Series,
 )
 
 from .clouds import hemisphere
-from .flow import Course, Field, follow, sphere_field
+from .flow import Course, Field, cluster_labels, follow, sphere_field
 from .leaders import Rescaled, attention, rescaled
 from .sphere import UNNORMALISED, common_cosine
 
 NEAR = 1e-6  # of integrations with local errors of 1e-8
 DEPTHS = (8, 16, 32, 64, 128)
-SHOWN = 48  # tokens whose ways are drawn
+SHOWN = 200  # tokens that are drawn
+NAMED = 5  # clusters with a colour of their own
+FRAMES = 121
 LAST = 10.0  # time at which leaders are looked for
 
 
@@ -130,23 +134,31 @@ class Flow:
             Curves("the energy grows", Axis("time t"), Axis("energy"), (Series("energy", t, self.energies),)),
         )
 
-    def picture(self) -> Regions:
-        """The ways of the tokens, seen from one side: dots coloured by time. In higher dimensions, their main plane."""
-        states = self.course.units[:, :SHOWN]
+    def picture(self) -> Motion:
+        """The tokens on their ways, seen from one side; in higher dimensions, in their main plane."""
+        order, groups = self._groups()
+        times, states = _evenly(self.course, FRAMES)
+        states, d = states[:, order], states.shape[2]
         plane = _view(states)
-        front = states @ np.cross(*plane.T) >= 0 if states.shape[2] == 3 else np.ones(states.shape[:2], bool)
-        flat, steps = states @ plane, np.linspace(0, 1, len(states))
-        polygons, values = [], []
-        for k, size in zip(range(len(states)), np.linspace(0.012, 0.035, len(states))):
-            for p, near in zip(flat[k], front[k]):
-                polygons.append(_dot(p, size if near else 0.6 * size))
-                values.append(steps[k])
-        corners = [_dot(np.array(c), 1e-4) for c in ((-1.04, -1.04), (1.04, 1.04))]  # keep the circle in the frame
-        turn = np.linspace(0, 2 * np.pi, 97)
-        circle = (tuple(zip(np.cos(turn), np.sin(turn))),)
-        title = f"tokens from t = 0 to {self.course.times[-1]:g}" + (", smaller behind" if states.shape[2] == 3 else "")
-        axes = Axis("first direction"), Axis("second direction")
-        return Regions(title, *axes, (*polygons, *corners), (*values, 0.0, 0.0), "start to end", circle)
+        x, y = np.round(np.moveaxis(states @ plane, 2, 0), 4)
+        depths = np.round(states @ np.cross(*plane.T), 2) if d == 3 else ()
+        where = "on the sphere" if d == 3 else "on the circle" if d == 2 else f"in the main plane of {d} dimensions"
+        lines: Any = _globe(plane)
+        return Motion(f"tokens {where}", Axis(), Axis(), np.round(times, 4), x, y, groups, depths, lines, alike=True)
+
+    def _groups(self) -> tuple[np.ndarray, tuple[str, ...]]:
+        """The tokens that are drawn, and the cluster each was in while clusters stood longest: large ones first."""
+        count, _ = self.course.plateau()
+        when = np.flatnonzero(self.course.clusters == count)
+        labels = cluster_labels(self.course.units[when[-1] if len(when) else -1])[1][:SHOWN]
+        sizes = np.bincount(labels)
+        rank = np.argsort(np.argsort(-sizes, kind="stable"))[labels]
+        order = np.argsort(rank, kind="stable")
+        names = [
+            f"cluster {r + 1}: {sizes[c]} tokens" if r < NAMED and sizes[c] > 1 else "other tokens"
+            for r, c in zip(rank[order], labels[order])
+        ]
+        return order, tuple(names)
 
 
 def layered(x: np.ndarray, field: Field, steps: np.ndarray) -> np.ndarray:
@@ -158,19 +170,42 @@ def layered(x: np.ndarray, field: Field, steps: np.ndarray) -> np.ndarray:
 
 
 def _view(states: np.ndarray) -> np.ndarray:
-    """Two orthonormal directions (d, 2) to look along: tilted in space, the main ones of the whole course beyond."""
+    """Two orthonormal directions (d, 2) to look along. In space one looks at the middle of the start, a little from the
+    side, with the third axis upwards; beyond, at the main directions of the whole course."""
     d = states.shape[2]
     if d == 2:
         return np.eye(2)
-    if d == 3:
-        return np.linalg.qr(np.array([[1.0, 0.2], [-0.3, 0.9], [0.2, 0.35]]))[0] * np.array([-1.0, 1.0])
-    _, _, main = np.linalg.svd(states.reshape(-1, d), full_matrices=False)
-    return main[:2].T
+    if d > 3:
+        return np.linalg.svd(states.reshape(-1, d), full_matrices=False)[2][:2].T
+    middle = states[0].mean(0)
+    towards = middle / max(float(np.linalg.norm(middle)), 1e-9) + np.array([0.35, -0.45, 0.3])
+    across = np.cross([0.0, 0.0, 1.0], towards)
+    up = np.cross(towards, across)
+    return np.stack([across / np.linalg.norm(across), up / np.linalg.norm(up)], 1)
 
 
-def _dot(centre: np.ndarray, size: float) -> tuple[tuple[float, float], ...]:
-    angles = np.linspace(0, 2 * np.pi, 8, endpoint=False)
-    return tuple(zip(centre[0] + size * np.cos(angles), centre[1] + size * np.sin(angles)))
+def _evenly(course: Course, frames: int) -> tuple[np.ndarray, np.ndarray]:
+    """Times and tokens of a film: its frames are even by half in time, by half in the way that the tokens go."""
+    x, t = course.units, course.times
+    way = np.append(0.0, np.linalg.norm(np.diff(x, axis=0), axis=2).mean(1).cumsum())
+    progress = t / max(float(t[-1]), 1e-12) + way / max(float(way[-1]), 1e-12)
+    at = np.interp(np.linspace(0, progress[-1], frames), progress, np.arange(len(t)))
+    states = between(x, at)
+    return between(t, at), states / np.linalg.norm(states, axis=2, keepdims=True)
+
+
+def _globe(plane: np.ndarray) -> tuple[np.ndarray, ...]:
+    """The rim of the sphere and, in space, the front of its three great circles through the axes."""
+    turn = np.linspace(0, 2 * np.pi, 97)
+    rim = np.stack([np.cos(turn), np.sin(turn)], 1)
+    if len(plane) != 3:
+        return (rim,)
+    towards, half = np.cross(*plane.T), np.linspace(-np.pi / 2, np.pi / 2, 49)
+    circles = []
+    for i, j in ((0, 1), (1, 2), (2, 0)):
+        angle = half + np.arctan2(towards[j], towards[i])  # nearest in the middle
+        circles.append(np.outer(np.cos(angle), plane[i]) + np.outer(np.sin(angle), plane[j]))
+    return (rim, *circles)
 
 
 def _float(value: float) -> Enclosure:

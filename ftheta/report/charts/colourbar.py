@@ -6,7 +6,7 @@ from math import isfinite
 from ftheta.logic.chart import Axis
 
 from ..letters import letters
-from .frame import TICK, Canvas, Frame, Spec, framed, mark, sparse, text
+from .frame import TICK, Canvas, Frame, Spec, evened, framed, mark, text
 from .measure import shortened, text_width
 from .png import LEVELS, picture
 from .scales import Scaled, scaled
@@ -20,10 +20,9 @@ def value_scale(values: list[float]) -> Scaled | None:
     return scaled(Axis(), finite) if finite else None
 
 
-def colour_ends(values: list[float]) -> tuple[float, float]:
-    """The least and the largest finite value."""
-    finite = [v for v in values if isfinite(v)]
-    return (min(finite), max(finite)) if finite else (0.0, 0.0)
+def colour_ends(values: Scaled | None) -> tuple[float, float]:
+    """The values of the first and the last colour, those of the bar: what differs by rounding alone has one colour."""
+    return (values.lo, values.hi) if values else (0.0, 0.0)
 
 
 def beside(title: str, x: Scaled, y: Scaled, canvas: Canvas, label: str, values: Scaled, alike: float) -> Frame:
@@ -33,15 +32,7 @@ def beside(title: str, x: Scaled, y: Scaled, canvas: Canvas, label: str, values:
     bar = _GAP + _WIDTH + 8 + max(words, min(text_width(letters(label), TICK), 90) - _WIDTH) + 10
     frame = framed(title, x, y, canvas, right=bar)
     frame = replace(frame, top=max(frame.top, 22.0)) if label else frame  # the label stands above the bar
-    if not (x.axis.scale == y.axis.scale == "linear" and 1 / alike < (x.hi - x.lo) / (y.hi - y.lo) < alike):
-        return frame
-    shape = (x.hi - x.lo) / (y.hi - y.lo)
-    width = min(frame.width, frame.height * shape)
-    height = width / shape
-    spare, low = (frame.width - width) / 2, (frame.height - height) / 2
-    margins = {"left": frame.left + spare, "right": frame.right + spare, "top": frame.top + low}
-    ticks = {"x_ticks": sparse(x, width), "y_ticks": y.ticks(max(2, int(height / 44)))}
-    return replace(frame, **margins, bottom=frame.bottom + low, **ticks)
+    return evened(frame, alike)
 
 
 def bar_marks(frame: Frame, label: str, values: Scaled) -> list[Spec]:

@@ -1,6 +1,7 @@
 """The frame that charts with two axes share: margins, scales, axes, title; and the pieces Vega is made of."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import inf
 from typing import Any
 
 from ..letters import letters
@@ -81,6 +82,21 @@ def sparse(axis: Scaled, pixels: float) -> tuple[Tick, ...]:
         if all(b - a >= p + q for a, b, p, q in zip(places, places[1:], halves, halves[1:])):
             return ticks
     return axis.ticks(2)[:1]
+
+
+def evened(frame: Frame, most: float = inf) -> Frame:
+    """The frame, smaller, with a unit as long on both axes: where both are linear and neither is `most` times as long
+    as the other."""
+    x, y = frame.x, frame.y
+    shape = (x.hi - x.lo) / (y.hi - y.lo)
+    if not (x.axis.scale == y.axis.scale == "linear" and 1 / most < shape < most):
+        return frame
+    width = min(frame.width, frame.height * shape)
+    height = width / shape
+    spare, low = (frame.width - width) / 2, (frame.height - height) / 2
+    margins = {"left": frame.left + spare, "right": frame.right + spare, "top": frame.top + low}
+    ticks = {"x_ticks": sparse(x, width), "y_ticks": y.ticks(max(2, int(height / 44)))}
+    return replace(frame, **margins, bottom=frame.bottom + low, **ticks)
 
 
 def specification(

@@ -28,15 +28,25 @@ def legend_height(rows: Sequence[object]) -> float:
     return _ROW * len(rows) + 6 if rows else 0.0
 
 
+def legend_width(rows: Sequence[Sequence[tuple[float, str, int]]]) -> float:
+    """The width that the rows take."""
+    return max((row[-1][0] + _SIGN + text_width(row[-1][1], TICK) for row in rows if row), default=0.0)
+
+
 def legend_marks(
-    rows: Sequence[Sequence[tuple[float, str, int]]], colours: Sequence[str], y: float, ink: str, shape: str = "square"
+    rows: Sequence[Sequence[tuple[float, str, int]]],
+    colours: Sequence[str],
+    y: float,
+    ink: str,
+    shape: str = "square",
+    left: float = 0.0,
 ) -> list[Spec]:
-    """The marks of a legend whose first row begins at `y`."""
+    """The marks of a legend that begins `left` of the frame's edge (negative: outside), its first row at `y`."""
     marks = []
     for r, row in enumerate(rows):
         middle = y + _ROW * (r + 0.5)
         for x, word, i in row:
-            sign = {"x": x + 5, "y": middle, "shape": shape, "size": 90 if shape == "square" else 60}
+            sign = {"x": left + x + 5, "y": middle, "shape": shape, "size": 90 if shape == "square" else 60}
             marks.append(mark("symbol", {**sign, "fill": colours[i % len(colours)]}))
-            marks.append(text([word], x + _SIGN + 1, middle + TICK * 0.36, ink, size=TICK))
+            marks.append(text([word], left + x + _SIGN + 1, middle + TICK * 0.36, ink, size=TICK))
     return marks

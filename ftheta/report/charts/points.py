@@ -1,13 +1,10 @@
 """A scatter, coloured by group."""
 
-from dataclasses import replace
-from math import log10
-
 from ftheta.logic.chart import Points
 
 from .frame import Canvas, Spec, empty, framed, mark, specification
 from .legend import legend_height, legend_marks, legend_rows
-from .scales import Scaled, scaled
+from .scales import scaled
 from .thinning import spaced
 
 _MOST_GROUPS = 16
@@ -22,13 +19,13 @@ def points(chart: Points, canvas: Canvas) -> Spec:
     rows = [(a, b, g) for a, b, g in zip(chart.xs, chart.ys, groups) if x.keeps(a) and y.keeps(b)]
     if not rows:
         return empty(chart.title, canvas, "no finite values to draw")
-    x, y = (_roomy(axis) for axis in (x, y))
+    x, y = x.roomy(), y.roomy()
     names = list(dict.fromkeys(g for _, _, g in rows))
     shown = names[:_MOST_GROUPS] + ([f"and {len(names) - _MOST_GROUPS} more"] if len(names) > _MOST_GROUPS else [])
     legend = legend_rows(shown, canvas) if len(names) > 1 or names[0] else []
     frame = framed(chart.title, x, y, canvas, below=legend_height(legend))
     theme = canvas.theme
-    colours = [theme.measured[0], theme.bounds[0], *theme.measured[1:], *theme.bounds[1:]]
+    colours = theme.scattered
     placed = [(*frame.at(a, b), g) for a, b, g in rows]
     kept = [placed[i] for i in spaced(placed)]
     size = 40 if len(kept) < 300 else 18 if len(kept) < 2000 else 9
@@ -37,15 +34,6 @@ def points(chart: Points, canvas: Canvas) -> Spec:
     entries = legend_marks(legend, colours, start, theme.ink, "circle")
     data = [m.pop("values") for m in marks]
     return specification(frame, chart.title, [*marks, *entries], data=data)
-
-
-def _roomy(axis: Scaled) -> Scaled:
-    """The axis a little longer at both ends, so that no point is cut by the frame."""
-    if axis.axis.scale == "log":
-        grow = 10 ** (0.03 * (log10(axis.hi) - log10(axis.lo)))
-        return replace(axis, lo=max(axis.lo / grow, 1e-307), hi=min(axis.hi * grow, 1e307))
-    room = 0.03 * (axis.hi - axis.lo)
-    return replace(axis, lo=axis.lo - room, hi=axis.hi + room)
 
 
 def _group(rows: list[tuple[float, float, str]], colour: str, size: int, index: int) -> Spec:

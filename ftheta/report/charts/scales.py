@@ -1,7 +1,7 @@
 """Axes: which values they span, where their ticks stand and how those read."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from math import ceil, copysign, floor, isfinite, log1p, log10
 
 from ftheta.logic.chart import Axis
@@ -43,6 +43,26 @@ class Scaled:
         if self.axis.scale == "log":
             return log10(value)
         return value if self.axis.scale == "linear" else copysign(log1p(abs(value) / self.linear), value)
+
+    def spans(self, values: Iterable[float]) -> bool:
+        """Whether all values lie on the axis."""
+        return all(self.lo <= v <= self.hi for v in values)
+
+    def places(self, values: Sequence[float], start: float, end: float) -> list[float]:
+        """Where many values stand on an axis from pixel `start` to pixel `end`; its lower end, where they cannot."""
+        drawn = values if self.spans(values) else [self.cut(v) if self.keeps(v) else self.lo for v in values]
+        lo, hi = self._bent(self.lo), self._bent(self.hi)
+        bent = drawn if self.axis.scale == "linear" else [self._bent(v) for v in drawn]
+        pixels = (end - start) / (hi - lo)
+        return [start + (v - lo) * pixels for v in bent]
+
+    def roomy(self) -> "Scaled":
+        """The axis a little longer at both ends, so that no point is cut by the frame."""
+        if self.axis.scale == "log":
+            grow = 10 ** (0.03 * (log10(self.hi) - log10(self.lo)))
+            return replace(self, lo=max(self.lo / grow, 1e-307), hi=min(self.hi * grow, 1e307))
+        room = 0.03 * (self.hi - self.lo)
+        return replace(self, lo=self.lo - room, hi=self.hi + room)
 
     def vega(self, name: str, pixels: tuple[float, float]) -> dict[str, object]:
         """The scale as Vega states it."""

@@ -23,6 +23,11 @@ class Theme:
     measured_text: tuple[str, ...]
     bounds_text: tuple[str, ...]
 
+    @property
+    def scattered(self) -> tuple[str, ...]:
+        """The colours of groups of points."""
+        return (self.measured[0], self.bounds[0], *self.measured[1:], *self.bounds[1:])
+
 
 LIGHT = Theme(
     background="#ffffff",

@@ -28,7 +28,7 @@ def residual_flow(
 @hypothesis(r"every block has $\mathrm{Lip}(v_k)<1$", remedy="scale the residuals down: x + αv(x) with α < 1/Lip(v)")
 def steepness_below_one(net: Network) -> Finding:
     if isinstance(read(net), str):
-        return Finding.failed("there are no residual blocks")
+        return Finding.failed("unknown without residual blocks")
     chain = chain_of(net)
     found = block_constants(chain, chain.weights(net.params), start_rows(net, LOOK, np.random.default_rng(0)))
     worst = max(found, key=lambda c: c.bound.hi if c.bound.hi < inf else c.bound.lo)
@@ -89,7 +89,7 @@ def flow_diffeomorphism(
     steepest = max(c.bound.hi if c.bound.hi < inf else c.bound.lo for c in constants)
     return Evidence(
         claims=(*(claim for stage in stages for claim in stage.claims()), *lifted),
-        charts=(worst.picture(), worst.iteration_chart(), picture),
+        charts=(*worst.pictures(), worst.iteration_chart(), picture),
         numbers={"largest Lip(v_k)": steepest, "∏(1 − L_k)": float(np.prod(1 - worst.bounded))}
         | {"smallest stretch": worst.stretch[0], "round trip": worst.returned}
         | numbers,
