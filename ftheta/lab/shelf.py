@@ -52,7 +52,7 @@ class Shelf:
         self.folder = Path(mkdtemp(prefix="ftheta-lab-"))
         known = NAMED + (BUNDLED if find_spec("sklearn") else ())
         words = {name: name for name in known} | ({GIVEN: given} if given else {})
-        self.entries = {id: Entry(id, word, {"words": word}) for id, word in words.items()}
+        self.entries = {id: Entry(id, _shown(word), {"words": word}) for id, word in words.items()}
         self.described = asyncio.Lock()
 
     def close(self) -> None:

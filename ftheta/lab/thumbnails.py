@@ -34,7 +34,12 @@ def _small(chart: Chart) -> dict[str, Any]:
 def _bare(spec: dict[str, Any]) -> dict[str, Any]:
     """Without a background, letters, and what stands beside the picture: the bar of the colours."""
     inside = [m for m in _wordless(spec["marks"]) if m["type"] != "image" or _left(m) < spec["width"]]
-    return {**spec, "background": None, "marks": inside}
+    return {**spec, "background": None, "marks": inside, "signals": _midway(spec.get("signals", []))}
+
+
+def _midway(signals: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """A chart that moves is met in the middle of its course, where there is most to see."""
+    return [{**signal, "value": signal["value"] // 2} for signal in signals]
 
 
 def _left(mark: dict[str, Any]) -> float:

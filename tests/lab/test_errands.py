@@ -25,6 +25,12 @@ def test_the_built_in_subjects_are_listed(site: Site):
     assert listed[0] == {"id": "digits-mlp", "name": "digits-mlp", "kind": "Network", "facts": [["size", "1"]]}
 
 
+def test_the_subject_given_at_the_start_goes_by_the_name_of_its_file():
+    held = shelf.Shelf(None, "/a/folder/net.npz")
+    held.close()
+    assert (held.entries[shelf.GIVEN].name, held.source(shelf.GIVEN)) == ("net.npz", {"words": "/a/folder/net.npz"})
+
+
 def test_an_upload_is_kept_once_and_named_by_its_content(site: Site):
     first = site.post("/api/subjects?name=net.npz", b"abc")
     again = site.post("/api/subjects?name=other.NPZ", b"abc")

@@ -11,6 +11,7 @@ export class Subjects {
   constructor(choose) {
     this.choose = choose;
     this.known = [];
+    this.listed = false; // whether the server has told which there are
     this.menu = el("select", { id: "subject", "aria-label": "Subject", on: { change: () => choose(this.menu.value) } });
     this.file = el("input", {
       type: "file",
@@ -43,6 +44,7 @@ export class Subjects {
   /** Ask the server which subjects there are. */
   async refresh() {
     this.known = (await subjects()).filter((s) => s.id !== BUILT_IN && s.id !== BREAKER);
+    this.listed = true;
     if (this.theorem) this.show(this.theorem, this.current);
   }
 
@@ -56,7 +58,7 @@ export class Subjects {
       ...this.known.map((s) => option(s.id, s.name, !fits(s, theorem))),
     ];
     const missing = ![BUILT_IN, BREAKER].includes(current) && !this.known.some((s) => s.id === current);
-    if (missing) options.push(option(current, `${current} (not here)`));
+    if (missing) options.push(option(current, this.listed ? `${current} (not here)` : `${current} …`));
     this.menu.replaceChildren(...options.filter(Boolean));
     this.menu.value = current;
     this.describe(current);
