@@ -20,7 +20,7 @@ def heatmap(chart: Heatmap, canvas: Canvas) -> Spec:
     values = value_scale(flat)
     if not columns or x is None or y is None or values is None:
         return empty(chart.title, canvas, "no finite values to draw")
-    ends = colour_ends(flat)
+    ends = colour_ends(values)
     rows = [bytes(level(v, *ends) for v in row).ljust(columns, b"\xff") for row in reversed(chart.values)]
     frame = beside(chart.title, x, y, canvas, chart.label, values, alike=1.6)
     image = {"url": picture(rows), "x": 0, "y": 0, "width": frame.width, "height": frame.height}

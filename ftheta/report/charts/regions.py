@@ -25,7 +25,7 @@ def regions(chart: Regions, canvas: Canvas) -> Spec:
         return empty(chart.title, canvas, "no polygons to draw")
     numbers = [v for _, v in kept]
     values = value_scale(numbers) if chart.values else None
-    ends = colour_ends(numbers)
+    ends = colour_ends(values)
     frame = beside(chart.title, x, y, canvas, chart.label, values or x, alike=2.5)
     polygons = [([frame.at(a, b) for a, b in p], level(v, *ends)) for p, v in kept]
     inside = _exact(polygons, frame) if len(polygons) <= EXACT else [_raster(polygons, frame)]
