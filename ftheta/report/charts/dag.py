@@ -12,6 +12,8 @@ from .measure import shortened, text_width
 
 _MOST = 400
 _TRIALS = [(size, True) for size in (13, 12, 11, 10)] + [(size, False) for size in (13, 12, 11, 10, 9, 8)]
+_LARGE = [(size, True) for size in (17, 16, 15, 14)]  # for a few nodes with much room
+_FEW = 12
 _WIDEST = 220.0
 
 
@@ -56,6 +58,10 @@ def dag(chart: Dag, canvas: Canvas) -> Spec:
 
 def _fitting(chart: Dag, width: float, height: float) -> Drawing:
     """The drawing with the largest letters that fits, from left to right if that can be read."""
+    for letter, across in _LARGE if len(chart.vertices) <= _FEW else ():
+        drawing = _draw(chart, letter, across)
+        if drawing.width <= width and drawing.height <= height:
+            return drawing
     for letter, across in _TRIALS if len(chart.vertices) < 60 else _TRIALS[-1:]:
         drawing = _draw(chart, letter, across)
         if drawing.width <= width and drawing.height <= max(height, 1.4 * width):

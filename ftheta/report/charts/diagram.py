@@ -9,7 +9,7 @@ from .frame import TICK, Canvas, Spec, bare, empty, heading, mark, text
 from .measure import wrapped
 
 _MOST_UNITS, _MOST_LAYERS = 8, 11
-_RADIUS = 8.0
+_MOST_APART, _MOST_RADIUS = 72.0, 14.0  # pixels from circle to circle, and of a circle
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +28,19 @@ def diagram(chart: Diagram, canvas: Canvas) -> Spec:
         return empty(chart.title, canvas, "no layers to draw")
     top = 18.0 + 18 * len(heading(chart.title, canvas))
     bottom = canvas.height - 68
-    columns = [_column(layer, hidden, top, bottom) for layer, hidden in _shown(chart.layers)]
+    shown = _shown(chart.layers)
+    rows = max((min(layer.units, _MOST_UNITS) for layer, _ in shown if layer), default=1)
+    apart = min(_MOST_APART, (bottom - top) / max(rows, 1))
+    columns = [_column(layer, hidden, (top + bottom) / 2, apart) for layer, hidden in shown]
     pitch = canvas.width / len(columns)
+    radius = min(_MOST_RADIUS, 0.27 * apart, pitch / 6)
+    below = min(bottom, (top + bottom + rows * apart) / 2) + 22
     middles = [(i + 0.5) * pitch for i in range(len(columns))]
     pairs = list(zip(columns, columns[1:], middles, middles[1:]))
-    marks = [_edges(pairs, canvas), *(m for c, x in zip(columns, middles) for m in _circles(c, x, canvas))]
+    marks = [_edges(pairs, radius, canvas)]
+    marks += [m for c, x in zip(columns, middles) for m in _circles(c, x, radius, canvas)]
     for column, x in zip(columns, middles):
-        marks += _caption(column, x, pitch, bottom + 22, canvas)
+        marks += _caption(column, x, pitch, below, canvas)
     return bare(chart.title, canvas, marks)
 
 
@@ -47,8 +53,7 @@ def _shown(layers: tuple[Layer, ...]) -> list[tuple[Layer | None, int]]:
     return [*((a, 0) for a in first), (None, len(layers) - 2 * ends), *((b, 0) for b in last)]
 
 
-def _column(layer: Layer | None, hidden: int, top: float, bottom: float) -> Column:
-    middle, pitch = (top + bottom) / 2, min(30.0, (bottom - top) / _MOST_UNITS)
+def _column(layer: Layer | None, hidden: int, middle: float, pitch: float) -> Column:
     if layer is None:
         return Column(None, hidden, (), ())
     shown = min(max(layer.units, 0), _MOST_UNITS)
@@ -60,19 +65,19 @@ def _column(layer: Layer | None, hidden: int, top: float, bottom: float) -> Colu
     return Column(layer, 0, (*ys[:gap], *ys[gap + 1 :]), dots)
 
 
-def _edges(pairs: list[tuple[Column, Column, float, float]], canvas: Canvas) -> Spec:
+def _edges(pairs: list[tuple[Column, Column, float, float]], radius: float, canvas: Canvas) -> Spec:
     """All lines between neighbouring columns, as one path."""
     lines = [
-        f"M{x + _RADIUS:.1f},{a:.1f}L{z - _RADIUS:.1f},{b:.1f}"
+        f"M{x + radius:.1f},{a:.1f}L{z - radius:.1f},{b:.1f}"
         for left, right, x, z in pairs
         for a in left.circles
         for b in right.circles
     ]
-    line = {"stroke": canvas.theme.rule, "strokeWidth": 0.7, "strokeOpacity": 0.8}
+    line = {"stroke": canvas.theme.rule, "strokeWidth": 0.9, "strokeOpacity": 0.8}
     return mark("path", {"path": "".join(lines) or "M0,0", **line})
 
 
-def _circles(column: Column, x: float, canvas: Canvas) -> list[Spec]:
+def _circles(column: Column, x: float, radius: float, canvas: Canvas) -> list[Spec]:
     theme = canvas.theme
     if column.layer is None:
         middle = [
@@ -80,7 +85,7 @@ def _circles(column: Column, x: float, canvas: Canvas) -> list[Spec]:
             for d in (-9, 0, 9)
         ]
         return middle
-    circle = {"size": 4 * _RADIUS**2 * 0.785, "fill": theme.box, "stroke": theme.measured[0], "strokeWidth": 1.75}
+    circle = {"size": 4 * radius**2 * 0.785, "fill": theme.box, "stroke": theme.measured[0], "strokeWidth": 1.75}
     circles = [mark("symbol", {"x": x, "y": y, "shape": "circle", **circle}) for y in column.circles]
     return circles + [mark("symbol", {"x": x, "y": y, "size": 9, "fill": theme.muted}) for y in column.dots]
 
