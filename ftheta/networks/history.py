@@ -41,7 +41,7 @@ EVENTS = (
         ("cnn-alexnet-activations", "conv-iff-equivariant"),
     ),
     Event(2016, "ResNet", "He, Zhang, Ren, Sun", "he2016", ("resnet-block-34", "neural-ode-limit")),
-    Event(2017, "Transformer", "Vaswani et al.", "vaswani2017", ("self-attention", "clustering-closed-forms")),
+    Event(2017, "Transformer", "Vaswani et al.", "vaswani2017", ("transformer-block", "self-attention")),
     Event(2018, "neural tangent kernel", "Jacot, Gabriel, Hongler", "jacot2018", ("ntk-kernel", "overparam-gd")),
     Event(2018, "neural ODE", "Chen, Rubanova, Bettencourt, Duvenaud", "chen2018", ("neural-ode-limit",)),
     Event(2020, "diffusion models", "Ho, Jain, Abbeel", "ho2020", ("diffusion-score",)),

@@ -23,12 +23,16 @@ class Projections(NamedTuple):
         return cls(draw(keys), draw(keys), draw(dimension) / np.sqrt(heads))
 
 
-def attend(q: Any, k: Any, v: Any, mask: Any = None) -> Any:
-    r"""$\operatorname{softmax}(qk^\top/\sqrt{d_k})\,v$ over the last two axes; a query sees keys in `mask`."""
+def attention_weights(q: Any, k: Any, mask: Any = None) -> Any:
+    r"""$\operatorname{softmax}(qk^\top/\sqrt{d_k})$ over the last two axes; a query sees keys in `mask`."""
     scores = q @ jnp.swapaxes(k, -1, -2) / q.shape[-1] ** 0.5
     if mask is not None:
         scores = jnp.where(mask, scores, -jnp.inf)
-    return jax.nn.softmax(scores, axis=-1) @ v
+    return jax.nn.softmax(scores, axis=-1)
+
+
+def attend(q: Any, k: Any, v: Any, mask: Any = None) -> Any:
+    return attention_weights(q, k, mask) @ v
 
 
 def _projected(layer: Projections, x: Any) -> tuple[Any, Any, Any]:

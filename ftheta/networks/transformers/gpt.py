@@ -13,12 +13,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ftheta.graph.hurry import hurried
 from ftheta.logic import SubjectError, UsageError
 
-from .attention import attend
+from .attention import attention_weights
 from .tokeniser import Tokeniser
 
 EPSILON = 1e-5  # under the root of layer norm
+SMALL = 200_000  # parameters of a model that takes longer to compile than to run
 
 
 def layer_norm(x: Any, gain: Any = 1.0, bias: Any = 0.0, epsilon: float = EPSILON) -> Any:
@@ -86,11 +88,15 @@ class Gpt:
 
     def apply(self, params: Any, numbers: Any) -> Any:
         """Scores (n, vocabulary) for tokens (n,), n up to the context."""
+        return self.look(params, numbers)[0]
+
+    def look(self, params: Any, numbers: Any) -> tuple[Any, Any]:
+        """The scores, and the attention weights (layers, heads, n, n) on the way to them."""
         n = self.ensure_fits(len(numbers))
         x = params["tokens"][jnp.asarray(numbers).astype(jnp.int32)] + params["positions"][:n]
-        x, _ = jax.lax.scan(lambda x, block: (self._block(block, x), None), x, params["blocks"])
+        x, weights = jax.lax.scan(lambda x, block: self._block(block, x), x, params["blocks"])
         x = layer_norm(x, **params["norm"]) if self.final_norm else x
-        return x @ params["tokens"].T
+        return x @ params["tokens"].T, weights
 
     def ensure_fits(self, n: int) -> int:
         if n > self.context:
@@ -101,14 +107,14 @@ class Gpt:
             )
         return n
 
-    def _block(self, p: Any, x: Any) -> Any:
+    def _block(self, p: Any, x: Any) -> tuple[Any, Any]:
         dense = lambda name, y: y @ p[name]["weight"] + p[name]["bias"]
         n, d = x.shape
         qkv = dense("queries, keys, values", layer_norm(x, **p["attention norm"]))
         q, k, v = qkv.reshape(n, 3, self.heads, d // self.heads).transpose(1, 2, 0, 3)
-        seen = attend(q, k, v, np.tri(n, dtype=bool) if self.causal else None)
-        x = x + dense("heads joined", seen.transpose(1, 0, 2).reshape(n, d))
-        return x + dense("mlp out", jax.nn.gelu(dense("mlp in", layer_norm(x, **p["mlp norm"]))))
+        A = attention_weights(q, k, np.tri(n, dtype=bool) if self.causal else None)
+        x = x + dense("heads joined", (A @ v).transpose(1, 0, 2).reshape(n, d))
+        return x + dense("mlp out", jax.nn.gelu(dense("mlp in", layer_norm(x, **p["mlp norm"])))), A
 
     # -- text ----------------------------------------------------------------------------------------
 
@@ -134,12 +140,12 @@ class Gpt:
         self.ensure_fits(len(tokens))
         if not tokens:
             raise UsageError("A prompt has at least one token.")
-        scores = compiled(self)  # one shape for all: what follows the last token is not seen by it
+        look = compiled(self)  # one shape for all: what follows the last token is not seen by it
         for _ in range(count):
             window = tokens[-self.context :]
             padded = np.zeros(self.context, np.int64)
             padded[: len(window)] = window
-            last = np.asarray(scores(params, padded), np.float64)[len(window) - 1]
+            last = np.asarray(look(params, padded)[0], np.float64)[len(window) - 1]
             if temperature <= 0:
                 tokens.append(int(last.argmax()))
                 continue
@@ -150,8 +156,8 @@ class Gpt:
 
 @lru_cache(maxsize=8)
 def compiled(gpt: Gpt) -> Callable[[Any, Any], Any]:
-    """`gpt.apply`, compiled once for an architecture."""
-    return jax.jit(gpt.apply)
+    """`gpt.look`, compiled once for an architecture; in a hurry where it is small."""
+    return jax.jit(gpt.look, compiler_options=dict(hurried()) if gpt.parameters < SMALL else None)
 
 
 GPT1 = Gpt(vocabulary=40_478, context=512, width=768, heads=12, layers=12, final_norm=False)

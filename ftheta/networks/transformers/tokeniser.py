@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 from ftheta.logic import SubjectError, UsageError
@@ -82,6 +82,13 @@ class Tokeniser:
 
     def decode(self, numbers: Iterable[int]) -> str:
         return "".join(self.pieces[int(k)] for k in numbers)
+
+
+@lru_cache(maxsize=4)  # hypotheses and evidence ask for the same
+def tokenised(text: str, merges: int) -> tuple[Tokeniser, tuple[int, ...]]:
+    """A tokeniser learned from the text, and the text in its tokens."""
+    tokeniser = Tokeniser.learn(text, merges)
+    return tokeniser, tuple(tokeniser.encode(text))
 
 
 def _joined(parts: Sequence[str], pair: tuple[str, str]) -> list[str]:

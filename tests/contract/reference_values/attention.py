@@ -1,5 +1,7 @@
 """Chapter attention."""
 
+from math import log
+
 from .reference import Reference
 
 VALUES = {
@@ -10,6 +12,10 @@ VALUES = {
         Reference({"cosine": 0.4794867822}, {"beta": 1, "time": 1, "tokens": 4}),
         Reference({"cosine": 0.8940097769}, {"beta": 1, "time": 1, "tokens": 3, "kind": "unnormalised"}),
     ],
+    "transformer-block": [
+        Reference({"block at d = 768": 7_087_872, "GPT-1": 116_534_784, "parameters of a block": 12 * 32**2 + 13 * 32})
+    ],
+    "transformer-block-optimisers": [Reference({"all tokens alike": log(43), "seeds": 4})],
     "self-attention": [
         Reference({"tokens ±1": 0.7615941559557649, "tokens 0, R, −R: slope": (2 * 9 + 1) / 3}),
         Reference({"tokens 0, R, −R: slope": (2 * 100**2 + 1) / 3}, {"radius": 100, "inputs": 1, "tokens": 2}),

@@ -1,0 +1,59 @@
+"""A text as data: one character a row, by its number in Unicode. Theorems about texts start from a poem."""
+
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+
+from ftheta.logic import Basis, Enclosure, Finding, Knob, SubjectError, hypothesis
+from ftheta.networks.transformers.tokeniser import TEXTS, text, tokenised
+
+from .dataset import Dataset
+
+MOST = 200_000  # characters that are looked at
+
+
+def text_data(name: str, words: str) -> Dataset:
+    if not words.strip():
+        raise SubjectError("There is no text.", where=name, remedy="give a text of some words")
+    return Dataset(name, np.array([[ord(c)] for c in words]), columns=("character",))
+
+
+def read_text(path: Path, name: str) -> Dataset:
+    """A file in UTF-8."""
+    try:
+        return text_data(name, path.read_text(encoding="utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise SubjectError(
+            "The file is not text in UTF-8.", where=str(path), got=f"byte {error.start}", remedy="save it as UTF-8"
+        ) from None
+
+
+def text_of(data: Dataset) -> str:
+    """The text again, the beginning of a long one."""
+    rows = data.x[:MOST]
+    whole = rows.shape[1:] == (1,) and (rows == np.floor(rows)).all() and rows.min() >= 0 and rows.max() <= 0x10FFFF
+    found = "".join(map(chr, rows[:, 0].astype(int))) if whole else "\ud800"
+    if any("\ud800" <= c <= "\udfff" for c in found):  # halves of characters
+        raise SubjectError(
+            "These data are no text.",
+            where=data.name,
+            got=f"rows of shape {data.x.shape[1:]}, from {data.x.min():g} to {data.x.max():g}",
+            remedy="give ftheta.subjects.texts.text_data(name, words): one character a row, by its number in Unicode",
+        )
+    return found
+
+
+def poem(
+    rng: np.random.Generator,
+    *,
+    poet: Annotated[str, Knob(says="whose poem is read", symbol="text", choices=(*TEXTS, "all"))] = "hugo",
+) -> Dataset:
+    return text_data(poet, text(poet))
+
+
+@hypothesis("the text has more tokens than are seen at once", remedy="give a longer text, fewer merges, less context")
+def longer_than_the_context(data: Dataset, *, merges: int, context: int) -> Finding:
+    tokens = len(tokenised(text_of(data), merges)[1])
+    note = f"{tokens:,} tokens, a context of {context}"
+    return Finding.decide(tokens > context, note, Enclosure.exact(tokens), basis=Basis.EXACT)

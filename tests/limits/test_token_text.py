@@ -1,0 +1,107 @@
+"""A transformer on a text: what is claimed of it is noticed where it is false, and any text will do."""
+
+from dataclasses import replace
+
+import jax
+import numpy as np
+import pytest
+
+from ftheta.limits.tokens.text_study import TextModel, Trained
+from ftheta.logic import Identity, SubjectError, UsageError, Verdict
+from ftheta.networks.transformers import gpt as gpt_module
+from ftheta.networks.transformers import text
+from ftheta.running import run
+from ftheta.subjects import Dataset
+from ftheta.subjects.texts import longer_than_the_context, read_text, text_data, text_of
+from ftheta.theorems.attention.transformer_block import transformer_block as THEOREM
+
+POEM = text("hugo")
+
+
+def model(context: int = 6, **sizes) -> TextModel:
+    return TextModel.of(POEM, 10, np.random.default_rng(0), context=context, width=8, heads=2, layers=1, **sizes)
+
+
+def causality(found: TextModel) -> Verdict:
+    with jax.enable_x64(True):
+        return found.causality().judge().verdict
+
+
+def test_a_mask_hides_what_comes_and_without_it_a_witness_is_found():
+    assert causality(model()) is Verdict.CONSISTENT
+    assert causality(model(causal=False)) is Verdict.REFUTED
+
+
+def test_a_mask_that_shows_one_token_too_many_is_noticed(monkeypatch):
+    real = gpt_module.attention_weights
+    shifted = lambda q, k, mask: real(q, k, np.tri(q.shape[-2], k=1, dtype=bool))
+    monkeypatch.setattr(gpt_module, "attention_weights", shifted)
+    assert causality(model(context=5)) is Verdict.REFUTED  # a size of its own: nothing is compiled for it yet
+
+
+def test_counts_are_those_of_the_arrays_and_of_two_tables_of_layers():
+    found = model()
+    assert all(claim.judge().verdict is Verdict.PROVED for claim in found.counts())
+    part, here, large = zip(*found.calculator().rows)
+    assert part[-1] == "all" and sum(here[:-1]) == here[-1] and sum(large[:-1]) == large[-1] == 116_534_784
+    wrong = replace(found, params=found.params | {"positions": found.params["positions"][1:]})
+    assert found.counts()[1].judge().verdict is not wrong.counts()[1].judge().verdict
+
+
+def test_layer_norm_divides_by_the_deviation_and_not_by_the_norm():
+    with jax.enable_x64(True):
+        claims, printed = model().norms(np.random.default_rng(1))
+    assert all(claim.judge().verdict is Verdict.CONSISTENT for claim in claims)
+    assert printed.judge().verdict is Verdict.REFUTED
+    assert isinstance(printed, Identity) and printed.left.middle == pytest.approx(
+        1 / np.sqrt(8), rel=1e-12
+    )  # the ratio is √d
+
+
+def test_a_training_that_learns_nothing_is_no_evidence():
+    found = model()
+    judged = Trained(found, found.params, np.full(20, found.entropy + 0.1)).claim().judge()
+    assert judged.verdict is Verdict.INCONCLUSIVE
+    assert Trained(found, found.params, np.full(20, found.entropy - 0.1)).claim().judge().verdict is Verdict.CONSISTENT
+
+
+def test_texts_are_data_and_come_back(tmp_path):
+    words = "Où sont-ils ? 🙂\nLà."
+    assert text_of(text_data("mine", words)) == words
+    path = tmp_path / "mine.txt"
+    path.write_text(words, encoding="utf-8")
+    assert text_of(read_text(path, "mine.txt")) == words
+    path.write_bytes("où".encode("latin-1"))
+    with pytest.raises(SubjectError, match="UTF-8"):
+        read_text(path, "mine.txt")
+    with pytest.raises(SubjectError, match="no text"):
+        text_data("empty", " \n")
+
+
+@pytest.mark.parametrize("x", [[[0.5]], [[65, 66]], [[0xD800]], [[-1]], [[0x110000]]])
+def test_rows_that_are_no_characters_are_refused(x):
+    with pytest.raises(SubjectError, match="no text"):
+        text_of(Dataset("rows", np.array(x)))
+
+
+def test_a_text_shorter_than_the_context_is_told_so():
+    found = longer_than_the_context(text_data("short", "to be or not"), {"merges": 0, "context": 16})
+    assert found.status.value == "failed" and "12 tokens, a context of 16" in found.note
+    assert run(THEOREM, text_data("short", "to be or not")).verdict is Verdict.INAPPLICABLE
+
+
+def test_heads_that_do_not_divide_the_width_are_refused():
+    with pytest.raises(UsageError, match="divide"):
+        run(THEOREM, heads=3)
+
+
+def test_without_the_mask_the_theorem_is_refuted_when_forced():
+    result = run(THEOREM, preset="broken on purpose", force=True, width=8, heads=1, layers=1, steps=2)
+    refuted = [j.claim.what for j in result.claims if j.judgement.verdict is Verdict.REFUTED]
+    assert refuted == ["change of scores when later tokens change"]
+
+
+@pytest.mark.nightly
+def test_a_poem_is_learnt_by_heart():
+    result = run(THEOREM, preset="learnt by heart")
+    assert result.numbers["characters said by heart"].lo > 60
