@@ -28,11 +28,15 @@ Field = Callable[[np.ndarray], tuple[np.ndarray, float]]
 
 @dataclass(frozen=True, eq=False)
 class Matrices:
-    """What makes queries, keys and values of tokens (d,): each of shape (·, d), the values (d, d)."""
+    """One head: what makes queries, keys and values of tokens (d,), each of shape (·, d), the values (d, d).
+
+    The `bias` is added to the queries.
+    """
 
     Q: np.ndarray
     K: np.ndarray
     V: np.ndarray
+    bias: np.ndarray | float = 0.0
 
 
 def pulls(x: np.ndarray, beta: float, block: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -73,8 +77,8 @@ def _block(dimension: int) -> int:
 def general_pulls(
     x: np.ndarray, beta: float, by: Matrices, block: int = BLOCK
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    r"""$\sum_jw_{ij}Vx_j$, $\sum_jw_{ij}$, $m_i=\max_js_{ij}$; $w=e^{s-m}$, $s_{ij}=\beta\langle Qx_i,Kx_j\rangle$."""
-    queries, keys, values = beta * x @ by.Q.T, x @ by.K.T, x @ by.V.T
+    r"""$\sum_jw_{ij}Vx_j$, $\sum_jw_{ij}$, $m_i=\max_js_{ij}$; $w=e^{s-m}$, $s_{ij}=\beta\langle Qx_i+b,Kx_j\rangle$"""
+    queries, keys, values = beta * (x @ by.Q.T + by.bias), x @ by.K.T, x @ by.V.T
     pull, total, most = np.empty_like(values), np.empty(len(x)), np.empty(len(x))
     for a in range(0, len(x), block):
         i = slice(a, a + block)
@@ -102,15 +106,15 @@ def sphere_field(beta: float, kind: str, attraction: float = 1.0) -> Field:
     return field
 
 
-def matrix_field(beta: float, kind: str, by: Matrices) -> Field:
-    """Velocities at unit tokens for any matrices; no energy is known to grow."""
+def matrix_field(beta: float, kind: str, *heads: Matrices) -> Field:
+    """Velocities at unit tokens for any matrices, the heads summed; no energy is known to grow."""
 
-    def field(x: np.ndarray) -> tuple[np.ndarray, float]:
+    def of(x: np.ndarray, by: Matrices) -> np.ndarray:
         pull, total, most = general_pulls(x, beta, by)
         weight = np.exp(most) / len(x) if kind == UNNORMALISED else 1 / total
-        return tangent(x, pull * weight[:, None]), np.nan
+        return pull * weight[:, None]
 
-    return field
+    return lambda x: (tangent(x, sum((of(x, by) for by in heads), np.zeros_like(x))), np.nan)
 
 
 def energy(x: np.ndarray, beta: float) -> float:

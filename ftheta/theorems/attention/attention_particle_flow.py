@@ -6,10 +6,12 @@ import numpy as np
 
 from ftheta.limits.tokens import SOFTMAX, UNNORMALISED, clouds
 from ftheta.limits.tokens.clustering import Flow, leader_charts, leader_claims, without_norm
-from ftheta.logic import Enclosure, Evidence, Finding, Knob, SubjectError, hypothesis, theorem
-from ftheta.subjects import Dataset, Measure
+from ftheta.logic import Enclosure, Evidence, Finding, Knob, hypothesis, theorem
+from ftheta.subjects import Dataset, Measure, Network
+from ftheta.subjects.tokens import flow_of_layer, own_matrices, tokens_of
 
 KINDS = (SOFTMAX, UNNORMALISED)
+Tokens = Measure | Dataset | Network
 
 
 def tokens_on_a_sphere(
@@ -26,23 +28,15 @@ def tokens_off_the_sphere(rng: np.random.Generator) -> Measure:
     return Measure.empirical("tokens of norm 2", 2 * clouds.start("hemisphere", rng, 16, 3))
 
 
-def tokens_of(cloud: Measure | Dataset) -> Measure:
-    if isinstance(cloud, Dataset):  # rows are normalised, as layer norm does
-        rows = cloud.x.reshape(len(cloud), -1).astype(np.float64)
-        cloud = Measure.empirical(cloud.name, clouds.unit(rows[np.linalg.norm(rows, axis=1) > 0]))
-    n = len(cloud.atoms)
-    if not 2 <= n <= clouds.MOST_TOKENS:
-        raise SubjectError(f"2 to {clouds.MOST_TOKENS} tokens are followed.", where=cloud.name, got=n)
-    return cloud
-
-
 @hypothesis(clouds.tokens_on_the_sphere.says, remedy=clouds.tokens_on_the_sphere.remedy)
-def tokens_on_the_sphere(cloud: Measure | Dataset) -> Finding:
+def tokens_on_the_sphere(cloud: Tokens) -> Finding:
     return clouds.tokens_on_the_sphere.check(tokens_of(cloud))
 
 
 @hypothesis("$Q=K=V=I$: tokens attract", remedy="let the attraction be 1; with V = −I tokens repel and energy falls")
-def identity_matrices(cloud: Measure | Dataset, *, attraction: float) -> Finding:
+def identity_matrices(cloud: Tokens, *, attraction: float) -> Finding:
+    if isinstance(cloud, Network):
+        return own_matrices(cloud)
     return Finding.decide(attraction == 1, f"V = {attraction:g}·I", Enclosure.exact(attraction))
 
 
@@ -50,7 +44,9 @@ def identity_matrices(cloud: Measure | Dataset, *, attraction: float) -> Finding
     r"all tokens lie in an open hemisphere; or $d\ge3$ and the start is generic; or $d=2$ and $\beta\le1$",
     remedy="start in a hemisphere, raise the dimension to 3, or lower β to 1",
 )
-def known_to_meet(cloud: Measure | Dataset, *, beta: float, kind: str) -> Finding:
+def known_to_meet(cloud: Tokens, *, beta: float, kind: str) -> Finding:
+    if isinstance(cloud, Network):
+        return Finding.assumed("not claimed of the matrices of a network")
     return clouds.meeting(tokens_of(cloud).atoms, beta, kind == SOFTMAX)
 
 
@@ -70,9 +66,10 @@ def known_to_meet(cloud: Measure | Dataset, *, beta: float, kind: str) -> Findin
     },
     errata=r"""Seed 4 sketches layers $x_{k+1}=x_k+\frac1kA(x_k)$; the step is $\frac1K$ with the depth $K$. With steps
     $\frac1k$ the layers follow the flow up to time $\sum_k\frac1k\approx\log K$, not 1.""",
+    audited=False,
 )
 def attention_particle_flow(
-    cloud: Measure | Dataset,
+    cloud: Tokens,
     rng: np.random.Generator,
     *,
     beta: Annotated[float, Knob(0, 25, "inverse temperature of the attention", "β", most=100)] = 1.0,
@@ -85,6 +82,8 @@ def attention_particle_flow(
     x_i,x_j\rangle}$ grows; USA is its gradient ascent. Tokens in an open hemisphere tend to one point, exponentially;
     so does almost every start if $d\ge3$ (USA: all $\beta\ge0$), or $d=2$, $\beta\le1$. At large $\beta$ clusters
     last long. Without normalisation $e^{-t}x_i$ approach a polytope; for $d=1$ attention becomes Boolean."""
+    if isinstance(cloud, Network):
+        return flow_of_layer(cloud, beta, kind, time)
     flow = Flow(tokens_of(cloud).atoms, beta, kind, time, attraction)
     course, (count, lasts), (line, plane) = flow.course, flow.course.plateau(), without_norm(rng)
     (exact, cosine), (order, printed), met = flow.closed_form(), flow.depth_claims(), float(course.spreads[-1])

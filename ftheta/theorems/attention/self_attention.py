@@ -1,16 +1,14 @@
 """Attention averages: rows are probabilities, results lie in a hull, there is no order and no Lipschitz constant."""
 
-from functools import lru_cache
 from typing import Annotated
 
 import numpy as np
 
-from ftheta.graph import GraphError
 from ftheta.limits.tokens.properties import Look, textbook
 from ftheta.logic import Enclosure, Evidence, Finding, Knob, hypothesis, theorem
 from ftheta.networks.transformers.attention import KINDS, Projections
-from ftheta.networks.transformers.heads import Attention, attention_in
 from ftheta.subjects import Network
+from ftheta.subjects.tokens import attention_of
 
 
 def layer(
@@ -25,14 +23,6 @@ def layer(
 ) -> Network:
     params = Projections.normal(rng, heads, dimension, keys=max(1, dimension // heads))
     return Network(f"{kind} attention, {heads} heads", KINDS[kind], params, (tokens, dimension))
-
-
-@lru_cache(maxsize=2)
-def attention_of(net: Network) -> Attention | None:
-    try:
-        return attention_in(net.apply, net.params, net.example)
-    except GraphError:
-        return None
 
 
 @hypothesis("tokens are averaged with weights that depend on them", remedy="give a network with attention in it")

@@ -1,0 +1,144 @@
+r"""The matrices of an attention layer, read off what it does to random tokens, and the flow of tokens under them.
+
+A layer is $y_i=\sum_hV_h\sum_jA^h_{ij}x_j+Sx_i+c$ with $A^h_{ij}\propto e^{\langle M_hx_i+b_h,x_j\rangle}$ and
+$M=K^\top Q/\sqrt{d_k}$. Logarithms of its weights are linear in $M_h,b_h$, its results in $V_h,S,c$: both are found by
+least squares and checked on tokens that were not used.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ftheta.limits.orders import observed_order
+from ftheta.logic import AtMost, Axis, Curves, Enclosure, Evidence, Identity, Series
+from ftheta.networks.transformers.heads import Attention
+
+from .clustering import DEPTHS, NEAR, Flow, layered
+from .flow import Field, Matrices, follow, matrix_field
+
+FITS = 1e-6  # a layer is what was read if it does so to this part of its largest result
+MOST_DIMENSION, MOST_HEADS = 32, 16
+Run = Callable[[np.ndarray], tuple[np.ndarray, list[tuple[np.ndarray, np.ndarray, np.ndarray]]]]
+
+
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """Heads with M_h as queries and I as keys; `skip` is S, `gap` how far it is from the network at other tokens."""
+
+    heads: tuple[Matrices, ...]
+    skip: np.ndarray
+    gap: float
+
+
+def read_layer(attention: Attention, shape: tuple[int, ...]) -> Layer | str:
+    """The layer that the network is, or why it is none; `shape` is that of its input, (…, tokens, dimension)."""
+    if len(shape) < 2 or int(np.prod(shape[:-2])) != 1 or shape[-2] < 2:
+        return f"an input of shape {shape} is no list of tokens"
+    if len(attention.heads) != 1 or not attention.softmax:
+        return f"it has {len(attention.heads)} attention products; one with a softmax is followed"
+    n, d = shape[-2:]
+    if d > MOST_DIMENSION:
+        return f"tokens of dimension {d}; matrices are read up to {MOST_DIMENSION}"
+    rng = np.random.default_rng(0)
+    run: Run = lambda x: attention.run(x.reshape(shape))
+    draw = lambda: rng.normal(size=(n, d)) / np.sqrt(d)
+    first, ((A, _, _),) = run(draw())
+    if A.shape[1:] != (n, n) or len(A) > MOST_HEADS or first.size != n * d:
+        return f"weights of shape {A.shape} and {first.size} results for {n} tokens of dimension {d}"
+    if (A == 0).any():
+        return "a mask hides tokens from one another"
+    unknowns = max(d * (d + 1) / (n - 1), d * (len(A) + 1) + 1) / n
+    found = _fitted(run, [draw() for _ in range(int(3 * unknowns) + 4)], [draw() for _ in range(3)])
+    return found if found.gap <= FITS else f"it is no single layer of attention: {found.gap:.2g} off what was read"
+
+
+def _fitted(run: Run, inputs: list[np.ndarray], others: list[np.ndarray]) -> Layer:
+    seen = [(x, *_parts(run, x)) for x in inputs]
+    h, d = len(seen[0][2]), inputs[0].shape[1]
+    heads = [_queries([(x, A[k]) for x, _, A in seen]) for k in range(h)]
+    found = _least_squares([_averages(x, A) for x, _, A in seen], [y for _, y, _ in seen])
+    V, skip = found[: h * d].reshape(h, d, d).transpose(0, 2, 1), found[h * d : -1].T
+    layer = tuple(Matrices(M, np.eye(d), v, b) for (M, b), v in zip(heads, V))
+    gap = 0.0
+    for x in others:
+        y, A = _parts(run, x)
+        made = np.stack([_weights(x, head) for head in layer])
+        result = _averages(x, made) @ found
+        gap = max(gap, float(np.abs(made - A).max()), float(np.abs(result - y).max() / (np.abs(y).max() + 1e-300)))
+    return Layer(layer, skip, gap)
+
+
+def _parts(run: Run, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Results (n, d) and weights (heads, n, n)."""
+    y, ((A, _, _),) = run(x)
+    return y.reshape(x.shape), A
+
+
+def _queries(seen: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+    r"""$M,b$ from $\log A_{ij}-\log A_{i1}=\langle Mx_i+b,x_j-x_1\rangle$."""
+    rows, values = [], []
+    for x, A in seen:
+        away, left = x[1:] - x[0], np.concatenate([x, np.ones((len(x), 1))], 1)
+        rows.append(np.einsum("jb,ia->ijba", away, left).reshape(-1, away.shape[1] * left.shape[1]))
+        logs = np.log(A)
+        values.append((logs[:, 1:] - logs[:, :1]).ravel())
+    found = _least_squares(rows, values).reshape(seen[0][0].shape[1], -1)
+    return found[:, :-1], found[:, -1]
+
+
+def _averages(x: np.ndarray, A: np.ndarray) -> np.ndarray:
+    """What the results are linear in: the average of every head, the token itself, and 1."""
+    return np.concatenate([*(A @ x), x, np.ones((len(x), 1))], 1)
+
+
+def _weights(x: np.ndarray, head: Matrices) -> np.ndarray:
+    scores = (x @ head.Q.T + head.bias) @ x.T
+    A = np.exp(scores - scores.max(1, keepdims=True))
+    return A / A.sum(1, keepdims=True)
+
+
+def _least_squares(rows: list[np.ndarray], values: list[np.ndarray]) -> np.ndarray:
+    return np.linalg.lstsq(np.concatenate(rows), np.concatenate(values), rcond=None)[0]
+
+
+# -- its flow --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class LayerFlow(Flow):
+    """Tokens under the heads of a layer; β multiplies the layer's own scores."""
+
+    heads: tuple[Matrices, ...] = ()
+
+    @property
+    def field(self) -> Field:
+        return matrix_field(self.beta, self.kind, *self.heads)
+
+
+def layer_evidence(x: np.ndarray, layer: Layer, beta: float, kind: str, until: float) -> Evidence:
+    """What holds for all matrices: K layers with steps 1/K and layer norm tend to the flow, on the sphere."""
+    flow = LayerFlow(x, beta, kind, until, heads=layer.heads)
+    course, t = flow.course, flow.course.times
+    limit = follow(x, flow.field, np.array([1.0])).states[-1]
+    errors = [float(np.abs(layered(x, flow.field, np.full(K, 1 / K)) - limit).max()) for K in DEPTHS]
+    off = float(np.abs(np.linalg.norm(course.states, axis=2) - 1).max())
+    count, lasts = course.plateau()
+    clusters = Series("clusters", t[1:], course.clusters[1:], mark="step")
+    met, gap = float(course.spreads[-1]), Enclosure.measured(layer.gap, samples=3)
+    numbers: dict[str, Any] = {"clusters at the end": float(course.clusters[-1]), "1 − least cosine": met}
+    return Evidence(
+        (
+            Identity("the network and the matrices read off it", gap, Enclosure.exact(0), atol=FITS),
+            AtMost("how far tokens leave the sphere", Enclosure.equal(off), Enclosure.exact(0), atol=NEAR),
+            *observed_order("distance of K layers to the flow", 1, DEPTHS, errors),
+        ),
+        (
+            flow.picture(),
+            Curves("clusters against time", Axis("time t", "log"), Axis("number of clusters", "log"), (clusters,)),
+        ),
+        numbers | {"longest-lived clusters": float(count), "their time": lasts, "heads": float(len(layer.heads))},
+        summary=f"{len(layer.heads)} heads read off the network; at t = {t[-1]:g} there are {course.clusters[-1]} "
+        f"clusters, 1 − least cosine is {met:.3g}; of these matrices meeting is not claimed",
+    )
