@@ -107,3 +107,33 @@ def test_an_imported_transformer_is_looked_at():
     module = eqx.nn.MultiheadAttention(2, D, key=jax.random.PRNGKey(0))
     result = run(THEOREM, ft.Network.of(lambda x: x + module(x, x, x), (N, D), "equinox"))
     assert result.verdict is Verdict.CONSISTENT
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("suffix", [".pt2", ".onnx"])
+@pytest.mark.parametrize("causal", [False, True])
+def test_a_transformer_of_torch_is_looked_at_from_its_file(tmp_path, suffix, causal):
+    torch = pytest.importorskip("torch")
+
+    class Encoder(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            layer = torch.nn.TransformerEncoderLayer(D, 2, 2 * D, 0.0, batch_first=True, norm_first=True)
+            self.inner = torch.nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
+            self.mask = torch.nn.Transformer.generate_square_subsequent_mask(N) if causal else None
+
+        def forward(self, x: Any) -> Any:
+            return self.inner(x, mask=self.mask, is_causal=causal)
+
+    torch.manual_seed(0)
+    module, x, path = Encoder().eval(), torch.randn(1, N, D), tmp_path / f"encoder{suffix}"
+    if suffix == ".pt2":
+        torch.export.save(torch.export.export(module, (x,)), path)
+    else:
+        torch.onnx.export(module, (x,), path, dynamo=False)
+    net: Any = ft.load(path)
+    np.testing.assert_allclose(net(x.numpy().reshape(net.input_shape)), module(x).detach().numpy()[0], atol=1e-5)
+    result = run(THEOREM, net)
+    assert result.verdict is Verdict.CONSISTENT and [row[0] for row in result.tables[0].rows] == [1, 2]
+    assert (result.numbers["equivariance defect"].lo > 1e-3) == causal
+    assert all(row[-1] == "imported" for row in result.tables[0].rows)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from functools import cached_property
 from math import fsum
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -24,6 +25,7 @@ NEAR = 1e-9  # rounding of a few float64 operations, relative to the numbers in 
 FORMED = 1 << 18  # entries of a Jacobian that is formed; larger ones are multiplied with
 SCALES = tuple(np.geomspace(0.1, 30.0, 13))
 DIRECTIONS = 32
+IMPORTERS = str(Path("ftheta") / "networks")  # whose lines say nothing of the network
 EXACTLY, AGAIN = Enclosure.exact, "evaluated node by node, the row summed without rounding"
 
 
@@ -162,7 +164,8 @@ class Look:
         for p, (A, _, _) in enumerate(self.seen[0]):
             entropy = -(A * np.log(np.where(A > 0, A, 1.0))).sum(-1).mean() / np.log(max(2, A.shape[2]))
             masked = f"{(A == 0).mean():.0%}"
-            where = self.attention.heads[p].node.source
+            source = self.attention.heads[p].node.source
+            where = "imported" if IMPORTERS in source else source
             rows.append((p + 1, *A.shape, masked, float(A.max()), float(entropy), where))
         return Table("attention at the first input", columns, tuple(rows))
 
