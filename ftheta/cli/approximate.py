@@ -13,6 +13,7 @@ def approximate(
     *,
     box: str | None = None,
     eps: float = 0.01,
+    norm: str = "sup",
     method: str = "auto",
     activation: str | None = None,
     neurons: int = 2048,
@@ -33,9 +34,11 @@ def approximate(
         The same bounds for every variable, such as --box=0,1, or one pair a variable with semicolons: --box="0,1;-1,1".
         [-1, 1] if not said.
     eps
-        The error wanted, in the sup norm.
+        The error wanted.
+    norm
+        sup, with a proof; or L2, the root mean square over the box, estimated: for many variables, and across jumps.
     method
-        auto, cpa, greedy, random, staircase, trained, barron or bernstein.
+        auto, cpa, greedy, frank-wolfe, random, staircase, trained, barron or bernstein.
     activation
         Of the hidden layers: relu, tanh, …; each method has its own if not said.
     neurons
@@ -69,7 +72,15 @@ def approximate(
     domain = None if box is None else box_of(box, target.dimension)
     with Working("approximating"):
         found = build(
-            target, domain, eps, method=method, activation=activation, neurons=neurons, seconds=seconds, seed=seed
+            target,
+            domain,
+            eps,
+            norm=norm,
+            method=method,
+            activation=activation,
+            neurons=neurons,
+            seconds=seconds,
+            seed=seed,
         )
     if out is not None:
         save(found.network, out)

@@ -31,7 +31,7 @@ import numpy as np
 from ftheta.estimates import mean
 from ftheta.logic import Axis, Curves, Enclosure, Series, SubjectError, Witness
 
-from .greedy import greedy_errors, unit_directions
+from .greedy import Path, Steps, frank_wolfe, unit_directions
 
 Sampler: TypeAlias = Callable[[np.random.Generator, int], tuple[np.ndarray, np.ndarray]]
 BLOCK = 4_000_000  # numbers held at once
@@ -57,20 +57,6 @@ class Ball:
     @property
     def offsets(self) -> np.ndarray:
         return self.points - self.centre
-
-
-@dataclass(frozen=True)
-class Steps:
-    r"""Neurons $c_k\mathbf 1[\langle a_k,x-x_0\rangle>t_k]$ with unit `directions` $a_k$ and `thresholds` $t_k\ge0$."""
-
-    directions: np.ndarray
-    thresholds: np.ndarray
-    coefficients: np.ndarray
-
-    def on(self, ball: Ball) -> np.ndarray:
-        """The value of each neuron at each point, shape (neurons, points)."""
-        active = self.directions @ ball.offsets.T > self.thresholds[:, None]
-        return np.where(active, self.coefficients[:, None], 0.0)
 
 
 @dataclass(frozen=True)
@@ -120,14 +106,14 @@ class Problem:
         found = []
         for start in range(0, seeds, together):
             batch = min(together, seeds - start)
-            values = self.neurons(rng, batch * p).on(self.ball).reshape(batch, p, -1).mean(1)
+            values = self.neurons(rng, batch * p).on(self.ball.offsets).reshape(batch, p, -1).mean(1)
             found.append(((values - self.wanted) ** 2).mean(1))
         return np.concatenate(found)
 
     def energies(self, rng: np.random.Generator, draws: int) -> np.ndarray:
         r"""Independent draws of $\|cH\|^2$."""
         blocks = [min(1000, draws - done) for done in range(0, draws, 1000)]
-        return np.concatenate([(self.neurons(rng, size).on(self.ball) ** 2).mean(1) for size in blocks])
+        return np.concatenate([(self.neurons(rng, size).on(self.ball.offsets) ** 2).mean(1) for size in blocks])
 
     def reconstruction(self, rng: np.random.Generator, draws: int) -> np.ndarray:
         """Draws whose mean is `wanted` if spectrum and moment are right, shape (draws, points)."""
@@ -142,11 +128,14 @@ class Problem:
         floor = 1e-9 * (1 + float(np.abs(self.wanted).max()))
         return max(abs(e.middle - w) / (e.width / 2 + floor) for e, w in zip(found, self.wanted.tolist()))
 
+    def path(self, rng: np.random.Generator, p: int, directions: int = 128) -> Path:
+        """p iterations of Frank–Wolfe along so many directions of the spectrum."""
+        along = unit_directions(self.sample(rng, directions)[0])
+        return frank_wolfe(self.ball.offsets, self.wanted, along, 2 * self.ball.radius * self.moment, p)
+
     def greedy(self, rng: np.random.Generator, p: int) -> np.ndarray:
-        """The errors of the greedy network with 1, …, p neurons (at most 1000), along 128 directions."""
-        directions = unit_directions(self.sample(rng, 128)[0])
-        size = 2 * self.ball.radius * self.moment
-        return greedy_errors(self.ball.offsets, self.wanted, directions, size, min(p, 1000))
+        """The errors of the greedy network with 1, …, p neurons (at most 1000)."""
+        return self.path(rng, min(p, 1000)).errors
 
     def growth(self) -> tuple[Enclosure, Witness]:
         r"""The largest $|f-f(x_0)|/(C_f|x-x_0|)$ met, at most 1 if $C_f$ is right; both sides again there."""

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ftheta.estimates import mean
 from ftheta.limits.barron import Ball, Problem, gaussian_moment, gaussian_problem, scales_up_to
-from ftheta.limits.greedy import greedy_errors
+from ftheta.limits.greedy import frank_wolfe
 from ftheta.logic import SubjectError
 from ftheta.subjects import Spectrum
 
@@ -34,7 +34,7 @@ each_problem = pytest.mark.parametrize("problem", problems().values(), ids=probl
 
 @each_problem
 def test_the_mean_neuron_is_the_function_at_every_point(problem):
-    neurons = problem.neurons(np.random.default_rng(1), 40_000).on(problem.ball)
+    neurons = problem.neurons(np.random.default_rng(1), 40_000).on(problem.ball.offsets)
     for column, wanted in zip(neurons.T, problem.wanted):
         assert wanted in mean(column)
 
@@ -97,7 +97,7 @@ def test_scales_end_at_p_and_are_few(p):
 def test_on_the_line_the_greedy_error_keeps_to_the_bound_of_frank_and_wolfe(seed, p):
     problem = gaussian_problem(np.random.default_rng(seed), 1, 30)
     size = 2 * problem.ball.radius * problem.moment
-    errors = greedy_errors(problem.ball.offsets, problem.wanted, np.array([[1.0], [-1.0]]), size, p)
+    errors = frank_wolfe(problem.ball.offsets, problem.wanted, np.ones((1, 1)), size, p).errors
     assert (np.diff(errors) <= 1e-15).all()
     assert (errors <= 4 * (2 * size) ** 2 / (np.arange(1, p + 1) + 2)).all()
 
@@ -106,13 +106,37 @@ def test_on_the_line_the_greedy_error_keeps_to_the_bound_of_frank_and_wolfe(seed
 def test_the_first_greedy_step_correlates_most_with_the_function(seed):
     rng = np.random.default_rng(seed)
     offsets, wanted = rng.integers(-3, 4, size=(12, 2)).astype(float), rng.normal(size=12)
-    directions, size = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]]), 50.0
-    active = [offsets @ a > t for a in directions for t in np.arange(-3.5, 3.5)]
+    directions, size = np.array([[1.0, 0.0], [0.0, 1.0]]), 50.0
+    active = [s * offsets @ a > t for a in directions for s in (1, -1) for t in np.arange(-3.5, 3.5)]
     overlaps = [abs(wanted[some].sum()) for some in active]
     chosen = active[int(np.argmax(overlaps))]
     share = max(overlaps) / (size * chosen.sum())  # the line search, which stays below 1 for so large a step
     step = share * size * np.sign(wanted[chosen].sum()) * chosen
-    assert greedy_errors(offsets, wanted, directions, size, 1)[0] == pytest.approx(((wanted - step) ** 2).mean())
+    assert frank_wolfe(offsets, wanted, directions, size, 1).errors[0] == pytest.approx(((wanted - step) ** 2).mean())
+
+
+@given(st.integers(0, 1000), st.integers(1, 25), st.integers(1, 3))
+def test_the_network_of_a_path_has_its_error_and_stays_in_the_hull(seed, k, d):
+    rng = np.random.default_rng(seed)
+    offsets, wanted = rng.integers(-3, 4, size=(20, d)).astype(float), rng.normal(size=20)
+    path = frank_wolfe(offsets, wanted, rng.integers(1, 5, size=(5, d)).astype(float), 7.0, 25)
+    net = path.network(k)
+    assert len(net.thresholds) <= k and np.abs(net.coefficients).sum() <= 7.0 * (1 + 1e-12)
+    assert ((wanted - net.on(offsets).sum(0)) ** 2).mean() == pytest.approx(path.errors[k - 1], rel=1e-9, abs=1e-12)
+
+
+@given(st.integers(0, 1000))
+def test_each_iteration_finds_the_step_that_correlates_most(seed):
+    rng = np.random.default_rng(seed)
+    offsets, wanted = rng.integers(-2, 3, size=(15, 2)).astype(float), rng.normal(size=15)
+    directions = np.array([[1.0, 0.0], [1.0, 2.0]])
+    path = frank_wolfe(offsets, wanted, directions, 5.0, 6)
+    for k in range(1, 6):
+        residual = wanted - path.network(k).on(offsets).sum(0)
+        active = [s * offsets @ a > t for a in directions for s in (1, -1) for t in np.arange(-6.5, 7)]
+        most = max(abs(residual[some].sum()) for some in active)
+        step = path.moves.on(offsets)[k] / 5.0
+        assert abs(residual @ step) == pytest.approx(most, rel=1e-9, abs=1e-12)
 
 
 def test_values_that_are_not_finite_are_refused():

@@ -26,7 +26,7 @@ from ftheta.relu.exact import exact
 from ftheta.relu.line.cpa1d import PiecewiseAffine, affine, combination, realisation, relu
 from ftheta.relu.symmetry.canonical import path_norm
 
-from ..barron import Ball, Problem
+from ..barron import Problem
 from ..universality.fourier import Spectral, hat_norm, hat_norm_by_integral
 
 MOST_WEIGHTS = 2000  # behind the first layer, of a network that is read in rationals
@@ -214,7 +214,7 @@ def drawn(problem: Problem, rng: np.random.Generator, draws: int) -> Evidence:
     """A function of finite Barron norm as the mean of steps that are drawn from its spectrum."""
     ball, (ratio, worst), neurons = problem.ball, problem.growth(), problem.neurons(rng, draws)
     far = int(np.linalg.norm(ball.offsets, axis=1).argmax())
-    values = neurons.on(Ball(ball.centre, ball.radius, ball.points[far : far + 1]))[:, 0]
+    values = neurons.on(ball.offsets[far : far + 1])[:, 0]
     mass, most = mean(np.abs(neurons.coefficients)), Enclosure.equal(2 * ball.radius * problem.moment)
     return Evidence(
         claims=(

@@ -2,12 +2,14 @@
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from ftheta.logic import SubjectError, UsageError
+from ftheta.estimates import mean
+from ftheta.logic import Enclosure, SubjectError, UsageError
 from ftheta.networks import ACTIVATIONS
 from ftheta.networks import activation as activation_named
 
@@ -22,6 +24,7 @@ from .result import Approximation, Attempt
 METHODS: dict[str, c.Method] = {
     "cpa": c.Method(c.interpolation, ("relu",), 3, "piecewise-affine interpolation"),
     "greedy": c.Method(c.greedy, c.ANY, None, "greedy choice of ridges, least squares"),
+    "frank-wolfe": c.Method(c.frank_wolfe_steps, ("sigmoid",), None, "Frank–Wolfe in the hull of steps"),
     "random": c.Method(c.random_features, c.ANY, None, "random ridges, least squares"),
     "staircase": c.Method(c.steps, c.SIGMOIDAL, 1, "a staircase of steep sigmoids"),
     "trained": c.Method(c.trained, c.ANY, None, "one hidden layer trained by Adam"),
@@ -31,6 +34,10 @@ METHODS: dict[str, c.Method] = {
 }  # fmt: skip
 FIRST = ("cpa", "greedy", "random")  # the rest is tried when none of these gets there
 MULTIPLICATIONS = 60_000_000  # of one certificate: cells times neurons
+LOOK = 2000  # points of a first look at a mean square
+IN_MEAN = (
+    "root mean square at fresh points drawn uniformly, with its confidence interval: an estimate, not a certificate"
+)
 
 
 def approximate(
@@ -38,6 +45,7 @@ def approximate(
     domain: Any = None,
     eps: float = 0.01,
     *,
+    norm: str = "sup",
     method: str = "auto",
     activation: str | None = None,
     neurons: int = 2048,
@@ -47,6 +55,9 @@ def approximate(
 ) -> Approximation:
     r"""A network $g$ with a proved bound of $\sup|f-g|$ over a box, at most `eps` if the budget allows.
 
+    In many variables, and across jumps, no such proof is to be had: with `norm="L2"` the error is the root mean square
+    over the box, estimated at fresh points with a confidence interval.
+
     Parameters
     ----------
     f
@@ -55,7 +66,9 @@ def approximate(
     domain
         The box `(lo, hi)`: two numbers, or two lists of d numbers.
     eps
-        The error wanted, in the sup norm.
+        The error wanted.
+    norm
+        "sup", proved; or "L2", the root mean square of $f-g$ at points drawn uniformly from the box, estimated.
     method
         One of `METHODS`, or "auto": the network with the fewest neurons among those that get there.
     activation
@@ -66,9 +79,13 @@ def approximate(
         Of everything drawn at random.
     """
     goal, wanted = goal_of(f, domain), whole(eps, "eps")
-    _ensure_within_reach(goal, wanted, activation)
-    search = _Search(goal, wanted, int(whole(neurons, "neurons")), int(whole(cells, "cells")), time.perf_counter())
-    names = _methods(method, activation, goal.dimension)
+    if norm.lower() not in SEARCHES:
+        raise UsageError("Unknown norm.", got=norm, remedy="choose sup or L2")
+    _ensure_within_reach(goal, wanted, activation, jumps=norm.lower() == "l2")
+    search = SEARCHES[norm.lower()](
+        goal, wanted, int(whole(neurons, "neurons")), int(whole(cells, "cells")), time.perf_counter()
+    )
+    names = _methods(method, activation, goal)
     for name in names:
         if search.spent(whole(seconds, "seconds")) or (search.reached and name not in FIRST):
             break
@@ -76,16 +93,16 @@ def approximate(
     return search.result()
 
 
-def _methods(method: str, activation: str | None, dimension: int) -> Sequence[str]:
+def _methods(method: str, activation: str | None, goal: Goal) -> Sequence[str]:
     if method != "auto" and method not in METHODS:
         raise UsageError("Unknown method.", got=method, remedy=f"choose auto, {', '.join(METHODS)}")
     names = list(METHODS) if method == "auto" else [method]
-    names = [n for n in names if (METHODS[n].dimensions or dimension) >= dimension]
+    names = [n for n in names if _serves(n, goal)]
     if not names:
         raise UsageError(
             f"This construction is for at most {METHODS[method].dimensions} variables.",
-            got=f"{method} in dimension {dimension}",
-            remedy="take greedy, random or trained",
+            got=f"{method} in dimension {goal.dimension}",
+            remedy="take greedy, frank-wolfe, random or trained" + SPECTRUM * (method == "barron"),
         )
     if activation is not None:
         word = activation_named(activation).name
@@ -101,7 +118,11 @@ def _methods(method: str, activation: str | None, dimension: int) -> Sequence[st
     return names
 
 
-def _ensure_within_reach(goal: Goal, eps: float, activation: str | None) -> None:
+def _serves(name: str, goal: Goal) -> bool:
+    return c.has_spectrum(goal) if name == "barron" else (METHODS[name].dimensions or goal.dimension) >= goal.dimension
+
+
+def _ensure_within_reach(goal: Goal, eps: float, activation: str | None, *, jumps: bool) -> None:
     """Refuse what no network of the kind can do, and say by how much."""
     known = ACTIVATIONS[activation_named(activation).name] if activation is not None else None
     if known is not None and known.degree is not None:
@@ -111,14 +132,14 @@ def _ensure_within_reach(goal: Goal, eps: float, activation: str | None) -> None
             got=f"{known.name}, degree {known.degree}; none comes closer to f than {floor:.6g} ({direction})",
             remedy="take ReLU, tanh or any activation that is no polynomial",
         )
-    if goal.jump is not None and eps <= goal.jump[1] / 2:
+    if not jumps and goal.jump is not None and eps <= goal.jump[1] / 2:
         place, height = goal.jump
         raise SubjectError(
             "The function jumps, and networks are continuous.",
             where=f"x = {tuple(round(t, 6) for t in place)}",
             got=f"a jump of {height:.6g}: every network misses by at least {height / 2:.6g} there, eps is {eps:g}",
             remedy="what is lost is the sup norm near the jump: take eps above half of it, a domain on one side of it, "
-            "or an L² rate (`ftheta check barron-rate`)",
+            'or norm="L2", which does not see single points',
         )
 
 
@@ -131,6 +152,12 @@ class _Search:
     began: float
     best: tuple[str, Enclosed, Certificate] | None = None
     attempts: list[Attempt] = field(default_factory=list)
+    norm = "sup"
+
+    @property
+    def looked(self) -> tuple[np.ndarray, np.ndarray]:
+        """The points at which errors are measured, and f there."""
+        return self.goal.dense
 
     @property
     def reached(self) -> bool:
@@ -173,12 +200,9 @@ class _Search:
 
     def measured(self, net: Enclosed, *, look: bool = True) -> float:
         """The largest error on the dense grid; a look at some of it is enough if that is too large already."""
-        rows, values = self.goal.dense
-        block = max(1, AT_ONCE // max(net.neurons, 1))
+        rows, values = self.looked
         for part in (slice(0, None, 37), slice(0, None)) if look else (slice(0, None),):
-            x, y = rows[part], values[part]
-            blocks = (slice(i, i + block) for i in range(0, len(x), block))
-            found = max(float(np.abs(net.values(x[b]) - y[b]).max()) for b in blocks)
+            found = float(gaps(net, rows[part], values[part]).max())
             if not found <= self.eps:
                 break
         return found
@@ -197,14 +221,57 @@ class _Search:
         return Approximation(
             goal=self.goal,
             eps=self.eps,
+            norm=self.norm,
             method=name,
             says=METHODS[name].says,
             network=net.network,
-            certified=proof.error,
+            error=proof.error,
             how=proof.how,
             measured=self.measured(net, look=False),
-            points=len(self.goal.dense[0]),
+            points=len(self.looked[0]),
             attempts=tuple(self.attempts),
             seconds=time.perf_counter() - self.began,
             enclosed=net,
         )
+
+
+@dataclass
+class _MeanSearch(_Search):
+    """The same in the mean square; what is reported is estimated at points that no choice was made on."""
+
+    rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(1))
+    norm = "L2"
+
+    @cached_property
+    def looked(self) -> tuple[np.ndarray, np.ndarray]:
+        return self._drawn(LOOK)
+
+    def _drawn(self, points: int) -> tuple[np.ndarray, np.ndarray]:
+        rows = self.rng.uniform(self.goal.lo, self.goal.hi, size=(points, self.goal.dimension))
+        return rows, self.goal.values(rows)
+
+    def measured(self, net: Enclosed, *, look: bool = True) -> float:
+        return float(np.sqrt((gaps(net, *self.looked) ** 2).mean()))
+
+    def certify(self, net: Enclosed) -> Certificate:
+        fresh = self._drawn(int(np.clip(4e7 / max(net.neurons, 1), LOOK, 10 * LOOK)))
+        square = mean(gaps(net, *fresh) ** 2)
+        lo, hi = (float(np.sqrt(max(end, 0.0))) for end in (square.lo, square.hi))
+        return Certificate(Enclosure(lo, hi, square.basis, square.samples, square.confidence), (), 0, IN_MEAN)
+
+    def result(self) -> Approximation:
+        made = super().result()
+        if made.method != "barron":
+            return made
+        bound = 2 * c.ball_around(self.goal).radius * c.spectrum_of(self.goal)[1] / np.sqrt(made.neurons)
+        return replace(made, how=f"{made.how}; Barron's bound in expectation, for steps: {bound:.6g}")
+
+
+def gaps(net: Enclosed, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """|f − g| at rows, a block of them at a time."""
+    block = max(1, AT_ONCE // max(net.neurons, 1))
+    return np.concatenate([np.abs(net.values(x[i : i + block]) - y[i : i + block]) for i in range(0, len(x), block)])
+
+
+SEARCHES: dict[str, type[_Search]] = {"sup": _Search, "l2": _MeanSearch}
+SPECTRUM = ", or give a Target with its Spectrum"

@@ -17,6 +17,7 @@ from scipy import fft
 from ftheta.networks import ACTIVATIONS, random_mlp
 
 from ...barron import Ball, Problem
+from ...greedy import Steps, frank_wolfe, unit_directions
 from ..staircases import SIGMOIDS, staircase
 from .enclosed import UNIT, VALUES, Enclosed, Kuhn, Shallow
 from .goal import Goal
@@ -28,6 +29,8 @@ DRAWN = 4000  # in higher dimension
 CANDIDATES = 1500
 TRAINING_STEPS = 3000
 WAVES = {1: 256, 2: 32}  # cosines a side of a spectrum read off samples
+FITTED, DIRECTIONS = 1024, 64  # points and directions of Frank–Wolfe
+HULL = 8.0  # its hull in units of the function, where no spectrum tells it
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,22 +216,58 @@ def trained(task: Task, most: int) -> Ladder:
         yield Shallow(task.activation, weights, biases, size * read.outer, level)
 
 
-# ---- Barron's sampling ------------------------------------------------------------------------------------------
+# ---- steps: Barron's sampling, and Frank–Wolfe ------------------------------------------------------------------
 
 
 def barron_sampling(task: Task, most: int) -> Ladder:
     """Neurons drawn from the spectrum, and their mean."""
-    goal, rng = task.goal, task.rng
-    ball = Ball(goal.centre, float(np.linalg.norm(goal.halves)), goal.centre[None])
+    goal = task.goal
     sample, moment = spectrum_of(goal)
-    problem = Problem.on(goal.values, sample, moment, ball)
-    base = float(goal.values(goal.centre[None])[0])
+    problem = Problem.on(goal.values, sample, moment, ball_around(goal))
     for n in sizes(16, most, 2.0):
-        drawn = problem.neurons(rng, n)
-        for steepness in (8.0, 32.0, 128.0):
-            weights = drawn.directions * (steepness / ball.radius)
-            biases = -weights @ goal.centre - drawn.thresholds * (steepness / ball.radius)
-            yield Shallow(task.activation, weights, biases, drawn.coefficients / n, base)
+        drawn = problem.neurons(task.rng, n)
+        yield from _sigmoids(task, Steps(drawn.directions, drawn.thresholds, drawn.coefficients / n))
+
+
+def frank_wolfe_steps(task: Task, most: int) -> Ladder:
+    """Frank–Wolfe in the hull of steps along some directions, with thresholds between samples."""
+    goal, rng = task.goal, task.rng
+    x, y = task.samples()
+    if len(x) > FITTED:
+        some = rng.choice(len(x), FITTED, replace=False)
+        x, y = x[some], y[some]
+    wanted = y - _level(goal)
+    if has_spectrum(goal):
+        sample, moment = spectrum_of(goal)
+        along, size = sample(rng, DIRECTIONS)[0], 2 * ball_around(goal).radius * moment
+    else:
+        along, size = rng.normal(size=(DIRECTIONS, goal.dimension)) / goal.halves, HULL * float(np.abs(wanted).max())
+    path = frank_wolfe(x - goal.centre, wanted, unit_directions(along), size, most)
+    for k in sizes(16, most, 2.0):
+        yield from _sigmoids(task, path.network(k))
+
+
+def _sigmoids(task: Task, steps: Steps) -> Ladder:
+    """Sigmoids in place of steps, steeper and steeper."""
+    goal = task.goal
+    for steepness in (8.0, 32.0, 128.0):
+        weights = steps.directions * (steepness / ball_around(goal).radius)
+        biases = -weights @ goal.centre - steps.thresholds * (steepness / ball_around(goal).radius)
+        yield Shallow(task.activation, weights, biases, steps.coefficients, _level(goal))
+
+
+def ball_around(goal: Goal) -> Ball:
+    """The ball about the centre of the box through its corners."""
+    return Ball(goal.centre, float(np.linalg.norm(goal.halves)), goal.centre[None])
+
+
+def _level(goal: Goal) -> float:
+    return float(goal.values(goal.centre[None])[0])
+
+
+def has_spectrum(goal: Goal) -> bool:
+    """Whether the spectrum is known, or few variables let samples tell it."""
+    return goal.dimension in WAVES or (goal.spectrum is not None and isfinite(goal.spectrum.first_moment.hi))
 
 
 def spectrum_of(goal: Goal) -> tuple[Callable[..., Any], float]:

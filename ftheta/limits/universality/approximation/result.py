@@ -19,7 +19,7 @@ LINE, SIDE = 801, 121
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A network that was built: the largest error met on the dense grid, and the certificate where it was asked for."""
+    """A network that was built: the error measured, and the one certified (or estimated) where that was asked for."""
 
     method: str
     neurons: int
@@ -29,18 +29,20 @@ class Attempt:
 
 @dataclass(frozen=True, eq=False)
 class Approximation:
-    r"""A network for a function on a box: `certified` encloses $\sup|f-g|$, `measured` is the largest error met.
+    r"""A network for a function on a box: `error` is that in the `norm` asked for, `measured` what was met.
 
-    `network` is its list of layers. The certificate is for the network in real arithmetic with its weights as stored,
-    `how` says by what argument; `measured` is evaluated in float64 at `points` points.
+    `network` is its list of layers. In the sup norm `error` is `certified`: proved for the network in real arithmetic
+    with its weights as stored, `how` says by what argument. In "L2" it is an estimate with its confidence. `measured`
+    is evaluated in float64 at `points` points.
     """
 
     goal: Goal = field(repr=False)
     eps: float
+    norm: str
     method: str
     says: str
     network: Description = field(repr=False)
-    certified: Enclosure
+    error: Enclosure
     how: str
     measured: float
     points: int
@@ -50,8 +52,13 @@ class Approximation:
 
     @property
     def reached(self) -> bool:
-        """Whether the error is proved to be at most `eps`."""
-        return self.certified.hi <= self.eps
+        """Whether the error is proved to be at most `eps`; in the mean square, whether all of its interval is."""
+        return self.error.hi <= self.eps
+
+    @property
+    def certified(self) -> Enclosure:
+        r"""What is proved of $\sup|f-g|$: nothing where the mean square was asked for."""
+        return self.error if self.norm == "sup" else Enclosure(0.0)
 
     @property
     def neurons(self) -> int:
@@ -85,13 +92,15 @@ class Approximation:
             "lo": list(self.goal.lo),
             "hi": list(self.goal.hi),
             "eps": self.eps,
+            "norm": self.norm,
             "reached": self.reached,
             "method": self.method,
             "activation": self.activation,
             "widths": list(self.network.widths),
             "neurons": self.neurons,
             "certified": finite(self.certified.hi),
-            "at_least": self.certified.lo,
+            "at_least": self.error.lo,
+            "at_most": finite(self.error.hi),
             "how": self.how,
             "measured": self.measured,
             "points": self.points,
@@ -114,12 +123,18 @@ class Approximation:
         return "\n".join(
             [
                 f"{g.name} on {box}: {self.says}, {layers}, {self.activation} ({self.neurons:,} neurons)",
-                f"  certified: sup |f − g| ≤ {self.certified.hi:.6g} ({self.how})",
+                f"  {self._said()} ({self.how})",
                 f"  measured: {self.measured:.6g} at {self.points:,} points",
                 f"  {asked}",
                 f"  {len(self.attempts)} networks built ({', '.join(tried)}) in {self.seconds:.1f} s",
             ]
         )
+
+    def _said(self) -> str:
+        if self.norm == "sup":
+            return f"certified: sup |f − g| ≤ {self.error.hi:.6g}"
+        sure = f"{self.error.samples:,} points, confidence {self.error.confidence:.6f}"
+        return f"estimated: ‖f − g‖ in L² between {self.error.lo:.6g} and {self.error.hi:.6g}, {sure}"
 
     @property
     def charts(self) -> tuple[Chart, ...]:
@@ -181,7 +196,7 @@ def _on_plane(made: Approximation) -> tuple[Chart, ...]:
 
 
 def _race(made: Approximation) -> Curves:
-    """Errors on the grid against neurons, the least of each size, for every method tried."""
+    """Measured errors against neurons, the least of each size, for every method tried."""
     series = []
     for name in dict.fromkeys(a.method for a in made.attempts):
         best: dict[int, float] = {}
@@ -193,5 +208,6 @@ def _race(made: Approximation) -> Curves:
     ends = [min(a.neurons for a in made.attempts), max(a.neurons for a in made.attempts)]
     if ends[0] < ends[1]:
         series.append(Series("asked for", ends, [made.eps] * 2, "bound"))
-    title = "what was tried: largest error on the grid"
+    kind = "largest error on the grid" if made.norm == "sup" else "root mean square error"
+    title = f"what was tried: {kind}"
     return Curves(title, Axis("neurons", "log"), Axis("error", "log"), tuple(series))
