@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 from math import inf, isfinite
 from typing import Any
 
+import jax
 import numpy as np
 
-from ftheta.logic import Basis, Curves, Enclosure, UsageError
+from ftheta.logic import Basis, Curves, Enclosure, SubjectError, UsageError
 
+from ..barron import Ball, Problem
 from .approximation.goal import goal_of
 from .fourier import Spectral, gaussian_norm, hat_norm, sampled_spectrum, truncation_chart
 
@@ -98,3 +100,13 @@ def _from_samples(name: str, found: Spectral, samples: int) -> BarronNorm:
     how = f"{samples:,} samples; it {ends} at the ends of its box; {half:.6g} up to Λ/2, {whole:.6g} up to Λ = "
     value = Enclosure.measured(whole, samples=samples) if settled else Enclosure(whole, inf, Basis.SAMPLED, samples)
     return BarronNorm(name, value, f"{how}{found.cut:.5g}", found.cut, settled, found)
+
+
+def problem_of(f: Any, rng: np.random.Generator, points: int) -> Problem:
+    """A `Target` minus its value at the centre of its box, on points of the largest ball in the box."""
+    if f.spectrum is None:
+        raise SubjectError("No spectrum is known.", got=f.name, remedy="give the true `Spectrum` of f")
+    lo, hi = np.asarray(f.lo), np.asarray(f.hi)
+    ball = Ball.sampled(rng, (lo + hi) / 2, float((hi - lo).min() / 2), points)
+    values = jax.vmap(lambda x: f.f(*x) if f.arguments else f.f(x[0] if f.dimension == 1 else x))
+    return Problem.on(values, f.spectrum.sample, f.spectrum.first_moment.hi, ball)

@@ -3,12 +3,12 @@
 from math import isfinite
 from typing import Annotated
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
 from ftheta.estimates import fit_rate
-from ftheta.limits.barron import Ball, Problem, dimension_chart
+from ftheta.limits.barron import dimension_chart
+from ftheta.limits.universality.spectral_norm import problem_of
 from ftheta.logic import AtMost, Enclosure, Evidence, Exists, Finding, Identity, Knob, Rate, hypothesis, theorem
 from ftheta.subjects import Spectrum, Target
 
@@ -28,15 +28,6 @@ def gaussian(
 
 def norm_claimed_too_small(rng: np.random.Generator) -> Target:
     return gaussian(rng, dimension=1, radius=1.0, claimed=0.1)
-
-
-def problem_of(f: Target, rng: np.random.Generator, points: int) -> Problem:
-    """f minus its value at the centre of its box, on points of the largest ball in the box."""
-    spectrum = f.spectrum or Spectrum.unknown()
-    lo, hi = np.asarray(f.lo), np.asarray(f.hi)
-    ball = Ball.sampled(rng, (lo + hi) / 2, float((hi - lo).min() / 2), points)
-    values = jax.vmap(lambda x: f.f(*x) if f.arguments else f.f(x[0] if f.dimension == 1 else x))
-    return Problem.on(values, spectrum.sample, spectrum.first_moment.hi, ball)
 
 
 @hypothesis(r"$C_f=\int|\omega||\hat f|d\omega<\infty$", remedy="give the true `Spectrum` of f")

@@ -3,12 +3,11 @@
 from math import isfinite
 from typing import Annotated
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ftheta.limits.barron import Ball, Problem
 from ftheta.limits.universality.fourier import sampled_spectrum
+from ftheta.limits.universality.spectral_norm import problem_of
 from ftheta.limits.width import variation as norms
 from ftheta.logic import Enclosure, Evidence, Finding, Knob, hypothesis, theorem
 from ftheta.relu.describe import told_layers
@@ -26,13 +25,6 @@ def functions(
         tent = lambda x: jnp.maximum(1 - jnp.abs(x), 0.0)
         return Target("hat, C_f claimed to be 1/2", tent, (-radius,), (radius,), spectrum=claimed)
     return Target("Gaussian", lambda x: jnp.exp(-x * x / 2), (-radius,), (radius,), spectrum=Spectrum.gaussian(1))
-
-
-def problem_of(f: Target, rng: np.random.Generator, points: int) -> Problem:
-    spectrum, lo, hi = f.spectrum or Spectrum.unknown(), np.asarray(f.lo), np.asarray(f.hi)
-    ball = Ball.sampled(rng, (lo + hi) / 2, float((hi - lo).min() / 2), points)
-    values = jax.vmap(lambda x: f.f(*x) if f.arguments else f.f(x[0] if f.dimension == 1 else x))
-    return Problem.on(values, spectrum.sample, spectrum.first_moment.hi, ball)
 
 
 @hypothesis(
