@@ -10,5 +10,6 @@ from .layers import Conv as Conv
 from .layers import Dense as Dense
 from .layers import Flatten as Flatten
 from .layers import Kernels as Kernels
+from .layers import LayerNorm as LayerNorm
 from .layers import Residual as Residual
 from .reading import architecture_of as architecture_of

@@ -1,7 +1,7 @@
 r"""Dual activations: $\mathbb E[\sigma(u)\sigma(v)]$ and $\mathbb E[\sigma'(u)\sigma'(v)]$ of a pair of Gaussians.
 
 $(u,v)$ is centred with variances $p,q$ and covariance $c$. Closed forms for ReLU and its kin (arc-cosine kernels), erf,
-sine and the square; every other activation by its Hermite coefficients. All act entry by entry on arrays.
+GELU, sine and the square; every other activation by its Hermite coefficients. All act entry by entry on arrays.
 """
 
 from collections.abc import Callable
@@ -22,8 +22,8 @@ from ..relu import arc_cosine
 Pair: TypeAlias = tuple[np.ndarray, np.ndarray]
 Scalar: TypeAlias = Callable[[Any], Any]
 
-NODES = 1000  # of the Gauss–Hermite rule
-DEGREE = 320  # of the Hermite expansion, at most
+LEVELS = ((1000, 320), (4000, 1280))  # nodes of the Gauss–Hermite rule, and degree of the expansion
+SMALL = 1e-13  # share of a second moment beyond the degree that asks for the next level
 NEGLIGIBLE = 1e-16  # what the coefficients left out may add, relative to the largest own moment
 
 
@@ -70,6 +70,16 @@ def _erf_moments(p: np.ndarray, q: np.ndarray, c: np.ndarray) -> Pair:
     return values, 4 / np.pi / np.sqrt(square - 4 * c**2)
 
 
+def _gelu_moments(p: np.ndarray, q: np.ndarray, c: np.ndarray) -> Pair:
+    r"""$\mathbb E[uv\mathbf 1[z_1<u,z_2<v]]$ with fresh Gaussians $z$, by parts; then its derivative in $c$."""
+    gap = np.sqrt((1 + p) * (1 + q) - c**2)
+    both = 0.25 + np.arctan2(c, gap) / (2 * np.pi)  # that both are positive
+    bend = 1 / (1 + p) + 1 / (1 + q) - 1
+    square = p * q + bend * c**2
+    values = c * both + square / (2 * np.pi * gap)
+    return values, both + c * ((1 + 2 * bend) + square / gap**2) / (2 * np.pi * gap)
+
+
 def _sine_moments(p: np.ndarray, q: np.ndarray, c: np.ndarray) -> Pair:
     up, down = np.exp(c - (p + q) / 2) / 2, np.exp(-c - (p + q) / 2) / 2
     return up - down, up + down
@@ -85,6 +95,7 @@ CLOSED: dict[str, Dual] = {
     "leaky-relu": _bent(float(LEAK)),
     "abs": _bent(-1.0),
     "erf": _same(_erf_moments, "erf"),
+    "gelu": _same(_gelu_moments, "gelu"),
     "sine": _same(_sine_moments, "sine"),
     "square": _same(lambda p, q, c: (p * q + 2 * c**2, 4 * c), "square"),
 }
@@ -107,6 +118,22 @@ def _rule(nodes: int, degree: int) -> tuple[np.ndarray, np.ndarray]:
     return z, np.stack(columns, 1) * root[:, None]
 
 
+@dataclass(frozen=True, eq=False)
+class _Expansion:
+    r"""`coefficients` $a_k(p)$, one row a variance, the `moment` $\mathbb E\sigma^2$ and the `rest` $t$ of it."""
+
+    coefficients: np.ndarray
+    moment: np.ndarray
+
+    @property
+    def rest(self) -> np.ndarray:
+        return np.maximum(self.moment - (self.coefficients**2).sum(1), 0)
+
+    @property
+    def enough(self) -> bool:
+        return bool((self.rest <= SMALL * np.maximum(self.moment, 1e-300)).all())
+
+
 @lru_cache(64)
 def _by_hermite(sigma: Scalar) -> Dual:
     r"""Mehler: $\mathbb E[\sigma(u)\sigma(v)]=\sum_ka_k(p)a_k(q)\rho^k$, $a_k(p)=\mathbb E[\sigma(\sqrt pz)h_k(z)]$.
@@ -117,33 +144,38 @@ def _by_hermite(sigma: Scalar) -> Dual:
     """
     slope = jax.vmap(jax.grad(sigma))
 
-    def values(p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        at = np.sqrt(np.ravel(p))[:, None] * _rule(NODES, DEGREE)[0]
-        with jax.enable_x64(True):
-            return np.asarray(sigma(at)), np.asarray(slope(at.ravel())).reshape(at.shape)
+    def expanded(p: np.ndarray) -> tuple[_Expansion, _Expansion]:
+        for level in LEVELS:
+            z, weights = _rule(*level)
+            at = np.sqrt(np.ravel(p))[:, None] * z
+            with jax.enable_x64(True):
+                values, slopes = np.asarray(sigma(at)), np.asarray(slope(at.ravel())).reshape(at.shape)
+            found = (
+                _Expansion(values @ weights, values**2 @ weights[:, 0]),
+                _Expansion(slopes @ weights, slopes**2 @ weights[:, 0]),
+            )
+            if all(part.enough for part in found):
+                break
+        return found
 
     def own(p: np.ndarray) -> Pair:
-        weights = _rule(NODES, DEGREE)[1][:, 0]
-        first, second = ((s**2 @ weights).reshape(np.shape(p)) for s in values(p))
+        first, second = (part.moment.reshape(np.shape(p)) for part in expanded(p))
         return first, second
 
     def moments(p: np.ndarray, q: np.ndarray, c: np.ndarray) -> Pair:
-        shapes = np.shape(p), np.shape(q)
-        left, right = values(p), values(q)
         size = np.sqrt(p * q)
         rho = np.clip(np.divide(c, size, out=np.zeros(np.shape(c)), where=size > 0), -1, 1)
-        first, second = (_mehler(a, b, *shapes, rho) for a, b in zip(left, right))
+        pairs = zip(expanded(p), expanded(q))
+        first, second = (_mehler(a, b, np.shape(p), np.shape(q), rho) for a, b in pairs)
         return first, second
 
     return Dual(getattr(sigma, "__name__", "activation"), moments, own)
 
 
-def _mehler(left: np.ndarray, right: np.ndarray, rows: tuple, columns: tuple, rho: np.ndarray) -> np.ndarray:
-    """Horner's scheme in ρ from the values at the nodes, one row a variance, of the shapes `rows` and `columns`."""
-    weights = _rule(NODES, DEGREE)[1]
-    a, b = left @ weights, right @ weights
-    tails = [np.sqrt(np.maximum(s**2 @ weights[:, 0] - (k**2).sum(1), 0)) for s, k in ((left, a), (right, b))]
-    total = tails[0].reshape(rows) * tails[1].reshape(columns) * (rho > 0)
+def _mehler(left: _Expansion, right: _Expansion, rows: tuple, columns: tuple, rho: np.ndarray) -> np.ndarray:
+    """Horner's scheme in ρ, for variances of the shapes `rows` and `columns`."""
+    a, b = left.coefficients, right.coefficients
+    total = np.sqrt(left.rest).reshape(rows) * np.sqrt(right.rest).reshape(columns) * (rho > 0)
     for k in reversed(range(_needed(a, b))):
         total = total * rho + a[:, k].reshape(rows) * b[:, k].reshape(columns)
     return total
@@ -152,5 +184,6 @@ def _mehler(left: np.ndarray, right: np.ndarray, rows: tuple, columns: tuple, rh
 def _needed(a: np.ndarray, b: np.ndarray) -> int:
     """How many coefficients matter: by Cauchy–Schwarz those after them add less than `NEGLIGIBLE`, whatever ρ is."""
     after_a, after_b = (np.sqrt(np.cumsum(c[:, ::-1] ** 2, 1)[:, ::-1].max(0)) for c in (a, b))
-    left_out = after_a * after_b  # from degree k on
+    many = min(len(after_a), len(after_b))  # where one has fewer, it has no rest
+    left_out = after_a[:many] * after_b[:many]  # from degree k on
     return int(np.count_nonzero(left_out > NEGLIGIBLE * max(left_out[0], 1e-300)))

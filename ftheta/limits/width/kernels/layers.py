@@ -7,6 +7,7 @@ Gaussian parameters $W,\beta$. As all widths tend to infinity the outputs are a 
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -93,28 +94,38 @@ class Residual:
                 "A residual block ends in a Dense or Conv layer.", got=got, remedy="add Dense() at its end"
             )
         new = through(self.block, k)
+        if new.grid != k.grid:
+            got = f"images {k.grid} become {new.grid}"
+            raise UsageError("A residual block keeps the size of its images.", got=got, remedy="take stride 1 in it")
         return replace(k, nngp=k.nngp + new.nngp, ntk=k.ntk + new.ntk, own1=k.own1 + new.own1, own2=k.own2 + new.own2)
 
 
 @dataclass(frozen=True)
 class Conv:
-    r"""Windows of odd `size`, stride 1: $K\mapsto w\,\mathrm{mean}_oK[p+o,q+o]+b$ over the window; Θ as in `Dense`."""
+    r"""Windows of odd `size`: $K\mapsto w\,\mathrm{mean}_oK[p+o,q+o]+b$ over the window; Θ as in `Dense`.
+
+    With a `stride` the windows are those of padding "SAME" in JAX: as many before the image as after it, or one less.
+    """
 
     size: int = 3
     weight: float = 1.0
     bias: float = 0.0
     padding: Literal["same", "circular"] = "same"
+    stride: int = 1
 
     def __call__(self, k: Kernels) -> Kernels:
         if not k.grid:
             raise UsageError(
                 "A convolution needs images.", got="vectors", remedy="give x of shape (n, height, width, channels)"
             )
-        if self.size < 1 or self.size % 2 == 0:
-            raise UsageError("A window has an odd size.", got=self.size, remedy="take 1, 3, 5, …")
-        average = lambda K: self.weight * _window_mean(K, k.grid, k.pairs, self.size, self.padding)
+        if self.size < 1 or self.size % 2 == 0 or self.stride < 1:
+            got = f"size {self.size}, stride {self.stride}"
+            raise UsageError("A window has an odd size and a positive stride.", got=got, remedy="take 1, 3, 5, …")
+        centres = [_centres(n, self.size, self.stride) for n in k.grid]
+        window = lambda K: _window_mean(K, k.grid, k.pairs, self.size, self.padding)
+        average = lambda K: self.weight * _picked(window(K), k.grid, k.pairs, centres)
         new = k.each(lambda K: average(K) + self.bias, average)
-        return replace(new, ntk=new.nngp + new.ntk)
+        return replace(new, ntk=new.nngp + new.ntk, grid=tuple(map(len, centres)))
 
 
 @dataclass(frozen=True)
@@ -128,14 +139,42 @@ class Flatten:
 
 @dataclass(frozen=True)
 class AveragePool:
-    """The mean over all pixels of each channel: the mean over all pairs of pixels."""
+    """The mean over all pixels, or over windows of this `size` side by side: of covariances, over pairs of pixels."""
+
+    size: int | None = None
 
     def __call__(self, k: Kernels) -> Kernels:
-        mean = lambda K: K.mean((-2, -1))
-        return replace(k.each(mean, mean), grid=())
+        if self.size is None:
+            mean = lambda K: K.mean((-2, -1))
+            return replace(k.each(mean, mean), grid=())
+        if not k.grid or self.size < 1 or any(n % self.size for n in k.grid):
+            got = f"windows of {self.size}, images {k.grid}"
+            raise UsageError("Pools tile an image.", got=got, remedy="take a size that divides its height and width")
+        small = tuple(n // self.size for n in k.grid)
+        sides = [part for n in small * 2 for part in (n, self.size)]
+        inside = tuple(range(1 - len(sides), 0, 2))
+        mean = lambda K: K.reshape(*K.shape[:-2], *sides).mean(inside).reshape(*K.shape[:-2], *(prod(small),) * 2)
+        return replace(k.each(mean, mean), grid=small)
 
 
-Layer: TypeAlias = Dense | Activation | Residual | Conv | Flatten | AveragePool
+@dataclass(frozen=True)
+class LayerNorm:
+    r"""Each input (each pixel) divided by its own size over the channels: $K/\sqrt{K(x,x)K(x',x')}$, and Θ alike."""
+
+    def __call__(self, k: Kernels) -> Kernels:
+        one, two = (np.sqrt(_variances(own, k.pairs)) for own in (k.own1, k.own2))
+        if min(one.min(), two.min()) <= 0:
+            raise UsageError("Nothing to normalise.", got="an input of size 0", remedy="add a bias before it")
+        rows, columns = one[:, None], two[None, :]
+        if not k.pairs:
+            size = rows * columns
+            return replace(k, nngp=k.nngp / size, ntk=k.ntk / size, own1=np.ones_like(one), own2=np.ones_like(two))
+        size = rows[..., :, None] * columns[..., None, :]
+        own1, own2 = (own / (s[:, :, None] * s[:, None, :]) for own, s in ((k.own1, one), (k.own2, two)))
+        return replace(k, nngp=k.nngp / size, ntk=k.ntk / size, own1=own1, own2=own2)
+
+
+Layer: TypeAlias = Dense | Activation | Residual | Conv | Flatten | AveragePool | LayerNorm
 Architecture: TypeAlias = tuple[Layer, ...]
 
 
@@ -162,3 +201,20 @@ def _window_mean(K: np.ndarray, grid: tuple[int, ...], pairs: bool, size: int, p
         window = [slice(o, o + n) for o, n in zip(offset * (len(axes) // len(grid)), unfolded.shape[front:])]
         total += padded[(..., *window)]
     return (total / size ** len(grid)).reshape(K.shape)
+
+
+def _centres(n: int, size: int, stride: int) -> np.ndarray:
+    """Where the windows of one axis stand, with padding "SAME"."""
+    many = -(-n // stride)
+    before = max((many - 1) * stride + size - n, 0) // 2
+    return size // 2 - before + stride * np.arange(many)
+
+
+def _picked(K: np.ndarray, grid: tuple[int, ...], pairs: bool, kept: list[np.ndarray]) -> np.ndarray:
+    """The covariances of these rows and columns of pixels alone."""
+    front = K.ndim - (2 if pairs else 1)
+    image = K.reshape(*K.shape[:front], *(grid * (2 if pairs else 1)))
+    for axis, where in enumerate(kept * (2 if pairs else 1), front):
+        image = image.take(where, axis)
+    many = prod(map(len, kept))
+    return image.reshape(*K.shape[:front], *(many,) * (2 if pairs else 1))
