@@ -16,6 +16,7 @@ import numpy as np
 from ftheta.logic import Axis, Claim, Converges, Curves, Enclosure, Series
 
 from .. import orders
+from .empirical import program_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +48,7 @@ def lazy_training(
     net: Any, X: np.ndarray, y: np.ndarray, scales: Sequence[float] = (4.0, 16.0, 64.0, 256.0, 1024.0), steps: int = 100
 ) -> Lazy:
     r"""Train a network (its `apply` and `params`, one output) for so many steps of size $1/\lambda_{\max}(K)$."""
-    apply, start = net.apply, jax.tree.map(jnp.asarray, net.params)
+    apply, start = program_of(net), jax.tree.map(jnp.asarray, net.params)
     features = jax.vmap(jax.grad(lambda p, x: jnp.sum(apply(p, x))), (None, 0))(start, X)
     J = np.concatenate([np.asarray(leaf).reshape(len(X), -1) for leaf in jax.tree.leaves(features)], 1)
     values, vectors = np.linalg.eigh(J @ J.T)

@@ -12,7 +12,7 @@ from ftheta.estimates import fit_rate
 from ftheta.logic import Axis, Curves, Enclosure, Rate, Series, UsageError
 
 from .. import orders
-from .empirical import empirical
+from .empirical import empirical, program_of
 from .lazy import lazy_training, trained
 
 LARGEST = 2.0**16  # of the scales tried
@@ -66,12 +66,12 @@ def drift_with_width(
 
 def kernel_drift(net: Any, x: Any, y: np.ndarray, steps: int = 100) -> float:
     """How far training moves the tangent kernel of one network with one output, relative to it."""
-    before = empirical(net, x)
+    before, apply = empirical(net, x), program_of(net)
     with jax.enable_x64(True):
         params, rows = jax.tree.map(jnp.asarray, net.params), jnp.asarray(x, np.float64)
-        first = jax.vmap(lambda row: jnp.sum(net.apply(params, row)))(rows)
-        end = trained(net.apply, steps, params, rows, y - first, 1.0, 1 / np.linalg.eigvalsh(before)[-1])[2]
-    after = empirical(_Moved(net.apply, end, net.input_shape), x)
+        first = jax.vmap(lambda row: jnp.sum(apply(params, row)))(rows)
+        end = trained(apply, steps, params, rows, y - first, 1.0, 1 / np.linalg.eigvalsh(before)[-1])[2]
+    after = empirical(_Moved(apply, end, net.input_shape), x)
     return float(np.linalg.norm(after - before) / np.linalg.norm(before))
 
 

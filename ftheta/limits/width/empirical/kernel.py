@@ -18,6 +18,7 @@ from ftheta.logic import UsageError
 
 from .contracting import Contraction, by_derivatives, by_products
 from .plan import Plan, plan_of
+from .program import program_of
 
 Method = Literal["auto", "structured", "jacobian", "products"]
 
@@ -54,14 +55,14 @@ def empirical(
         if not wanted:
             raise _too_large(method, options, memory)
         best = min(wanted, key=lambda choice: choice.operations)
-        contraction = _contraction(net.apply, params, one[0], best.method, full)
+        contraction = _contraction(program_of(net), params, one[0], best.method, full)
         return _blocks(contraction, params, one, two, best.rows)
 
 
 def choices(net: Any, x1: Any, x2: Any, full: bool, memory: int) -> list[Choice]:
     """What each method would need; `rows` is 0 where not even one row fits."""
     n1, n2 = len(x1), len(x2)
-    structured, plain = (_plan(net.apply, _key(net.params), _key(x1[0]), flag) for flag in (True, False))
+    structured, plain = (_plan(program_of(net), _key(net.params), _key(x1[0]), flag) for flag in (True, False))
     many, P, F = plain.outputs, plain.parameters, _operations(plain)
     free = memory // REAL - n1 * n2 * (many * many if full else 1)
     found = []
