@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ftheta.limits.universality import smoothness as s
+from ftheta.limits.universality import sobolev
 from ftheta.limits.universality.approximation.goal import goal_of
 from ftheta.logic import AtMost, Enclosure, Evidence, Finding, Identity, Knob, hypothesis, theorem
 from ftheta.subjects import Target
@@ -28,10 +29,6 @@ def functions(
     return Target(name, f, (-half,), (half,))
 
 
-def jumping(rng: np.random.Generator) -> Target:
-    return functions(rng, name="box")
-
-
 @hypothesis(
     r"$\|\nabla f\|_{L^2}<\infty$; $f$ dies out, or closes up, at the ends of its box, $d\le2$",
     remedy="take a smoother function, more samples, or a larger box",
@@ -42,8 +39,7 @@ def finite_seminorm(f: Target, *, points: int) -> Finding:
     found = s.seminorm(goal_of(f, None), points)
     note = f"{found.below_half:.6g} up to Λ/2, {found.by_fourier:.6g} up to Λ = {found.spectral.cut:.4g}"
     ends = "dies out" if found.spectral.quiet else "taken to be periodic"
-    good = found.settled
-    return Finding.sampled(f"{ends}; {note}") if good else Finding.failed(f"{note}: it grows with Λ")
+    return Finding.sampled(f"{ends}; {note}") if found.settled else Finding.failed(f"{note}: it grows with Λ")
 
 
 @theorem(
@@ -51,11 +47,11 @@ def finite_seminorm(f: Target, *, points: int) -> Finding:
     sources=("seed 1", "seed 4", "barron1993", "devore1989", "mhaskar1996"),
     assumes=(finite_seminorm,),
     on=functions,
-    breaks_on=jumping,
+    breaks_on=lambda rng: functions(rng, name="box"),
     presets={
         "textbook": {},
         "wave packet": {"name": "wave packet"},
-        "sixteen dimensions": {"dimension": 16},
+        "sixteen dimensions": {"dimension": 16, "smoothness": 3},
         "at the edge": {"name": "wave", "points": 128, "dimension": 1, "subspace": 1},
         "broken on purpose": {"name": "box"},
     },
@@ -69,6 +65,7 @@ def sobolev_vs_barron(
     points: Annotated[int, Knob(32, 1024, "samples a side", "N", log=True, most=2048)] = 512,
     dimension: Annotated[int, Knob(1, 8, "dimension of the experiment", "d", most=20)] = 4,
     subspace: Annotated[int, Knob(1, 12, "dimension of a subspace", "n", most=24)] = 6,
+    smoothness: Annotated[int, Knob(1, 3, "bounded derivatives", "s", most=4)] = 2,
     seeds: Annotated[int, Knob(8, 400, "networks drawn for each n", "S", log=True)] = 200,
 ) -> Evidence:
     r"""$\int|\omega|^2|\hat f|^2d\omega=(2\pi)^{-d}\|\nabla f\|_{L^2}^2$. With $n$ continuously chosen parameters the
@@ -78,6 +75,7 @@ def sobolev_vs_barron(
     $\ge\frac12$; while $n$ neurons chosen for $f$ reach $2rC\,n^{-1/2}$ in every dimension."""
     goal, exact = goal_of(f, None), Enclosure.exact
     found, left = s.seminorm(goal, points), s.leftover(rng, subspace)
+    smooth = [sobolev.measured(smoothness, d) for d in sobolev.DEGREES]
     races = [s.race(rng, d, seeds) for d in sorted({1, 2, 4, 8, dimension})]
     chosen, cubes = next(r for r in races if r.d == dimension), 8
     bound, worst = s.subspace_bound(dimension, cubes**dimension), s.worst_wave(dimension, cubes)
@@ -90,9 +88,11 @@ def sobolev_vs_barron(
             AtMost("½ ≤ max ‖eᵢ − Peᵢ‖²", exact(0.5), exact(left.largest)),
             AtMost("κ/d n^(−1/d) ≤ distance of a wave from 8^d cubes", equal(bound), equal(worst)),
             *chosen.rates(),
+            *sobolev.unseen(rng, subspace, dimension).claims(),
+            *(line.rate() for line in smooth),
         ),
         as_printed=(Identity("∫|ω|²|f̂|² = ‖∇f‖² without (2π)^d", equal(found.other_convention), total),),
-        charts=(*s.charts(races), s.spectrum_chart(found, f.name)),
+        charts=(*s.charts(races), sobolev.chart(smooth), s.spectrum_chart(found, f.name)),
         numbers={"‖∇f‖²": total, "seed 4's ∫|ω|²|f̂|²": equal(found.other_convention), "C_f": equal(norm), "κ": s.KAPPA},
         summary=f"{f.name}: ‖∇f‖² = {total.middle:.7g}, C_f = {norm:.6g}; in dimension {dimension} a grid of n cells "
         f"gains n^(−1/{dimension}), a network n^(−1/2)",
