@@ -4,6 +4,7 @@ from typing import Annotated
 
 import numpy as np
 
+from ftheta.limits.universality import kolmogorov
 from ftheta.limits.universality import superpositions as s
 from ftheta.logic import Basis, Enclosure, Evidence, Finding, Identity, Knob, Table, hypothesis, theorem
 from ftheta.networks import count
@@ -60,12 +61,14 @@ def maiorov_pinkus_counts(net: Network, rng: np.random.Generator) -> Evidence:
     $\varepsilon>0$ some weights give $$\Big|f(x)-\sum_{i=1}^{6d+3}d_i\,\varrho\Big(\sum_{j=1}^{3d}c_{ij}\,
     \varrho(\langle w^{ij},x\rangle+\theta_{ij})+\gamma_i\Big)\Big|<\varepsilon.$$ With $w^{ij}=w^j$,
     $\theta_{ij}=\theta_j$ the architecture is $(d,3d,6d+3,1)$: $9d+3$ neurons and $21d^2+15d+3$ connections, for every
-    accuracy."""
+    accuracy. Behind it is Kolmogorov's $f(x)=\sum_{i=0}^{2d}g\big(\sum_j\lambda_j\varphi_i(x_j)\big)$, shown for
+    $d=2$."""
     layers = net.description
     sizes, exact = s.Sizes(net.input_shape[0]), Enclosure.exact
     found, other = count(layers) if layers else None, s.own_units(rng, sizes.d)
     seen = (found.neurons, found.connections) if found else (0, 0)
     apart, first = count(other), other.layers[0].weight.size
+    two = kolmogorov.superposition()
     rows = [(k, *_row(s.Sizes(k))) for k in (1, 2, 3, sizes.d)]
     return Evidence(
         claims=(
@@ -75,15 +78,16 @@ def maiorov_pinkus_counts(net: Network, rng: np.random.Generator) -> Evidence:
             Identity("(6d + 3)(3d² + 3d + 1) connections", exact(apart.connections), exact(sizes.own_connections)),
             Identity("and (3d + 1)(6d + 3) neurons", exact(apart.neurons), exact(sizes.own_neurons)),
             Identity("three units for each of 2d + 1 outer functions", exact(sizes.outer), exact(6 * sizes.d + 3)),
+            *two.claims(),
         ),
         as_printed=(Identity("3d²(6d + 3) neurons", exact(seen[0]), exact(sizes.input_weights)),),
-        charts=(s.diagram(sizes), s.growth()),
+        charts=(s.diagram(sizes), s.growth(), kolmogorov.inner_chart(), two.chart()),
         numbers={"neurons": exact(seen[0]), "connections": exact(seen[1]), "printed neurons": sizes.input_weights,
                  "connections, own units": sizes.own_connections},
         tables=(Table("sizes", ("d", "neurons", "connections", "neurons, own units", "connections, own units",
                                 "printed as neurons"), tuple(dict.fromkeys(rows))),),
         summary=f"d = {sizes.d}: {seen[0]} neurons and {seen[1]} connections, whatever the accuracy; printed: "
-        f"{sizes.input_weights} neurons",
+        f"{sizes.input_weights} neurons; {two.said}",
     )  # fmt: skip
 
 
