@@ -1,5 +1,6 @@
 """Settings for the whole suite: property tests are reproducible in CI and unhurried everywhere."""
 
+import gc
 import os
 import signal
 
@@ -15,3 +16,6 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # What one test process has compiled, the other one and the programs they start need not compile again.
 os.environ.update(compiled_kept())
+
+# Programs and their graphs are kept: to look through all of them after every few hundred new objects finds nothing.
+gc.set_threshold(50_000, 20, 20)

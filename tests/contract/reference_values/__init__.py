@@ -1,38 +1,11 @@
 """Values that the catalogue states, each recomputed independently: one file a chapter."""
 
-from . import (
-    architectures,
-    attention,
-    depth,
-    equivariance,
-    generalisation,
-    generative,
-    gradients,
-    optimisation,
-    perceptrons,
-    piecewise,
-    risk,
-    robustness,
-    universality,
-    width,
-)
+from importlib import import_module
+from pkgutil import iter_modules
+
 from .reference import Reference
 
+_CHAPTERS = [module.name for module in iter_modules(__path__) if module.name != "reference"]
 REFERENCE: dict[str, list[Reference]] = {}
-for _chapter in (
-    architectures,
-    attention,
-    depth,
-    equivariance,
-    generalisation,
-    generative,
-    gradients,
-    optimisation,
-    perceptrons,
-    piecewise,
-    risk,
-    robustness,
-    universality,
-    width,
-):
-    REFERENCE |= _chapter.VALUES
+for _chapter in _CHAPTERS:
+    REFERENCE |= import_module(f"{__name__}.{_chapter}").VALUES
