@@ -40,7 +40,7 @@ _SLOW = {
     "rnn-dynamical": ["large"],
     "runge": ["at the edge", "twenty"],
     "self-attention": ["many tokens, causal mask"],
-    "subsampling-receptive-field": ["ResNet-34"],
+    "subsampling-receptive-field": ["AlexNet", "ResNet-34", "VGG-16"],
     "transformer-block": ["learnt by heart"],
     "transformer-block-optimisers": ["two blocks, longer"],
     "two-layer-ridge-sum": ["two dimensions, many terms"],
