@@ -32,7 +32,10 @@ def blocks_of(family: Family) -> RandomBlocks:
     raise SubjectError("The law of the family's weights is not known.", where=family.name, remedy=remedy)
 
 
-@hypothesis(rf"blocks $x+v_k(x)$, of a network {FEWEST} or more of one kind", remedy="add skip connections: x + v(x)")
+@hypothesis(
+    rf"blocks $x+v_k(x)$, of a network {FEWEST} or more of one kind",
+    remedy=f"add skip connections, x + v(x): {FEWEST} blocks or more of one kind",
+)
 def deep_enough(subject: Family | Network) -> Finding:
     if isinstance(subject, Family):
         return Finding.proved(f"{subject.scales[-1]} blocks each", Enclosure.exact(subject.scales[-1]))
