@@ -13,7 +13,7 @@ from ftheta.auditing.facts import FACTS
 from ftheta.auditing.part import Part
 from ftheta.auditing.performing import perform
 from ftheta.auditing.plan import planned
-from ftheta.logic import Basis, Regions, Skipped
+from ftheta.logic import Basis, Heatmap, Regions, Skipped
 from ftheta.networks import Dense, Description, random_mlp
 from ftheta.subjects import Dataset, Network
 from ftheta.subjects.resolve import load
@@ -252,8 +252,17 @@ def test_the_change_under_shifts_of_a_zero_padded_convolution_lies_at_its_border
     kernel = np.random.default_rng(0).normal(size=(1, 1, 3, 3))
     padded = lambda k, x: jax.nn.relu(jax.lax.conv_general_dilated(x[None], k, (1, 1), "SAME"))[0]
     *_, where = part("shifts", Network("padded", padded, kernel, (1, 8, 8))).charts
+    assert isinstance(where, Heatmap)
     changed = np.array(where.values) > 1e-9
     assert changed[1].any() and not changed[2:-2, 2:-2].any()
+
+
+def test_what_overflows_is_said_to_overflow():
+    rng = np.random.default_rng(0)
+    net = Network.described(random_mlp(rng, (3, 6, 2), bias=0.3), "small")
+    huge = net.with_data(Dataset("huge", 1e200 * rng.normal(size=(12, 3)), rng.integers(0, 2, 12)))
+    found = perform(TASKS["rays"], [huge], 0)
+    assert isinstance(found, Skipped) and "overflows" in found.reason and "scale the data" in found.remedy
 
 
 # -- networks of every kind -------------------------------------------------------------------------------------------

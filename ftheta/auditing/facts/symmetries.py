@@ -22,6 +22,7 @@ ROWS = 64
 MOST_BALANCED = 2_000_000  # weights
 LEAST_SIDE = 4  # of an image
 MOST_SHIFTS = 8
+ROUNDING = 1e-9  # of the largest output
 MOVES = {  # of the plane, rows downwards and columns to the right
     (0, -1, 1, 0): "quarter turn",
     (0, 1, -1, 0): "quarter turn",
@@ -98,17 +99,18 @@ def shifts(net: Network, rng: np.random.Generator) -> Part:
             facts.append(Fact(name, Enclosure.measured(kept, samples=len(x)), told))
         series.append(Series(f"axis {axis + 1}", by, defects))
     chart = Curves(f"{what} against shift", Axis("shift"), Axis("largest relative change"), tuple(series))
-    return Part(tuple(facts), charts=(chart, *(_where(where, grid) if moves_too else ())))
+    return Part(tuple(facts), charts=(chart, *(_where(where / _largest(still), grid) if moves_too else ())))
 
 
 def _where(change: np.ndarray, grid: "Grid") -> tuple[Heatmap, ...]:
-    """The change of each pixel of an output image when the input is shifted by one: a border shows itself."""
-    if len(grid.axes) < 2:
+    """The change of each pixel of an output image when the input is shifted by one: a border shows itself. Nothing
+    where nothing changes."""
+    if len(grid.axes) < 2 or change.max() <= ROUNDING:
         return ()
     sheet = change.max(tuple(set(range(change.ndim)) - set(grid.axes)))
     extent = (0.0, float(sheet.shape[1]), 0.0, float(sheet.shape[0]))
     title = "where a shift by one changes more than it should"
-    return (Heatmap(title, Axis("column"), Axis("row"), sheet, extent, "largest change"),)
+    return (Heatmap(title, Axis("column"), Axis("row"), sheet, extent, "change / largest output"),)
 
 
 def turns(net: Network, rng: np.random.Generator) -> Part:
@@ -139,6 +141,10 @@ def turns(net: Network, rng: np.random.Generator) -> Part:
     title = f"{what} under turns and reflections"
     chart = Bars(title, Axis("largest relative change"), tuple(found), ("",), (tuple(found.values()),))
     return Part(tuple(facts), charts=(chart,))
+
+
+def _largest(values: np.ndarray) -> float:
+    return float(np.abs(values).max()) or 1.0
 
 
 def _flat(rows: np.ndarray) -> np.ndarray:
