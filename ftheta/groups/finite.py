@@ -109,7 +109,9 @@ def symmetric(n: int) -> Group:
 
 def from_permutations(generators: Any, name: str = "group") -> Group:
     """The group that these permutations of 0, …, n − 1 (one a row) generate."""
-    rows = np.atleast_2d(np.asarray(generators))
+    rows = np.atleast_2d(array_of(generators, "permutations"))
+    if not rows.size:
+        raise UsageError("A permutation moves at least one point.", got=f"shape {rows.shape}")
     for i, row in enumerate(rows):
         if rows.ndim != 2 or sorted(row.tolist()) != list(range(rows.shape[1])):
             raise UsageError(
@@ -132,7 +134,7 @@ def from_table(table: Any, names: Sequence[str] = (), name: str = "group") -> Gr
 
     A table that is none is refused with the axiom that fails and the elements where it does.
     """
-    T = np.asarray(table)
+    T = array_of(table, "a multiplication table")
     if T.ndim != 2 or T.shape[0] != T.shape[1] or not T.size:
         raise UsageError("A multiplication table is a square array.", got=f"shape {T.shape}")
     _affordable(len(T), name)
@@ -141,6 +143,17 @@ def from_table(table: Any, names: Sequence[str] = (), name: str = "group") -> Gr
         raise UsageError("There must be one name an element.", got=f"{len(words)} names, {len(T)} elements")
     _check_axioms(T, words)
     return Group(name, T.astype(np.int64), words, T.astype(np.int64))
+
+
+def array_of(values: Any, what: str) -> np.ndarray:
+    """The values as an array; rows of different lengths are none."""
+    try:
+        return np.asarray(values)
+    except ValueError:
+        lengths = sorted({len(row) for row in values})
+        raise UsageError(
+            f"The rows of {what} have different lengths.", got=f"lengths {lengths}", remedy="give rows of one length"
+        ) from None
 
 
 def generating(table: np.ndarray, identity: int) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ftheta.logic import UsageError
 
-from .finite import Group
+from .finite import Group, array_of
 from .permutations import characters
 
 TOLERANCE = 1e-9  # relative to the largest entry: what counts as rounding in matrices that are given
@@ -123,7 +123,7 @@ def regular(group: Group) -> Representation:
 
 def of_matrices(group: Group, matrices: Any, name: str = "matrices") -> Representation:
     """These matrices, one an element of the group in its order."""
-    return Representation(group, name, given=np.asarray(matrices))
+    return Representation(group, name, given=array_of(matrices, "the matrices"))
 
 
 def plane(group: Group) -> Representation:

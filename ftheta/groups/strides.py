@@ -82,7 +82,12 @@ class Combs:
         )
 
     def chart(self) -> Curves:
-        series = (Series("f", self.shifts, self.defects, mark="points"),)
+        shifts, defects = np.asarray(self.shifts), np.asarray(self.defects)
+        kept = shifts % self.stride == 0
+        series = (
+            Series(f"multiples of {self.stride}", shifts[kept], defects[kept], mark="points"),
+            Series("other shifts", shifts[~kept], defects[~kept], "other", "points"),
+        )[: 1 + bool((~kept).any())]
         return Curves(
             f"defect against shift: zero at multiples of {self.stride}",
             Axis("shift τ of the input"),

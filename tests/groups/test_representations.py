@@ -110,6 +110,7 @@ def test_a_map_that_respects_no_products_is_refused_with_the_product_and_the_gap
         (lambda: on_grid((4, 5), step=2), "does not divide"),
         (lambda: natural(S3) + natural(D4), "one group"),
         (lambda: of_matrices(cyclic(2), np.ones((3, 2, 2))), "one row an element"),
+        (lambda: of_matrices(cyclic(2), [[1], [2, 3]]), "different lengths"),
         (lambda: of_matrices(cyclic(2), np.full((2, 1, 1), np.nan)), "finite"),
         (lambda: Representation(cyclic(2), "bad", np.array([[0, 1], [0, 0]])), "no permutation"),
         (lambda: on_shape(symmetric(3), (4, 2)), "not clear"),

@@ -31,7 +31,7 @@ from ftheta.networks.architectures import (
 from ftheta.networks.architectures.counting import PUBLISHED
 from ftheta.networks.architectures.famous import basic_block, small_cnn
 from ftheta.networks.architectures.fields import gradient_support, measured_field, structural_support
-from ftheta.networks.architectures.mosaics import maps_of_program, maps_of_table, picture
+from ftheta.networks.architectures.mosaics import apart, maps_of_program, maps_of_table, picture
 from ftheta.networks.architectures.stack import longest_chain
 from ftheta.networks.architectures.tokens import GELU
 
@@ -152,6 +152,12 @@ def test_feature_maps_of_table_and_graph_are_the_same():
     assert len(convolutions) == 2 and output == pytest.approx(np.asarray(stack.apply(params, x)))
     assert [name for name, _ in table] == [r.name for r in stack.rows()[:6]]
     assert table[2][1] == pytest.approx(next(a for name, a in program if name == "max pool"))
+
+
+def test_outputs_that_are_not_finite_differ_unless_they_are_the_same():
+    a = np.array([1.0, np.nan, np.inf])
+    assert apart(a, a) == 0 and apart(a, np.array([1.5, np.nan, np.inf])) == 0.5
+    assert apart(a, np.array([1.0, 2.0, np.inf])) == apart(a, np.array([1.0, np.nan, 3.0])) == np.inf
 
 
 def test_the_table_of_a_network_is_found_again():

@@ -92,6 +92,11 @@ def test_an_empty_graph_is_refused_with_what_is_missing(edges, features):
 def test_edges_that_do_not_fit_the_nodes_are_refused():
     with pytest.raises(SubjectError, match="square"):
         Graph(np.ones((2, 3)), np.zeros((2, 1)))
+    with pytest.raises(SubjectError, match="no number") as refused:
+        Graph(np.array([[0, 1], [np.nan, 0]]), np.zeros((2, 1)))
+    assert "edges[1, 0]" in str(refused.value)
+    with pytest.raises(SubjectError, match="no node"):
+        Graph.of(3, [(0, 3)])
     with pytest.raises(SubjectError):
         ft.check("gnn-message-passing", ft.Dataset("labels only", np.zeros((3, 2)), np.array([0, 1, 0])))
 

@@ -120,9 +120,14 @@ class Trained:
         """The smallest m on the way."""
         return float(self.seen["m"].min())
 
+    @property
+    def alive(self) -> np.ndarray:
+        """The steps at which the loss is more than rounding."""
+        return self.seen["loss"] > 1e-20 * max(self.seen["loss"][0], 1e-300)
+
     def claims(self) -> tuple[Any, ...]:
         n, N, loss = len(self.ratio), len(self.problem.x), self.seen["loss"]
-        alive = loss > 1e-20 * max(loss[0], 1e-300)
+        alive = self.alive
         worst = lambda small, large: float((small / np.maximum(large, 1e-300))[alive[: len(small)]].max(initial=0.0))
         seen, one = self.seen, Enclosure.exact(1)
         gained = loss - seen["step"] / 2 * seen["square"]
@@ -168,15 +173,17 @@ class Trained:
         return float(self.seen["loss"][0]) * np.concatenate([[1.0], np.cumprod(factors)])
 
     def charts(self) -> tuple[Curves, Curves]:
-        k = np.arange(len(self.ratio))
-        seen, loss = self.seen, np.maximum(self.seen["loss"], 1e-18)
-        low, high = seen["low"] / loss, seen["high"] / loss
+        alive = np.cumprod(self.alive) > 0  # beyond, the loss is rounding
+        k, ratio = np.flatnonzero(alive), self.ratio[alive]
+        seen = {name: values[alive] for name, values in self.seen.items()}
+        loss, promised = np.maximum(seen["loss"], 1e-18), np.maximum(self.predicted()[alive], 1e-18)
+        low, high = seen["low"] / seen["loss"], seen["high"] / seen["loss"]
         band = Curves(
             "the band of the squared gradient",
             Axis("step"),
             Axis("‖∇L‖² / L", "log"),
             (
-                Series("measured", k, self.ratio),
+                Series("measured", k, ratio),
                 Series("kernel bounds", k, np.sqrt(low * high), "other", "line", np.maximum(low, 1e-12), high),
                 Series("m", k, np.maximum(seen["m"], 1e-12), "bound"),
                 Series("M", k, seen["M"], "bound"),
@@ -186,7 +193,7 @@ class Trained:
             "the loss falls at the promised rate or faster",
             Axis("step"),
             Axis("L", "log"),
-            (Series("measured", k, loss), Series("promised by m", k, np.maximum(self.predicted(), 1e-18), "bound")),
+            (Series("measured", k, loss), Series("promised by m", k, promised, "bound")),
         )
         return band, drop
 

@@ -13,6 +13,7 @@ from .stack import Stack
 
 MOST_MOSAICS = 6
 MOST_TILES = 16
+WRITTEN = 200  # cells of a heatmap below which their numbers would be written into them
 MOST_SIDE = 64  # pixels of a tile; larger maps are thinned out
 _MAPS = {"conv_general_dilated": "convolution", "reduce_window_max": "max pool", "reduce_window_sum": "mean pool"}
 _LABELS = {"relu": "ReLU", "gelu": "GELU", "silu": "SiLU"}
@@ -66,6 +67,12 @@ def maps_of_program(f: Callable[[Any, Any], Any], params: Any, x: np.ndarray) ->
     return [(name, _channels_first(a)) for name, a in found], np.asarray(seen.flat_outputs[0])
 
 
+def apart(a: np.ndarray, b: np.ndarray) -> float:
+    """The largest difference; entries that are not finite differ unless they are the same."""
+    different = ~((a == b) | (np.isnan(a) & np.isnan(b)))
+    return float(np.nan_to_num(np.abs(a[different] - b[different]), nan=np.inf, posinf=np.inf).max(initial=0.0))
+
+
 def _channels_first(a: np.ndarray) -> np.ndarray:
     return np.moveaxis(a, -1, 0) if a.shape[0] == a.shape[1] != a.shape[2] else a
 
@@ -86,11 +93,12 @@ def mosaic(title: str, maps: np.ndarray) -> Heatmap:
     tiles = tiles[:, ::step, ::step]
     low, high = tiles.min((1, 2), keepdims=True), tiles.max((1, 2), keepdims=True)
     tiles = (tiles - low) / np.where(high > low, high - low, 1)
-    sheet = tiled(tiles, int(np.ceil(np.sqrt(len(tiles) * 1.6))))
+    sheet = tiled(tiles, min(len(tiles), int(np.ceil(np.sqrt(len(tiles) * 1.6)))))
     extent = (0.0, float(sheet.shape[1]), 0.0, float(sheet.shape[0]))
-    shown = (
-        f"{title}: {len(tiles)} of {len(maps)} channels" if len(tiles) < len(maps) else f"{title}: {len(maps)} channels"
-    )
+    if sheet.size < WRITTEN:
+        sheet = np.kron(sheet, np.ones((4, 4)))
+    few = f"{len(tiles)} of " if len(tiles) < len(maps) else ""
+    shown = f"{title}: {few}{len(maps)} channel{'s' * (len(maps) > 1)}"
     return Heatmap(shown, Axis("pixel"), Axis("pixel"), np.round(sheet[::-1], 4), extent, "each map, scaled")
 
 

@@ -35,6 +35,10 @@ class Graph:
                 got=f"features {features.shape}, edges {edges.shape}",
                 remedy="give edges[i, j] ≠ 0 where node j sends to node i",
             )
+        if not np.isfinite(edges).all():
+            i, j = np.argwhere(~np.isfinite(edges))[0]
+            told = f"edges[{i}, {j}] = {edges[i, j]}"
+            raise SubjectError("The label of an edge is no number.", got=told, remedy="give 0 where there is no edge")
         if n == 0 or not edges.any():
             raise SubjectError(
                 "The graph is empty: there is no edge to pass a message along.",
@@ -51,6 +55,8 @@ class Graph:
         """Undirected, without labels, all nodes alike."""
         edges = np.zeros((nodes, nodes))
         for a, b in pairs:
+            if not (0 <= a < nodes and 0 <= b < nodes):
+                raise SubjectError("An edge leads to no node.", got=f"({a}, {b})", remedy=f"nodes are 0 to {nodes - 1}")
             edges[a, b] = edges[b, a] = 1
         return cls(edges, np.zeros((nodes, 1)))
 

@@ -76,8 +76,8 @@ def cnn_alexnet_activations(
     famous, own, x = FAMOUS[table](), table_of(net), image_of(net)
     claims: list[Claim] = [*same_counts(famous), *(same_counts(own) if own else ())]
     seen, output = maps.maps_of_table(own, net.params, x) if own else maps.maps_of_program(net.apply, net.params, x)
-    gap = float(np.nan_to_num(np.abs(output - np.asarray(jax.jit(net)(x))).max(initial=0), nan=np.inf))
-    size = float(np.abs(output).max(initial=0)) or 1.0
+    gap = maps.apart(output, np.asarray(jax.jit(net)(x)))
+    size = float(np.abs(np.nan_to_num(output)).max(initial=0)) or 1.0
     claims.append(
         Identity(
             "output of the layers in order, minus f(x)", Enclosure.equal(gap), Enclosure.exact(0), atol=1e-9 * size
