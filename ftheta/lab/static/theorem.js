@@ -77,7 +77,7 @@ export class TheoremPage {
     this.bar.wait();
     this.stage.clear();
     this.tabs.hidden = true;
-    write(this.caption, "");
+    rendered(this.caption, "");
     this.errata.show(theorem.errata_html, []);
     this.evidence.clear();
     this.sources.replaceChildren(...Object.values(theorem.sources).map((text) => el("li", { text })));
@@ -116,6 +116,7 @@ export class TheoremPage {
 
   resized() {
     const { width, height } = this.size;
+    this.fitTabs();
     this.measure();
     if (this.size.width !== width || this.size.height !== height) this.actions.resized();
   }
@@ -161,8 +162,12 @@ export class TheoremPage {
 
   showTabs(charts, index) {
     this.tabs.hidden = charts.length < 2;
+    const front = Math.min(index, charts.length - 1);
     const key = charts.map(captioned).join("\n");
-    if (key !== this.tabKeys) {
+    const same = key === this.tabKeys;
+    if (same && front === this.front) return;
+    this.front = front;
+    if (!same) {
       this.tabKeys = key;
       const tab = (chart, i) =>
         withHtml("button", captioned(chart), {
@@ -174,12 +179,18 @@ export class TheoremPage {
       this.tabs.replaceChildren(...charts.map(tab));
       this.tabs.style.setProperty("--count", String(charts.length));
     }
-    const front = Math.min(index, charts.length - 1);
     [...this.tabs.children].forEach((tab, i) => {
       tab.setAttribute("aria-selected", String(i === front));
       tab.tabIndex = i === front ? 0 : -1;
     });
     this.caption.hidden = charts.length > 1;
+    this.fitTabs();
+  }
+
+  /** One row of tabs: where their titles are too long for it, the others than the one in front are cut. */
+  fitTabs() {
+    this.tabs.classList.remove("tight");
+    this.tabs.classList.toggle("tight", this.tabs.scrollWidth > this.tabs.clientWidth);
   }
 
   tabKey(event) {

@@ -1,4 +1,5 @@
-"""Points that move. All their places are in the specification; its signal `frame` says which of them are drawn.
+"""Points that move. All their places are in the specification, in tenths of a pixel; its signal `frame` says which of
+them are drawn.
 
 A still picture shows the last ones. A page that sets the signal shows the others, and has nothing to ask for.
 """
@@ -18,8 +19,8 @@ from .legend import legend_height, legend_marks, legend_rows, legend_width
 from .scales import Scaled, scaled
 
 _NOW = "data('course')[frame]"
-_FAR = 0.3  # how large and how clear the farthest point is, compared with the nearest
-_STEP = 3.0  # pixels of a way that are drawn as one straight line
+_FAR = 30.0  # per cent of its size and clearness that the farthest point has
+_STEP = 30  # tenths of a pixel of a way that are drawn as one straight line
 
 
 def motion(chart: Motion, canvas: Canvas) -> Spec:
@@ -69,28 +70,28 @@ def _framed(chart: Motion, x: Scaled, y: Scaled, below: float, canvas: Canvas) -
 def _course(chart: Motion, frame: Frame, frames: int, count: int) -> list[Spec]:
     """What each frame shows: the clock, the places in pixels, and `near` where some points are not as near as all."""
     near = [_nearness(chart, frame, k, count) for k in range(frames)]
-    flat = all(n == 1 for row in near for n in row)
+    flat = all(min(row) == 100 for row in near)
     return [
         {
             "clock": _told(chart, k),
-            "x": [round(a, 1) for a in frame.x.places(chart.xs[k][:count], 0, frame.width)],
-            "y": [round(b, 1) for b in frame.y.places(chart.ys[k][:count], frame.height, 0)],
+            "x": [*map(int, frame.x.places(chart.xs[k][:count], 0, 10 * frame.width))],
+            "y": [*map(int, frame.y.places(chart.ys[k][:count], 10 * frame.height, 0))],
             **({} if flat else {"near": near[k]}),
         }
         for k in range(frames)
     ]
 
 
-def _nearness(chart: Motion, frame: Frame, k: int, count: int) -> Sequence[float]:
-    """How large and clear every point is in a frame, from 1 down; 0 is one that has no place."""
+def _nearness(chart: Motion, frame: Frame, k: int, count: int) -> Sequence[int]:
+    """How large and clear every point is in a frame, in per cent; 0 is one that has no place."""
     xs, ys = chart.xs[k][:count], chart.ys[k][:count]
-    near: Sequence[float] = (1.0,) * count
+    near: Sequence[int] = (100,) * count
     if k < len(chart.depths) and len(chart.depths[k]) >= count:
-        middle, half = (1 + _FAR) / 2, (1 - _FAR) / 2
-        near = [round(middle + half * min(max(z, -1.0), 1.0), 2) if isfinite(z) else 1.0 for z in chart.depths[k]]
+        middle, half = (100 + _FAR) / 2, (100 - _FAR) / 2
+        near = [int(middle + half * min(max(z, -1.0), 1.0)) if isfinite(z) else 100 for z in chart.depths[k]]
     if frame.x.spans(xs) and frame.y.spans(ys):
         return near[:count]
-    return [n if frame.x.keeps(a) and frame.y.keeps(b) else 0.0 for n, a, b in zip(near, xs, ys)]
+    return [n if frame.x.keeps(a) and frame.y.keeps(b) else 0 for n, a, b in zip(near, xs, ys)]
 
 
 def _told(chart: Motion, k: int) -> str:
@@ -117,7 +118,7 @@ def _ways(course: Sequence[Spec], colours: Sequence[str]) -> Iterator[Spec]:
         for x, y in places:
             if hypot(x - way[-1][0], y - way[-1][1]) >= _STEP:
                 way.append((x, y))
-        paths[colour] += _path([*way, *places[-1:]])
+        paths[colour] += _path([(x / 10, y / 10) for x, y in (*way, *places[-1:])])
     thin = {"strokeWidth": 1, "strokeOpacity": 0.28, "strokeJoin": "round"}
     return (mark("path", {"path": path or "M0,0", "stroke": colour, **thin}) for colour, path in paths.items())
 
@@ -128,8 +129,8 @@ def _path(corners: Sequence[tuple[float, float]]) -> str:
 
 def _moving(chart: Motion, colours: Sequence[str], deep: bool, canvas: Canvas) -> tuple[list[Spec], list[Spec]]:
     """Data and marks of what moves: the lines between the points, and the points."""
-    at = {axis: {"signal": f"{_NOW}.{axis}[datum.i]"} for axis in "xy"}
-    near = f"{_NOW}.near[datum.i]" if deep else "1"
+    at = {axis: {"signal": f"0.1 * {_NOW}.{axis}[datum.i]"} for axis in "xy"}
+    near = f"0.01 * {_NOW}.near[datum.i]" if deep else "1"
     links = [{"i": i, "ok": ok} for link in chart.links for i, ok in _joined(link, len(colours))]
     line = mark("line", {"stroke": colours[0], "strokeOpacity": 0.55, "strokeWidth": 1.25}, data="links")
     line["encode"]["update"] = {**at, "defined": {"signal": f"datum.ok && {near} > 0"}}

@@ -44,9 +44,9 @@ class Scaled:
             return log10(value)
         return value if self.axis.scale == "linear" else copysign(log1p(abs(value) / self.linear), value)
 
-    def spans(self, values: Iterable[float]) -> bool:
-        """Whether all values lie on the axis."""
-        return all(self.lo <= v <= self.hi for v in values)
+    def spans(self, values: Sequence[float]) -> bool:
+        """Whether all values, one or more, lie on the axis. (The sum finds what is not a number.)"""
+        return isfinite(sum(values)) and self.lo <= min(values) and max(values) <= self.hi
 
     def places(self, values: Sequence[float], start: float, end: float) -> list[float]:
         """Where many values stand on an axis from pixel `start` to pixel `end`; its lower end, where they cannot."""
@@ -160,7 +160,10 @@ def _linear_ticks(lo: float, hi: float, most: int) -> tuple[Tick, ...]:
         digits = min(15, max(1, ceil(log10(spread))) + 1)
         return tuple(Tick(v, _short(v, digits)) for v in values)
     decimals = max(0, -floor(log10(step) + 1e-9))
-    return tuple(Tick(v, f"{v:,.{decimals}f}".replace("-", "−") if v else "0") for v in values)
+    group = (
+        "" if 1000 <= min(abs(lo), abs(hi)) <= max(abs(lo), abs(hi)) < 10_000 else ","
+    )  # 1950, 1960 …: years, mostly
+    return tuple(Tick(v, f"{v:{group}.{decimals}f}".replace("-", "−") if v else "0") for v in values)
 
 
 def _log_ticks(lo: float, hi: float, most: int) -> tuple[Tick, ...]:
