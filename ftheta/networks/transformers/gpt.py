@@ -20,6 +20,9 @@ from .attention import attention_weights
 from .tokeniser import Tokeniser
 
 EPSILON = 1e-5  # under the root of layer norm
+KEPT = jax.checkpoint_policies.dots_with_no_batch_dims_saveable
+"""What a block keeps for its gradient: products with weights. To write all else to memory and read it again takes
+longer than to compute it again."""
 SMALL = 200_000  # parameters of a model that takes longer to compile than to run
 
 
@@ -93,8 +96,9 @@ class Gpt:
     def look(self, params: Any, numbers: Any) -> tuple[Any, Any]:
         """The scores, and the attention weights (layers, heads, n, n) on the way to them."""
         n = self.ensure_fits(len(numbers))
-        x = params["tokens"][jnp.asarray(numbers).astype(jnp.int32)] + params["positions"][:n]
-        x, weights = jax.lax.scan(lambda x, block: self._block(block, x), x, params["blocks"])
+        x = jnp.asarray(params["tokens"])[jnp.asarray(numbers).astype(jnp.int32)] + params["positions"][:n]
+        block = jax.checkpoint(self._block, policy=KEPT, prevent_cse=False)
+        x, weights = jax.lax.scan(lambda x, p: block(p, x), x, params["blocks"])
         x = layer_norm(x, **params["norm"]) if self.final_norm else x
         return x @ params["tokens"].T, weights
 
