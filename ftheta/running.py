@@ -37,6 +37,7 @@ def run(
     a hypothesis fails, the evidence is gathered only with `force`.
     """
     started = time.perf_counter()
+    ensure_seed(seed)
     values = parse_knobs(theorem.settings, {**_preset(theorem, preset), **knobs})
     with jax.enable_x64(True), np.errstate(all="ignore"):
         origin = "given" if subject is not None else "breaker" if breaker else "built-in"
@@ -73,6 +74,11 @@ def unmet(theorem: Theorem, subject: Subject, *, seed: int = 0) -> Result | None
 
     looked = run(replace(theorem, measure=nothing), subject, seed=seed)
     return looked if looked.verdict is Verdict.INAPPLICABLE else None
+
+
+def ensure_seed(seed: int) -> None:
+    if seed < 0:
+        raise UsageError("A seed is a whole number, 0 or above.", got=seed, remedy="--seed 0")
 
 
 def _preset(theorem: Theorem, name: str | None) -> Mapping[str, Value]:

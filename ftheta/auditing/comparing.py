@@ -13,7 +13,7 @@ from .budget import DEFAULT, seconds_of
 from .part import Part
 from .plan import Task
 from .subjects import Recipe, made
-from .whole import Run, audit
+from .whole import Run, audit, not_begun
 
 SHARE = 0.42  # of the budget for each audit; the rest is for the difference
 _TITLE = "The two functions"
@@ -46,25 +46,31 @@ def compare(
     """
     begun, limit = monotonic(), seconds_of(budget)
     recipes = tuple(Recipe(given, data, options.get("labels"), options.get("until")) for given in (against, model))
-    _ensure_comparable(made(recipes))
-    share = None if limit is None else SHARE * limit
-    audits = []
-    for name, given in (("the first", against), ("the second", model)):
-        tell = lambda words, name=name: progress(f"{name}, {words}")
-        found = audit(given, data, budget=share, progress=tell, **options)
-        audits.append(replace(found, asked=replace(found.asked, budget=limit)))
-        if audits[-1].interrupted:
-            return Comparison(audits[0], audits[-1], Section("difference", _TITLE), ())
+    networks = made(recipes)
+    _ensure_comparable(networks)
+
+    def audited(given: Any, which: str) -> Audit:
+        share = None if limit is None else SHARE * limit
+        found = audit(given, data, budget=share, progress=lambda words: progress(f"{which}, {words}"), **options)
+        return replace(found, asked=replace(found.asked, budget=limit))
+
+    before = audited(against, "the first")
+    after = not_begun(model, networks[1], before) if before.interrupted else audited(model, "the second")
     run = Run([_DIFFERENCE], options.get("seed", 0), limit, begun, progress)
-    run.go(recipes, options.get("workers"))
-    return Comparison(audits[0], audits[1], _section(run), tuple(_changes(*audits)))
+    if after.interrupted:
+        run.interrupt()
+    else:
+        run.go(recipes, options.get("workers"))
+    after = replace(after, interrupted=run.interrupted)
+    return Comparison(before, after, _section(run), tuple(_changes(before, after)))
 
 
 def _ensure_comparable(networks: Sequence[Network]) -> None:
     shapes = [(net.input_shape, net.output_shape) for net in networks]
     if shapes[0] != shapes[1]:
         got = " and ".join(f"from {i} to {o}" for i, o in shapes)
-        raise UsageError("Only networks with the same inputs and outputs are compared.", got=got)
+        remedy = "export both with the same shapes; `--until` ends both at a node of that name"
+        raise UsageError("Only networks with the same inputs and outputs are compared.", got=got, remedy=remedy)
 
 
 def _section(run: Run) -> Section:
@@ -77,10 +83,12 @@ def _section(run: Run) -> Section:
 
 def _changes(before: Audit, after: Audit) -> Iterable[Change]:
     """Every fact that both audits know, then every verdict; those that one alone has are left out."""
-    old, new = ({(s.title, f.name): f.value for s in a.sections for f in s.facts} for a in (before, after))
+    old, new = ({(s.title, f.name): f for s in a.sections for f in s.facts} for a in (before, after))
     for key in old:
         if key in new:
-            yield Change(*key, old[key], new[key], _same(old[key], new[key]))
+            one, two = old[key], new[key]
+            note = "" if one.note == two.note else f"before: {one.note or '–'}; after: {two.note or '–'}"
+            yield Change(*key, one.value, two.value, _same(one.value, two.value), note)
     verdicts = [{r.id: str(r.verdict) for r in a.results} for a in (before, after)]
     missing = [{s.id: "not checked" for s in a.skipped} for a in (before, after)]
     for id in {**verdicts[0], **verdicts[1]}:

@@ -11,7 +11,14 @@ from ftheta.networks import count
 from ftheta.subjects import Network
 
 PRODUCTS = {"dot_general": "matrix product", "conv_general_dilated": "convolution"}
-BENDS = {"max", "tanh", "logistic", "erf", "exp", "log1p", "sin", "cos", "abs", "select_n", "reduce_max"}
+BENDS = {  # operations that are not affine, by the names they are known by
+    **{name: name for name in ("max", "tanh", "erf", "exp", "log1p", "sin", "cos", "abs")},
+    "logistic": "sigmoid",
+    "erfc": "gelu",
+    "select_n": "choices",
+    "reduce_max": "maxima",
+    "reduce_window_max": "max-pool",
+}
 
 
 def in_words(net: Network) -> tuple[tuple[str, str], ...]:
@@ -51,14 +58,12 @@ def _operations(graph: Graph | None) -> list[tuple[str, str]]:
         return []
     kinds = Counter(PRODUCTS[node.primitive] for node in graph.nodes if node.primitive in PRODUCTS)
     told = [(f"{name}s" if name[-1] != "s" else name, f"{n:,}") for name, n in kinds.most_common()]
-    bends = Counter(_bend(node.label, node.primitive) for node in graph.nodes if node.label or node.primitive in BENDS)
-    return [*told, ("nonlinear operations", ", ".join(f"{n} {name}" for name, n in bends.most_common(6)) or "none")]
-
-
-def _bend(label: str, primitive: str) -> str:
-    return label or {"logistic": "sigmoid", "select_n": "choices", "reduce_max": "maxima", "max": "max"}.get(
-        primitive, primitive
-    )
+    met = ((node.label, node.primitive) for node in graph.nodes if node.label or node.primitive in BENDS)
+    bends = Counter(label or BENDS[primitive] for label, primitive in met)
+    softmaxes = sum(node.primitive == "stop_gradient" for node in graph.nodes)  # JAX holds the maximum still in it
+    bends.subtract(dict.fromkeys(("maxima", "max", "exp"), softmaxes))
+    bends["softmax"] += softmaxes
+    return [*told, ("nonlinear operations", ", ".join(f"{n} {name}" for name, n in (+bends).most_common(6)) or "none")]
 
 
 def diagram(net: Network) -> Diagram | None:

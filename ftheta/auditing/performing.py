@@ -16,6 +16,7 @@ from .plan import Task
 
 Outcome: TypeAlias = Result | Part | Skipped
 _Found = TypeVar("_Found")
+HUGE = 1e60  # inputs beyond which squares of squares are no float64 any more
 
 
 def perform(task: Task, networks: Sequence[Network], seed: int) -> Outcome:
@@ -27,15 +28,15 @@ def perform(task: Task, networks: Sequence[Network], seed: int) -> Outcome:
         with jax.enable_x64(True), np.errstate(all="ignore"):
             return found(*networks, np.random.default_rng([seed, 1]))
 
-    return _sheltered(task, done)
+    return _sheltered(task, done, networks)
 
 
 def look(task: Task, networks: Sequence[Network], seed: int) -> Outcome | None:
     """The hypotheses of a theorem: why it does not apply, or None where it does."""
-    return _sheltered(task, lambda found: unmet(found, networks[0], seed=seed))
+    return _sheltered(task, lambda found: unmet(found, networks[0], seed=seed), networks)
 
 
-def _sheltered(task: Task, do: Callable[[Any], _Found]) -> _Found | Skipped:
+def _sheltered(task: Task, do: Callable[[Any], _Found], networks: Sequence[Network]) -> _Found | Skipped:
     """What comes of the task; one fault must not cost the user everything else."""
     try:
         return do(getattr(import_module(task.module), task.name))
@@ -47,6 +48,10 @@ def _sheltered(task: Task, do: Callable[[Any], _Found]) -> _Found | Skipped:
     except MemoryError:
         return Skipped(task.id, "it needs more memory than there is", "fewer rows, or a smaller network")
     except Exception as error:
+        largest = max((float(np.abs(net.data.x).max()) for net in networks if net.data is not None), default=0.0)
+        if largest > HUGE:
+            reason = f"float64 overflows on inputs of size {largest:.2g}"
+            return Skipped(task.id, reason, "scale the data, and with them the network")
         return Skipped(task.id, f"internal error: {type(error).__name__}: {_first_line(error)}", "please report it")
 
 

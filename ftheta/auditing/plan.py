@@ -3,7 +3,8 @@
 1. Facts, a section after the other: they are few, quick, and what a reader looks for first.
 2. Theorems about networks alone, one of each section in turn: first the hypotheses of them all (what does not apply
    is known soon, and costs the others no time), then those that apply.
-3. Theorems that also take a training run, a measure or a family, likewise: on a network they build such a problem
+3. Theorems about a network and data (bounds of its risk, what it does beyond them), likewise.
+4. Theorems that also take a training run, a measure or a family, likewise: on a network they build such a problem
    first, which takes longer and says less about the network itself.
 
 A theorem belongs to the section of its chapter, so that new theorems appear by themselves.
@@ -78,9 +79,13 @@ def _facts() -> list[Task]:
 
 def _theorems() -> list[Task]:
     entries = [entry for entry in index().values() if entry["audited"]]
-    alone = [entry["takes"] == ["Network"] for entry in entries]
-    first, second = ([_theorem(e, later=not a) for e, a in zip(entries, alone) if a is kind] for kind in (True, False))
-    return [*_interleaved(first), *_interleaved(second)]
+    ranked = [[_theorem(e, later=rank > 0) for e in entries if _rank(e["takes"]) == rank] for rank in range(3)]
+    return [task for tasks in ranked for task in _interleaved(tasks)]
+
+
+def _rank(takes: list[str]) -> int:
+    """How far from the network itself a theorem is."""
+    return 0 if takes == ["Network"] else 1 if set(takes) == {"Network", "Dataset"} else 2
 
 
 def _theorem(entry: dict[str, str], later: bool) -> Task:

@@ -1,7 +1,8 @@
 """Tasks in worker processes, within a budget that holds: a task that takes too long is killed, and only it is lost.
 
 Facts come first, then a look at the hypotheses of the theorems, then those that apply (see `plan`). While others wait
-a task may take a turn; then its process is set aside (suspended) and goes on later, with turns twice as long. Where
+a task may take a turn; then its process is set aside (suspended) and goes on later, with longer turns: facts before
+the theorems that apply, until they have used their share, and everything else when nothing waits any more. Where
 there is no room for that, a task that has used its share of the budget is stopped and, if time is left in the end,
 tried once more with all of it. Nothing begins or goes on when the budget is used up. A killed worker is replaced.
 """
@@ -33,6 +34,7 @@ from .worker import Setup, receive
 
 TICK = 0.25  # seconds between two looks at the clock
 TURN = 0.25  # of its share that a task takes before others have a turn
+LONGER = {True: 4, False: 2}  # times, that the next turn of a fact, and of a theorem, ends later
 WORTH = 1.5  # times what a new process takes to get ready: shorter turns would waste more than they save
 ASIDE = 6  # processes set aside, at most
 _START = [sys.executable, "-P", "-c", "from ftheta.auditing.worker import main; main()"]
@@ -163,7 +165,7 @@ class Pool:
             if task is None or not (self.waiting or self.aside):
                 continue
             share = clock.share_of(task)
-            turn = max(TURN * share, WORTH * self.loading) * 2**worker.turns
+            turn = max(TURN * share, WORTH * self.loading) * LONGER[task.is_fact] ** worker.turns
             if worker.busy_for > turn and self._room():
                 self._set_aside(worker)
             elif worker.busy_for > max(share, turn) and self.waiting:
@@ -188,20 +190,28 @@ class Pool:
         else:
             self._resume()
 
-    def _resume(self) -> None:
-        worker = self.aside.popleft()
+    def _resume(self, worker: _Worker | None = None) -> None:
+        worker = worker or self.aside[0]
+        self.aside.remove(worker)
         self._admit(worker)
         worker.go_on()
+
+    def _fact_to_go_on(self) -> _Worker | None:
+        """A fact that was set aside once, where a theorem would begin now."""
+        if not self.waiting or self.waiting[0].is_fact or self.waiting[0].looking:
+            return None
+        return next((w for w in self.aside if w.task is not None and w.task.is_fact and w.turns == 1), None)
 
     def _assign(self, clock: Clock, done: Done) -> None:
         for worker in [w for w in self.workers if w.ready and w.task is None]:
             if not self.waiting:
                 self.waiting, self.later = self.later, self.waiting
-            if self.waiting:
+            fact = self._fact_to_go_on()
+            if self.waiting and fact is None:
                 worker.take(self.waiting.popleft())
             elif self.aside:
                 self._dismiss(worker)
-                self._resume()
+                self._resume(fact)
             while worker.task is None and self.again and worker in self.workers:
                 task, before = self.again.popleft()
                 if clock.left > before:

@@ -4,7 +4,7 @@ import os
 import pickle
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from importlib.metadata import version
 from time import monotonic
@@ -13,6 +13,7 @@ from typing import Any
 import jax
 
 from ftheta.logic import Audit, Request, Result, Section, Skipped
+from ftheta.running import ensure_seed
 from ftheta.subjects import Network
 
 from .budget import DEFAULT, Clock, seconds_of, told
@@ -66,11 +67,19 @@ def audit(
     """
     begun, limit = monotonic(), seconds_of(budget)
     tasks = planned(only, skip)
+    ensure_seed(seed)
     recipe = Recipe(model, data, labels, until)
     run = Run(tasks, seed, limit, begun, progress)
     (network,) = run.go((recipe,), workers)
     asked = Request(_words(model), _words(data), labels or "", until or "", tuple(only), tuple(skip), limit)
     return _audit(network, run, asked)
+
+
+def not_begun(model: Any, network: Network, like: Audit) -> Audit:
+    """The audit of a network that was to follow upon another one, which was interrupted."""
+    run = Run(planned(like.asked.only, like.asked.skip), like.seed, None, monotonic(), lambda words: None)
+    run.interrupt()
+    return _audit(network, run, replace(like.asked, model=_words(model)))
 
 
 def _words(given: Any) -> str:
@@ -120,9 +129,12 @@ class Run:
         try:
             work()
         except KeyboardInterrupt:
-            self.interrupted = True
-            for task in self._rest:
-                self._done(task, Skipped(task.id, "interrupted", "run the audit again", unfinished=True))
+            self.interrupt()
+
+    def interrupt(self) -> None:
+        self.interrupted = True
+        for task in self._rest:
+            self._done(task, Skipped(task.id, "interrupted", "run the audit again", unfinished=True))
 
     @property
     def _rest(self) -> list[Task]:

@@ -1,14 +1,13 @@
 """`ftheta audit`: everything that can be said of one network; or of two, side by side."""
 
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+from ftheta.logic import Audit, Comparison, UsageError
 from ftheta.report.working import Working
 
 from .common import Flag, Json, console, exit_code
-
-if TYPE_CHECKING:
-    from ftheta.logic import Audit
 
 INTERRUPTED = 130
 
@@ -62,20 +61,30 @@ def audit(
     chosen: dict[str, Any] = {"budget": budget, "only": only or (), "skip": skip or (), "seed": seed}
     chosen |= {"labels": labels, "until": until}
     document, audits = _document(subject, against, data, chosen)
-    written = () if out is None else save_audit(document, out)
-    if json:
-        from ftheta.report.document import to_json
-
-        print(to_json(document))
-    else:
-        from ftheta.report.card import audit_card, comparison_card
-
-        shown = comparison_card if against is not None else audit_card
-        console().print(shown(document, written[0] if written else None))
+    try:
+        written = () if out is None else save_audit(document, out)
+    except UsageError as error:  # what was found is not lost with the file
+        _show(document, None, json)
+        print(f"ftheta: {error}", file=sys.stderr)
+        return error.exit_code
+    _show(document, written[0] if written else None, json)
     return _code(audits, strict)
 
 
-def _document(subject: str, against: str | None, data: str | None, chosen: dict[str, Any]) -> "tuple[Any, list[Audit]]":
+def _show(document: Audit | Comparison, report: Path | None, json: bool) -> None:
+    if json:
+        from ftheta.report.document import to_json
+
+        return print(to_json(document))
+    from ftheta.report.card import audit_card, comparison_card
+
+    card = audit_card(document, report) if isinstance(document, Audit) else comparison_card(document, report)
+    console().print(card)
+
+
+def _document(
+    subject: str, against: str | None, data: str | None, chosen: dict[str, Any]
+) -> tuple[Audit | Comparison, list[Audit]]:
     """What was found, and the audits in it."""
     from ftheta.auditing import audit as run_audit
     from ftheta.auditing import compare
@@ -88,7 +97,7 @@ def _document(subject: str, against: str | None, data: str | None, chosen: dict[
         return both, [both.before, both.after]
 
 
-def _code(audits: "list[Audit]", strict: bool) -> int:
+def _code(audits: list[Audit], strict: bool) -> int:
     if any(audit.interrupted for audit in audits):
         return INTERRUPTED
     code = exit_code([result for audit in audits for result in audit.results], strict)

@@ -78,11 +78,11 @@ class Hypothesis:
         return self.check(subject, **named(self.check, knobs))
 
 
-def hypothesis(says: str, *, remedy: str = "") -> Callable[[Callable[..., Finding]], Hypothesis]:
-    """Turn `check(subject, *, knob, ...) -> Finding` into a Hypothesis named after the function."""
+def hypothesis(says: str, *, remedy: str = "", name: str = "") -> Callable[[Callable[..., Finding]], Hypothesis]:
+    """Turn `check(subject, *, knob, ...) -> Finding` into a Hypothesis, named after the function if not otherwise."""
 
     def wrap(check: Callable[..., Finding]) -> Hypothesis:
-        return Hypothesis(check.__name__.replace("_", " "), says, check, remedy)
+        return Hypothesis(name or check.__name__.replace("_", " "), says, check, remedy)
 
     return wrap
 

@@ -14,6 +14,7 @@ from .domains import Box, Polyline
 from .plan import Plan
 from .questions.corners import NO_LABEL
 from .questions.measures import following
+from .questions.ways import Ways
 
 if TYPE_CHECKING:
     from .complex import Complex
@@ -227,13 +228,19 @@ def merged(cells: "Complex") -> np.ndarray:
     gap = np.abs(maps[i] - maps[j]).max(axis=(1, 2), initial=0.0)
     same = gap <= 1e-7 * np.maximum(size[i], size[j])
     if cells.certificate.basis is Basis.EXACT and not isinstance(cells.domain, Polyline):
+        ways = Ways(cells.plan)
         for row in np.flatnonzero(same):
-            same[row] = _equal_maps(cells, int(i[row]), int(j[row]))
+            same[row] = _equal_maps(cells, ways, int(i[row]), int(j[row]))
     graph = sparse.coo_array((np.ones(int(same.sum())), (i[same], j[same])), shape=(len(cells),) * 2)
     return connected_components(graph, directed=False)[1]
 
 
-def _equal_maps(cells: "Complex", i: int, j: int) -> bool:
-    exact, layer = cells.exact_forms, len(cells.plan.net.steps)
+def _equal_maps(cells: "Complex", ways: Ways, i: int, j: int) -> bool:
+    """Equal for certain where the one neuron that tells them apart has no influence, else compared exactly."""
     p, q = cells.pattern_number(i), cells.pattern_number(j)
+    if (p ^ q).bit_count() == 1:
+        bits = np.unpackbits(cells.patterns[i].view(np.uint8), bitorder="little")[: cells.plan.neurons].astype(bool)
+        if not ways.may_lead_out((p ^ q).bit_length() - 1, bits):
+            return True
+    exact, layer = cells.exact_forms, len(cells.plan.net.steps)
     return all(exact.form(layer, k, p) == exact.form(layer, k, q) for k in range(cells.plan.outputs))

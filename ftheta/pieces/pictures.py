@@ -12,7 +12,7 @@ from .domains import Box, Polygon, Segment
 MOST_DRAWN = 20_000  # polygons beyond these would make a chart of many megabytes
 Colour = Literal["slope", "active", "output", "region", "class"]
 LABELS = {
-    "slope": "slope |A|",
+    "slope": "steepest slope",
     "active": "active neurons",
     "output": "value",
     "region": "linear region",
@@ -21,9 +21,9 @@ LABELS = {
 
 
 def drawn(cells: Complex, colour: Colour = "slope", *, output: int = 0, boundary: bool = False) -> Chart:
-    """The pieces, coloured by the Frobenius norm of their slopes, by their number of active neurons, by the value of an
-    output at their centres, by linear region, or by the largest output there; `boundary` draws over them where outputs
-    tie (the largest two; with one output, where it vanishes)."""
+    """The pieces, coloured by their steepest slope in the metric of the inputs, by their number of active neurons, by
+    the value of an output at their centres, by linear region, or by the largest output there; `boundary` draws over
+    them where outputs tie (the largest two; with one output, where it vanishes)."""
     if cells.dimension > 2:
         remedy = "take a Segment, a Polygon (a planar slice) or a box with at most two sides"
         raise UsageError("Pieces are drawn on a line or in a plane.", got=f"d = {cells.dimension}", remedy=remedy)
@@ -41,7 +41,9 @@ def _colours(cells: Complex, colour: Colour, output: int) -> np.ndarray:
         # numbers that jump, so that neighbours differ in colour
         return cells.linear_regions() * 0.618033988749895 % 1.0
     if colour == "slope":
-        return np.linalg.norm(cells.maps[:, :, :-1], axis=(1, 2))
+        basis = cells.plan.chart.basis
+        unit = np.linalg.inv(np.linalg.cholesky(basis.T @ basis)).T
+        return np.linalg.norm(cells.maps[:, :, :-1] @ unit, 2, axis=(1, 2))
     values = np.einsum("cod,cd->co", cells.maps[:, :, :-1], cells.centres) + cells.maps[:, :, -1]
     return values.argmax(axis=1).astype(float) if colour == "class" else values[:, output]
 

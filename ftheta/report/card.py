@@ -9,12 +9,12 @@ from ftheta.logic import Audit, Check, Comparison, Curves, Judged, Result, Secti
 
 from .changes import change, fact_value, known
 from .letters import letters
-from .numbers import basis, enclosure, number, sides
+from .numbers import basis, brief, enclosure, number, sides
 from .plain import plain
 from .reproduce import audit_command, command, comparison_command, versions
 from .terminal import FAINT, Card, Columns, Plot, Styled, hanging, heading, indented, line
 from .verdicts import NOT_CHECKED, look, remarks
-from .words import counts, found, headline, obstacle
+from .words import counts, failing, found, headline, obstacle
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -26,7 +26,7 @@ MARKS = {
     Status.FAILED: ("✗", "red"),
 }
 _MOST_ROWS = 24
-_LONGEST_WORDS = 60  # letters of a fact that stands in a column
+_LONGEST_WORDS = 40  # letters of a fact that stands in a column
 
 
 def card(result: Result, *, plot: bool = True) -> Card:
@@ -151,13 +151,11 @@ def _audit_parts(audit: Audit, report: Path | None) -> Iterator["RenderableType"
     yield indented(line((", ".join(f"{name} {value}" for name, value in audit.facts), FAINT)), below=1)
     for section in audit.sections:
         yield from _section(section)
-    rows = [_audit_row(result) for result in audit.results]
+    rows = [_audit_row(result) for result in audit.results if not obstacle(result)]
     if rows:
         yield Columns(("theorem", "verdict", "measured", "bound", "slack"), rows, left=(0, 1))
         yield line("")
-    for result in audit.results:
-        if obstacle(result):
-            yield hanging("△", "dark_orange", f"{result.id} asks for: {obstacle(result)}")
+    yield from _obstacles(audit)
     yield from _skipped(audit)
     tallies: list[Styled] = []
     styles = {"holds": "green", "open": "yellow", "fails": "dark_orange", "unchecked": FAINT, "refuted": "red"}
@@ -188,6 +186,17 @@ def _section(section: Section) -> Iterator["RenderableType"]:
         yield line("")
 
 
+def _obstacles(audit: Audit) -> Iterator["RenderableType"]:
+    """Theorems whose hypotheses fail: one line for all that fail first for the same reason, with how to meet it."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for result in audit.results:
+        for check in failing(result)[:1]:
+            groups.setdefault((check.name, check.remedy), []).append(result.id)
+    for (asked, remedy), ids in groups.items():
+        told = f"{', '.join(ids)} {'ask' if len(ids) > 1 else 'asks'} for: {asked}"
+        yield hanging("△", "dark_orange", told, (f"; {letters(remedy)}" if remedy else "", FAINT))
+
+
 def _skipped(audit: Audit) -> Iterator["RenderableType"]:
     """What was not checked: one line each, or one for all that had no time."""
     late = [missing for missing in audit.skipped if missing.unfinished]
@@ -207,12 +216,16 @@ def _comparison_parts(both: Comparison, report: Path | None) -> Iterator["Render
     yield from _section(both.difference)
     for name, group in groupby(both.changes, key=lambda c: c.section):
         yield heading(name)
+        changes = list(group)
         rows: list[list[Styled]] = [
             [letters(c.name), fact_value(c.before), fact_value(c.after), (change(c), FAINT if c.same else "bold")]
-            for c in group
+            for c in changes
         ]
         yield Columns(("", both.before.subject, both.after.subject, "change"), rows)
+        yield from (hanging("", "", (f"{letters(c.name)}: {letters(c.note)}", FAINT)) for c in changes if c.note)
         yield line("")
+    if both.after.interrupted:
+        yield line(("interrupted: this is what was done until then", "yellow"))
     if report is not None:
         yield line(("report: ", FAINT), str(report))
     yield line(("again: ", FAINT), comparison_command(both))
@@ -223,5 +236,5 @@ def _audit_row(result: Result) -> list[Styled]:
     word = (f"{here.sign} {here.word}" + (" (vacuous)" if result.vacuous else ""), here.style)
     if judged is None:
         return [result.id, word, "", "", ""]
-    row = sides(judged.claim)
+    row = brief(judged.claim)
     return [result.id, word, row.measured, row.bound, row.slack]

@@ -5,19 +5,19 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from itertools import groupby
 
-from ftheta.logic import Change, Comparison, Diagram, Fact, Result, Section, Status
+from ftheta.logic import Change, Comparison, Diagram, Fact, Result, Section
 from ftheta.logic.chart import Dag
 from ftheta.logic.result import Audit
 
 from .changes import change, fact_value, known
 from .mathml import formulas, mathml
-from .numbers import sides
+from .numbers import brief
 from .page import data_table, drawn, numerals, page, pill, prose, table, text
 from .plain import formula
 from .reproduce import audit_command, audit_snippet, command, comparison_command, snippet, versions
 from .theorem_html import theorem_html
 from .verdicts import NOT_CHECKED, look
-from .words import counts, headline, obstacle
+from .words import counts, failing, headline, obstacle
 
 _RELATION = re.compile(
     r"[=<>]|\\(le|ge|leq|geq|to|in|sim|approx|equiv|preceq|iff|Leftrightarrow|Rightarrow)(?![a-zA-Z])"
@@ -25,7 +25,8 @@ _RELATION = re.compile(
 _CLAUSE = re.compile(r"\\qquad|\\quad")
 _LONGEST_CLAIM = 40  # letters of a formula in the table
 _MOST_BESIDE = 5  # columns of a table that stands beside facts
-_LONGEST_WORDS = 60  # letters of a fact that stands in a table; longer ones are a paragraph
+_MOST_FAILING = 2  # theorems of a section whose hypotheses fail that have a row each; more share one
+_LONGEST_WORDS = 40  # letters of a fact that stands in a table; longer ones are a paragraph
 
 
 def audit_page(audit: Audit) -> str:
@@ -50,7 +51,7 @@ def comparison_page(both: Comparison) -> str:
     before, after = both.before, both.after
     title = f"{after.subject} against {before.subject}"
     moved = sum(not c.same for c in both.changes)
-    under = f"{len(both.changes)} facts and verdicts, {moved} of them changed. {_made(after)}"
+    under = f"{len(both.changes)} facts and verdicts, {moved} of them changed. {_made(after)}{_cut(after)}"
     groups = groupby(both.changes, key=lambda c: c.section)
     body = [
         f"<h1>{text(title)}</h1>",
@@ -80,8 +81,11 @@ def result_page(result: Result) -> str:
 
 def _under(audit: Audit) -> str:
     facts = ", ".join(f"{name} {value}" for name, value in audit.facts[:6])
-    stopped = " Interrupted: this is what was done until then." if audit.interrupted else ""
-    return f"{facts}. {_made(audit)}{stopped}"
+    return f"{facts}. {_made(audit)}{_cut(audit)}"
+
+
+def _cut(audit: Audit) -> str:
+    return " Interrupted: this is what was done until then." if audit.interrupted else ""
 
 
 def _made(audit: Audit) -> str:
@@ -119,7 +123,10 @@ def _overview(audit: Audit, sections: Sequence[Section]) -> str:
         here = [results[id] for id in section.theorems if id in results]
         if here:
             rows.append((f'<span class="group">{text(section.title)}</span>', '<td colspan="5"></td>'))
-        rows += [_overview_row(result) for result in here]
+        failed = [r for r in here if obstacle(r)]
+        many = len(failed) > _MOST_FAILING
+        rows += [_overview_row(result) for result in here if not (many and obstacle(result))]
+        rows += [_shared_row(failed)] if many else []
     if audit.skipped:
         told = f'<a href="#missing">{len(audit.skipped)} more</a>'
         why = '<td colspan="3" class="right wraps">why, and how they can be</td>'
@@ -134,8 +141,18 @@ def _overview_row(result: Result) -> Sequence[str]:
     if judged is None:
         missing = f"asks for: {obstacle(result)}" if obstacle(result) else "nothing was measured"
         return name, _claim(result), mark, f'<td colspan="3" class="right wraps">{prose(missing)}</td>'
-    row = sides(judged.claim)
+    row = brief(judged.claim)
     return name, _claim(result), mark, numerals(row.bound), numerals(row.measured), numerals(row.slack)
+
+
+def _shared_row(results: Sequence[Result]) -> Sequence[str]:
+    """Theorems whose hypotheses fail, each with what it asks for."""
+    told = [
+        f'<a href="#{_anchor(r)}">{text(r.title)}</a> <span class="faint">({prose(obstacle(r))})</span>'
+        for r in results
+    ]
+    mark = pill(look(results[0].verdict))
+    return f"{len(results)} theorems", f'<td colspan="5" class="wraps">{mark} {"; ".join(told)}</td>'
 
 
 def _anchor(result: Result) -> str:
@@ -162,9 +179,10 @@ def _told(section: Section) -> bool:
 
 
 def _details(sections: Sequence[Section], audit: Audit) -> str:
-    """The theorems one by one, in the order of the overview."""
+    """The theorems one by one, in the order of the overview; those whose hypotheses fail come last."""
     results = {r.id: r for r in audit.results}
     listed = [results[id] for section in sections for id in section.theorems if id in results]
+    listed.sort(key=lambda result: bool(obstacle(result)))
     articles = "".join(theorem_html(result, _anchor(result)) for result in listed)
     return f'<section id="theorems"><h2 class="part">Theorems in detail</h2>{articles}</section>' if listed else ""
 
@@ -219,10 +237,9 @@ def _reasons(audit: Audit) -> dict[tuple[str, str], list[tuple[str, str]]]:
     """What is not checked, grouped by how it can be: kind of obstacle and remedy -> names with their reasons."""
     groups: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for result in audit.results:
-        for check in result.checks:
-            if check.finding.status is Status.FAILED:
-                name = f'<a href="#{_anchor(result)}">{text(result.id)}</a>'
-                groups.setdefault((check.name, check.remedy), []).append((name, check.finding.note))
+        for check in failing(result):
+            name = f'<a href="#{_anchor(result)}">{text(result.id)}</a>'
+            groups.setdefault((check.name, check.remedy), []).append((name, check.finding.note))
     for missing in audit.skipped:
         kind = "time" if missing.unfinished else "does not apply"
         groups.setdefault((kind, missing.remedy), []).append((text(missing.id), missing.reason))
@@ -253,11 +270,14 @@ def _by_reason(items: Sequence[tuple[str, str]]) -> Iterable[tuple[str, list[tup
 
 def _changed(name: str, rows: Sequence[Change], before: str, after: str) -> str:
     cells = [
-        (prose(row.name), numerals(fact_value(row.before)), numerals(fact_value(row.after)), _moved(row))
-        for row in rows
+        (_fact_of(row), numerals(fact_value(row.before)), numerals(fact_value(row.after)), _moved(row)) for row in rows
     ]
     body = table(("Fact", before, after, "Change"), cells, kind="changes")
     return f'<section><h2 class="part">{text(name)}</h2>{body}</section>'
+
+
+def _fact_of(row: Change) -> str:
+    return prose(row.name) + (f'<br><span class="faint">{prose(row.note)}</span>' if row.note else "")
 
 
 def _moved(row: Change) -> str:

@@ -7,6 +7,7 @@ from math import floor, inf, isfinite, isinf, isnan, log10
 from ftheta.logic import AtMost, Basis, Claim, Converges, Enclosure, Exists, Identity, Rate
 
 _EXPONENT = re.compile(r"(?<=\d)e(-?\d+)\b")
+_CONFIDENCE = re.compile(r" \([\d.]+ %\)")
 _RAISED = str.maketrans("0123456789-+", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺")
 
 
@@ -102,6 +103,12 @@ def sides(claim: Claim) -> Sides:
             return Sides(known, f"→ {enclosure(limit)}", _distance(last, limit.middle))
         case Exists(achieved=achieved, wanted=wanted):
             return Sides(enclosure(achieved), f"≤ {enclosure(wanted)}", _room(_top(achieved), _bottom(wanted)))
+
+
+def brief(claim: Claim) -> Sides:
+    """The same for a table of many claims; how sure the numbers are is said where the claim stands alone."""
+    row = sides(claim)
+    return Sides(_CONFIDENCE.sub("", row.measured), _CONFIDENCE.sub("", row.bound), row.slack)
 
 
 def _top(e: Enclosure) -> float:

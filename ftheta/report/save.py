@@ -1,5 +1,6 @@
 """Results, charts, audits and networks as files; the suffix says which form."""
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -70,6 +71,10 @@ def ensure_savable(path: str | Path, suffixes: tuple[str, ...] = SUFFIXES) -> No
         raise UsageError("The folder does not exist.", where=str(path), remedy=f"make {path.parent} first")
     if path.is_dir():
         raise UsageError("This is a folder.", where=str(path), remedy="give the name of a file in it")
+    if not os.access(path if path.exists() else path.absolute().parent, os.W_OK):
+        raise UsageError(
+            "The file may not be written.", where=str(path), remedy="choose a place that is yours to write"
+        )
 
 
 def _page(document: Result | Audit | Comparison, path: Path) -> str:

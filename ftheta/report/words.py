@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from ftheta.bibliography import references
-from ftheta.logic import AtMost, Exists, Identity, Judged, Result, Status, Verdict
+from ftheta.logic import AtMost, Check, Exists, Identity, Judged, Result, Status, Verdict
 from ftheta.logic.claim import Coordinate, Witness
 from ftheta.logic.result import Audit
 
@@ -12,15 +12,23 @@ from .letters import letters
 from .numbers import enclosure, number
 from .verdicts import look
 
+_LEFT_OPEN = "unknown without"  # so begin the notes of hypotheses that another one leaves open
+
 
 def headline(result: Result) -> Judged | None:
     """The claim that decides the verdict: the first of the weakest."""
     return max(result.claims, key=lambda judged: judged.judgement.verdict.rank, default=None)
 
 
+def failing(result: Result) -> list[Check]:
+    """The hypotheses that fail; one that cannot be asked while another fails is left out."""
+    failed = [c for c in result.checks if c.finding.status is Status.FAILED]
+    return [c for c in failed if not c.finding.note.startswith(_LEFT_OPEN)] or failed
+
+
 def obstacle(result: Result) -> str:
     """The hypotheses that fail, by name."""
-    return ", ".join(c.name for c in result.checks if c.finding.status is Status.FAILED)
+    return ", ".join(c.name for c in failing(result))
 
 
 def counts(audit: Audit) -> list[tuple[str, int, str]]:

@@ -14,7 +14,9 @@ MOST_WEIGHTS = 60_000  # in rationals
 
 @hypothesis(
     r"the layers $(W_\ell,b_\ell)$ are known",
-    remedy="give an .npz with W0, b0, … or an equinox MLP with a named activation",
+    remedy="this is about chains of dense layers with named activations: an .onnx or .pt2 that is one (or, ended by "
+    "`--until NODE`, begins with one), an .npz with W0, b0, …, an equinox MLP",
+    name="list of layers",
 )
 def described(net: Network) -> Finding:
     if net.description is None:
@@ -25,7 +27,8 @@ def described(net: Network) -> Finding:
 
 @hypothesis(
     r"the network is a list of layers $W_L\circ r\circ\cdots\circ r\circ W_1$ with $r(t)=\max\{0,t\}$, not too many",
-    remedy="give ReLU layers that end in an affine map: r alone has r(λt) = λr(t) for λ > 0, and y = r(y) − r(−y)",
+    remedy=f"give ReLU layers that end in an affine map, up to {MOST_WEIGHTS:,} weights (rationals take their time); "
+    "r alone has r(λt) = λr(t) for λ > 0, and y = r(y) − r(−y)",
 )
 def relu_layers(net: Network) -> Finding:
     """The layers are ReLUs, and few enough to be computed with in rationals."""
@@ -39,7 +42,11 @@ def relu_layers(net: Network) -> Finding:
     return Finding.proved(note)
 
 
-@hypothesis(r"$f_\theta$ is computed from these layers", remedy="correct weights, biases or activations of the list")
+@hypothesis(
+    r"$f_\theta$ is computed from these layers",
+    remedy="correct weights, biases or activations of the list",
+    name="layers that compute it",
+)
 def describes_this_function(net: Network) -> Finding:
     """Proved where the function is the list's own, else compared at a few inputs."""
     if net.description is None:

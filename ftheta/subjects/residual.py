@@ -84,7 +84,10 @@ def family_of(subject: Family | Network) -> tuple[Family, Flow]:
     return Family(f"{subject.name} in finer steps", member, flow, [T << k for k in range(5)]), flow
 
 
-@hypothesis(r"the blocks are $x_{k+1}=x_k+\frac1Tv_{\theta(k/T)}(x_k)$", remedy="add skip connections: x + v(x)")
+@hypothesis(
+    r"the blocks are $x_{k+1}=x_k+\frac1Tv_{\theta(k/T)}(x_k)$",
+    remedy=f"add skip connections, x + v(x): two blocks or more of one kind, in up to {LARGEST_STATE} dimensions",
+)
 def euler_steps(subject: Family | Network) -> Finding:
     """Of a network, the blocks of its longest stage, in few dimensions."""
     if isinstance(subject, Family):
@@ -101,7 +104,7 @@ def euler_steps(subject: Family | Network) -> Finding:
 @hypothesis(r"$v_{\theta(t)}$ is $\Lambda$-Lipschitz in $x$", remedy="state the flow's true `lipschitz`")
 def lipschitz_field(subject: Family | Network) -> Finding:
     if not has_blocks(subject):
-        return Finding.failed("there are no residual blocks")
+        return Finding.failed("unknown without residual blocks")
     flow = family_of(subject)[1]
     stated, met = depth.lipschitz_of(flow), depth.steepest_slope(flow)
     note = f"steepest slope met {met.middle:.6g}, asked: at most Λ = {stated.hi:.6g}"
@@ -111,7 +114,7 @@ def lipschitz_field(subject: Family | Network) -> Finding:
 @hypothesis(r"$\theta_k=\theta(k/T)$ with $\theta(\cdot)$ Lipschitz", remedy="let weights vary smoothly with depth")
 def lipschitz_weights(subject: Family | Network) -> Finding:
     if not has_blocks(subject):
-        return Finding.failed("there are no residual blocks")
+        return Finding.failed("unknown without residual blocks")
     family, flow = family_of(subject)
     T = family.scales[-1]
     found = depth.regularity(flow, family.member(T, np.random.default_rng(0)).params)

@@ -22,6 +22,8 @@ def test_facts_come_first_and_sections_take_turns():
     several = len({t.section for t in alone})
     assert len({t.section for t in alone[:several]}) == several
     assert all(t.section in SECTIONS for t in tasks)
+    rest = [set(index()[t.id]["takes"]) <= {"Network", "Dataset"} for t in tasks if not t.is_fact][len(alone) :]
+    assert rest == sorted(rest, reverse=True) and {True, False} == set(rest)
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)

@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from sklearn.datasets import load_digits
 
 from ftheta.cli import run
-
-torch = pytest.importorskip("torch")
 
 ROWS = 64  # as many as every fact looks at
 ASKED = "counts,test-error,gradients-by-layer,active-units,steepness,curvature-of-the-loss,tangent-spectrum"
@@ -34,8 +33,8 @@ def trained():
 
 
 @pytest.fixture(scope="module")
-def facts(trained, tmp_path_factory):
-    """What `ftheta audit` says of the exported file, by name."""
+def sections(trained, tmp_path_factory):
+    """What `ftheta audit` says of the exported file."""
     net, x, y = trained
     folder: Path = tmp_path_factory.mktemp("audit")
     torch.export.save(torch.export.export(net, (x[:1],)), folder / "net.pt2")
@@ -43,8 +42,13 @@ def facts(trained, tmp_path_factory):
     report = folder / "report.json"
     words = ("audit", str(folder / "net.pt2"), "--data", str(folder / "rows.npz"), "--only", ASKED)
     assert run((*words, "--out", str(report), "--budget", "30m")) == 0
-    told = [fact for section in json.loads(report.read_text())["sections"] for fact in section["facts"]]
-    return {fact["name"]: fact["value"] for fact in told}
+    return json.loads(report.read_text())["sections"]
+
+
+@pytest.fixture(scope="module")
+def facts(sections):
+    """The facts by name."""
+    return {fact["name"]: fact["value"] for section in sections for fact in section["facts"]}
 
 
 @pytest.fixture(scope="module")
@@ -85,6 +89,18 @@ def test_gradients_and_curvature(facts, loss):
         assert met["lo"] - room <= value <= met["hi"] + room
     assert facts["largest eigenvalue of the Hessian"]["lo"] <= ends["upper"] * (1 + 1e-9)
     assert ends["upper"] <= facts["largest eigenvalue of the Hessian"]["hi"]
+
+
+def test_the_gradient_of_every_array(trained, sections, loss):
+    net, of, theta = trained[0], *loss
+    parts = torch.split(torch.func.grad(of)(theta), [p.numel() for p in net.parameters()])
+    (table,) = [
+        t for section in sections for t in section["tables"] if t["title"].startswith("gradients, cross-entropy")
+    ]
+    assert [row[0] for row in table["rows"]] == [f"layer {k}, {w}" for k in (1, 2, 3) for w in ("weights", "biases")]
+    sizes, norms = ([row[i] for row in table["rows"]] for i in (1, 2))
+    assert sizes == pytest.approx([float(p.norm()) for p in net.parameters()], rel=1e-12)
+    assert norms == pytest.approx([float(part.norm()) for part in parts], rel=1e-8)
 
 
 def test_steepness_and_tangent_kernel(trained, facts):

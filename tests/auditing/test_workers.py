@@ -10,6 +10,7 @@ import pytest
 
 from ftheta.auditing import pool, whole
 from ftheta.auditing.budget import Clock, seconds_of
+from ftheta.auditing.plan import planned
 from ftheta.auditing.pool import _Worker
 from ftheta.auditing.whole import audit
 from ftheta.logic import Skipped, UsageError
@@ -77,6 +78,22 @@ def test_a_task_that_takes_long_is_set_aside_and_goes_on_where_it_was(monkeypatc
     assert (
         order == ["slow_but_sure", "quick", "slow_but_sure", "talks"] and marks.read_text() == "||"
     )  # none began twice
+
+
+def test_a_fact_that_was_set_aside_goes_on_before_theorems_begin(monkeypatch, tmp_path):
+    monkeypatch.setenv("PLANTED_FLAG", str(tmp_path / "begun"))
+    monkeypatch.setattr(pool, "WORTH", 0.0)
+    short_shares(monkeypatch, 0.4)
+    order: list[object] = []
+    begin, resume = _Worker.take, _Worker.go_on
+    monkeypatch.setattr(_Worker, "take", lambda self, task: begin(self, order.append((task.id, task.looking)) or task))
+    monkeypatch.setattr(_Worker, "go_on", lambda self: resume(order.append("goes on") or self))
+    (theorem,) = planned(["depth-conventions"])
+    monkeypatch.setattr(whole, "planned", lambda only, skip: [planted.task("slow_but_sure"), theorem])
+    found = audit(NET, budget=3600.0, workers=1)
+    looked, performed = order.index((theorem.id, True)), order.index((theorem.id, False))
+    assert facts(found) == ["at last"] and [r.id for r in found.results] == [theorem.id]
+    assert order[0] == ("slow_but_sure", False) and looked < order.index("goes on") < performed
 
 
 def test_processes_set_aside_end_with_the_audit_and_with_their_parent(monkeypatch, tmp_path):

@@ -1,5 +1,6 @@
 """The constants of the loss at the parameters as they are."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,8 @@ def curvature_of_the_loss(net: Network, rng: np.random.Generator) -> Part:
         "smoothness here": ends.norm(),
     }
     if top.lo > 0:
-        known["largest stable step of gradient descent"] = Enclosure.exact(2) / top
+        step = Enclosure.exact(2) / top
+        known["largest stable step of gradient descent"] = replace(step, lo=max(step.lo, 0.0))
     if value > 0:
         known["PL ratio, if the least loss is 0"] = Enclosure.equal(norm**2 / 2 / value)
     facts = [Fact(name, number, told) for name, number in known.items()]

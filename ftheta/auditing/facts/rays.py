@@ -69,15 +69,18 @@ def _exactly(form: ReluNetwork, basis: Basis, centre: np.ndarray, ways: np.ndarr
     weakest = max((c.basis for c in counts), key=lambda b: b.rank)
     return [
         Fact("pieces on a ray", no_better(Enclosure(fewest, largest, weakest), basis), told),
-        Fact("last kink before a hundred, in distances of the row", _latest(last), told),
+        *_latest(last, told),
         Fact("slope at infinity, steepest ray", Enclosure.equal(max(slopes)), told),
     ]
 
 
-def _latest(last: list[float]) -> Enclosure:
+def _latest(last: list[float], told: str) -> list[Fact]:
     """The last kink of all rays; where some were not followed to their end, no earlier than that of the others."""
-    seen = max((t for t in last if np.isfinite(t)), default=0.0)
-    return Enclosure.equal(seen) if all(map(np.isfinite, last)) else Enclosure.at_least(seen)
+    seen = [t for t in last if np.isfinite(t)]
+    if not seen:
+        return []
+    latest = Enclosure.equal(max(seen)) if len(seen) == len(last) else Enclosure.at_least(max(seen))
+    return [Fact("last kink before a hundred, in distances of the row", latest, told)]
 
 
 def at_infinity(form: ReluNetwork, way: np.ndarray) -> np.ndarray:

@@ -39,7 +39,7 @@ def pieces_on_a_slice(net: Network, rng: np.random.Generator) -> Part:
 
 def _facts(cells: Complex, basis: Basis, where: str) -> Iterator[Fact]:
     activity = cells.activity
-    found = {"pieces": cells.count, "neurons that bend there": activity.live, "neurons always on": activity.always}
+    found = {"pieces": cells.count, "neurons that bend there": activity.bends, "neurons always on": activity.always}
     if cells.certificate.complete:
         regions = len(np.unique(cells.linear_regions()))
         found |= {

@@ -4,13 +4,14 @@ import numpy as np
 
 from ftheta.certify import inputs_near, product_bound, steepest_secant
 from ftheta.graph import Graph, Interval, intervals, trace
-from ftheta.logic import Axis, Curves, Enclosure, Fact, Series, Status, SubjectError
+from ftheta.logic import Axis, Curves, Enclosure, Fact, FthetaError, Series, Status, SubjectError
 from ftheta.networks import activation
+from ftheta.pieces.plan import spectral_norm
 from ftheta.subjects import Network
 from ftheta.subjects.layers import describes_this_function
 
 from ..part import Part
-from .inputs import affordable, outputs_at, some_rows
+from .inputs import affordable, outputs_at, piecewise_affine, some_rows
 
 POINTS, CLIMBS = 128, 16
 CLIMBING = 3e6  # multiplications of one evaluation, times the steps of an ascent
@@ -27,12 +28,14 @@ def steepness(net: Network, rng: np.random.Generator) -> Part:
     steps, climbs = affordable(net, CLIMBING, 10, 100), affordable(net, 10 * CLIMBING, 2, CLIMBS)
     secant = steepest_secant(net, starts, rng, climbs=climbs, steps=steps)
     x, source = some_rows(net, affordable(net, WORK, 16, 1024), rng)
-    told = f"2-norm, {source}"
-    facts = [Fact("Lipschitz constant, a secant that was met", secant.known, told)]
-    bound = _product(net)
+    sought = f"2-norm, sought from {len(starts):,} {'normal inputs' if net.data is None else 'rows and normal inputs'}"
+    facts = [Fact("Lipschitz constant, a secant that was met", secant.known, sought)]
+    bound = _product(net) or _product_of_steps(net)
     if bound is not None:
-        facts.append(Fact("Lipschitz constant, product of norms", Enclosure.at_most(bound.hi, bound.basis), told))
-    y = outputs_at(net, x)
+        everywhere = Enclosure.at_most(bound.hi, bound.basis)
+        whose = "layers" if net.description is not None else "steps of its ReLU normal form"
+        facts.append(Fact("Lipschitz constant, product of norms", everywhere, f"2-norm of its {whose}, on all inputs"))
+    y, told = outputs_at(net, x), f"2-norm, {source}"
     if y.shape[1] > 1:
         top = np.sort(y, axis=1)
         gap = float(np.median(top[:, -1] - top[:, -2]))
@@ -49,6 +52,18 @@ def _product(net: Network) -> Enclosure | None:
         return None
     steepest = max(activation(layer.activation).lipschitz.hi for layer in net.description.layers)
     return product_bound(net.description) if np.isfinite(steepest) else None
+
+
+def _product_of_steps(net: Network) -> Enclosure | None:
+    """The same for the normal form of a network whose layers are not listed, such as a convolutional one."""
+    if net.description is not None:
+        return None
+    try:
+        form, _ = piecewise_affine(net)
+    except FthetaError:
+        return None
+    bound = float(np.prod([spectral_norm(step.matrix) for step in form.steps]))
+    return Enclosure.at_most(bound) if np.isfinite(bound) else None
 
 
 def certified_rows(net: Network, rng: np.random.Generator) -> Part:

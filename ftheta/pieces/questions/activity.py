@@ -33,6 +33,12 @@ class Activity:
         return self.some & ~self.every
 
     @property
+    def bends(self) -> Enclosure:
+        """How many neurons bend the function there, or could."""
+        known = int(self.bending.sum())
+        return Enclosure(known, known if self.complete else len(self.some), self.basis)
+
+    @property
     def live(self) -> Enclosure:
         """How many neurons are on somewhere."""
         known = int(self.some.sum())

@@ -43,7 +43,7 @@ def trained_flow(
 )
 def smooth_blocks(net: Network) -> Finding:
     if isinstance(read(net), str):
-        return Finding.failed("there are no residual blocks")
+        return Finding.failed("unknown without residual blocks")
     chain = chain_of(net)
     hidden, bent = kinks(chain)
     size = net.parameters + sum(len(chain.stages[i]) * chain.stages[i].size for i in chain.residual_stages)

@@ -37,7 +37,7 @@ def flowed(subject: Training | Network, until: float, penalty: float = 0.0) -> F
     return gradient_flow(loss.risk, loss.start, until, penalty, rtol=1e-5, evaluations=budget)
 
 
-@hypothesis("there is a loss to train on", remedy="give a Training, or a network with labelled --data")
+@hypothesis("there is a loss to train on", remedy="give a Training, or a network with labelled --data, not too large")
 def has_a_loss(subject: Training | Network) -> Finding:
     if isinstance(subject, Training):
         return Finding.proved(f"{subject.start.size} parameters")

@@ -1,0 +1,78 @@
+r"""Whether a neuron has any influence on the outputs on a cell.
+
+Two neighbours whose patterns differ in one neuron $k$ have maps that differ by $g\,\ell_k$, where $\ell_k$ is the form
+of the neuron, not zero, and $g$ sums the products of weights over all ways of active neurons from it to the outputs.
+Most often where $g=0$ no way is left, or the ways cancel one another soon: $\max(a,b)=a+\max(b-a,0)$ hides $a$ where
+$b>a$. So few numbers tell, long before the maps themselves are compared.
+"""
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ..plan import Plan
+
+FEW = 64  # coordinates whose gains are followed in rationals; of more it is only seen whether ways lead on
+
+
+class Ways:
+    """The ways through a network, cell by cell."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self._columns = [_columns(step.matrix) for step in plan.net.steps]
+        first = plan.weights.first[1:]
+        self._neurons = [plan.weights.neuron[a : a + len(s.offset)] for a, s in zip(first, plan.net.steps)]
+
+    def may_lead_out(self, neuron: int, active: np.ndarray) -> bool:
+        """False only if the neuron has no influence on any output where the neurons of the mask are active."""
+        passing = np.append(active, True)  # coordinates that are passed through count as the last neuron
+        step, coordinate = self.plan.units[neuron].tolist()
+        reached, gains = np.array([coordinate]), {coordinate: Fraction(1)}
+        for columns, neurons in zip(self._columns[step + 1 :], self._neurons[step + 1 :]):
+            if len(reached) <= FEW and gains:
+                gains = _gains(columns, gains)
+                met = np.array(sorted(gains), np.int64)
+            else:
+                gains, met = {}, _met(columns, reached)
+            reached = met[passing[neurons[met]]]
+            gains = {k: gains[k] for k in reached.tolist()} if gains else {}
+            if not len(reached):
+                return False
+        return True
+
+
+def _columns(matrix: Any) -> Any:
+    """The matrix, to be looked at by columns."""
+    if not sparse.issparse(matrix):
+        return matrix
+    found = sparse.csc_array(matrix, copy=True)
+    found.eliminate_zeros()
+    return found
+
+
+def _column(columns: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """The rows with a weight in a column, and these weights."""
+    if not sparse.issparse(columns):
+        rows = np.flatnonzero(columns[:, k])
+        return rows, columns[rows, k]
+    part = slice(columns.indptr[k], columns.indptr[k + 1])
+    return columns.indices[part], columns.data[part]
+
+
+def _met(columns: Any, reached: np.ndarray) -> np.ndarray:
+    """The rows with a weight in one of the columns."""
+    if not sparse.issparse(columns):
+        return np.flatnonzero(columns[:, reached].any(axis=1))
+    return np.unique(np.concatenate([_column(columns, k)[0] for k in reached]))
+
+
+def _gains(columns: Any, before: dict[int, Fraction]) -> dict[int, Fraction]:
+    """The gains one step later, in rationals; what cancels is left out."""
+    after: dict[int, Fraction] = {}
+    for k, gain in before.items():
+        for row, weight in zip(*(part.tolist() for part in _column(columns, k))):
+            after[row] = after.get(row, 0) + gain * Fraction(weight)
+    return {row: gain for row, gain in after.items() if gain}
