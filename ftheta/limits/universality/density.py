@@ -82,16 +82,15 @@ def jumps(rho: Scalar, lo: float, hi: float, points: int = 4097) -> list[tuple[f
     y = value(x)
     steps = np.abs(np.diff(y))
     large = np.flatnonzero(steps > 16 * np.median(steps) + 1e-9)
-    found = []
-    for i in large[np.argsort(-steps[large])][:16]:
-        a, b, fa, fb = x[i], x[i + 1], y[i], y[i + 1]
-        for _ in range(BISECTIONS):
-            m = (a + b) / 2
-            fm = float(value(m)[0])
-            a, b, fa, fb = (a, m, fa, fm) if abs(fm - fa) > abs(fb - fm) else (m, b, fm, fb)
-        if abs(fb - fa) > steps[i] / 2:
-            found.append((float(b), float(fb - fa)))
-    return sorted(found)
+    some = large[np.argsort(-steps[large])][:16]
+    a, b, fa, fb = x[some], x[some + 1], y[some], y[some + 1]
+    for _ in range(BISECTIONS if len(some) else 0):  # all places at once: a program is traced anew at every call
+        m = (a + b) / 2
+        fm = value(m)
+        left = np.abs(fm - fa) > np.abs(fb - fm)
+        a, b, fa, fb = np.where(left, a, m), np.where(left, m, b), np.where(left, fa, fm), np.where(left, fm, fb)
+    real = np.abs(fb - fa) > steps[some] / 2
+    return sorted(zip(b[real].tolist(), (fb - fa)[real].tolist()))
 
 
 def chart(fits: Mapping[str, Sequence[float]], degree: int) -> Curves:

@@ -118,7 +118,7 @@ class Study:
         bounds = [self.made.steepest * self.made.width / n for n in self.counts]
         curves = (
             Series(name, self.x, plain, "reference"),
-            Series(f"network, {self.made.neurons} neurons", self.x, self.values),
+            Series(f"network, {self.made.neurons} neuron{'s' * (self.made.neurons > 1)}", self.x, self.values),
             Series("smoothed", self.x, self.truth, "other"),
         )
         measured = Series("largest error on a grid", [n for n, _ in kept], [e for _, e in kept])

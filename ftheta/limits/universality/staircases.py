@@ -110,7 +110,7 @@ def pictures(made: Staircase, name: str, bound: float) -> tuple[Curves, Curves]:
         Series("bound", ends, [bound] * 2, "bound"),
         Series("−bound", ends, [-bound] * 2, "bound"),
     )
-    both = (Series(name, x, truth, "reference"), Series(f"{made.cells - 1} neurons", x, net))
+    both = (Series(name, x, truth, "reference"), Series(f"{made.cells - 1} neuron{'s' * (made.cells > 2)}", x, net))
     return (
         Curves("a function and its staircase", Axis("x"), Axis("value"), both),
         Curves("the error", Axis("x"), Axis("error"), error),

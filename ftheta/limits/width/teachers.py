@@ -132,7 +132,7 @@ class Study:
     def charts(self, neurons: np.ndarray | None) -> tuple[Curves, Curves, Curves]:
         run = self.found.widest
         x = np.array(self._scales())
-        finals = np.array([np.quantile(f / self.task.worth, (0.1, 0.5, 0.9)) for f in self.found.finals]).clip(1e-300)
+        finals = np.array([np.quantile(f / self.task.worth, (0.1, 0.5, 0.9)) for f in self.found.finals]).clip(1e-8)
         label = Axis("neurons of the student / of the teacher" if neurons is not None else "neurons q", "log")
         loss = Series("median run", x, finals[:, 1], "measured", "line", finals[:, 0], finals[:, 2])
         goal = Series("success", x[[0, -1]], [self.found.target / self.task.worth] * 2, "bound")
