@@ -94,6 +94,6 @@ def attention_particle_flow(
         | {"cosine of 4 orthonormal tokens": cosine, "longest-lived clusters": float(count), "their time": lasts}
         | {"tokens near a vertex (d = 2)": float((plane.to_corners() < 0.01).mean())},
         as_printed=printed,
-        summary=f"at t = {course.times[-1]:g} there are {course.clusters[-1]} clusters, 1 − least cosine is {met:.3g}; "
+        summary=f"clusters at t = {course.times[-1]:g}: {course.clusters[-1]}; 1 − least cosine is {met:.3g}; "
         + (f"{count} clusters stood for {lasts:.3g}" if count > 1 else "no set of clusters lasted"),
     )
