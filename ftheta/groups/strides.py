@@ -7,10 +7,10 @@ from typing import Any
 import jax
 import numpy as np
 
+from ftheta.graph.hurry import hurried
 from ftheta.logic import AtMost, Axis, Chart, Claim, Curves, Enclosure, Exists, Identity, Series, Witness
 from ftheta.networks.architectures import Stack, formula_field, table_of
 from ftheta.networks.architectures.fields import (
-    QUICKLY,
     Support,
     gradient_support,
     grid_axes,
@@ -122,7 +122,7 @@ def comb(net: Any, stride: int) -> Combs:
     moved = np.concatenate([np.roll(x, tau, axis + 1) for tau in shifts])
     with jax.enable_x64(True):
         if moved.size <= AT_ONCE:
-            values = np.asarray(jax.jit(jax.vmap(net), compiler_options=QUICKLY)(moved))
+            values = np.asarray(jax.jit(jax.vmap(net), compiler_options=dict(hurried()))(moved))
         else:
             values = np.asarray(jax.jit(lambda xs: jax.lax.map(net, xs, batch_size=16))(moved))
     values = values.reshape(len(shifts), ROWS, *net.output_shape)

@@ -13,10 +13,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ftheta.graph.hurry import hurried
+
 from .stack import Stack
 
 BATCH = 64
-QUICKLY = {"xla_backend_optimization_level": 0}  # for programs that are run once or twice
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ def measured_field(stack: Stack, layer: int | None = None) -> tuple[Support, tup
     thin = windows.thin(length)
     o = thin.shapes[-1][-1] // 2
     params = thin.averaging()
-    gradient = jax.jit(jax.grad(lambda x: thin.apply(params, x)[0, o]), compiler_options=QUICKLY)
+    gradient = jax.jit(jax.grad(lambda x: thin.apply(params, x)[0, o]), compiler_options=dict(hurried()))
     ramp = np.linspace(1.0, 2.0, length)[None]
     with jax.enable_x64(True):
         seen = sum(np.abs(np.asarray(gradient(x)))[0] for x in (ramp, ramp[:, ::-1].copy()))
