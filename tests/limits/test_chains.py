@@ -9,6 +9,8 @@ import pytest
 
 from ftheta.limits.depth.chains import Chain, flowing, refined, residual_chain
 
+from ..networks.onnx.graphs import model, node, read
+
 
 @pytest.fixture(autouse=True)
 def double_precision():
@@ -120,3 +122,18 @@ def test_gradients_flow_from_the_parameters_through_the_chain():
     jax.tree.map(
         lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-12), ours, jax.grad(lambda p: looped(p, x).sum())(params)
     )
+
+
+def test_the_blocks_of_an_onnx_file_are_one_stage():
+    made, tensors, x = [], {}, "x"
+    for k, (W, b) in enumerate(zip(*weights(np.random.default_rng(0), (9, 3, 3), (9, 3)))):
+        tensors |= {f"W{k}": W.T, f"b{k}": b, f"s{k}": np.array(0.1)}
+        made += [node("MatMul", x, f"W{k}", out=(f"m{k}",)), node("Add", f"m{k}", f"b{k}", out=(f"a{k}",))]
+        made += [node("Tanh", f"a{k}", out=(f"t{k}",)), node("Mul", f"s{k}", f"t{k}", out=(f"v{k}",))]
+        x, before = f"x{k}", x
+        made.append(node("Add", before, f"v{k}", out=(x,)))
+    net = read(model(made, ["batch", 3], tensors, outputs=(x,)))
+    chain = residual_chain(net.apply, net.params, net.input_shape)
+    assert [len(stage) for stage in chain.stages if stage.residual] == [9] and chain.blocks == 9
+    W = next(w for w in chain.weights(net.params)[chain.residual_stages[0]] if w.shape == (9, 3, 3))
+    assert {np.linalg.norm(w).round(5) for w in W} == {np.linalg.norm(tensors[f"W{k}"]).round(5) for k in range(9)}
