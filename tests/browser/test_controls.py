@@ -177,3 +177,13 @@ def test_the_pointer_reads_values_off_the_curves(tab: Tab) -> None:
     expect(tab.page.locator(".readout span")).to_have_count(2)
     tab.page.mouse.move(5, 5)
     expect(tab.page.locator(".readout")).to_be_hidden()
+
+
+def test_the_title_of_a_single_chart_is_there_when_one_comes_back_to_it(tab: Tab) -> None:
+    tab.go("history-timeline")
+    title = tab.text(".caption")
+    assert title
+    tab.page.evaluate("() => { location.hash = '#/' }")
+    expect(tab.page.locator(".cards, .card").first).to_be_visible()
+    tab.go("history-timeline")
+    assert tab.text(".caption") == title
