@@ -5,7 +5,7 @@ from math import cos, pi
 import jax
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import linalg
 
@@ -30,6 +30,7 @@ def double_precision():
         yield
 
 
+@settings(max_examples=20)
 @given(angles)
 def test_the_arc_cosine_kernels_are_gaussian_expectations(phi):
     # a planar Gaussian is a uniform direction times a length with E r² = 2

@@ -30,7 +30,7 @@ def test_the_velocity_is_minus_q_times_the_gradient_of_the_energy():
         return jnp.mean((outputs - y) ** 2) / 2
 
     with jax.enable_x64(True):
-        value, gradient = jax.value_and_grad(loss)(jnp.asarray(theta))
+        value, gradient = jax.jit(jax.value_and_grad(loss))(jnp.asarray(theta))
     found, velocity = particles.energy(theta, X, y)
     assert found == pytest.approx(float(value), rel=1e-12)
     assert np.allclose(velocity, -7 * np.asarray(gradient), rtol=1e-10, atol=1e-14)
@@ -93,6 +93,8 @@ def test_descent_is_gradient_descent():
         return jnp.sum((jax.nn.relu(X @ W.T) @ a / jnp.sqrt(20.0) - y) ** 2) / 2
 
     with jax.enable_x64(True):
+        both = jax.jit(jax.value_and_grad(half_square))
         for k in range(7):
-            assert found.residuals[0, k] == pytest.approx(2 * float(half_square(jnp.asarray(W))), rel=1e-10)
-            W = W - 0.1 * np.asarray(jax.grad(half_square)(jnp.asarray(W)))
+            value, gradient = both(W)
+            assert found.residuals[0, k] == pytest.approx(2 * float(value), rel=1e-10)
+            W = W - 0.1 * np.asarray(gradient)
