@@ -150,6 +150,11 @@ def test_the_fewest_neurons_win():
     assert made.reached and made.neurons == min(reached)
 
 
+def test_all_of_the_first_constructions_are_tried():
+    made = approximate(WAVE, (0, 1), 0.3, neurons=64)
+    assert {a.method for a in made.attempts} == {"cpa", "greedy", "random"}
+
+
 def test_the_error_of_interpolation_is_the_classical_one():
     """Two cells for x² on [0, 1]: h²/8 · 2 = 1/16."""
     made = approximate(lambda x: x * x, (0, 1), 0.07, method="cpa")

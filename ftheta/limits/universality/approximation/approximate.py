@@ -24,8 +24,8 @@ from .result import Approximation, Attempt
 METHODS: dict[str, c.Method] = {
     "cpa": c.Method(c.interpolation, ("relu",), 3, "piecewise-affine interpolation"),
     "greedy": c.Method(c.greedy, c.ANY, None, "greedy choice of ridges, least squares"),
-    "frank-wolfe": c.Method(c.frank_wolfe_steps, ("sigmoid",), None, "Frank–Wolfe in the hull of steps"),
     "random": c.Method(c.random_features, c.ANY, None, "random ridges, least squares"),
+    "frank-wolfe": c.Method(c.frank_wolfe_steps, ("sigmoid",), None, "Frank–Wolfe in the hull of steps"),
     "staircase": c.Method(c.steps, c.SIGMOIDAL, 1, "a staircase of steep sigmoids"),
     "trained": c.Method(c.trained, c.ANY, None, "one hidden layer trained by Adam"),
     "barron": c.Method(c.barron_sampling, ("sigmoid",), 2, "Barron's sampling of the spectrum"),
