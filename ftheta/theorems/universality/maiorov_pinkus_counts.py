@@ -40,7 +40,7 @@ def of_that_size(net: Network) -> Finding:
 
 @theorem(
     title="Networks of fixed size for every function: Maiorov and Pinkus",
-    sources=("seed 1", "maiorov1999", "kolmogorov1957"),
+    sources=("seed 1", "maiorov1999", "kolmogorov1957", "braun2009"),
     assumes=(described, of_that_size),
     on=architecture,
     breaks_on=one_unit_short,
