@@ -6,8 +6,9 @@ PIP := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-c
 # two test workers leave no core idle and none fought over
 WORKERS ?= 2
 # Tests compile thousands of small programs and run each of them once or twice: a quick compiler is worth more to them
-# than quick programs. At night everything runs as users run it.
-HURRIED := --xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1
+# than quick programs, and threads would only wait for the other worker. At night everything runs as users run it.
+HURRIED := --xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false \
+	--xla_cpu_parallel_codegen_split_count=1 --xla_cpu_multi_thread_eigen=false
 
 .PHONY: demo test lint kernels chromium bench index nightly lock clean
 
@@ -18,7 +19,7 @@ demo: $(VENV)/.installed
 
 test: $(VENV)/.installed-dev
 	$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint kernels chromium
-	XLA_FLAGS="$(HURRIED)" $(BIN)/pytest -rs -n $(WORKERS) --dist worksteal -m "not nightly"
+	OPENBLAS_NUM_THREADS=1 XLA_FLAGS="$(HURRIED)" $(BIN)/pytest -rs -n $(WORKERS) --dist worksteal -m "not nightly"
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
