@@ -105,6 +105,15 @@ def test_a_ring_keeps_shifts_by_its_stride_and_a_border_loses_them_at_its_ends()
     kept, lost = strides.comb(ring, 2), strides.comb(border, 2)
     assert kept.worst_kept < 1e-13 and kept.defects[1::2].min() > 1e-3
     assert lost.worst_kept > 1e-3 and set(np.flatnonzero(lost.where > 1e-12)) <= {0, 1, 5}
+    (claim, *_) = lost.claims()
+    witness = claim.witness
+    assert witness is not None and kept.claims()[0].witness is None
+    x = np.random.default_rng(0).uniform(size=(strides.ROWS, *border.input_shape))[0]
+    tau = int(witness.at["shift"])
+    there, here = np.asarray(border(np.roll(x, tau, 1))), np.asarray(border(x))
+    rows = here.shape[1]
+    gap = max(np.abs(there[:, i] - here[:, (i - tau // 2) % rows]).max() for i in range(rows)) / np.abs(here).max()
+    assert witness.left.middle == pytest.approx(gap, rel=1e-9)
 
 
 def test_the_field_of_a_program_without_a_table_is_that_of_the_table():

@@ -27,7 +27,7 @@ def later_tokens_masked(data: Dataset, *, causal: bool) -> Finding:
         "characters": {"merges": 0, "context": 32},
         "five poems": {"poet": "all", "merges": 200, "steps": 60},
         "at the edge": {"layers": 1, "heads": 1, "width": 8, "context": 2},
-        "learnt by heart": {"steps": 400, "temperature": 0.0},
+        "learnt by heart": {"steps": 800, "temperature": 0.0},
         "broken on purpose": {"causal": False},
     },
     errata=r"""Seed 4 divides by the norm; layer norm divides by the standard deviation, which is $\sqrt d$ times less.

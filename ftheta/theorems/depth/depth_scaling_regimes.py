@@ -84,7 +84,7 @@ def depth_scaling_regimes(
     $\alpha_L=L^{-1/2}$ the diffusion $dH=\frac1{\sqrt d}\,(dB)\,\sigma(H)$. Where $\sigma$ keeps the norm in the mean,
     $$\mathbb E\|h_L\|^2=(1+\alpha_L^2)^L\|h_0\|^2,\qquad\log\frac{\|h_L\|^2}{\|h_0\|^2}\to
     \mathcal N\Big(1-\frac2d,\frac4d\Big)\text{ for }\alpha_L=L^{-1/2},\ \sigma(x)=x.$$
-    Weights that are smooth in $k/L$ have a flow for limit, with $\alpha_L=\frac1L$. Where $\sigma$ acts on noisy weights,
+    Weights that are smooth in $k/L$ have a flow for limit, with $\alpha_L=\frac1L$. Where $\sigma$ acts on noise,
     $h_{k+1}=h_k+\sigma(L^{-1/2}(A_kh_k+b_k))$ with $\sigma(0)=0$, $\sigma'(0)=1$, the limit has the drift
     $\frac12\sigma''(0)\,q$ (Itô), $q$ the quadratic variation of the argument a unit of time."""
     if isinstance(subject, Network):
