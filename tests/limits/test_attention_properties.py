@@ -10,10 +10,11 @@ import pytest
 import ftheta as ft
 from ftheta.limits.tokens.properties import FORMED, Look, jacobian_norms, textbook
 from ftheta.logic import Verdict
+from ftheta.networks.transformers import Gpt
 from ftheta.networks.transformers.attention import KINDS, Projections, self_attention
 from ftheta.networks.transformers.heads import attention_in
 from ftheta.running import run
-from ftheta.subjects import Network
+from ftheta.subjects import Dataset, Network
 from ftheta.theorems.attention.self_attention import self_attention as THEOREM
 
 N, D = 5, 4
@@ -137,3 +138,11 @@ def test_a_transformer_of_torch_is_looked_at_from_its_file(tmp_path, suffix, cau
     assert result.verdict is Verdict.CONSISTENT and [row[0] for row in result.tables[0].rows] == [1, 2]
     assert (result.numbers["equivariance defect"].lo > 1e-3) == causal
     assert all(row[-1] == "imported" for row in result.tables[0].rows)
+
+
+def test_a_network_of_token_numbers_is_looked_at():
+    gpt = Gpt(vocabulary=11, context=N, width=4, heads=2, layers=1)
+    rows = Dataset("numbers", np.random.default_rng(0).integers(11, size=(2, N)))
+    net = Network("gpt", gpt.apply, gpt.start(np.random.default_rng(1)), (N,)).with_data(rows)
+    result = run(THEOREM, net)
+    assert result.verdict is Verdict.CONSISTENT and result.tables[0].rows[0][:5] == (1, 2, N, N, "40%")

@@ -56,15 +56,18 @@ class Gpt:
 
     @cached_property
     def shapes(self) -> dict[str, Any]:
-        """The layer table: the shape of every parameter, those of the blocks with a first axis for the layer."""
+        """The layer table: the shape of every parameter, those of the blocks with a first axis for the layer.
+
+        Weights are (outputs, inputs): the other way round XLA turns their gradients, a fifth of a training step.
+        """
         d, L = self.width, self.layers
         block = {
             "attention norm": {"gain": (L, d), "bias": (L, d)},
-            "queries, keys, values": {"weight": (L, d, 3 * d), "bias": (L, 3 * d)},
+            "queries, keys, values": {"weight": (L, 3 * d, d), "bias": (L, 3 * d)},
             "heads joined": {"weight": (L, d, d), "bias": (L, d)},
             "mlp norm": {"gain": (L, d), "bias": (L, d)},
-            "mlp in": {"weight": (L, d, 4 * d), "bias": (L, 4 * d)},
-            "mlp out": {"weight": (L, 4 * d, d), "bias": (L, d)},
+            "mlp in": {"weight": (L, 4 * d, d), "bias": (L, 4 * d)},
+            "mlp out": {"weight": (L, d, 4 * d), "bias": (L, d)},
         }
         table = {"tokens": (self.vocabulary, d), "positions": (self.context, d), "blocks": block}
         return table | ({"norm": {"gain": (d,), "bias": (d,)}} if self.final_norm else {})
@@ -112,7 +115,7 @@ class Gpt:
         return n
 
     def _block(self, p: Any, x: Any) -> tuple[Any, Any]:
-        dense = lambda name, y: y @ p[name]["weight"] + p[name]["bias"]
+        dense = lambda name, y: y @ p[name]["weight"].T + p[name]["bias"]
         n, d = x.shape
         qkv = dense("queries, keys, values", layer_norm(x, **p["attention norm"]))
         q, k, v = qkv.reshape(n, 3, self.heads, d // self.heads).transpose(1, 2, 0, 3)

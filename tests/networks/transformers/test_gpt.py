@@ -46,12 +46,12 @@ def test_the_model_is_a_stack_of_torch_encoder_layers():
         )
         p = jax.tree.map(lambda a: torch.tensor(a[k]), params["blocks"])  # noqa: B023
         with torch.no_grad():
-            layer.self_attn.in_proj_weight.copy_(p["queries, keys, values"]["weight"].T)
+            layer.self_attn.in_proj_weight.copy_(p["queries, keys, values"]["weight"])
             layer.self_attn.in_proj_bias.copy_(p["queries, keys, values"]["bias"])
             for theirs, ours in (
                 (layer.self_attn.out_proj, "heads joined"), (layer.linear1, "mlp in"), (layer.linear2, "mlp out"),
             ):  # fmt: skip
-                theirs.weight.copy_(p[ours]["weight"].T)
+                theirs.weight.copy_(p[ours]["weight"])
                 theirs.bias.copy_(p[ours]["bias"])
             for theirs, ours in ((layer.norm1, "attention norm"), (layer.norm2, "mlp norm")):
                 theirs.weight.copy_(p[ours]["gain"])
