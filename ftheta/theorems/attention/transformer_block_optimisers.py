@@ -39,7 +39,7 @@ def transformer_block_optimisers(
     layers: Annotated[int, Knob(1, 4, "blocks", "L", most=8)] = 1,
     rows: Annotated[int, Knob(4, 64, "stretches of the text, all seen at every step", "N", log=True, most=256)] = 6,
     steps: Annotated[int, Knob(20, 200, "training steps", "K", log=True, least=2, most=1000)] = 24,
-    seeds: Annotated[int, Knob(2, 8, "starts of every rule with every step", "S", most=32)] = 4,
+    seeds: Annotated[int, Knob(2, 8, "starts of every rule with every step", "S", most=32)] = 5,
 ) -> Evidence:
     r"""Not known: why Adam, $\theta\leftarrow\theta-\alpha\frac{\hat m}{\sqrt{\hat v}+\varepsilon}$, trains
     transformers faster than descent $\theta\leftarrow\theta-\tau g$, with or without momentum. The proxy: a small
