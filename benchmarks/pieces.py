@@ -22,7 +22,7 @@ import numpy as np
 from ftheta.pieces import Box, Space, count_pieces, pieces
 from ftheta.relu.network import ReluNetwork
 
-SKETCHES = Path(__file__).resolve().parents[2] / "shared" / "sketches"
+SKETCHES = Path(os.environ.get("FTHETA_SKETCHES", "sketches"))  # a folder with the prototypes to compare with
 PLANAR = [(2, 32, 32, 1), (2, 64, 64, 64, 1), (2, 128, 128, 1), (2, 256, 256, 256, 1)]
 BOXES = [
     (3, 16, 16, 1),

@@ -25,6 +25,7 @@ _RELATION = re.compile(
 _CLAUSE = re.compile(r"\\qquad|\\quad")
 _LONGEST_CLAIM = 40  # letters of a formula in the table
 _MOST_BESIDE = 5  # columns of a table that stands beside facts
+_MANY_FACTS = 8  # beside which two figures find room
 _MOST_FAILING = 2  # theorems of a section whose hypotheses fail that have a row each; more share one
 _LONGEST_WORDS = 40  # letters of a fact that stands in a table; longer ones are a paragraph
 
@@ -188,7 +189,7 @@ def _details(sections: Sequence[Section], audit: Audit) -> str:
 
 
 def _part(section: Section, before: str) -> str:
-    """Facts beside the first figure, or where there is none the first table; then tables and the other figures."""
+    """Facts beside the first figures, or where there is none the first table; then tables and the other figures."""
     long = [f for f in section.facts if isinstance(f.value, str) and len(f.value) > _LONGEST_WORDS]
     paragraphs = "".join(f"<p><b>{text(f.name.capitalize())}.</b> {prose(str(f.value))}</p>" for f in long)
     facts = paragraphs + _facts([f for f in section.facts if f not in long])
@@ -196,9 +197,10 @@ def _part(section: Section, before: str) -> str:
     small = [drawn(c) for c in section.charts if not isinstance(c, (Dag, Diagram))]
     tables = [data_table(t) for t in section.tables]
     narrow = bool(section.tables) and len(section.tables[0].columns) <= _MOST_BESIDE
-    beside = small[:1] or tables[: int(narrow)]
+    room = 2 if len(section.facts) > _MANY_FACTS else 1  # figures beside the facts
+    beside = small[:room] or tables[: int(narrow)]
     rest = [*(tables[int(narrow) :] if not small else tables), *wide]
-    gallery = f'<div class="gallery">{"".join(small[1:])}</div>' if small[1:] else ""
+    gallery = f'<div class="gallery">{"".join(small[room:])}</div>' if small[room:] else ""
     told = f"<div{'' if beside else ' class=wide'}>{facts}</div>" if facts else ""
     right = f"<div{'' if told else ' class=wide'}>{''.join(beside)}</div>" if beside else ""
     sides_ = f'<div class="sides">{told}{right}</div>' if told or right else ""

@@ -99,7 +99,7 @@ def test_the_gradient_of_every_array(trained, sections, loss):
     ]
     assert [row[0] for row in table["rows"]] == [f"layer {k}, {w}" for k in (1, 2, 3) for w in ("weights", "biases")]
     sizes, norms = ([row[i] for row in table["rows"]] for i in (1, 2))
-    assert sizes == pytest.approx([float(p.norm()) for p in net.parameters()], rel=1e-12)
+    assert sizes == pytest.approx([float(p.detach().norm()) for p in net.parameters()], rel=1e-12)
     assert norms == pytest.approx([float(part.norm()) for part in parts], rel=1e-8)
 
 

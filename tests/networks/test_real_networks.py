@@ -1,5 +1,6 @@
-"""Networks that nobody here wrote, of the competition VNN-COMP: where a folder beside the repository has them."""
+"""Networks that nobody here wrote: those of the competition VNN-COMP, where FTHETA_VNNCOMP names a folder with them."""
 
+import os
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,8 @@ import pytest
 
 import ftheta as ft
 
-FOLDER = Path(__file__).resolve().parents[3] / "shared" / "data"
-pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="the networks of VNN-COMP are not there")
+FOLDER = Path(os.environ.get("FTHETA_VNNCOMP", "vnncomp"))
+pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="FTHETA_VNNCOMP names no folder with the networks")
 
 NETWORKS = {
     "acasxu/ACASXU_run2a_1_1_batch_2000.onnx": (5, *[50] * 6, 5),
