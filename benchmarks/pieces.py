@@ -1,6 +1,6 @@
 """Exact pieces: regions a second, and ours beside the peers in one run.
 
-The peers are the throw-away sketches (loaded by path where they lie beside the project) and `relucent` where it is
+The peers are prototypes (in the folder that FTHETA_SKETCHES names) and `relucent` where it is
 installed, here or in the interpreter named by RELUCENT_PYTHON. Times are processor times, the best of several runs,
 compilation left out; both count the same networks. The planar sketch stores its regions, that for boxes counts them.
 """
