@@ -22,7 +22,7 @@ from .workers import Job
 LARGEST = 64 << 20  # bytes of one file
 MOST_BYTES, MOST_FILES = 1 << 30, 64  # of all files that are kept
 # parsed by `load`, never executed
-SUFFIXES = (".onnx.gz", ".onnx", ".npz", ".npy", ".csv", ".parquet", ".safetensors", ".pt2")
+SUFFIXES = (".onnx.gz", ".onnx", ".npz", ".npy", ".csv", ".parquet", ".txt", ".safetensors", ".pt2")
 NAMED = ("digits-mlp", "digits-test", "moons", "circles", "spirals", "mnist1d")
 BUNDLED = ("iris", "wine", "breast-cancer", "diabetes")  # in scikit-learn, where that is installed
 GIVEN = "given"

@@ -37,7 +37,7 @@ BUILT_IN: dict[str, Path] = {"digits-mlp": DATA / "digits_mlp.npz", "digits-test
 KINDS = (Network, Target, Dataset, Training, Measure, Family)
 _Kind = TypeVar("_Kind", Network, Dataset)
 
-READ = "an .onnx or .pt2; a .toml or .json spec; .safetensors or .npz weights; .npz, .npy, .csv or .parquet data"
+READ = "an .onnx or .pt2; a .toml or .json spec; .safetensors or .npz weights; .npz, .npy, .csv or .parquet data; a .txt"
 INSTEAD = {
     **dict.fromkeys(
         (".pt", ".pth", ".bin", ".ckpt"),
@@ -140,6 +140,10 @@ def read_file(path: Path, name: str, asked: Asked = Asked()) -> Subject:
         return _read_weights(read_weights(path), path, name, asked)
     if suffix == ".npz":
         return _read_npz(path, name, asked)
+    if suffix == ".txt":
+        from .texts import read_text
+
+        return read_text(path, name)
     if is_data_file(path):
         return read_data(path, name, asked.labels)
     raise SubjectError(

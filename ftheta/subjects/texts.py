@@ -6,11 +6,13 @@ from typing import Annotated
 import numpy as np
 
 from ftheta.logic import Basis, Enclosure, Finding, Knob, SubjectError, hypothesis
+from ftheta.networks.npy import ensure_file
 from ftheta.networks.transformers.tokeniser import TEXTS, text, tokenised
 
 from .dataset import Dataset
 
 MOST = 200_000  # characters that are looked at
+LARGEST = 16 << 20  # bytes of a file
 
 
 def text_data(name: str, words: str) -> Dataset:
@@ -21,6 +23,10 @@ def text_data(name: str, words: str) -> Dataset:
 
 def read_text(path: Path, name: str) -> Dataset:
     """A file in UTF-8."""
+    ensure_file(path)
+    if path.stat().st_size > LARGEST:
+        got = f"{path.stat().st_size:,} bytes"
+        raise SubjectError("The text is too long.", where=str(path), got=got, remedy=f"give {LARGEST:,} bytes at most")
     try:
         return text_data(name, path.read_text(encoding="utf-8-sig"))
     except UnicodeDecodeError as error:

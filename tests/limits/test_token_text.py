@@ -6,6 +6,7 @@ import jax
 import numpy as np
 import pytest
 
+import ftheta as ft
 from ftheta.limits.tokens.text_study import TextModel, Trained
 from ftheta.logic import Identity, SubjectError, UsageError, Verdict
 from ftheta.networks.transformers import gpt as gpt_module
@@ -71,6 +72,10 @@ def test_texts_are_data_and_come_back(tmp_path):
     path = tmp_path / "mine.txt"
     path.write_text(words, encoding="utf-8")
     assert text_of(read_text(path, "mine.txt")) == words
+    loaded = ft.load(path)
+    assert isinstance(loaded, ft.Dataset) and text_of(loaded) == words
+    with pytest.raises(SubjectError, match="no such file"):
+        ft.load(tmp_path / "none.txt")
     path.write_bytes("où".encode("latin-1"))
     with pytest.raises(SubjectError, match="UTF-8"):
         read_text(path, "mine.txt")

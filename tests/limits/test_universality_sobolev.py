@@ -33,13 +33,13 @@ def test_the_polynomials_of_the_absolute_value_are_its_chebyshev_series(m):
 
 @settings(max_examples=8, deadline=None)
 @given(st.lists(st.fractions(-3, 3, max_denominator=8), min_size=2, max_size=4), st.integers(1, 2))
-def test_a_network_on_a_grid_of_weights_is_its_polynomial(coefficients, d):
+def test_a_network_on_a_grid_of_weights_is_its_polynomial_up_to_its_step(coefficients, d):
     net = sobolev.GridNetwork.of(coefficients, d)
     assert net.neurons == len(coefficients) ** d
     for x in ((Fraction(1, 3), Fraction(-2, 7)), (Fraction(1), Fraction(1, 2))):
         truth = prod((sum(c * t**k for k, c in enumerate(coefficients)) for t in x[:d]), start=Fraction(1))
         with ctx.workprec(300):
-            assert float(abs(net(x[:d]) - sobolev.ball(truth))) < 1e-25
+            assert float(abs(net(x[:d]) - sobolev.ball(truth))) < 1000 * net.step  # difference quotients
 
 
 @pytest.mark.parametrize("s", [1, 2, 3])

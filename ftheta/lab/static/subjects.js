@@ -4,7 +4,7 @@ import { el, write } from "./dom.js";
 import { BREAKER, BUILT_IN } from "./state.js";
 import { toast } from "./toast.js";
 
-export const KINDS = ".onnx,.gz,.npz,.npy,.csv,.pt2,.safetensors";
+export const KINDS = ".onnx,.gz,.npz,.npy,.csv,.parquet,.txt,.pt2,.safetensors";
 
 export class Subjects {
   /** @param {(id: string) => void} choose */
