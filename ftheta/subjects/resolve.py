@@ -37,7 +37,9 @@ BUILT_IN: dict[str, Path] = {"digits-mlp": DATA / "digits_mlp.npz", "digits-test
 KINDS = (Network, Target, Dataset, Training, Measure, Family)
 _Kind = TypeVar("_Kind", Network, Dataset)
 
-READ = "an .onnx or .pt2; a .toml or .json spec; .safetensors or .npz weights; .npz, .npy, .csv or .parquet data; a .txt"
+READ = (
+    "an .onnx or .pt2; a .toml or .json spec; .safetensors or .npz weights; .npz, .npy, .csv or .parquet data; a .txt"
+)
 INSTEAD = {
     **dict.fromkeys(
         (".pt", ".pth", ".bin", ".ckpt"),
