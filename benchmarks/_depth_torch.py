@@ -30,22 +30,27 @@ class Gpt(nn.Module):
         return self.norm(x) @ self.tokens.weight.T
 
 
-def main(sizes: str, batch: int, steps: int) -> None:
+def main(sizes: str, batch: int, steps: int, rounds: int) -> None:
     torch.manual_seed(0)
     shape = json.loads(sizes)
     model = Gpt(**shape)
     optimiser = torch.optim.Adam(model.parameters(), 1e-3)
     numbers = torch.randint(shape["vocabulary"], (batch, shape["context"] + 1))
-    found = []
-    for _ in range(steps):
-        cpu, clock = time.process_time(), time.perf_counter()
+
+    def step() -> None:
         optimiser.zero_grad(set_to_none=True)
         scores = model(numbers[:, :-1])
         nn.functional.cross_entropy(scores.flatten(0, 1), numbers[:, 1:].flatten()).backward()
         optimiser.step()
-        found.append((time.process_time() - cpu, time.perf_counter() - clock))
-    kept = sorted(found[steps // 4 :])[: steps // 2]
-    print(json.dumps({"cpu": sum(c for c, _ in kept) / len(kept), "clock": sum(w for _, w in kept) / len(kept)}))
+
+    step()
+    found = []
+    for _ in range(rounds):
+        cpu, clock = time.process_time(), time.perf_counter()
+        for _ in range(steps):
+            step()
+        found.append(((time.process_time() - cpu) / steps, (time.perf_counter() - clock) / steps))
+    print(json.dumps({"cpu": min(c for c, _ in found), "clock": min(w for _, w in found)}))
 
 
 if __name__ == "__main__":

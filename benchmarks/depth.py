@@ -1,8 +1,8 @@
 """Attention: the sum over pairs of tokens beside bare matrix products, and a tiny GPT beside PyTorch eager.
 
-Each number is the smallest of a few rounds, in CPU seconds (which count every thread) and in seconds on the clock. The
-limit of the sum is the time of the two products that it cannot do without: X·Xᵀ and A·X. Torch is run by this Python,
-or by the one that FTHETA_TORCH_PYTHON names.
+Each number is the smallest of a few rounds of equal length, in CPU seconds (which count every thread) and in seconds on
+the clock. The limit of the sum is the time of the two products that it cannot do without: X·Xᵀ and A·X. Torch is run by
+this Python, or by the one that FTHETA_TORCH_PYTHON names.
 """
 
 import json
@@ -27,6 +27,7 @@ from ftheta.training import fit
 TOKENS, DIMENSION, BETA, ROUNDS = 2000, 64, 1.0, 20
 MODEL: dict[str, Any] = {"vocabulary": 256, "context": 64, "width": 128, "heads": 4, "layers": 4}
 BATCH, STEPS, STEP = 16, 40, 1e-3
+SHORT, TRAININGS = 10, 6  # what a run of so many steps takes is subtracted; so many runs of each
 
 
 def fastest(run: Callable[[], Any], rounds: int = ROUNDS) -> tuple[float, float]:
@@ -80,8 +81,8 @@ def tiny_gpt() -> None:
     run = lambda steps: fit(
         (params, gpt.apply), data, next_token_loss, "adam", step=STEP, steps=steps, batch=BATCH, progress=False
     )
-    short, long = fastest(lambda: run(STEPS // 4), 2), fastest(lambda: run(STEPS), 3)
-    cpu, clock = ((b - a) / (STEPS - STEPS // 4) for a, b in zip(short, long))  # what starts and compiles falls out
+    short, long = fastest(lambda: run(SHORT), TRAININGS), fastest(lambda: run(STEPS), TRAININGS)
+    cpu, clock = ((b - a) / (STEPS - SHORT) for a, b in zip(short, long))  # what starts and compiles falls out
     print(f"a GPT of {gpt.parameters:,} parameters, batches of {BATCH} × {MODEL['context']} tokens, a step of Adam:")
     print(f"   {'ftheta':28} CPU {cpu * 1e3:7.1f} ms   clock {clock * 1e3:7.1f} ms")
     theirs = torch_step()
@@ -94,7 +95,7 @@ def tiny_gpt() -> None:
 def torch_step() -> dict[str, float]:
     python = os.environ.get("FTHETA_TORCH_PYTHON", sys.executable)
     script = Path(__file__).with_name("_depth_torch.py")
-    command = [python, str(script), json.dumps(MODEL), str(BATCH), str(STEPS)]
+    command = [python, str(script), json.dumps(MODEL), str(BATCH), str(STEPS - SHORT), str(TRAININGS)]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         print(f"   torch was not run: {(done.stderr.strip().splitlines() or ['?'])[-1]}")

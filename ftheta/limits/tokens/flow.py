@@ -20,6 +20,7 @@ from scipy.sparse.csgraph import connected_components
 from .sphere import UNNORMALISED
 
 BLOCK = 128  # tokens whose pairs with all others are looked at together
+TOGETHER = 16  # blocks in one call
 LARGE = 5e7  # multiplications from which on the blocks are shared among threads
 ALIKE = 0.01  # tokens with a cosine above 1 minus this are neighbours; clusters are connected neighbours
 WORK = 3e11  # multiplications that one simulation may take
@@ -41,30 +42,32 @@ class Matrices:
 
 def pulls(x: np.ndarray, beta: float, block: int = 0) -> tuple[np.ndarray, np.ndarray]:
     r"""$\sum_jw_{ij}x_j$ and $\sum_jw_{ij}$ of unit tokens, $w_{ij}=e^{\beta(\langle x_i,x_j\rangle-1)}$."""
-    n, one = len(x), np.ones((len(x), 1), x.dtype)
-    keys, size = np.concatenate([x, one], 1), block or _block(x.shape[1])
-    queries = np.concatenate([x.dtype.type(beta) * x, x.dtype.type(-beta) * one], 1)
+    n, d, size = *x.shape, block or _block(x.shape[1])
+    keys, queries = np.zeros((2, -(-n // size) * size, d + 1), x.dtype)  # tokens beyond the last have no weight
+    keys[:n, :d], keys[:n, d] = x, 1
+    queries[:n, :d], queries[:n, d] = beta * x, -beta
+    K, Q = keys.reshape(-1, size, d + 1), queries.reshape(-1, size, d + 1)
 
     def shared(first: int, workers: int) -> np.ndarray:
         """What every so many rows of blocks, from the first on, give to all tokens."""
-        total = np.zeros_like(keys)
-        for a in range(first * size, n, workers * size):
-            i = slice(a, a + size)
-            for b in range(a, n, size):
-                j = slice(b, b + size)
-                weights = queries[i] @ keys[j].T
+        total = np.zeros_like(K)
+        for a in range(first, len(K), workers):
+            for b in range(a, len(K), TOGETHER):
+                j = slice(b, b + TOGETHER)
+                weights = Q[a] @ K[j].transpose(0, 2, 1)
                 np.exp(weights, out=weights)
-                total[i] += weights @ keys[j]
-                if b > a:
-                    total[j] += weights.T @ keys[i]
+                total[a] += (weights @ K[j]).sum(0)
+                later = int(b == a)  # a block with itself counts once
+                total[j][later:] += weights[later:].transpose(0, 2, 1) @ K[a]
         return total
 
-    workers = min(os.cpu_count() or 1, 8) if n * n * x.shape[1] > LARGE else 1
+    workers = min(os.cpu_count() or 1, 8) if n * n * d > LARGE else 1
     if workers == 1:
         total = shared(0, 1)
     else:
         with ThreadPoolExecutor(workers) as pool:
-            total = sum(pool.map(lambda k: shared(k, workers), range(workers)), np.zeros_like(keys))
+            total = sum(pool.map(lambda k: shared(k, workers), range(workers)), np.zeros_like(K))
+    total = total.reshape(-1, d + 1)[:n]
     return total[:, :-1], total[:, -1]
 
 
