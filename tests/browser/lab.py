@@ -56,7 +56,8 @@ class Server:
             after_name = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
             return int(after_name[11]) + int(after_name[12])
 
-        before = {pid: used(pid) for pid in self.workers()}
+        named = {pid: Path(f"/proc/{pid}/cmdline").read_bytes() for pid in self.workers()}
+        before = {pid: used(pid) for pid, name in named.items() if b"background" not in name}  # those draw thumbnails
         time.sleep(1)
         return max(before, key=lambda pid: used(pid) - before[pid])
 

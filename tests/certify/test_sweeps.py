@@ -118,7 +118,7 @@ def test_cancellation_in_floats_does_not_refute():
 
 
 @settings(max_examples=20)
-@given(st.floats(-2, 2), st.floats(-2, 2))
+@given(*[st.floats(-2, 2).map(lambda t: round(t, 6))] * 2)  # differences see nothing of 1e-300
 def test_differences_along_a_direction_are_consistent_for_a_smooth_program_of_arrays(a, b):
     with jax.enable_x64(True):
         found = tableau(lambda x: jnp.sum(jnp.sin(x) * x[::-1]), np.array([a, b]))

@@ -112,7 +112,7 @@ def test_broken_subject_files_are_named_and_exit_with_4(capsys, tmp_path):
     eye = np.eye(2)
     (tmp_path / "empty.npz").write_bytes(b"")
     (tmp_path / "garbage.npz").write_bytes(b"PK\x03\x04 no")
-    (tmp_path / "words.txt").write_text("hello")
+    (tmp_path / "words.doc").write_text("hello")
     cases = {
         write(tmp_path / "nan.npz", W0=np.array([[1, np.nan]]), b0=np.zeros(1)): "not finite",
         write(tmp_path / "shapes.npz", W0=np.ones((3, 2)), b0=np.zeros(3), W1=np.ones((1, 4)), b1=np.zeros(1)): "chain",
@@ -123,7 +123,7 @@ def test_broken_subject_files_are_named_and_exit_with_4(capsys, tmp_path):
         write(tmp_path / "word.npz", W0=eye, activations=np.array("wobble")): "Unknown activation",
         str(tmp_path / "empty.npz"): "empty",
         str(tmp_path / "garbage.npz"): "cannot be read",
-        str(tmp_path / "words.txt"): "not read",
+        str(tmp_path / "words.doc"): "not read",
     }
     for path, part in cases.items():
         code, _, err = words(capsys, "check", "lipschitz-bounds", "--on", path)

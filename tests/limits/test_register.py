@@ -31,11 +31,11 @@ def test_whatever_was_seen_the_verdict_is_consistent_or_inconclusive(effects):
         assert judged.verdict is Verdict.INCONCLUSIVE
 
 
-@given(st.integers(0, 10_000))
-def test_noise_around_zero_is_seldom_called_an_effect(seed):
-    noise = np.random.default_rng(seed).normal(size=(200, 8))
+def test_noise_around_zero_is_called_an_effect_as_seldom_as_the_confidence_says():
+    noise = np.random.default_rng(0).normal(size=(4000, 8))
     called = [Observed("noise", row).claim("none").judge().verdict is Verdict.CONSISTENT for row in noise]
-    assert np.mean(called) < 0.08  # one side of a 95 % interval
+    share = 0.025  # one side of a 95 % interval
+    assert abs(np.mean(called) - share) < 4 * np.sqrt(share * (1 - share) / len(noise))
 
 
 def test_a_clear_effect_is_consistent():
