@@ -44,22 +44,10 @@ class Server:
             self.process.wait()
 
     def workers(self) -> list[int]:
-        """The process ids of its workers."""
-        pid = self.process.pid
-        found = Path(f"/proc/{pid}/task").glob("*/children")
-        return [int(child) for children in found for child in children.read_text().split()]
-
-    def at_work(self) -> int:
-        """The process id of the worker that computes: the one that has just used most time of the processor."""
-
-        def used(pid: int) -> int:
-            after_name = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-            return int(after_name[11]) + int(after_name[12])
-
-        named = {pid: Path(f"/proc/{pid}/cmdline").read_bytes() for pid in self.workers()}
-        before = {pid: used(pid) for pid, name in named.items() if b"background" not in name}  # those draw thumbnails
-        time.sleep(1)
-        return max(before, key=lambda pid: used(pid) - before[pid])
+        """The process ids of the workers that sliders wait for: the one at work and the one that is spare."""
+        found = Path(f"/proc/{self.process.pid}/task").glob("*/children")
+        pids = [int(child) for children in found for child in children.read_text().split()]
+        return [pid for pid in pids if b"background" not in Path(f"/proc/{pid}/cmdline").read_bytes()]
 
 
 class Tab:
