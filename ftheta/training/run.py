@@ -22,8 +22,7 @@ from .progress import Line
 from .stopping import Best, End, Stop, first_end, tired
 from .trouble import Trouble, locate
 
-CHUNK_SECONDS = 0.1  # between two looks at the clock, the keyboard and the rules
-FIRST_CHUNK = 8
+CHUNK_SECONDS = 0.5  # between two looks at the clock, the keyboard and the rules; each look costs up to 15 ms
 
 
 @dataclass(frozen=True)
@@ -141,10 +140,11 @@ class _Run:
         return self.plan.evaluation is not None and self.plan.evaluation.validates
 
     def _length(self) -> int:
-        """Steps of the next chunk: about a tenth of a second, not beyond an evaluation or the last step."""
-        count = int(min(self.machine.room, self.pace * CHUNK_SECONDS)) or FIRST_CHUNK if self.pace else FIRST_CHUNK
-        count = min(max(count, 1), self.machine.room, self.plan.steps - self.at.step)
-        evaluation = self.plan.evaluation
+        """Steps of the next chunk, first one: about half a second, not beyond an evaluation or the end."""
+        seconds, stop, evaluation = CHUNK_SECONDS, self.plan.stop, self.plan.evaluation
+        if stop.seconds is not None:
+            seconds = min(seconds, stop.seconds - self.seconds)
+        count = min(max(int(self.pace * seconds), 1), self.machine.room, self.plan.steps - self.at.step)
         return count if evaluation is None else min(count, evaluation.every - self.at.step % evaluation.every)
 
     def _replay(self, count: int) -> State:

@@ -139,7 +139,7 @@ def test_ctrl_c_returns_the_fit_so_far_which_resumes_to_the_same_end(monkeypatch
     monkeypatch.setattr(Line, "now", press)
     cut(monkeypatch, 4)
     part = fit(mlp(), regression(), steps=60, **HOW)
-    assert part.interrupted and part.stopped_by == "interrupted" and part.steps == 20
+    assert part.interrupted and part.stopped_by == "interrupted" and 20 <= part.steps < 24
     monkeypatch.setattr(Line, "now", usual)
     rest = part.resume()
     assert not rest.interrupted and equal_runs(rest, once)
