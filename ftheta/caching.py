@@ -18,8 +18,12 @@ def cache_folder(*parts: str) -> Path | None:
 
 
 def compiled_kept() -> dict[str, str]:
-    """The environment of a process whose compiled programs are kept for the next one; empty if they cannot be."""
-    folder = cache_folder("compiled")
+    """The environment of a process whose compiled programs are kept for the next one; empty if they cannot be.
+
+    Where JAX_COMPILATION_CACHE_DIR is set, they are kept there.
+    """
+    named = os.environ.get("JAX_COMPILATION_CACHE_DIR")
+    folder = named or cache_folder("compiled")
     if folder is None:
         return {}
     return {

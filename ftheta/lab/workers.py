@@ -16,6 +16,7 @@ from .frames import packed, receive
 KEPT = 6  # results of which a worker can make files without computing them again
 PROGRAM = ("-m", "ftheta.lab.work")
 _NUMBERS = count(1)
+_ONE_THREAD = "--xla_cpu_multi_thread_eigen=false"
 
 
 @dataclass(eq=False)
@@ -140,8 +141,9 @@ class Worker:
 def _environment() -> dict[str, str]:
     """One thread a worker, so that workers do not fight over the cores; compiled programs are kept between runs."""
     one = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "NPROC")
-    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_cpu_multi_thread_eigen=false".strip()
-    return {**os.environ, **dict.fromkeys(one, "1"), "JAX_PLATFORMS": "cpu", "XLA_FLAGS": flags, **compiled_kept()}
+    flags = os.environ.get("XLA_FLAGS", "").split()
+    told = " ".join(flags if _ONE_THREAD in flags else [*flags, _ONE_THREAD])
+    return {**os.environ, **dict.fromkeys(one, "1"), "JAX_PLATFORMS": "cpu", "XLA_FLAGS": told, **compiled_kept()}
 
 
 def log_failure(header: dict[str, Any]) -> None:
