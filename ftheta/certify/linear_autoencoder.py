@@ -35,7 +35,8 @@ def train(X: np.ndarray, r: int, rng: np.random.Generator, sweeps: int, still: f
         decoder = code.T @ X
         losses.append(max(0.0, total - float((decoder**2).sum())))
         new = np.linalg.qr(decoder.T)[0]
-        turned, Q = sine(Q, new), new
+        turned = float(np.linalg.norm(new - Q @ (Q.T @ new)))  # not less than the sine of the largest angle
+        Q = new
         if turned <= still:
             break
     return Trained(Q, np.array(losses), turned <= still)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import count
+from itertools import count, repeat
 from math import isfinite
 
 from ftheta.logic.chart import Curves, Series
@@ -93,14 +93,14 @@ Point = tuple[float, float, float | None, float | None]  # x, y and the band
 
 def _points(series: Series, frame: Frame) -> list[Point | None]:
     """What can be drawn of a series; None where there is a gap. Thinned if there are many."""
+    x, y = frame.x, frame.y
     banded = len(series.lo) == len(series.hi) == len(series.x)
-    los, his = (series.lo, series.hi) if banded else ((None,) * len(series.x),) * 2
-    rows: list[Point | None] = []
-    for a, b, lo, hi in zip(series.x, series.y, los, his):
-        if frame.x.keeps(a) and frame.y.keeps(b):
-            rows.append((frame.x.cut(a), frame.y.cut(b), _end(lo, frame, -1), _end(hi, frame, 1)))
-        elif rows and rows[-1] is not None:
-            rows.append(None)
+    los = [_end(v, frame, -1) for v in series.lo] if banded else repeat(None)
+    his = [_end(v, frame, 1) for v in series.hi] if banded else repeat(None)
+    rows: list[Point | None] = list(zip(series.x, series.y, los, his))
+    if not (rows and x.spans(series.x) and y.spans(series.y)):
+        rows = [(x.cut(p[0]), y.cut(p[1]), *p[2:]) if p and x.keeps(p[0]) and y.keeps(p[1]) else None for p in rows]
+        rows = [row for before, row in zip([None, *rows], rows) if row or before]  # one gap for several
     return _thin(rows, series.mark == "points", frame)
 
 
@@ -134,11 +134,11 @@ def _thin(rows: list[Point | None], scattered: bool, frame: Frame) -> list[Point
 
 
 def _marks(name: str, series: Series, points: list[Point | None], pen: Pen, data: list[Spec]) -> list[Spec]:
-    rows = [{"x": p[0], "y": p[1], "lo": p[2], "hi": p[3], "ok": True} if p else _gap(points) for p in points]
-    data.append({"name": name, "values": rows})
+    banded = any(p is not None and p[2] is not None and p[3] is not None for p in points)
+    data.append({"name": name, "values": [_row(p, banded) if p else _gap(points) for p in points]})
     at = {"x": field("x", "x"), "y": field("y", "y")}
     marks = []
-    if any(p is not None and p[2] is not None and p[3] is not None for p in points):
+    if banded:
         band = {"x": at["x"], "y": field("lo", "y"), "y2": field("hi", "y"), "fill": pen.colour, "fillOpacity": 0.16}
         marks.append(
             mark("area", {**band, "defined": {"signal": "datum.ok && datum.lo != null && datum.hi != null"}}, data=name)
@@ -156,6 +156,11 @@ def _marks(name: str, series: Series, points: list[Point | None], pen: Pen, data
         marks.append(mark("line", {**at, **line, **interpolate, "strokeJoin": "round"}, data=name))
         marks += _lonely(name, points, pen, data)
     return marks
+
+
+def _row(point: Point, banded: bool) -> Spec:
+    x, y, lo, hi = point
+    return {"x": x, "y": y, "lo": lo, "hi": hi, "ok": True} if banded else {"x": x, "y": y, "ok": True}
 
 
 def _gap(points: list[Point | None]) -> Spec:

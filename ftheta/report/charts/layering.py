@@ -8,6 +8,7 @@ moving every node towards its neighbours as far as the others allow.
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 from .labels import spread
@@ -27,6 +28,25 @@ class Layout:
 
 def layout(nodes: Sequence[str], edges: Sequence[tuple[str, str]], size: Mapping[str, float], gap: float) -> Layout:
     """Lay out a graph; `size` is the extent of each node across the layers, `gap` the room between two of them."""
+    return _laid_out(tuple(nodes), tuple(edges), tuple(size.get(n, 0.0) for n in nodes), gap)
+
+
+@lru_cache(64)  # a graph whose numbers change keeps its nodes, and mostly the sizes of them
+def _laid_out(
+    nodes: tuple[str, ...], edges: tuple[tuple[str, str], ...], sizes: tuple[float, ...], gap: float
+) -> Layout:
+    rows, routes = _layered(nodes, edges)
+    size = dict(zip(nodes, sizes))
+    steps = [step for route in routes for step in pairwise(route)]
+    place = _places(rows, steps, {n: size.get(n, 0.0) + gap for row in rows for n in row})
+    return Layout(rows, place, routes)
+
+
+@lru_cache(16)
+def _layered(
+    nodes: tuple[str, ...], edges: tuple[tuple[str, str], ...]
+) -> tuple[tuple[tuple[str, ...], ...], tuple[tuple[str, ...], ...]]:
+    """The layers in order, and the routes of the edges."""
     known = set(nodes)
     forward = _without_cycles(nodes, [(a, b) for a, b in dict.fromkeys(edges) if a in known and b in known and a != b])
     layer = _longest_paths(nodes, forward)
@@ -34,10 +54,8 @@ def layout(nodes: Sequence[str], edges: Sequence[tuple[str, str]], size: Mapping
     for node in nodes:
         rows[layer[node]].append(node)
     routes = [_route(a, b, layer, rows, i) for i, (a, b) in enumerate(forward)]
-    steps = [step for route in routes for step in pairwise(route)]
-    _order(rows, steps)
-    place = _places(rows, steps, {n: size.get(n, 0.0) + gap for row in rows for n in row})
-    return Layout(tuple(map(tuple, rows)), place, tuple(routes))
+    _order(rows, [step for route in routes for step in pairwise(route)])
+    return tuple(map(tuple, rows)), tuple(routes)
 
 
 def _without_cycles(nodes: Sequence[str], edges: list[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -125,7 +143,7 @@ def _mean(values: list[int] | list[float], otherwise: float) -> float:
     return sum(values) / len(values) if values else otherwise
 
 
-def _places(rows: list[list[str]], steps: list[tuple[str, str]], room: Mapping[str, float]) -> dict[str, float]:
+def _places(rows: Sequence[Sequence[str]], steps: list[tuple[str, str]], room: Mapping[str, float]) -> dict[str, float]:
     """Middles of the nodes: each drawn to the mean of its neighbours, without overlap."""
     before, after = defaultdict(list), defaultdict(list)
     for a, b in steps:

@@ -1,5 +1,6 @@
 """Too small a step crawls, too large a one leaves: each mode of a quadratic has its own factor."""
 
+from functools import lru_cache
 from typing import Annotated
 
 import jax
@@ -30,6 +31,11 @@ def steeper_than_told(rng: np.random.Generator) -> Training:
     )
 
 
+@lru_cache(4)  # a moved slider has the same subject
+def _hessian_at_start(subject: Training) -> np.ndarray:
+    return np.asarray(jax.hessian(subject.objective)(subject.start))
+
+
 @hypothesis(
     r"$F(\theta)=\frac12(\theta-\theta^*)^\top H(\theta-\theta^*)$ with $H\succ0$",
     remedy="give a Training with its constant Hessian, or a network with labelled data",
@@ -41,7 +47,7 @@ def quadratic_objective(subject: Training | Network) -> Finding:
         return Finding.assumed(note) if good else Finding.failed(note)
     if subject.hessian is None or subject.optimum is None:
         return Finding.failed("no constant Hessian and optimum are known")
-    seen = np.asarray(jax.hessian(subject.objective)(subject.start))
+    seen = _hessian_at_start(subject)
     gap, least = float(np.abs(seen - subject.hessian).max()), float(np.linalg.eigvalsh(subject.hessian)[0])
     note = f"the Hessian at the start differs from H by {gap:.3g}; its least eigenvalue is {least:.4g}"
     return Finding.decide(gap <= 1e-9 * float(np.abs(seen).max()) and least > 0, note)
