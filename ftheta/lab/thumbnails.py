@@ -33,7 +33,7 @@ def _small(chart: Chart) -> dict[str, Any]:
 
 def _bare(spec: dict[str, Any]) -> dict[str, Any]:
     """Without a background, letters, and what stands beside the picture: the bar of the colours."""
-    inside = [m for m in _wordless(spec["marks"]) if m["type"] != "image" or _left(m) < spec["width"]]
+    inside = [m for m in _wordless(spec["marks"]) if m["type"] != "group" or _left(m) < spec["width"]]
     return {**spec, "background": None, "marks": inside, "signals": _midway(spec.get("signals", []))}
 
 

@@ -6,12 +6,12 @@ from math import isfinite
 from ftheta.logic.chart import Axis
 
 from ..letters import letters
-from .frame import TICK, Canvas, Frame, Spec, evened, framed, mark, text
+from .frame import TICK, Canvas, Frame, Spec, evened, field, framed, mark, text
 from .measure import shortened, text_width
-from .png import LEVELS, picture
+from .png import colour
 from .scales import Scaled, scaled
 
-_WIDTH, _GAP = 14, 16
+_WIDTH, _GAP, _STRIPS = 14, 16, 64
 
 
 def value_scale(values: list[float]) -> Scaled | None:
@@ -39,9 +39,7 @@ def bar_marks(frame: Frame, label: str, values: Scaled) -> list[Spec]:
     """The bar with its ticks and, above it, what the values are."""
     theme, x = frame.canvas.theme, frame.width + _GAP
     height = min(frame.height, 260.0)
-    strip = [bytes([LEVELS - 1 - i]) for i in range(LEVELS)]
-    image = {"url": picture(strip), "x": x, "y": 0, "width": _WIDTH, "height": height, "aspect": False}
-    marks = [mark("image", image)]
+    marks = [_strips(x, height)]
     for tick in values.ticks(max(2, int(height / 44))):
         y = (1 - values.fraction(tick.value)) * height
         marks.append(mark("rule", {"x": x + _WIDTH, "x2": x + _WIDTH + 4, "y": y, "stroke": theme.rule}))
@@ -49,6 +47,15 @@ def bar_marks(frame: Frame, label: str, values: Scaled) -> list[Spec]:
     if label:
         marks.append(text([shortened(letters(label), TICK, 110)], x, -8, theme.ink, size=TICK))
     return marks
+
+
+def _strips(x: float, height: float) -> Spec:
+    """All colours, the first below. An image would have to be loaded, a gradient to have a name on its page."""
+    thick = height / _STRIPS
+    values = [{"y": height - (i + 1) * thick, "c": colour((i + 0.5) / _STRIPS)} for i in range(_STRIPS)]
+    strip = {"y": field("y"), "fill": field("c"), "width": _WIDTH, "height": thick + 0.5}  # no gap shines through
+    rows = mark("rect", strip, data="colours")
+    return {**mark("group", {"x": x}), "data": [{"name": "colours", "values": values[::-1]}], "marks": [rows]}
 
 
 def border(frame: Frame) -> Spec:

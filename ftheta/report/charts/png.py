@@ -1,4 +1,4 @@
-"""Small PNG images of palette colours: the picture inside a heatmap and the bar beside it."""
+"""The colours of values, and small PNG images of them: the picture inside a heatmap."""
 
 from base64 import b64encode
 from collections.abc import Sequence
