@@ -37,7 +37,8 @@ def beside(title: str, x: Scaled, y: Scaled, canvas: Canvas, label: str, values:
 
 def bar_marks(frame: Frame, label: str, values: Scaled) -> list[Spec]:
     """The bar with its ticks and, above it, what the values are."""
-    theme, x = frame.canvas.theme, frame.width + _GAP
+    theme = frame.canvas.theme
+    x = round(frame.left + frame.width + _GAP) - frame.left  # on whole pixels its edges are straight
     height = min(frame.height, 260.0)
     marks = [_strips(x, height)]
     for tick in values.ticks(max(2, int(height / 44))):
