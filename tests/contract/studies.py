@@ -19,6 +19,7 @@ _SLOW = {
         "thirty widths, five seeds",
         "weight decay",
     ],
+    "error-decomposition": ["many examples", "no noise"],
     "fem-basis-relu": ["scattered"],
     "forward-mode-and-finite-differences": ["many inputs"],
     "function-classes": ["logistic regression", "tanh network on a ball"],
@@ -47,7 +48,7 @@ _SLOW = {
     "uat-cybenko-hornik": ["a root"],
     "uat-nonpolynomial-iff": ["at the edge", "with a jump"],
     "uat-step1-ridge-exponentials": ["two exponentials"],
-    "unet": ["two poolings"],
+    "unet": ["little noise", "more noise", "two poolings"],
     "yarotsky-square": ["Chebyshev"],
 }
 STUDIES = {(id, name) for id, names in _SLOW.items() for name in names}
