@@ -42,8 +42,9 @@ chromium:
 bench: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks
 
+# Everything, slow studies included, compiled as for users and with many more examples of every property.
 nightly: $(VENV)/.installed-dev chromium
-	$(BIN)/pytest -n $(WORKERS) -m nightly
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal --hypothesis-profile=night
 
 index: $(VENV)/.installed-dev
 	$(BIN)/python -m ftheta.catalogue

@@ -1,4 +1,4 @@
-"""Settings for the whole suite: property tests are reproducible in CI and unhurried everywhere."""
+"""Settings for the whole suite: property tests are reproducible in CI, unhurried everywhere, and thorough at night."""
 
 import gc
 import os
@@ -8,7 +8,8 @@ from hypothesis import settings
 
 from ftheta.caching import compiled_kept
 
-settings.register_profile("house", deadline=None, derandomize="CI" in os.environ)
+settings.register_profile("house", deadline=None, derandomize="CI" in os.environ, max_examples=40)
+settings.register_profile("night", deadline=None, max_examples=400)  # by --hypothesis-profile
 settings.load_profile("house")
 
 # A shell that starts the suite in the background lets it ignore Ctrl-C, and so would every process under test.
