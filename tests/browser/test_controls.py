@@ -161,6 +161,7 @@ def test_knobs_of_the_built_in_subject_rest_when_another_one_is_chosen(tab: Tab)
 def test_how_do_we_know_lists_claims_and_provenance(tab: Tab) -> None:
     tab.go(THEOREM)
     tab.page.get_by_text("How do we know?").click()
+    expect(tab.page.locator(".evidence")).to_contain_text("versions", use_inner_text=True)  # it has opened
     told = tab.text(".evidence").lower()
     for word in ("measured", "bound", "slack", "seed", "certified", "proved", "refuted", "versions"):
         assert word in told
