@@ -89,13 +89,12 @@ def tiny_gpt() -> None:
         run(SHORT)
         short = np.min([timed(lambda: run(SHORT)) for _ in range(ROUNDS)], 0)  # what starts and compiles falls out
         found = [(timed(lambda: run(STEPS)), theirs()) for _ in range(TRAININGS)]
-    ours, torch = np.array([a for a, _ in found]) - short, np.array([b for _, b in found])
+    ours, torch = (np.array([a for a, _ in found]) - short) / (STEPS - SHORT), np.array([b for _, b in found])
     print(f"a GPT of {gpt.parameters:,} parameters, batches of {BATCH} × {MODEL['context']} tokens, a step of Adam:")
-    told("ftheta", ours / (STEPS - SHORT))
+    told("ftheta", ours)
     if torch.size:
         told("PyTorch eager", torch)
-        ratios = torch * (STEPS - SHORT) / ours
-        for name, by in (("smallest", torch.min(0) * (STEPS - SHORT) / ours.min(0)), ("median", np.median(ratios, 0))):
+        for name, by in (("smallest", torch.min(0) / ours.min(0)), ("median", np.median(torch / ours, 0))):
             print(f"   ftheta is {by[0]:.2f}× (CPU), {by[1]:.2f}× (clock) as fast, {name} of {len(found)} rounds")
 
 

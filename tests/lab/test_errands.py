@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ftheta.caching import cache_folder, trim
+from ftheta.caching import cache_folder, compiled_kept, trim
 from ftheta.datasets.naming import SETS
 from ftheta.lab import shelf
+from ftheta.lab.workers import _environment
 from ftheta.subjects.resolve import BUILT_IN
 
 from .clients import Site, eventually, running
@@ -167,3 +168,19 @@ def test_the_cache_is_where_the_user_wants_it_or_nowhere(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     assert cache_folder() == tmp_path / "home" / ".cache" / "ftheta"
+
+
+def test_compiled_programs_are_kept_where_the_user_says_else_in_the_cache(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", "/their/own")
+    assert compiled_kept()["JAX_COMPILATION_CACHE_DIR"] == "/their/own"
+    monkeypatch.delenv("JAX_COMPILATION_CACHE_DIR")
+    assert compiled_kept()["JAX_COMPILATION_CACHE_DIR"] == str(tmp_path / "ftheta" / "compiled")
+
+
+@pytest.mark.parametrize("flags", ["", "--xla_a=1", "--xla_a=1 --xla_cpu_multi_thread_eigen=false"])
+def test_a_worker_has_one_thread_and_the_flags_of_the_user(monkeypatch, flags):
+    monkeypatch.setenv("XLA_FLAGS", flags)
+    told = _environment()
+    assert told["XLA_FLAGS"].split().count("--xla_cpu_multi_thread_eigen=false") == 1
+    assert set(flags.split()) <= set(told["XLA_FLAGS"].split()) and told["OMP_NUM_THREADS"] == "1"

@@ -3,7 +3,7 @@
 import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Sequence
-from itertools import product
+from itertools import pairwise, product
 from math import inf, nan, sin
 
 import pytest
@@ -186,6 +186,30 @@ def test_a_large_heatmap_and_many_regions_are_images() -> None:
         assert svg.count("data:image/png;base64,") == 1
         assert len(svg) < 400_000
     assert "data:image" not in str(render(samples.REGIONS, "svg"))
+
+
+def test_the_bar_has_the_colours_of_the_picture_the_largest_value_above() -> None:
+    squares = tuple(((float(k), 0.0), (k + 1.0, 0.0), (k + 1.0, 1.0)) for k in range(3))
+    spec = vega(Regions("c", Axis(), Axis(), squares, (0.0, 1.0, 2.0)))
+    bar = next(m for m in spec["marks"] if m["type"] == "group")
+    strips = sorted(bar["data"][0]["values"], key=lambda strip: strip["y"])
+    thick = bar["marks"][0]["encode"]["enter"]["height"]["value"]
+    assert strips[0]["y"] == pytest.approx(0) and strips[-1]["y"] + thick >= min(spec["height"], 260)
+    assert all(after["y"] - before["y"] <= thick for before, after in pairwise(strips))
+    shades = [m["encode"]["enter"]["fill"]["value"] for m in spec["marks"] if m["type"] == "path"]
+    apart = lambda a, b: max(abs(u - v) for u, v in zip(bytes.fromhex(a[1:]), bytes.fromhex(b[1:])))
+    next_to_it = max(apart(before["c"], after["c"]) for before, after in pairwise(strips))
+    for shade, strip in zip(shades, (strips[-1], strips[len(strips) // 2], strips[0])):
+        assert apart(shade, strip["c"]) <= next_to_it < 16
+    words = {m["encode"]["enter"]["text"]["value"]: m for m in spec["marks"] if m["type"] == "text"}
+    assert words["2"]["encode"]["enter"]["y"]["value"] < words["0"]["encode"]["enter"]["y"]["value"]
+
+
+def test_several_gaps_of_a_curve_are_one_and_none_comes_first() -> None:
+    chart = Curves("c", Axis(), Axis(), (Series("s", range(6), (nan, 0.5, nan, inf, 0.7, nan)),))
+    values = next(d for d in vega(chart)["data"] if d["name"] == "series0")["values"]
+    assert [v["ok"] for v in values] == [True, False, True, False]
+    assert [(v["x"], v["y"]) for v in values if v["ok"]] == [(1, 0.5), (4, 0.7)]
 
 
 def test_a_heatmap_has_its_first_row_at_the_bottom() -> None:
