@@ -10,7 +10,7 @@ WORKERS ?= 2
 HURRIED := --xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false \
 	--xla_cpu_parallel_codegen_split_count=1 --xla_cpu_multi_thread_eigen=false
 
-.PHONY: demo test lint kernels chromium bench index nightly lock clean
+.PHONY: demo test lint kernels chromium bench trials index nightly lock clean
 
 demo: $(VENV)/.installed
 	mkdir -p demo
@@ -41,6 +41,11 @@ chromium:
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks
+
+# An hour of adversarial cases for every kind of answer; prints how many were tried and how many were wrong.
+MINUTES ?= 60
+trials: $(VENV)/.installed-dev
+	$(BIN)/python -m trials --minutes $(MINUTES)
 
 # Everything, slow studies included, compiled as for users and with many more examples of every property.
 nightly: $(VENV)/.installed-dev chromium
