@@ -1,8 +1,8 @@
 """Adversarial trials: each generates hard cases for one kind of answer and looks for a wrong one.
 
-A module of this package holds the trials of one part of the house in a tuple `TRIALS`. Continuous integration tries a few
-cases of each (`tests/trials`), `make trials` as many as fit into an hour. A case is a function of the trial's name, the
-seed and its number, so that a wrong one can be repeated: `python -m trials --only NAME --seed S --case K`.
+A module of this package holds the trials of one part of the house in a tuple `TRIALS`. Continuous integration tries a
+few cases of each (`tests/trials`), `make trials` as many as fit into an hour. A case is a function of the trial's name,
+the seed and its number, so that a wrong one can be repeated: `python -m trials --only NAME --seed S --case K`.
 """
 
 import pkgutil
@@ -18,9 +18,9 @@ import numpy as np
 class Trial:
     """One class of cases.
 
-    `attempt(rng)` makes one case from the generator, asks ftheta, and compares with an answer that is known by other means
-    (exact arithmetic, brute force, a planted falsehood). It returns None if ftheta was right, else one line that states the
-    case, the answer and the truth. `few` is the number of cases that continuous integration tries.
+    `attempt(rng)` makes one case from the generator, asks ftheta, and compares with an answer that is known by other
+    means (exact arithmetic, brute force, a planted falsehood). It returns None if ftheta was right, else one line that
+    states the case, the answer and the truth. `few` is the number of cases that continuous integration tries.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""`python -m trials` runs all adversarial trials within a time limit and prints how many were tried and how many were wrong."""
+"""`python -m trials` runs the adversarial trials within a time limit and prints how many were tried, how many wrong."""
 
 import argparse
 import json
