@@ -1,6 +1,5 @@
 """The contract that every theorem of the catalogue passes."""
 
-import inspect
 import re
 from dataclasses import replace
 from functools import cache
@@ -73,12 +72,6 @@ def test_each_knob_has_a_range_a_plain_meaning_and_a_default_within_its_limits(t
 def test_every_hypothesis_says_what_it_asks_and_how_to_meet_it(theorem: Theorem):
     for hypothesis in theorem.assumes:
         assert hypothesis.says and hypothesis.remedy, hypothesis.name
-
-
-@each_theorem
-def test_the_file_is_short(theorem: Theorem):
-    path = Path(inspect.getfile(theorem.measure))
-    assert len(path.read_text().splitlines()) <= 100
 
 
 @unhurried
