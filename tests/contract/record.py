@@ -1,6 +1,6 @@
 """Every theorem's verdicts and numbers as JSON, to see what a change of the house changes.
 
-`python -m tests.contract.record write before.json` runs each theorem by default and in its presets (`--studies`: the slow
+`python -m tests.contract.record write before.json` runs each theorem by default and in its presets (`--studies`: slow
 ones too); `python -m tests.contract.record compare before.json after.json` prints what differs.
 """
 
