@@ -15,7 +15,11 @@ PIXELS = 60
 
 
 def recovery_claims(x: np.ndarray, slopes: np.ndarray, law: Law, degree: int, level: float) -> tuple[Claim, ...]:
-    """All coefficients in rationals, and by thresholded least squares in float64: the same terms and nothing else."""
+    """All coefficients in rationals, and by thresholded least squares in float64: the same terms and nothing else.
+
+    A threshold tells terms from rounding if it lies between the error of the least squares and the smallest coefficient
+    that is not zero; nothing is claimed of another one.
+    """
     terms = monomials(x.shape[1], degree)
     truth = law.coefficients(terms)
     exact = exact_coefficients(x[:: max(1, len(x) // EXACT_ROWS)], law, terms)
@@ -24,11 +28,17 @@ def recovery_claims(x: np.ndarray, slopes: np.ndarray, law: Law, degree: int, le
         off = max(abs(Fraction(float(a)) - b) for a, b in zip(found.T.ravel(), (b for row in truth for b in row)))
     else:
         off = max(abs(a - b) for row, known in zip(exact, truth) for a, b in zip(row, known))
-    sparse, known = thresholded(library(x, terms), slopes, level), np.array(truth, float).T
+    recovered = Identity("largest error of a coefficient, in rationals", Enclosure.exact(off), ZERO)
+    known = np.array(truth, float).T
+    noise = float(np.abs(fitted(library(x, terms), slopes) - known).max())
+    smallest = float(np.abs(known[known != 0]).min())
+    if exact is not None and not noise < level < smallest - noise:
+        return (recovered,)
+    sparse = thresholded(library(x, terms), slopes, level)
     wrong = int(((sparse != 0) != (known != 0)).sum())
     size = float(np.abs(known).max())
     return (
-        Identity("largest error of a coefficient, in rationals", Enclosure.exact(off), ZERO),
+        recovered,
         Identity("terms found that are not there, or missed", Enclosure.equal(float(wrong)), ZERO),
         Identity(
             "largest error of a coefficient, float64",

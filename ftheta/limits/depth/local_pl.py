@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ftheta.logic import AtMost, Axis, Curves, Enclosure, Identity, Series
+from ftheta.logic import AtMost, Axis, Curves, Enclosure, Identity, Series, Witness
 
 TINY = 1e-12
 HALVINGS = 60
@@ -64,6 +64,12 @@ class Problem:
         """δ: the smallest distance between two inputs."""
         apart = np.linalg.norm(self.x[:, None] - self.x[None], axis=2)
         return float(apart[~np.eye(len(self.x), dtype=bool)].min(initial=inf)) if len(self.x) > 1 else inf
+
+    @property
+    def least_eigenvalue(self) -> float:
+        """The least eigenvalue of the kernel matrix of the inputs."""
+        phi = self.phi(self.x)
+        return float(np.linalg.eigvalsh(phi @ phi.T)[0])
 
     def loss(self, V: np.ndarray) -> float:
         x = self.x
@@ -125,6 +131,17 @@ class Trained:
         """The steps at which the loss is more than rounding."""
         return self.seen["loss"] > 1e-20 * max(self.seen["loss"][0], 1e-300)
 
+    def _singular_kernel(self) -> Witness | None:
+        """Two rows that are the same make two rows of K the same: its least eigenvalue is 0 exactly."""
+        _, first = np.unique(self.problem.x, axis=0, return_index=True)
+        copies = sorted(set(range(len(self.problem.x))) - set(first.tolist()))
+        if not copies:
+            return None
+        floor = Enclosure.exact(TINY * len(self.problem.x))
+        return Witness(
+            {"row": float(copies[0])}, floor, Enclosure.exact(0), "an earlier row is the same, so K is singular"
+        )
+
     def claims(self) -> tuple[Any, ...]:
         n, N, loss = len(self.ratio), len(self.problem.x), self.seen["loss"]
         alive = self.alive
@@ -139,8 +156,14 @@ class Trained:
             "next loss / (loss − ½ τ ‖∇L‖²)": worst(loss[1:], gained[:-1]),
         }
         found: list[Any] = [AtMost(what, Enclosure.measured(q, samples=n), one) for what, q in quotients.items()]
-        smallest = Enclosure.equal(float(seen["least"].min()))
-        found.append(AtMost("10⁻¹² N below λ_min(K): no spurious critical points", Enclosure.exact(TINY * N), smallest))
+        found.append(
+            AtMost(
+                "10⁻¹² N below λ_min(K): no spurious critical points",
+                Enclosure.exact(TINY * N),
+                Enclosure.measured(float(seen["least"].min()), samples=n),
+                witness=self._singular_kernel(),
+            )
+        )
         length = 4 * sqrt(float(loss[0]) / self.least) if self.least > 0 else inf
         found.append(
             AtMost(

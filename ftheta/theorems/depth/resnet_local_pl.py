@@ -46,10 +46,21 @@ def separated(data: Dataset) -> Finding:
     return Finding.decide(delta > 1e-9, note, Enclosure.equal(delta) if np.isfinite(delta) else None)
 
 
+@hypothesis(
+    r"the kernel matrix of the inputs is well conditioned, $\lambda_{\min}(K)>10^{-9}N$",
+    remedy="more random frequencies than rows, or frequencies of a larger deviation",
+)
+def well_conditioned(data: Dataset, *, features: int, scale: float) -> Finding:
+    found = problem_of(data, features, scale)
+    least = found.least_eigenvalue
+    note = f"λ_min(K) = {least:.3g} for {len(found.x)} rows and {features} frequencies"
+    return Finding.decide(least > 1e-9 * len(found.x), note, Enclosure.equal(least))
+
+
 @theorem(
     title="Residual networks train without spurious critical points, locally",
     sources=("seed 0", "seed 4", "barboni2022"),
-    assumes=(separated,),
+    assumes=(separated, well_conditioned),
     on=scattered,
     breaks_on=lambda rng: scattered(rng, repeated=True),
     presets={

@@ -1,0 +1,139 @@
+"""The catalogue itself: where its hypotheses hold a theorem is true, so that no knob and no subject refutes it."""
+
+import signal
+from contextlib import contextmanager
+from itertools import pairwise
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ftheta.catalogue import theorems
+from ftheta.logic import FthetaError, Result, Theorem, Verdict
+from ftheta.logic.knob import Setting
+from ftheta.networks.description import Dense, Description
+from ftheta.running import run
+from ftheta.subjects import Dataset, Network
+
+from . import Trial
+
+SECONDS = 20  # a case that takes longer is left: speed is not on trial here
+ACTIVATIONS = ("relu", "tanh", "sigmoid", "leaky_relu", "gelu", "identity", "softplus")
+
+
+class _TimeIsUp(BaseException):
+    """Not an Exception, so that no handler of the program under trial takes it for one of its own."""
+
+
+@contextmanager
+def _limit(seconds: int) -> Any:
+    def stop(*_: Any) -> None:
+        raise _TimeIsUp
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _draw_value(rng: np.random.Generator, setting: Setting) -> Any:
+    """A value that the knob accepts: inside the slider, at its ends, or at the limits of what may be typed."""
+    knob = setting.knob
+    if knob.choices:
+        return str(rng.choice(np.array(knob.choices)))
+    if setting.type == "bool":
+        return bool(rng.integers(2))
+    least = knob.lo if knob.least is None else knob.least
+    share = float(rng.choice(np.array([0.0, 0.5 * rng.random(), rng.random()])))
+    if rng.random() < 0.2:
+        value = least
+    elif knob.log and knob.lo > 0:
+        value = knob.lo * (knob.hi / knob.lo) ** share
+    else:
+        value = knob.lo + share * (knob.hi - knob.lo)
+    return round(value) if setting.type == "int" else value
+
+
+def _judge(theorem: Theorem, result: Result, case: str) -> str | None:
+    if result.verdict is Verdict.REFUTED:
+        claim = next(j for j in result.claims if j.judgement.verdict is Verdict.REFUTED)
+        return f"{theorem.id} {case}: refuted: {claim.claim.what}: {claim.judgement.reason}"
+    contradicted = [j for j in result.claims if j.judgement.contradicted]
+    if contradicted and result.verdict is not Verdict.INAPPLICABLE:
+        return f"{theorem.id} {case}: contradicted: {contradicted[0].claim.what}: {contradicted[0].judgement.reason}"
+    return None
+
+
+def _run(theorem: Theorem, case: str, *args: Any, **options: Any) -> str | None:
+    try:
+        with _limit(SECONDS):
+            return _judge(theorem, run(theorem, *args, **options), case)
+    except (FthetaError, _TimeIsUp):
+        return None
+    except Exception as error:
+        return f"{theorem.id} {case}: {type(error).__name__}: {error}"
+
+
+def attempt_knobs(rng: np.random.Generator) -> str | None:
+    """A random theorem with random knobs on its built-in subject."""
+    known = list(theorems().values())
+    theorem = known[int(rng.integers(len(known)))]
+    knobs = {s.name: _draw_value(rng, s) for s in theorem.settings if rng.random() < 0.5}
+    seed = int(rng.integers(1000))
+    return _run(theorem, f"{knobs} seed {seed}", None, seed=seed, **knobs)
+
+
+def draw_network(rng: np.random.Generator) -> Network:
+    """A dense network with something odd about it: zeros, copies, huge or tiny weights, one neuron, many layers."""
+    depth = int(rng.integers(1, 5))
+    widths = [int(rng.integers(1, 5)), *(int(rng.integers(1, 7)) for _ in range(depth)), int(rng.integers(1, 4))]
+    word = str(rng.choice(np.array(ACTIVATIONS)))
+    scale = 10.0 ** float(rng.choice(np.array([0, 0, 0, -8, -3, 3, 8])))
+    offset = 10.0 ** float(rng.choice(np.array([0, 0, 0, -8, 6, 12])))
+    layers = []
+    for k, (m, n) in enumerate(pairwise(widths)):
+        W = rng.standard_normal((n, m)) * scale
+        b = rng.standard_normal(n) * offset
+        if rng.random() < 0.2:
+            W = np.round(rng.standard_normal((n, m)))  # ties
+            b = np.round(rng.standard_normal(n))
+        if rng.random() < 0.1:
+            W = 0 * W
+        if rng.random() < 0.2 and n > 1:
+            W[1] = W[0]
+            b[1] = b[0]
+        if rng.random() < 0.2:
+            b = 0 * b
+        layers.append(Dense(W, b, word if k + 2 < len(widths) else "identity"))
+    return Network.described(Description(tuple(layers)), name=f"{'-'.join(map(str, widths))} {word}")
+
+
+def _draw_data(rng: np.random.Generator, net: Network) -> Dataset:
+    rows = int(rng.choice(np.array([1, 2, 7, 30])))
+    x = rng.standard_normal((rows, *np.shape(net.example))) * 10.0 ** float(rng.integers(-3, 4))
+    if rng.random() < 0.2:
+        x[:] = x[0]
+    with jax.enable_x64(True):
+        outputs = np.asarray(jax.vmap(net)(jnp.asarray(x))).reshape(rows, -1)
+    y = rng.integers(outputs.shape[1], size=rows) if outputs.shape[1] > 1 else rng.standard_normal(rows)
+    return Dataset("drawn", x, y)
+
+
+def attempt_network(rng: np.random.Generator) -> str | None:
+    """A random theorem about networks on an odd network, with or without data."""
+    known = [theorem for theorem in theorems().values() if Network in theorem.takes]
+    theorem = known[int(rng.integers(len(known)))]
+    net = draw_network(rng)
+    if rng.random() < 0.6:
+        net = net.with_data(_draw_data(rng, net))
+    return _run(theorem, f"on {net.name}", net)
+
+
+TRIALS = (
+    Trial("theorem under random knobs", "a theorem refuted, or a foreign exception", attempt_knobs, few=6),
+    Trial("theorem on an odd network", "a theorem refuted, or a foreign exception", attempt_network, few=6),
+)
