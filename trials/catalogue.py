@@ -134,6 +134,6 @@ def attempt_network(rng: np.random.Generator) -> str | None:
 
 
 TRIALS = (
-    Trial("theorem under random knobs", "a theorem refuted, or a foreign exception", attempt_knobs, few=6),
-    Trial("theorem on an odd network", "a theorem refuted, or a foreign exception", attempt_network, few=6),
+    Trial("theorem under random knobs", "a theorem refuted, or a foreign exception", attempt_knobs, few=3),
+    Trial("theorem on an odd network", "a theorem refuted, or a foreign exception", attempt_network, few=3),
 )

@@ -154,7 +154,9 @@ def network_evidence(found: Risk, rng: np.random.Generator, n: int) -> Evidence:
     seen = resampled_means(found.losses, rng)
     experiment = Experiment(p, FiniteClass((fixed,)), fixed, n)
     error = float(found.losses.std() / len(found.losses) ** 0.5)
-    heights, edges = np.histogram(seen, bins=min(40, max(8, len(np.unique(seen)))), density=True)
+    bins = min(40, max(8, len(np.unique(seen))))
+    apart = max(np.ptp(seen), 1e-9 * float(np.abs(seen).max()), 1e-300)  # means that differ by rounding share one bar
+    heights, edges = np.histogram(seen, bins, (seen.min() - apart / bins, seen.max() + apart / bins), density=True)
     grid = np.linspace(edges[0], edges[-1], 120)
     bell = np.exp(-(((grid - found.value) / max(error, 1e-300)) ** 2) / 2) / max(error, 1e-300) / (2 * np.pi) ** 0.5
     curve = (Series("normal with Var ℓ / n", grid, bell, "bound"),) if error > 0 else ()

@@ -99,8 +99,10 @@ def shift_error(logits: np.ndarray, shift: float) -> float:
 @jax.jit
 def _derivatives(z: Any) -> tuple[Any, ...]:
     r"""$p$, its Jacobian by differences of step $10^{-6}$, and by JAX $\nabla\mathrm{lse}$, $\nabla_z\mathrm{CE}$."""
-    h, K = 1e-6, z.shape[-1]
-    ends = [softmax(z[:, None, :] + s * h * jnp.eye(K)) for s in (1, -1)]
+    h = 1e-6
+    K = z.shape[-1]
+    centred = z - z.max(-1, keepdims=True)  # p stays, and a step does not vanish beside a large logit
+    ends = [softmax(centred[:, None, :] + s * h * jnp.eye(K)) for s in (1, -1)]
     entropy = lambda row, k: log_sum_exp(row) - row[k]
     each = jax.vmap(jax.vmap(jax.grad(entropy), (None, 0)), (0, None))(z, jnp.arange(K))
     return softmax(z), jnp.swapaxes(ends[0] - ends[1], 1, 2) / (2 * h), jax.vmap(jax.grad(log_sum_exp))(z), each
