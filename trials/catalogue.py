@@ -1,8 +1,9 @@
 """The catalogue itself: where its hypotheses hold a theorem is true, so that no knob and no subject refutes it."""
 
-import signal
-from contextlib import contextmanager
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from itertools import pairwise
+from multiprocessing import get_context
 from typing import Any
 
 import jax
@@ -18,26 +19,35 @@ from ftheta.subjects import Dataset, Network
 
 from . import Trial
 
-SECONDS = 20  # a case that takes longer is left: speed is not on trial here
+SECONDS = 60  # a case that takes longer is left: speed is not on trial here
 ACTIVATIONS = ("relu", "tanh", "sigmoid", "leaky_relu", "gelu", "identity", "softplus")
 
 
-class _TimeIsUp(BaseException):
-    """Not an Exception, so that no handler of the program under trial takes it for one of its own."""
+class _Worker:
+    """A process of its own for the cases: one that takes too long is ended without harm to those that follow."""
+
+    def __init__(self) -> None:
+        self._pool: ProcessPoolExecutor | None = None
+
+    def attempt(self, function: Callable[[np.random.Generator], str | None], rng: np.random.Generator) -> str | None:
+        if self._pool is None:
+            self._pool = ProcessPoolExecutor(1, get_context("spawn"))
+            self._pool.submit(_import_theorems).result()  # not part of a case
+        try:
+            return self._pool.submit(function, rng).result(SECONDS)
+        except TimeoutError:
+            for process in list(self._pool._processes.values()):
+                process.kill()
+            self._pool.shutdown(wait=True)
+            self._pool = None
+            return None
 
 
-@contextmanager
-def _limit(seconds: int) -> Any:
-    def stop(*_: Any) -> None:
-        raise _TimeIsUp
+_WORKER = _Worker()
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+
+def _import_theorems() -> int:
+    return len(theorems())
 
 
 def _draw_value(rng: np.random.Generator, setting: Setting) -> Any:
@@ -70,9 +80,8 @@ def _judge(theorem: Theorem, result: Result, case: str) -> str | None:
 
 def _run(theorem: Theorem, case: str, *args: Any, **options: Any) -> str | None:
     try:
-        with _limit(SECONDS):
-            return _judge(theorem, run(theorem, *args, **options), case)
-    except (FthetaError, _TimeIsUp):
+        return _judge(theorem, run(theorem, *args, **options), case)
+    except FthetaError:
         return None
     except Exception as error:
         return f"{theorem.id} {case}: {type(error).__name__}: {error}"
@@ -80,6 +89,10 @@ def _run(theorem: Theorem, case: str, *args: Any, **options: Any) -> str | None:
 
 def attempt_knobs(rng: np.random.Generator) -> str | None:
     """A random theorem with random knobs on its built-in subject."""
+    return _WORKER.attempt(_run_with_knobs, rng)
+
+
+def _run_with_knobs(rng: np.random.Generator) -> str | None:
     known = list(theorems().values())
     theorem = known[int(rng.integers(len(known)))]
     knobs = {s.name: _draw_value(rng, s) for s in theorem.settings if rng.random() < 0.5}
@@ -125,6 +138,10 @@ def _draw_data(rng: np.random.Generator, net: Network) -> Dataset:
 
 def attempt_network(rng: np.random.Generator) -> str | None:
     """A random theorem about networks on an odd network, with or without data."""
+    return _WORKER.attempt(_run_on_network, rng)
+
+
+def _run_on_network(rng: np.random.Generator) -> str | None:
     known = [theorem for theorem in theorems().values() if Network in theorem.takes]
     theorem = known[int(rng.integers(len(known)))]
     net = draw_network(rng)
