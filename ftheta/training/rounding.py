@@ -9,7 +9,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from ftheta.graph.enclosing import enclose
+from ftheta.graph.enclosing import enclose, enclose_number
+from ftheta.logic import Enclosure
 
 MOST_NUMBERS = 1 << 20  # of a history that is evaluated again in intervals
 ROUNDING = 1e-13  # of the size of the numbers, where a program has no evaluation in intervals
@@ -32,10 +33,8 @@ def step_errors(objective: Callable[[Any], Any], points: np.ndarray, tau: float)
     Where $\nabla F$ cannot be enclosed it is 10⁻¹³ of the largest iterate: granted, not shown.
     """
     rows = points.reshape(len(points), -1)
-    if points.size <= MOST_NUMBERS:
-        found = enclose(jax.vmap(lambda theta, tau: theta - tau * jax.grad(objective)(theta), (0, None)), points[:-1], tau)
-    else:
-        found = None
+    step = jax.vmap(lambda theta, tau: theta - tau * jax.grad(objective)(theta), (0, None))
+    found = enclose(step, points[:-1], tau) if points.size <= MOST_NUMBERS else None
     if found is None:
         return np.full(len(rows) - 1, ROUNDING * float(np.linalg.norm(rows, axis=1).max(initial=0.0)))
     lo, hi = (end.reshape(len(rows) - 1, -1) for end in (found.lo, found.hi))
@@ -51,3 +50,22 @@ def carried_on(errors: np.ndarray, factor: float) -> np.ndarray:
     for error in errors:
         carried.append(factor * carried[-1] + float(error))
     return np.array(carried) * (1 + 4 * len(carried) * np.finfo(float).eps)
+
+
+def enclosed_excess(
+    objective: Callable[[Any], Any], start: np.ndarray, optimum: np.ndarray, tau: float, steps: int
+) -> Enclosure:
+    r"""$F(\theta_k)-F(\theta^*)$ after so many `steps` of gradient descent from `start`, all of it in intervals."""
+
+    def excess(theta: Any, optimum: Any, tau: Any) -> Any:
+        for _ in range(steps):
+            theta = theta - tau * jax.grad(objective)(theta)
+        return objective(theta) - objective(optimum)
+
+    return enclose_number(excess, start, optimum, tau)
+
+
+def first_beyond(values: np.ndarray, bounds: np.ndarray) -> int | None:
+    """The first k at which a value exceeds its bound by a tenth: early, before the rounding of the run has grown."""
+    beyond = np.flatnonzero(~(values <= 1.1 * np.asarray(bounds)))
+    return int(beyond[0]) if beyond.size else None
