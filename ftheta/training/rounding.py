@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from ftheta.graph.enclosing import enclose, enclose_number
@@ -63,6 +64,17 @@ def enclosed_excess(
         return objective(theta) - objective(optimum)
 
     return enclose_number(excess, start, optimum, tau)
+
+
+def enclosed_distance(
+    objective: Callable[[Any], Any], start: np.ndarray, centre: np.ndarray, tau: float
+) -> Enclosure:
+    r"""$\|\theta_1-c\|$ after one step of gradient descent from `start`, in intervals; $c$ is the `centre`."""
+
+    def distance(theta: Any, centre: Any, tau: Any) -> Any:
+        return jnp.sqrt(jnp.sum((theta - tau * jax.grad(objective)(theta) - centre) ** 2))
+
+    return enclose_number(distance, start, centre, tau)
 
 
 def first_beyond(values: np.ndarray, bounds: np.ndarray) -> int | None:
