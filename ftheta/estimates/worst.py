@@ -21,6 +21,8 @@ def worst_ratio(values: ArrayLike, bounds: ArrayLike, rounding: ArrayLike = 0.0)
     given = (np.asarray(part, np.float64) for part in (values, bounds, rounding))
     v, bound, error = np.broadcast_arrays(*given)
     room = bound + error
-    ratio = np.where(v <= room, np.where(room > 0, np.maximum(v, 0.0) / room, 0.0), np.where(room > 0, v / room, np.inf))
+    ratio = np.where(
+        v <= room, np.where(room > 0, np.maximum(v, 0.0) / room, 0.0), np.where(room > 0, v / room, np.inf)
+    )
     known = np.isfinite(v) & np.isfinite(error)
     return largest(np.where(known, ratio, np.inf))

@@ -155,6 +155,9 @@ class Enclosure:
     def __neg__(self) -> "Enclosure":
         return replace(self, lo=-self.hi, hi=-self.lo)
 
+    def __abs__(self) -> "Enclosure":
+        return replace(self, lo=max(self.lo, -self.hi, 0.0), hi=max(abs(self.lo), abs(self.hi)))
+
     def __add__(self, other: "Enclosure | float") -> "Enclosure":
         other = _lift(other)
         return _joint(self, other, _down(self.lo + other.lo), _up(self.hi + other.hi))

@@ -132,7 +132,11 @@ class Pairs:
 
 def _measured(value: float, samples: int) -> Enclosure:
     """A value met among so many; nothing is known of one that is no number."""
-    return Enclosure(basis=Basis.SAMPLED, samples=samples) if np.isnan(value) else Enclosure.measured(value, samples=samples)
+    return (
+        Enclosure(basis=Basis.SAMPLED, samples=samples)
+        if np.isnan(value)
+        else Enclosure.measured(value, samples=samples)
+    )
 
 
 def envelopes(F: Callable[[Any], Any], at: np.ndarray, along: np.ndarray, mu: float, L: float, reach: float) -> Curves:

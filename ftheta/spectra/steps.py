@@ -69,9 +69,7 @@ class Quadratic:
         norm = spectral_norm(np.eye(n) - tau * self.H) + Enclosure.between(-rounding, rounding)
         return norm * frobenius_norm(self.error[None])
 
-    def claims(
-        self, tau: float, steps: int, path: np.ndarray, first: Enclosure | None = None
-    ) -> tuple[Claim, ...]:
+    def claims(self, tau: float, steps: int, path: np.ndarray, first: Enclosure | None = None) -> tuple[Claim, ...]:
         """`path` are errors that another program found, `first` the length of the second of them, rounded outward."""
         seen, factor = self._fitted(tau, path), self.factor(tau)
         norms = np.linalg.norm(path, axis=1)

@@ -51,7 +51,9 @@ def contraction_claims(
     what = f"max over k of ‖θ_k − θ*‖² / (γᵏ ‖θ₀ − θ*‖²), distances up to {allowed.max():.1e} of rounding"
     return (
         AtMost(what, Enclosure.equal(ratio), Enclosure.exact(1)),
-        AtMost("largest one-step factor", Enclosure.equal(steepest), Enclosure.equal(sharp), witness=witness, atol=1e-9),
+        AtMost(
+            "largest one-step factor", Enclosure.equal(steepest), Enclosure.equal(sharp), witness=witness, atol=1e-9
+        ),
     )
 
 

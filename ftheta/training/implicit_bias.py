@@ -11,7 +11,19 @@ import numpy as np
 from flint import fmpq, fmpq_mat  # type: ignore[import-untyped]
 
 from ftheta.estimates import fit_rate
-from ftheta.logic import AtMost, Axis, Basis, Converges, Curves, Enclosure, Evidence, Identity, Rate, Series, SubjectError
+from ftheta.logic import (
+    AtMost,
+    Axis,
+    Basis,
+    Converges,
+    Curves,
+    Enclosure,
+    Evidence,
+    Identity,
+    Rate,
+    Series,
+    SubjectError,
+)
 
 from .descent import gradient_descent
 from .hyperbolic import Program

@@ -111,7 +111,9 @@ def firmness(name: str, prox: Map, lo: np.ndarray, hi: np.ndarray, rng: np.rando
     worst = int(np.argmax(np.nan_to_num(excess, nan=np.inf)))
     zero, witness = Enclosure.exact(0), None
     if excess[worst] > 1e-9:
-        again = enclose_number(lambda x, y: _excess(prox(x)[None], prox(y)[None], x[None], y[None])[0], x[worst], y[worst])
+        again = enclose_number(
+            lambda x, y: _excess(prox(x)[None], prox(y)[None], x[None], y[None])[0], x[worst], y[worst]
+        )
         at = {"x": tuple(map(float, x[worst].ravel())), "y": tuple(map(float, y[worst].ravel()))}
         witness = Witness(at, again, zero, "the map at the two points, in intervals rounded outward")
     what = f"largest ‖p(x) − p(y)‖² − ⟨p(x) − p(y), x − y⟩, {name}"

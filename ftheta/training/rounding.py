@@ -66,9 +66,7 @@ def enclosed_excess(
     return enclose_number(excess, start, optimum, tau)
 
 
-def enclosed_distance(
-    objective: Callable[[Any], Any], start: np.ndarray, centre: np.ndarray, tau: float
-) -> Enclosure:
+def enclosed_distance(objective: Callable[[Any], Any], start: np.ndarray, centre: np.ndarray, tau: float) -> Enclosure:
     r"""$\|\theta_1-c\|$ after one step of gradient descent from `start`, in intervals; $c$ is the `centre`."""
 
     def distance(theta: Any, centre: Any, tau: Any) -> Any:
