@@ -57,7 +57,9 @@ def against_secants(found: Tableau) -> tuple[Claim, ...] | None:
             apart = g.lo > slope.hi or slope.lo > g.hi
             exactly = Enclosure.between(slope.lo, slope.hi)  # of the secant itself, if not of the derivative
             witness = Witness(at, g, exactly, how) if apart else None
-            claims.append(Identity(f"∂ℓ/∂{name}: reverse sweep and secant of half-length 2⁻⁴⁰⁰", g, slope, witness, atol=1e-12))
+            claims.append(
+                Identity(f"∂ℓ/∂{name}: reverse sweep and secant of half-length 2⁻⁴⁰⁰", g, slope, witness, atol=1e-12)
+            )
     return tuple(claims)
 
 

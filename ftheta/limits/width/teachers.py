@@ -115,7 +115,9 @@ class Study:
         shares = tuple(Enclosure.measured(float(s), samples=len(energies)) for s in self.found.shares)
         rise = Enclosure.equal(float(np.diff(energies, axis=1).max()))
         target, q = Enclosure.equal(self.found.target), float(self.found.widths[-1])
-        again = Witness({"q": q}, self.again(), Enclosure.exact(self.found.target), "energy in intervals rounded outward")
+        again = Witness(
+            {"q": q}, self.again(), Enclosure.exact(self.found.target), "energy in intervals rounded outward"
+        )
         witness = again if self.lowest > self.found.target else None
         low = Enclosure.measured(self.lowest, samples=len(energies))
         always = (
