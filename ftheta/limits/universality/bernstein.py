@@ -146,6 +146,24 @@ def unseparated(
     return zeros + [(float(x[i]), float(x[j])) for i, j in zip(order[:-1][same], order[1:][same])]
 
 
+def surely_unseparated(
+    generators: Sequence[Callable[[Any], Any]], pairs: Sequence[tuple[float, float]]
+) -> list[tuple[float, float]]:
+    """Those of the pairs at which all generators can be evaluated in rationals, and agree (vanish, of a zero)."""
+
+    def exactly(g: Callable[[Any], Any], t: float) -> Fraction | None:
+        try:
+            return Fraction(g(Fraction(t)))
+        except (TypeError, ValueError, ArithmeticError):
+            return None
+
+    def sure(s: float, t: float) -> bool:
+        values = [(exactly(g, s), exactly(g, t)) for g in generators]
+        return all(a is not None and a == b and (s != t or a == 0) for a, b in values)
+
+    return [(s, t) for s, t in pairs if sure(s, t)]
+
+
 def distance_below(f: Scalar, pairs: Sequence[tuple[float, float]]) -> float:
     r"""How far f is from all functions that agree on each pair: $\frac12|f(x)-f(y)|$, or $|f(x)|$ at a common zero."""
     if not pairs:

@@ -1,5 +1,6 @@
 """Polynomials come as close as wanted to every continuous function: Weierstrass, Bernstein, Stone."""
 
+from math import inf
 from typing import Annotated
 
 import jax.numpy as jnp
@@ -7,7 +8,7 @@ import numpy as np
 
 from ftheta.limits.universality import bernstein as b
 from ftheta.limits.universality.suprema import Oscillation
-from ftheta.logic import AtMost, Enclosure, Evidence, Finding, Identity, Knob, hypothesis, theorem
+from ftheta.logic import AtMost, Enclosure, Evidence, Finding, Identity, Knob, Witness, hypothesis, theorem
 from ftheta.subjects import Family, Target
 from ftheta.subjects.continuity import continuous, target_of
 
@@ -74,14 +75,19 @@ def stone_weierstrass(
     lo, hi, exact = f.lo[0], f.hi[0], Enclosure.exact
     made, spread = b.Approximant.of(f.f, lo, hi, n), Oscillation.of(f.f, lo, hi)
     found, bound = made.error(), b.popoviciu(spread, hi - lo, n)
-    missed = b.distance_below(f.f, b.unseparated(generators, lo, hi, POINTS))
+    pairs = b.unseparated(generators, lo, hi, POINTS)
+    missed = b.distance_below(f.f, pairs)
     gap, half = b.square_identity(n)
     degree, polynomials = b.degree_for(spread, hi - lo, eps), generators == USUAL
     distance = Enclosure.between(0.0, found.value.hi) if polynomials else Enclosure(missed, max(missed, bound.lo))
+    witness = None
+    if missed > bound.hi:
+        surely = b.distance_below(f.f, b.surely_unseparated(generators, pairs))
+        witness = Witness({"pairs": float(len(pairs))}, Enclosure.between(surely, inf), bound, "f in intervals")
     return Evidence(
         claims=(
             AtMost("sup |B_n f − f| ≤ 3/2 ω(n^−½)", found.value, bound, trivial=spread.modulus(hi - lo).hi),
-            AtMost("distance of f from the algebra ≤ 3/2 ω(n^−½)", distance, bound),
+            AtMost("distance of f from the algebra ≤ 3/2 ω(n^−½)", distance, bound, witness=witness),
             Identity("sum of |coefficients| of B_n(x²) − x² − x(1 − x)/n", exact(gap), exact(0)),
         ),
         charts=b.pictures(f.f, f.name, made, spread),
