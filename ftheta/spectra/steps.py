@@ -98,7 +98,7 @@ class Quadratic:
         return tuple(found)
 
     def energy_ratios(self, steps: int) -> np.ndarray:
-        """F of an iterate over F of the one before, by exact line search; 10⁻²⁰ of the first F are granted to rounding."""
+        """F of an iterate over F of the one before, by exact line search; 10⁻²⁰ of the first are granted."""
         path = self.path(None, steps)
         energy = np.einsum("ki,ij,kj->k", path, self.H, path)
         room = 1e-20 * energy[0] * (energy[0] > 0)

@@ -40,7 +40,7 @@ def contraction_claims(
     k = np.arange(len(path))
     distance = np.linalg.norm((path - optimum).reshape(len(path), -1), axis=1)
     rounding = step_errors(objective, path, tau)
-    # the one-step factor is at most √γ where the theorem applies; where it is not (a forced run), nothing is allowed for
+    # a step brings points together by √γ where the theorem applies: so the later steps carry its error on
     carried = carried_on(rounding, max(gamma, 0.0) ** 0.5)
     root = max(gamma, 0.0) ** (k / 2)
     allowed = carried + (1 + root) * doubt

@@ -64,7 +64,7 @@ def careful_descent(objective: Callable[[Any], Any], start: np.ndarray, steps: i
 
 @dataclass(frozen=True, eq=False)
 class Stationarity:
-    r"""A run of step $\tau$ on the `objective` $F$, from which $F$, $L$-smooth, can fall by at most `room` $=F_0-F^*$."""
+    r"""A run of step $\tau$ on the `objective` $F$, $L$-smooth, which can fall by at most `room` $=F_0-F^*$."""
 
     objective: Callable[[Any], Any]
     path: Path

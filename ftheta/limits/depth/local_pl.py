@@ -69,7 +69,7 @@ class Problem:
         return float(apart[~np.eye(len(self.x), dtype=bool)].min(initial=inf)) if len(self.x) > 1 else inf
 
     def singular(self, least: float) -> Witness:
-        r"""$v^\top K_0v/\|v\|^2\ge\lambda_{\min}$ of the kernel before the first block, in intervals, for the best $v$."""
+        r"""$v^\top K_0v/\|v\|^2\ge\lambda_{\min}$ of the first block's kernel, in intervals, for the best $v$."""
         phi = self.phi(self.x)
         v = np.linalg.eigh(phi @ phi.T)[1][:, 0]
 

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ftheta.estimates import mean
+from ftheta.graph.enclosing import enclose_number
 from ftheta.logic import AtMost, Axis, Claim, Converges, Curves, Enclosure, Identity, Points, Series, Witness
 from ftheta.networks import Description, activation
 
@@ -98,6 +99,14 @@ class Errors:
         law = Series("√(Var/q)", self.widths, np.sqrt(self.moments.variance / self.widths), "reference")
         seen = Series("networks drawn", *self.parts(), "measured", "points")
         return Curves("error against width", Axis("neurons q", "log"), Axis("|f_q − f_ρ|", "log"), (law, seen))
+
+
+def errors_at(at: np.ndarray, widths: Sequence[int], nets: Sequence[Sequence[Any]], law: Moments) -> Errors:
+    """Networks `(μ, W)` of each width at one input; where there is one a width, they are not random."""
+    values = [np.array([float((mu * np.maximum(W @ at, 0)).mean()) for mu, W in drawn]) for drawn in nets]
+    random = len(nets[0]) > 1
+    enclosed = () if random else tuple(enclose_number(mean_network, drawn[0], at) for drawn in nets)
+    return Errors(np.array(widths, float), values, law, random, enclosed)
 
 
 def resampled(atoms: np.ndarray, widths: Sequence[int], draws: int, rng: np.random.Generator) -> Errors:

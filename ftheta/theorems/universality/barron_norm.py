@@ -83,13 +83,12 @@ def barron_norm(
     cuts = tuple(found.cut / 2**k for k in (3, 2, 1, 0))
     closed, hat_up_to = fourier.gaussian_norm(dimension), fourier.hat_norm(cut)
     witness = fourier.steeper_than(f.f, f.lo, f.hi, claimed)
+    stretched = fourier.stretched_norm(f.f, f.lo, f.hi, points, scale)
     return Evidence(
         claims=(
             AtMost("∫|ω||f̂| up to Λ ≤ C_f", total, claimed, witness=witness, rtol=SMALL),
             Converges("∫|ω||f̂| up to Λ", claimed, tuple(equal(found.up_to(c)) for c in cuts), cuts, SMALL * total.hi),
-            Identity(
-                "s C of f(·/s) = C_f", equal(fourier.stretched_norm(f.f, f.lo, f.hi, points, scale)), total, rtol=1e-6
-            ),
+            Identity("s C of f(·/s) = C_f", equal(stretched), total, rtol=1e-6),
             Identity("Gaussian: closed form and radial integral", closed, fourier.gaussian_norm_by_integral(dimension)),
             Identity("hat up to Λ: closed form and integral", hat_up_to, fourier.hat_norm_by_integral(cut)),
         ),

@@ -1,6 +1,5 @@
 """Polynomials come as close as wanted to every continuous function: Weierstrass, Bernstein, Stone."""
 
-from math import inf
 from typing import Annotated
 
 import jax.numpy as jnp
@@ -8,7 +7,7 @@ import numpy as np
 
 from ftheta.limits.universality import bernstein as b
 from ftheta.limits.universality.suprema import Oscillation
-from ftheta.logic import AtMost, Enclosure, Evidence, Finding, Identity, Knob, Witness, hypothesis, theorem
+from ftheta.logic import AtMost, Enclosure, Evidence, Finding, Identity, Knob, hypothesis, theorem
 from ftheta.subjects import Family, Target
 from ftheta.subjects.continuity import continuous, target_of
 
@@ -80,10 +79,7 @@ def stone_weierstrass(
     gap, half = b.square_identity(n)
     degree, polynomials = b.degree_for(spread, hi - lo, eps), generators == USUAL
     distance = Enclosure.between(0.0, found.value.hi) if polynomials else Enclosure(missed, max(missed, bound.lo))
-    witness = None
-    if missed > bound.hi:
-        surely = b.distance_below(f.f, b.surely_unseparated(generators, pairs))
-        witness = Witness({"pairs": float(len(pairs))}, Enclosure.between(surely, inf), bound, "f in intervals")
+    witness = b.too_far(f.f, generators, pairs, bound) if missed > bound.hi else None
     return Evidence(
         claims=(
             AtMost("sup |B_n f − f| ≤ 3/2 ω(n^−½)", found.value, bound, trivial=spread.modulus(hi - lo).hi),
