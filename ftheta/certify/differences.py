@@ -127,7 +127,7 @@ class Slopes:
         error = _distance(slope, float(lo), float(hi))
         bound = size / 2 * self.curvature + rounding / size + 2 * ULP * abs(slope)
         central = _distance((there - back) / (2 * size), float(lo), float(hi))
-        return Step(size, error, Enclosure.equal(bound * (1 + 8 * ULP)), central.hi)
+        return Step(size, error, Enclosure.between(bound, bound * (1 + 16 * ULP)), central.hi)
 
     # -- claims and pictures --------------------------------------------------------------------------------
 

@@ -52,11 +52,11 @@ class Ladder:
         """The product with Frobenius norms in place of spectral ones."""
         return product_bound(self.description, tuple(frobenius_norm(layer.weight) for layer in self.description.layers))
 
-    def claims(self, f: Callable[[Any], Any]) -> tuple[Claim, ...]:
-        """That the secant of `f` is no steeper than the product; that both ways to the norm of a convolution agree."""
+    def claims(self) -> tuple[Claim, ...]:
+        """That the secant is no steeper than the product; that both ways to the norm of a convolution agree."""
         rings = self.by_frequencies.items()
         return (
-            AtMost("Lip(f)", self.secant.known, self.product, witness=self.secant.against(f, self.product)),
+            AtMost("Lip(f)", self.secant.known, self.product, witness=self.secant.against(self.product)),
             *(Identity(f"norm of layer {k + 1}, matrix and symbol", self.norms[k], ring) for k, ring in rings),
         )
 

@@ -3,6 +3,7 @@ r"""How steep a network can be: a product of norms above, slopes that were met b
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
+from math import isinf
 from operator import mul
 from typing import Any
 
@@ -11,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ftheta.graph.compiling import call_compiled
+from ftheta.graph.enclosing import enclose
 from ftheta.logic import Enclosure, Witness
 from ftheta.networks import Description, activation
 
@@ -20,6 +22,7 @@ SMALL_SIDE = 32  # Jacobians with a side up to this are formed; larger ones are 
 POWER_STEPS = 12
 CHUNK = 1 << 22  # entries of Jacobians held at once
 ROWS = 2048  # points sent through the network at once
+AGAIN = 8  # of the steepest secants in float64, how many are evaluated again with outward rounding
 LENGTHS = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)  # of the secants tried around the steepest point
 
 
@@ -39,25 +42,29 @@ def product_bound(description: Description, norms: tuple[Enclosure, ...] | None 
 
 @dataclass(frozen=True, eq=False)
 class Secant:
-    r"""Two inputs and the slope $\|f(x)-f(y)\|/\|x-y\|$ between them; `tried` counts the points of the search."""
+    r"""Two inputs and the slope $\|f(x)-f(y)\|/\|x-y\|$ between them; `tried` counts the points of the search.
+
+    `enclosed` holds the slope with outward rounding: of all numbers where the program has no such evaluation. `slope`
+    is then its value in float64, and otherwise the lower end: what has been shown.
+    """
 
     x: np.ndarray
     y: np.ndarray
     slope: float
     tried: int
+    enclosed: Enclosure
 
     @property
     def known(self) -> Enclosure:
         """What the search tells of the Lipschitz constant: it is at least this slope."""
         return Enclosure.at_least(self.slope, samples=self.tried)
 
-    def against(self, f: Callable[[Any], Any], bound: Enclosure) -> Witness | None:
-        """This secant as a witness against `Lip(f) <= bound`, evaluated again; None where it is no steeper."""
+    def against(self, bound: Enclosure) -> Witness | None:
+        """This secant as a witness against `Lip(f) <= bound`; None where it is no steeper."""
         if self.slope <= bound.hi:
             return None
         at = {"x": tuple(map(float, np.ravel(self.x))), "y": tuple(map(float, np.ravel(self.y)))}
-        again = Enclosure.equal(slope(f, self.x, self.y))
-        return Witness(at, again, bound, "slope between the two points, one operation at a time in float64")
+        return Witness(at, self.enclosed, bound, "slope between the two points, in intervals rounded outward")
 
 
 @np.errstate(all="ignore")
@@ -69,6 +76,20 @@ def slope(f: Callable[[Any], Any], x: np.ndarray, y: np.ndarray) -> float:
     return value if np.isfinite(value) else 0.0
 
 
+def enclosed_slopes(f: Callable[[Any], Any], x: np.ndarray, y: np.ndarray) -> list[Enclosure]:
+    r"""$\|f(x)-f(y)\|/\|x-y\|$ for each row of `x` and of `y`, with outward rounding."""
+
+    def slope_between(x: jax.Array, y: jax.Array) -> jax.Array:
+        rise = jnp.ravel(f(x)) - jnp.ravel(f(y))
+        run = jnp.ravel(x) - jnp.ravel(y)
+        return jnp.sqrt(jnp.sum(rise * rise) / jnp.sum(run * run))
+
+    found = enclose(jax.vmap(slope_between), x, y)
+    if found is None:
+        return [Enclosure.unknown()] * len(x)
+    return [Enclosure.between(max(0.0, float(lo)), float(hi)) for lo, hi in zip(found.lo, found.hi)]
+
+
 @np.errstate(all="ignore")
 def steepest_secant(
     f: Callable[[Any], Any], points: np.ndarray, rng: np.random.Generator, *, climbs: int = 32, steps: int = 100
@@ -78,7 +99,8 @@ def steepest_secant(
     The Jacobian's norm at every point, then `steps` of gradient ascent on $\log\|f(x)-f(y)\|-\log\|x-y\|$ from pairs
     laid along the top singular directions at the `climbs` steepest points. (Ascent on the Jacobian's norm itself does
     nothing for ReLU, where that norm is piecewise constant.) The Jacobian at a kink may be no slope at all, so the
-    result is always a secant.
+    result is always a secant. The steepest ones in float64, which may be rounding alone, and all along the top
+    direction are evaluated again with outward rounding: the result has the largest lower bound.
     """
     shape = points.shape[1:]
     flat = points.reshape(len(points), -1)
@@ -94,9 +116,17 @@ def steepest_secant(
     k = int(tops.argmax())
     pairs = [(candidates[k] - h * spread * along[k] / 2, candidates[k] + h * spread * along[k] / 2) for h in LENGTHS]
     pairs += [(a, b) for a, b in zip(x, y) if np.isfinite(a).all() and np.isfinite(b).all()]
-    slopes = _slopes(one, np.array([a for a, _ in pairs]), np.array([b for _, b in pairs]))
-    a, b = pairs[int(slopes.argmax())]
-    return Secant(a.reshape(shape), b.reshape(shape), float(slopes.max()), len(points) + 2 * len(best) * steps)
+    x, y = (np.array([pair[end] for pair in pairs]) for end in (0, 1))
+    slopes = _slopes(one, x, y)
+    again = sorted({*range(len(LENGTHS)), *np.argsort(-slopes, kind="stable")[:AGAIN].tolist()})
+    enclosed = enclosed_slopes(one, x[again], y[again])
+    tried = len(points) + 2 * len(best) * steps
+    if isinf(enclosed[0].lo):
+        k = int(slopes.argmax())
+        return Secant(x[k].reshape(shape), y[k].reshape(shape), float(slopes[k]), tried, Enclosure.unknown())
+    top = max(range(len(again)), key=lambda i: enclosed[i].lo)
+    k = again[top]
+    return Secant(x[k].reshape(shape), y[k].reshape(shape), enclosed[top].lo, tried, enclosed[top])
 
 
 def inputs_near(

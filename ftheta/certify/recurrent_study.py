@@ -2,9 +2,13 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 
+from ftheta.estimates import largest, worst_ratio
+from ftheta.graph.enclosing import enclose_number
 from ftheta.logic import AtMost, Axis, Claim, Curves, Dag, Enclosure, Evidence, Identity, Series, Vertex, Witness
 
 from .recurrent import Cell, lagged_norms
@@ -12,6 +16,7 @@ from .recurrent import Cell, lagged_norms
 ZERO, ONE = Enclosure.exact(0), Enclosure.exact(1)
 LAG, DECAY = 50, Fraction(9, 10)
 PAIRS = 4  # other starts
+UNDERFLOW = 1e-290  # products of derivatives are not followed below
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +45,11 @@ class Run:
         """Of the other starts, of shape (pairs, T + 1)."""
         return np.array([np.linalg.norm(other - self.states, axis=1) for other in self.others])
 
+    @property
+    def rounding(self) -> float:
+        """What one step in float64 may add to a distance: granted, 10⁻¹³ of the largest state."""
+        return 1e-13 * max(1.0, largest(np.abs(self.states)))
+
     def derivative_claims(self, rng: np.random.Generator) -> tuple[Claim, ...]:
         aims = rng.normal(size=(len(self.xs), self.cell.hidden))
         product = np.eye(self.cell.hidden)
@@ -63,32 +73,35 @@ class Run:
 
     def fading_claims(self) -> tuple[Claim, ...]:
         """No step brings two states further apart, and both gradients and distances are below the powers of c."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratios = np.where(self.distances[:, :-1] > 1e-12, self.distances[:, 1:] / self.distances[:, :-1], 0.0)
+        ratios = np.vectorize(worst_ratio)(self.distances[:, 1:], self.distances[:, :-1], self.rounding)
         pair, t = np.unravel_index(int(np.argmax(ratios)), ratios.shape)
         worst, count = float(ratios[pair, t]), ratios.size
         witness = None
         if worst > 1:
             a, b = self.states[t], self.others[pair][t]
-            again = self._apart(a, b, self.xs[t]) / float(np.linalg.norm(a - b))
+            again = enclose_number(self._growth, self.cell.params, a, b, self.xs[t])
             place = {"h": tuple(a.tolist()), "h′": tuple(b.tolist())}
-            witness = Witness(place, Enclosure.equal(again), ONE, "the two steps taken again one by one")
+            witness = Witness(place, again, ONE, "the two steps taken again, in intervals rounded outward")
         seen = Enclosure.measured(worst, samples=count)
         claims: tuple[Claim, ...] = (AtMost("largest growth of a distance in one step", seen, ONE, witness=witness),)
         c = self.cell.contraction
         if c is None:
             return claims
         k = np.arange(len(self.xs) + 1)
-        powers, reach = c.hi**k, np.maximum(c.hi**k * self.distances[:, :1], 1e-13)
+        powers = c.hi**k
+        carried = self.rounding * np.cumsum(np.append(0.0, powers[:-1]))
+        faded = worst_ratio(self.norms, powers, UNDERFLOW)
+        closer = worst_ratio(self.distances, powers * self.distances[:, :1], carried)
+        granted = f"{carried[-1]:.1e} granted to rounding"
         return (
             *claims,
-            AtMost("largest ‖∂h_T/∂h_(T−k)‖/c^k", _ratio(self.norms, np.maximum(powers, 1e-290)), ONE),
-            AtMost("largest ‖h_t − h′_t‖/(c^t‖h_0 − h′_0‖)", _ratio(self.distances, reach), ONE, atol=1e-9),
+            AtMost("largest ‖∂h_T/∂h_(T−k)‖/c^k", Enclosure.equal(faded), ONE),
+            AtMost(f"largest ‖h_t − h′_t‖/(c^t‖h_0 − h′_0‖), {granted}", Enclosure.equal(closer), ONE, atol=1e-9),
         )
 
-    def _apart(self, a: np.ndarray, b: np.ndarray, x: np.ndarray) -> float:
-        one, two = (np.asarray(self.cell.apply(self.cell.params, np.concatenate([h, x]))) for h in (a, b))
-        return float(np.linalg.norm(one - two))
+    def _growth(self, params: Any, a: Any, b: Any, x: Any) -> Any:
+        one, two = (self.cell.apply(params, jnp.concatenate([h, x])) for h in (a, b))
+        return jnp.sqrt(jnp.sum((one - two) ** 2) / jnp.sum((a - b) ** 2))
 
     # -- figures ------------------------------------------------------------------------------------
 
@@ -111,10 +124,6 @@ class Run:
             series.append(Series("cᵗ times the distance at the start", t[bound > 1e-17], bound[bound > 1e-17], "bound"))
         title = "memory of the start: the same inputs, other starts"
         return Curves(title, Axis("step t"), Axis("distance of the states", "log"), tuple(series))
-
-
-def _ratio(values: np.ndarray, bounds: np.ndarray) -> Enclosure:
-    return Enclosure.equal(float(min(np.nan_to_num(values / bounds, nan=np.inf).max(initial=0.0), 1e300)))
 
 
 def unrolled_chart(steps: int = 4) -> Dag:

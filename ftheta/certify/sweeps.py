@@ -55,8 +55,11 @@ def against_secants(found: Tableau) -> tuple[Claim, ...] | None:
     for name, g, slope in zip(found.coordinates, swept[1:], slopes):
         if slope is not None:
             apart = g.lo > slope.hi or slope.lo > g.hi
-            witness = Witness(at, g, slope, how) if apart else None
-            claims.append(Identity(f"∂ℓ/∂{name}: reverse sweep and secant", g, slope, witness, atol=1e-12))
+            exactly = Enclosure.between(slope.lo, slope.hi)  # of the secant itself, if not of the derivative
+            witness = Witness(at, g, exactly, how) if apart else None
+            claims.append(
+                Identity(f"∂ℓ/∂{name}: reverse sweep and secant of half-length 2⁻⁴⁰⁰", g, slope, witness, atol=1e-12)
+            )
     return tuple(claims)
 
 

@@ -4,9 +4,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 
-from ftheta.logic import AtMost, Axis, Claim, Converges, Curves, Enclosure, Heatmap, Identity, Series
+from ftheta.graph.enclosing import enclose_number
+from ftheta.logic import AtMost, Axis, Claim, Converges, Curves, Enclosure, Heatmap, Identity, Series, Witness
 from ftheta.networks.architectures.mosaics import tiled
 
 from .stencils import Stencil
@@ -82,11 +84,29 @@ class Diffusion:
                 "mean square of u after the last layer, at most at the start",
                 Enclosure.equal(last),
                 Enclosure.equal(first),
+                witness=self._grows() if last > first else None,
             ),
             Identity(
                 "change of the sum of u", Enclosure.equal(mass), Enclosure.exact(0), atol=1e-9 * size * self.start.size
             ),
         )
+
+    def _grows(self) -> Witness:
+        """The mean square after the first layers that doubled it, or after the last, and at the start."""
+        squares = (self.states**2).reshape(len(self.states), -1).mean(1)
+        doubled = np.flatnonzero(squares > 4 * squares[0])
+        layers = int(doubled[0]) if doubled.size else self.steps
+
+        def after(u: Any, taps: Any, layers: int = layers) -> Any:
+            for _ in range(layers):
+                moved = [q * jnp.roll(u, [-k for k in at], range(u.ndim)) for at, q in zip(self.stencil.taps, taps)]
+                u = u + sum(moved)
+            return jnp.sqrt(jnp.mean(u * u))
+
+        taps = np.array([float(q) for q in self.stencil.taps.values()])
+        left = enclose_number(after, self.start, taps)
+        right = enclose_number(lambda u: jnp.sqrt(jnp.mean(u * u)), self.start)
+        return Witness({"layers": float(layers)}, left, right, "layer by layer in intervals rounded outward")
 
     def chart(self) -> Curves | Heatmap:
         shown = sorted({0, self.steps // 16, self.steps // 4, self.steps})

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ftheta.graph import GraphError, trace
+from ftheta.graph.enclosing import enclose_number
 from ftheta.logic import Enclosure, Witness
 
 from .linearity import Kind, kind_of
@@ -153,11 +154,15 @@ class Responses:
         s, *r, t = np.unravel_index(entry, self.aligned.shape[1:])
         here, there = (self.positions[int(pick)] for pick in (flat[:, entry].argmin(), flat[:, entry].argmax()))
         grid = np.array(self.layout.grid)
-        values = [np.asarray(self.f(self._impulse(q, int(s))))[(*((q + r) % grid), t)].item() for q in (here, there)]
-        gap = abs(values[1] - values[0])
         at = {"impulse": tuple(map(float, here)), "shift": tuple(map(float, (there - here) % grid))}
-        left = Enclosure.exact(gap) if self.exact else Enclosure.equal(gap)
-        return Witness(at, left, Enclosure.exact(0), "shift then map, map then shift, run again one by one")
+        sides = []
+        for q in (here, there):
+            impulse, place = self._impulse(q, int(s)), (*((q + r) % grid).tolist(), int(t))
+            if self.exact:
+                sides.append(Enclosure.exact(np.asarray(self.f(impulse))[place].item()))
+            else:
+                sides.append(enclose_number(lambda x, place=place: self.f(x)[place], impulse))
+        return Witness(at, abs(sides[1] - sides[0]), Enclosure.exact(0), "shift then map, map then shift, once more")
 
     def _impulse(self, q: np.ndarray, s: int) -> np.ndarray:
         x = np.zeros((*self.layout.grid, self.layout.S), self.aligned.dtype)

@@ -5,8 +5,10 @@ from functools import cached_property
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
+from ftheta.graph.enclosing import enclose_number
 from ftheta.graph.hurry import hurried
 from ftheta.logic import AtMost, Axis, Chart, Claim, Curves, Enclosure, Exists, Identity, Series, Witness
 from ftheta.networks.architectures import Stack, formula_field, table_of
@@ -73,13 +75,16 @@ class Combs:
             return None
         k = int(np.where(self.kept, self.defects, -1).argmax())
         tau = int(self.shifts[k])
-        x = _inputs(self.net, 1)[0]
         axis, out = axes_of(self.net) or (0, 0)
-        y, moved = (np.asarray(self.net(v)) for v in (x, np.roll(x, tau, axis)))
-        gap = float(np.abs(moved - np.roll(y, tau // self.stride, out)).max() / (np.abs(y).max() or 1.0))
-        return Witness(
-            {"shift": float(tau)}, Enclosure.equal(gap), EXACT(0), "shift then map, map then shift, once more"
-        )
+
+        def gap(x: Any) -> Any:
+            y = self.net(x)
+            moved = self.net(jnp.roll(x, tau, axis))
+            return jnp.max(jnp.abs(moved - jnp.roll(y, tau // self.stride, out))) / jnp.max(jnp.abs(y))
+
+        x = max(_inputs(self.net, self.rows), key=lambda row: float(np.nan_to_num(gap(row), nan=np.inf)))
+        how = "shift then map, map then shift, in intervals rounded outward"
+        return Witness({"shift": float(tau)}, enclose_number(gap, x), EXACT(0), how)
 
     def chart(self) -> Curves:
         shifts, defects = np.asarray(self.shifts), np.asarray(self.defects)

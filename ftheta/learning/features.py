@@ -12,10 +12,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ftheta.graph import Graph, Node, Slot, trace
+from ftheta.graph import Graph, GraphError, Interval, Node, Slot, intervals, trace
 from ftheta.graph.domains.values import VALUES
 from ftheta.graph.interpret import forward
-from ftheta.logic import SubjectError
+from ftheta.logic import Enclosure, Identity, SubjectError, Witness
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +26,28 @@ class Features:
     outputs: np.ndarray
     weight: np.ndarray
     bias: np.ndarray
+    enclosed: Callable[[int], tuple[Interval, Interval] | None]
+    """φ and f at one row, with outward rounding; None without rules."""
+
+    def claim(self) -> Identity:
+        """That the network is affine in its features, on the rows."""
+        relative = Enclosure.equal(self.gap / max(self.scale, 1e-300))
+        witness = None if self.affine else self._witness()
+        return Identity("f − Wφ − b on the rows, relative", relative, Enclosure.exact(0), witness, atol=1e-9)
+
+    def _witness(self) -> Witness:
+        """The row with the largest gap, beside the first, which b is read off: f − f₀ − W(φ − φ₀) in intervals."""
+        gaps = np.abs(self.outputs - self.phi @ self.weight.T - self.bias)
+        i, j = (int(k) for k in np.unravel_index(int(np.argmax(gaps)), gaps.shape))
+        here, first = self.enclosed(i), self.enclosed(0)
+        gap = Enclosure.unknown()
+        if here is not None and first is not None:
+            entry = lambda box, k: Enclosure.between(float(box.lo[k]), float(box.hi[k]))
+            gap = entry(here[1], j) - entry(first[1], j)
+            for k, w in enumerate(self.weight[j].tolist()):
+                gap = gap - (entry(here[0], k) - entry(first[0], k)) * w
+        how = "both rows in intervals rounded outward"
+        return Witness({"row": float(i), "output": float(j)}, abs(gap) / self.scale, Enclosure.exact(0), how)
 
     @property
     def gap(self) -> float:
@@ -65,7 +87,15 @@ def features(apply: Callable[[Any, Any], Any], params: Any, x: np.ndarray) -> Fe
             remedy="give a network that ends in a dense layer",
         )
     bias = outputs[0] - phi[0] @ weight.T
-    return Features(phi, outputs, weight, bias)
+
+    def enclosed(row: int) -> tuple[Interval, Interval] | None:
+        try:
+            seen = intervals(graph, params, np.asarray(x[row], np.float64))
+        except GraphError:
+            return None
+        return seen[slot].map(np.ravel), seen[graph.outputs[0]].map(np.ravel)
+
+    return Features(phi, outputs, weight, bias, enclosed)
 
 
 def _last_product(graph: Graph) -> tuple[Node, Slot]:

@@ -159,9 +159,8 @@ def network_evidence(found: Features, data: Outputs, ridge: float) -> Evidence:
     probe = linear_probe(found.phi, y, ridge)
     own = ridge_objective(found.phi, y, found.weight, found.bias, ridge)
     refit = probe.objective(found.phi, y)
-    relative = Enclosure.equal(found.gap / max(found.scale, 1e-300))
     claims = (
-        Identity("f − Wφ − b on the rows, relative", relative, ZERO, atol=1e-9),
+        found.claim(),
         AtMost(
             "ridge objective of the last layer refitted ≤ that of its own", Enclosure.equal(refit), Enclosure.equal(own)
         ),

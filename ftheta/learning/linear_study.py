@@ -10,7 +10,8 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from ftheta.graph.compiling import call_compiled
-from ftheta.logic import AtMost, Axis, Claim, Curves, Enclosure, Evidence, Identity, Points, Series, Table
+from ftheta.graph.enclosing import enclose_number
+from ftheta.logic import AtMost, Axis, Claim, Curves, Enclosure, Evidence, Identity, Points, Series, Table, Witness
 from ftheta.spectra.curvature import eigenvalue_range
 from ftheta.training.losses import loss_named
 
@@ -219,19 +220,31 @@ def nonlinearity(apply: Callable[[Any, Any], Any], params: Any, x: np.ndarray, r
     return worst / max(size, 1e-300)
 
 
-def least_curvature(apply: Callable[[Any, Any], Any], params: Any, x: np.ndarray, y: np.ndarray) -> Enclosure:
-    """The least eigenvalue of the Hessian of the mean squared loss at the parameters as they are."""
+def least_curvature(
+    apply: Callable[[Any, Any], Any], params: Any, x: np.ndarray, y: np.ndarray
+) -> tuple[Enclosure, Witness | None]:
+    """The least eigenvalue of the Hessian of the mean squared loss at the parameters as they are; where it is negative,
+    the second derivative along its vector, in intervals."""
     flat, rebuild = ravel_pytree(params)
     predict = lambda theta: jax.vmap(lambda row: jnp.ravel(apply(rebuild(theta), row)))(x)
     objective = lambda theta: jnp.mean(jnp.sum((predict(theta) - y.reshape(len(x), -1)) ** 2, axis=1))
-    return eigenvalue_range(np.asarray(jax.hessian(objective)(jnp.asarray(flat))))[0]
+    hessian = np.asarray(jax.hessian(objective)(jnp.asarray(flat)))
+    least = eigenvalue_range(hessian)[0]
+    if least.hi >= 0:
+        return least, None
+
+    def bend(theta: Any, v: Any) -> Any:
+        return v @ jax.jvp(jax.grad(objective), (theta,), (v,))[1]
+
+    along = enclose_number(bend, np.asarray(flat, np.float64), np.linalg.eigh(hessian)[1][:, 0])
+    return least, Witness({"t": 0.0}, ZERO, along, "the second derivative along one direction, in intervals")
 
 
 def model_evidence(net: Any, rng: np.random.Generator) -> Evidence:
     """A network that is linear in its parameters: E is convex in them."""
     x, y = net.data.x, net.data.y.astype(float)
-    least = least_curvature(net.apply, net.params, x, y)
-    claim = AtMost("0 ≤ λ_min(∇²E) at the network's own parameters", ZERO, least, atol=1e-9)
+    least, witness = least_curvature(net.apply, net.params, x, y)
+    claim = AtMost("0 ≤ λ_min(∇²E) at the network's own parameters", ZERO, least, witness=witness, atol=1e-9)
     flat, rebuild = ravel_pytree(net.params)
     t, direction = np.linspace(-1, 1, 121), rng.normal(size=flat.size)
     loss = []

@@ -24,11 +24,13 @@ A sigmoidal $\sigma$ tends to the step as its weights grow, outside a null set o
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import exp, isfinite, lgamma, sqrt
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
+import jax.numpy as jnp
 import numpy as np
 
 from ftheta.estimates import mean
+from ftheta.graph.enclosing import enclose_number
 from ftheta.logic import Axis, Curves, Enclosure, Series, SubjectError, Witness
 
 from .greedy import Path, Steps, frank_wolfe, unit_directions
@@ -143,10 +145,18 @@ class Problem:
         ratio = np.abs(self.wanted) / np.maximum(self.moment * length, 1e-300)
         worst = int(np.argmax(ratio))
         x = self.ball.points[worst]
-        here, centre = np.asarray(self.values(np.vstack([x, self.ball.centre])), np.float64).ravel().tolist()
-        left, right = Enclosure.equal(abs(here - centre)), Enclosure.equal(self.moment * float(length[worst]))
-        witness = Witness({"x": tuple(x.tolist())}, left, right, "f evaluated again at this point and at the centre")
+        left = enclose_number(self._change, x, self.ball.centre)
+        right = enclose_number(
+            lambda x, centre, C: C * jnp.sqrt(jnp.sum((x - centre) ** 2)), x, self.ball.centre, self.moment
+        )
+        witness = Witness(
+            {"x": tuple(x.tolist())}, left, right, "f here and at the centre, in intervals rounded outward"
+        )
         return Enclosure.at_least(float(ratio[worst]), samples=len(ratio)), witness
+
+    def _change(self, x: Any, centre: Any) -> Any:
+        here, there = jnp.ravel(self.values(jnp.stack([x, centre])))
+        return jnp.abs(here - there)
 
     def study(self, rng: np.random.Generator, p: int, seeds: int) -> "Study":
         """Networks drawn with p neurons and fewer, the greedy one, and the constant that Maurey's identity asks for."""

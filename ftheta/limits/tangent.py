@@ -8,9 +8,22 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from flint import arb
 
 from ftheta.estimates import mean
-from ftheta.logic import Axis, Claim, Converges, Curves, Enclosure, Evidence, Identity, Rate, Series, SubjectError
+from ftheta.logic import (
+    Axis,
+    Claim,
+    Converges,
+    Curves,
+    Enclosure,
+    Evidence,
+    Identity,
+    Rate,
+    Series,
+    SubjectError,
+    Witness,
+)
 from ftheta.networks import Description
 
 from .orders import observed_order
@@ -151,9 +164,28 @@ class Study:
         own = Identity("mean of Θ̂(x, x)", self.mean(0, 0), Enclosure.equal(self.ntk[0, 0]), atol=1e-9)
         limit, name = Enclosure.equal(self.ntk[0, 1]), "mean of Θ̂(x, x′)"
         if self.layers == 1:
-            return Identity(name, self.mean(0, 1), limit, atol=1e-9), own
+            return Identity(name, self.mean(0, 1), limit, self._other_kernel(), atol=1e-9), own
         means = tuple(Enclosure.measured(float(K[:, 0, 1].mean()), samples=len(K)) for K in self.kernels)
         return Converges(name, limit, means, tuple(self.widths), within=0.1 * (self.layers + 1)), own
+
+    def _other_kernel(self) -> Witness | None:
+        r"""One network's $\hat\Theta$ with a bound of its rounding, beside $\kappa_1+\rho\kappa_0$ in balls.
+
+        A sum of $p$ products is off by at most $2pu$ times the sum of their sizes, which is at most
+        $\sqrt{\hat\Theta(x,x)\hat\Theta(x',x')}$; each factor has a few more roundings.
+        """
+        if self.random or self.limit.gains != (1.0,) or self.limit.first != 1.0:
+            return None
+        kernel = self.kernels[-1][0]
+        size = float(np.sqrt(kernel[0, 0] * kernel[1, 1]))
+        rounding = (2 * self.features.shape[-1] * self.widths[-1] + 64) * np.finfo(float).eps * size
+        x, z = ([arb(float(c)) for c in row] for row in self.X[:2])
+        product = lambda a, b: sum((s * t for s, t in zip(a, b)), arb(0))
+        cosine = (product(x, z) / (product(x, x) * product(z, z)).sqrt()).max(-1).min(1)
+        angle = cosine.acos()
+        limit = (angle.sin() + 2 * (arb.pi() - angle) * cosine) / arb.pi()
+        left = Enclosure.around(float(kernel[0, 1]), float(rounding))
+        return Witness({"width": float(self.widths[-1])}, left, Enclosure.ball(limit), "the limit in balls")
 
     def fluctuations(self, groups: int = 8) -> tuple[np.ndarray, np.ndarray]:
         """Root mean square distances to the limit, one for each of several groups of draws at each width."""

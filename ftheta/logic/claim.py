@@ -4,11 +4,17 @@ A claim holds only if it holds for every pair of numbers in the two enclosures, 
 it fails for every pair. An EXACT enclosure already contains its rounding and a statistical one its error.
 One that carries the rounding of float64 is compared with the claim's tolerance: certified means
 "within the tolerance", and a contradiction has to exceed it.
+
+A contradiction refutes only between two EXACT enclosures: those of the claim itself, or those of a `Witness`, in
+which both sides were evaluated again at one point in rationals, in balls or in intervals rounded outward. The
+tolerance of a claim is relative to its two sides; what float64 loses by cancellation is relative to the numbers that
+cancelled, which may be larger by any factor. So float64 alone contradicts without refuting: the judgement is
+inconclusive, and says that it is contradicted. The same is true of a sample.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from math import inf, isfinite
+from math import inf, isfinite, isinf
 from typing import Literal, TypeAlias
 
 from .enclosure import Basis, Enclosure
@@ -22,7 +28,11 @@ RTOL = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """A point where the claim fails, with both sides evaluated again there; `how` says by what means."""
+    """A point where the claim fails, with both sides evaluated again there; `how` says by what means.
+
+    It refutes only where both sides are EXACT enclosures, apart by more than the claim's tolerance. (An enclosure of
+    all numbers is what is known of a side that cannot be evaluated again: it refutes nothing.)
+    """
 
     at: Mapping[str, Coordinate]
     left: Enclosure
@@ -160,6 +170,12 @@ def _rounded(side: Enclosure, claim: AtMost | Identity) -> Enclosure:
     return side.widened(claim.rtol, claim.atol) if _carries_rounding(side) else side
 
 
+def _loosened(side: Enclosure, claim: AtMost | Identity) -> Enclosure:
+    """A side of a witness with the tolerance that the claim allows, where it allows one."""
+    tolerant = _carries_rounding(claim.left) or _carries_rounding(claim.right)
+    return side.widened(claim.rtol, claim.atol) if tolerant else side
+
+
 def _at_most(a: float, b: float, claim: AtMost) -> bool:
     """`a <= b`, within the tolerance where one of the sides carries rounding."""
     if a <= b or not (_carries_rounding(claim.left) or _carries_rounding(claim.right)):
@@ -169,6 +185,10 @@ def _at_most(a: float, b: float, claim: AtMost) -> bool:
 
 def _earned(*sides: Enclosure) -> Verdict:
     return _EARNED[max((e.basis for e in sides), key=lambda b: b.rank)]
+
+
+def _exact(*sides: Enclosure) -> bool:
+    return all(e.basis is Basis.EXACT for e in sides)
 
 
 def _sampled(*sides: Enclosure) -> bool:
@@ -202,16 +222,20 @@ def _basis_reason(claim: AtMost | Identity, left: Enclosure, right: Enclosure) -
     return f"float64 within {_tolerance(claim)}"
 
 
-def _contradiction(claim: AtMost | Identity, witness: Witness | None, fails) -> Judgement:
-    """Refuted only by numbers that can be checked again; a sample alone contradicts without refuting."""
-    if witness is not None:
-        if fails(_rounded(witness.left, claim), _rounded(witness.right, claim)):
-            return Judgement(Verdict.REFUTED, f"fails at the witness, re-checked: {witness.how}")
-        return Judgement(Verdict.INCONCLUSIVE, "the witness did not survive being checked again")
-    if _sampled(claim.left, claim.right):
-        return Judgement(
-            Verdict.INCONCLUSIVE,
-            "the sample contradicts the claim, without a witness to check again",
-            contradicted=True,
-        )
-    return Judgement(Verdict.REFUTED, "the enclosures of the two sides are strictly apart")
+def _contradiction(claim: AtMost | Identity, witness: Witness | None, fails: Callable[..., bool]) -> Judgement:
+    """Refuted only by EXACT numbers; float64 or a sample alone contradicts without refuting."""
+    if _exact(claim.left, claim.right):
+        return Judgement(Verdict.REFUTED, "the enclosures of the two sides are strictly apart")
+    if witness is None:
+        source = "the sample contradicts" if _sampled(claim.left, claim.right) else "float64 contradicts"
+        reason = f"{source} the claim, without a witness to check again"
+        return Judgement(Verdict.INCONCLUSIVE, reason, contradicted=True)
+    if not _exact(witness.left, witness.right):
+        reason = "the claim fails at a point in float64, where rounding may be all there is"
+        return Judgement(Verdict.INCONCLUSIVE, reason, contradicted=True)
+    if fails(_loosened(witness.left, claim), _loosened(witness.right, claim)):
+        return Judgement(Verdict.REFUTED, f"fails at the witness, re-checked: {witness.how}")
+    if isinf(witness.left.width) or isinf(witness.right.width):
+        reason = "float64 contradicts the claim at a point where it cannot be evaluated again with an error bound"
+        return Judgement(Verdict.INCONCLUSIVE, reason, contradicted=True)
+    return Judgement(Verdict.INCONCLUSIVE, "the witness did not survive being checked again")

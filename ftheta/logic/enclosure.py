@@ -93,6 +93,16 @@ class Enclosure:
         return cls(lo, hi, basis)
 
     @classmethod
+    def around(cls, value: float, error: float) -> Self:
+        """A number computed as `value`, off by at most `error`: a bound that holds for the arithmetic that was used."""
+        return cls(_down(value - error), _up(value + error), Basis.EXACT)
+
+    @classmethod
+    def unknown(cls) -> Self:
+        """Any number at all: what is known of a program that cannot be evaluated with outward rounding."""
+        return cls(-inf, inf, Basis.EXACT)
+
+    @classmethod
     def at_least(cls, value: float, *, samples: int | None = None) -> Self:
         """A lower bound; with `samples`, the largest value met among that many points."""
         return cls(value, inf, Basis.FLOAT if samples is None else Basis.SAMPLED, samples)
@@ -144,6 +154,9 @@ class Enclosure:
 
     def __neg__(self) -> "Enclosure":
         return replace(self, lo=-self.hi, hi=-self.lo)
+
+    def __abs__(self) -> "Enclosure":
+        return replace(self, lo=max(self.lo, -self.hi, 0.0), hi=max(abs(self.lo), abs(self.hi)))
 
     def __add__(self, other: "Enclosure | float") -> "Enclosure":
         other = _lift(other)

@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ftheta.graph.enclosing import enclose_entry
 from ftheta.logic import Axis, Bars, Basis, Diagram, Enclosure, Identity, Layer, SubjectError, Table, Witness
 
 from .activations import activation
@@ -33,7 +34,7 @@ class Comparison:
     left: Enclosure
     right: Enclosure
     scale: float
-    again: Witness
+    again: Witness | None
 
     @property
     def gap(self) -> float:
@@ -87,15 +88,15 @@ def compared(f: Callable[[Any], Any], description: Description, x: np.ndarray) -
     i, j = np.unravel_index(int(np.argmax(gap)), gap.shape)
     scale = max(float(np.abs(state).max()) for _, state in passed)
     one, other = (_measured(side[i, j], len(x)) for side in (left, right))
-    again = _again(f, description, x[i], int(j))
+    again = _again(f, description, x[i], int(j)) if gap[i, j] > 0 else None
     return Comparison(int(i), int(j), one, other, scale if isfinite(scale) else 1.0, again)
 
 
 def _again(f: Callable[[Any], Any], description: Description, x: np.ndarray, output: int) -> Witness:
-    values = np.ravel(np.asarray(f(x), np.float64))[output], states(description, x[None])[-1][1][0, output]
-    one, other = (Enclosure.equal(float(v)) if isfinite(v) else Enclosure() for v in values)
+    one = enclose_entry(f, x, entry=output)
+    other = enclose_entry(description.apply, description.params, x, entry=output)
     at = {"x": tuple(x.tolist()), "output": float(output)}
-    return Witness(at, one, other, "one input alone, operation by operation")
+    return Witness(at, one, other, "one input alone, in intervals rounded outward")
 
 
 def _measured(value: float, inputs: int) -> Enclosure:

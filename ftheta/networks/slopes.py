@@ -21,6 +21,8 @@ import jax
 import numpy as np
 from flint import arb, ctx, fmpq  # type: ignore[import-untyped]
 
+from ftheta.graph import Interval
+from ftheta.graph.enclosing import enclose
 from ftheta.logic import Basis, Enclosure
 
 from .activations import LEAK, Activation
@@ -176,3 +178,17 @@ def differences_of(
 
 def _point(x: Fraction) -> Ball:
     return arb(fmpq(x.numerator, x.denominator))
+
+
+def enclosed_difference(function: Callable[[Any], Any], order: int, lo: float, hi: float) -> Enclosure:
+    """The size of the largest of the same differences of any program, in intervals; between 0 and 1 without rules."""
+
+    def enclosed(points: list[Fraction]) -> list[Ball]:
+        ends = [Enclosure.exact(t) for t in points]
+        box = Interval(np.array([e.lo for e in ends]), np.array([e.hi for e in ends]))
+        found = enclose(jax.vmap(function), box)
+        if found is None:
+            return [arb("nan")] * len(points)
+        return [arb(a).union(arb(b)) for a, b in zip(np.ravel(found.lo).tolist(), np.ravel(found.hi).tolist())]
+
+    return largest_difference(order, enclosed, Fraction(lo), Fraction(hi), Basis.EXACT).size

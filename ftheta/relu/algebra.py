@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 
-from ftheta.logic import AtMost, Axis, Bars, Identity, Table
+from ftheta.graph.enclosing import enclose_number
+from ftheta.logic import AtMost, Axis, Bars, Enclosure, Identity, Table, Witness
 from ftheta.networks.description import Dense, Description
 
 from .calculus import compose, compose_sparse, pad, parallel, postcompose, precompose, stack
@@ -76,8 +78,8 @@ def bill(f: ExactNetwork, done: Sequence[Operation]) -> tuple[Table, Bars]:
     return table, Bars("what an operation costs, as a multiple of f", Axis("multiple of f"), names, groups, shares)
 
 
-def padded_gap(layers: Description, rng: np.random.Generator) -> tuple[tuple[float, ...], float]:
-    r"""Padding by $\sigma(y)-\sigma(-y)$ with the network's own activation: an input and how far the output moves."""
+def padded_gap(layers: Description, rng: np.random.Generator) -> Witness:
+    r"""Padding by $\sigma(y)-\sigma(-y)$ with the network's own activation: an input where the output moves."""
     x, last = rng.normal(size=(256, layers.widths[0])), layers.layers[-1]
     m = len(last.bias)
     word = layers.layers[0].activation if len(layers.layers) > 1 else last.activation
@@ -86,4 +88,9 @@ def padded_gap(layers: Description, rng: np.random.Generator) -> tuple[tuple[flo
     padded = Description((*layers.layers[:-1], twice, back))
     gaps = np.abs(np.asarray(padded.apply(padded.params, x)) - np.asarray(layers.apply(layers.params, x))).max(axis=1)
     k = int(np.argmax(gaps))
-    return tuple(x[k].tolist()), float(gaps[k])
+
+    def gap(made: Any, meant: Any, x: Any) -> Any:
+        return jnp.max(jnp.abs(padded.apply(made, x) - layers.apply(meant, x)))
+
+    left = enclose_number(gap, padded.params, layers.params, x[k])
+    return Witness({"x": tuple(x[k].tolist())}, left, Enclosure.exact(0), "both networks in intervals rounded outward")

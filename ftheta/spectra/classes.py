@@ -10,7 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from ftheta.graph.compiling import call_compiled
-from ftheta.logic import AtMost, Axis, Claim, Curves, Enclosure, Evidence, Series, Witness
+from ftheta.graph.enclosing import enclose_number
+from ftheta.logic import AtMost, Axis, Basis, Claim, Curves, Enclosure, Evidence, Series, Witness
 
 from .compact import NetworkOnBall, into_ball
 from .lanczos import extremes
@@ -81,7 +82,7 @@ class Pairs:
         step, turn = y - x, h - g
         square, bent, linear = (step**2).sum(1), (turn**2).sum(1), a + (g * step).sum(1)
         found = {
-            "L-smooth: ‖∇F(y) − ∇F(x)‖ ≤ L‖y − x‖": (np.sqrt(bent), L * np.sqrt(square)),
+            "L-smooth: ‖∇F(y) − ∇F(x)‖ ≤ L‖y − x‖": (bent**0.5, L * square**0.5),
             "descent lemma: F(y) ≤ F(x) + ⟨∇F(x), y − x⟩ + L/2‖y − x‖²": (b, linear + L / 2 * square),
             "μ-convex: F(x) + ⟨∇F(x), y − x⟩ + μ/2‖y − x‖² ≤ F(y)": (linear + mu / 2 * square, b),
         }
@@ -98,23 +99,24 @@ class Pairs:
         found = []
         for name, (left, right) in self.sides(mu, L).items():
             size = np.abs(left) + np.abs(right) + np.abs(self.values[0]) + np.abs(self.values[1])
-            k = int(np.argmax((left - right) / np.maximum(size, 1e-300)))
-            one, other = (Enclosure.measured(float(side[k]), samples=len(self)) for side in (left, right))
-            again = self._again(name, k, mu, L)
+            k = int(np.argmax(np.nan_to_num((left - right) / np.maximum(size, 1e-300), nan=np.inf)))
+            one, other = (_measured(float(side[k]), len(self)) for side in (left, right))
+            again = self._again(name, k, mu, L) if left[k] > right[k] else None
             found.append(AtMost(name, one, other, witness=again, atol=1e-12 * float(size[k])))
         return (*found, *(self.F.claims(np.concatenate(self.slopes)) if isinstance(self.F, NetworkOnBall) else ()))
 
     def _again(self, name: str, k: int, mu: float, L: float) -> Witness:
-        """The same pair, alone, with gradients by forward mode."""
+        """The same pair, alone, in intervals."""
+
+        def side(x: Any, y: Any, which: int) -> Any:
+            values, slopes = zip(*(jax.value_and_grad(self.F)(end) for end in (x, y)))
+            a, b, g, h = (part[None] for part in (*values, *slopes))
+            return Pairs(self.F, (x[None], y[None]), (a, b), (g, h)).sides(mu, L)[name][which][0]
+
         x, y = (end[k] for end in self.ends)
-        slope = jax.jacfwd(self.F)
-        one = lambda v: (np.array([float(self.F(v))]), np.asarray(slope(v))[None])
-        (a, g), (b, h) = one(x), one(y)
-        left, right = Pairs(self.F, (x[None], y[None]), (a, b), (g, h)).sides(mu, L)[name]
+        left, right = (enclose_number(lambda x, y, i=i: side(x, y, i), x, y) for i in (0, 1))
         at = {"x": tuple(x.tolist()[:8]), "y": tuple(y.tolist()[:8])}
-        return Witness(
-            at, Enclosure.equal(float(left[0])), Enclosure.equal(float(right[0])), "this pair alone, forward mode"
-        )
+        return Witness(at, left, right, "this pair alone, in intervals rounded outward")
 
     def numbers(self) -> dict[str, Enclosure]:
         """Falsifiers, not certificates: pairs bound L and M from below and μ from above."""
@@ -126,6 +128,15 @@ class Pairs:
             "μ is at most": -Enclosure.at_least(-least, samples=n),
             "M is at least": Enclosure.at_least(self.lipschitz, samples=n),
         }
+
+
+def _measured(value: float, samples: int) -> Enclosure:
+    """A value met among so many; nothing is known of one that is no number."""
+    return (
+        Enclosure(basis=Basis.SAMPLED, samples=samples)
+        if np.isnan(value)
+        else Enclosure.measured(value, samples=samples)
+    )
 
 
 def envelopes(F: Callable[[Any], Any], at: np.ndarray, along: np.ndarray, mu: float, L: float, reach: float) -> Curves:

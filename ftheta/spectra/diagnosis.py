@@ -1,8 +1,9 @@
 """A network looked at for vanishing gradients: on its data, or where there are none on random ones."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import reduce
+from functools import partial, reduce
 from operator import mul
 from typing import Any
 
@@ -10,8 +11,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ftheta.logic import AtMost, Axis, Claim, Curves, Enclosure, Identity, Series
-from ftheta.networks import random_mlp
+from ftheta.certify import layer_norms
+from ftheta.estimates import worst_ratio
+from ftheta.graph.enclosing import enclose_number
+from ftheta.logic import AtMost, Axis, Claim, Curves, Enclosure, Identity, Series, Witness
+from ftheta.networks import activation, random_mlp
 from ftheta.networks.description import Description
 from ftheta.training.study import natural_loss
 
@@ -31,14 +35,25 @@ class Diagnosis:
     layers: LayerGradients
     measured: np.ndarray
     source: str
+    against: Callable[[int], Witness]
+    """Both sides for one layer with outward rounding, the bound with ‖W‖ in place of ‖J_x F‖, which is no larger."""
 
     @property
     def claims(self) -> tuple[Claim, ...]:
         """One for each layer; of a deep network, for the layers where the bound is tightest."""
-        ratio = self.measured / np.maximum(self.layers.bounds, 1e-300)
-        shown = np.sort(np.argsort(-ratio)[:12])
+        ratio = np.array([worst_ratio(m, b) for m, b in zip(self.measured, self.layers.bounds)])
+        shown = np.sort(np.argsort(-ratio, kind="stable")[:12])
         left, right = ([_known(float(v)) for v in side] for side in (self.measured, self.layers.bounds))
-        return tuple(AtMost(f"‖∇_θ L‖ of layer {j + 1}", left[j], right[j], atol=1e-300) for j in shown)
+        return tuple(
+            AtMost(
+                f"‖∇_θ L‖ of layer {j + 1}",
+                left[j],
+                right[j],
+                witness=self.against(int(j)) if ratio[j] > 1 + 1e-9 else None,
+                atol=1e-300,
+            )
+            for j in shown
+        )
 
     @property
     def numbers(self) -> dict[str, float]:
@@ -66,7 +81,40 @@ def diagnosed(net: Any, description: Description, rng: np.random.Generator) -> D
     leaves = [float((np.asarray(leaf) ** 2).sum()) for leaf in jax.tree.leaves(slope)]
     fits = len(leaves) == 2 * layers.depth
     measured = np.sqrt(np.array(leaves).reshape(-1, 2).sum(1)) if fits else layers.norms
-    return Diagnosis(layers, measured, source)
+    return Diagnosis(layers, measured, source, partial(_against, objective, description, fits))
+
+
+def _against(objective: Objective, description: Description, fits: bool, j: int) -> Witness:
+    """Layer j: the gradient of the function itself, and the bound of its description, in intervals."""
+    x, y = objective.examples.x, objective.examples.y
+    norms = layer_norms(description)
+    constants = [activation(layer.activation).lipschitz for layer in description.layers]
+
+    def gradient(params: Any) -> Any:
+        def risk(params: Any) -> Any:
+            outputs = jax.vmap(objective.model.apply, (None, 0))(params, x)
+            return jnp.mean(jax.vmap(objective.loss.of)(outputs, y))
+
+        leaves = jax.tree.leaves(jax.grad(risk)(params))[2 * j : 2 * j + 2]
+        return jnp.sqrt(sum((jnp.sum(leaf * leaf) for leaf in leaves), jnp.zeros(())))
+
+    def sizes(weights: Any, biases: Any) -> Any:
+        def of_row(row: Any, target: Any) -> Any:
+            state = before = row
+            for i, layer in enumerate(description.layers):
+                before = state if i == j else before
+                state = activation(layer.activation).function(weights[i] @ state + biases[i])
+            g = jax.grad(objective.loss.of)(state, target)
+            return jnp.sqrt((jnp.sum(before * before) + 1) * jnp.sum(g * g))
+
+        return jnp.mean(jax.vmap(of_row)(x, y))
+
+    left = enclose_number(gradient, objective.model.params) if fits else Enclosure.unknown()
+    told = [layer.weight for layer in description.layers], [layer.bias for layer in description.layers]
+    local = enclose_number(sizes, *told) * constants[j]
+    bound = reduce(mul, (c * w for c, w in zip(constants[j + 1 :], norms[j + 1 :])), local)
+    how = "both sides in intervals rounded outward"
+    return Witness({"layer": float(j + 1)}, left, Enclosure.between(0.0, bound.hi), how)
 
 
 def _examples(net: Any, description: Description, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, str, str]:

@@ -10,15 +10,19 @@ import jax.numpy as jnp
 import numpy as np
 from flint import arb, arb_series, ctx
 
+from ftheta.estimates import largest, worst_ratio
 from ftheta.graph.compiling import call_compiled
-from ftheta.logic import AtMost, Axis, Claim, Curves, Enclosure, Evidence, Series
+from ftheta.graph.enclosing import enclose_number
+from ftheta.logic import AtMost, Axis, Claim, Curves, Enclosure, Evidence, Series, Witness
 from ftheta.training import gradient_descent
+from ftheta.training.rounding import carried_on, enclosed_excess, first_beyond, step_errors, value_errors
 
 from .lanczos import extremes
 from .objective import Objective
 from .trajectory import Trajectory, along_training
 
 BITS = 128
+FEW = 30  # steps of a run that is taken again in intervals
 REACH = 4  # beyond it the tail bound decides
 WAVY_SMOOTHNESS = 8.0
 
@@ -82,14 +86,29 @@ def _exceeds_elsewhere(x: Any, low: Any) -> None:
 class Descent:
     """Values and squared gradient norms along a path, above the least value."""
 
+    F: Callable[[Any], Any]
+    path: np.ndarray
+    optimum: np.ndarray
     excess: np.ndarray
     squares: np.ndarray
 
     @classmethod
-    def along(cls, F: Callable[[Any], Any], start: np.ndarray, tau: float, steps: int, least: float) -> "Descent":
+    def along(
+        cls, F: Callable[[Any], Any], start: np.ndarray, tau: float, steps: int, optimum: np.ndarray
+    ) -> "Descent":
         path = gradient_descent(F, start, tau, steps)
         values, slopes = call_compiled(jax.vmap(jax.value_and_grad(F)), path)
-        return cls(np.asarray(values) - least, (np.asarray(slopes) ** 2).reshape(len(path), -1).sum(1))
+        squares = (np.asarray(slopes) ** 2).reshape(len(path), -1).sum(1)
+        return cls(F, path, optimum, np.asarray(values) - float(F(optimum)), squares)
+
+    def rounding(self, mu: float, tau: float) -> np.ndarray:
+        """What float64 may have added to the excess at each k: in the two values, and by its steps, of which the
+        next ones keep the part 1 − τμ as of any excess. (F moves by ‖∇F‖ρ + Lρ²/2 at most in a step ρ, and L ≤ 1/τ.)"""
+        least = float(self.F(self.optimum))
+        values = value_errors(self.F, self.path, self.excess + least)
+        steps = step_errors(self.F, self.path, tau)
+        moved = np.sqrt(self.squares[1:]) * steps + steps**2 / (2 * tau)
+        return values + value_errors(self.F, self.optimum[None], np.array([least])) + carried_on(moved, 1 - tau * mu)
 
     @property
     def ratios(self) -> np.ndarray:
@@ -102,10 +121,23 @@ class Descent:
 
     def claims(self, mu: float, tau: float) -> tuple[Claim, ...]:
         bound = self.excess[0] * (1 - tau * mu) ** np.arange(len(self.excess))
-        floor = 1e-13 * self.excess[0]
-        ratio = float(np.max(self.excess / np.maximum(bound, floor)))
-        name = "max over k of (F_k − F*) / ((1 − τμ)ᵏ (F₀ − F*))"
-        return (AtMost(name, Enclosure.equal(ratio), Enclosure.exact(1)),)
+        rounding = self.rounding(mu, tau)
+        ratio = worst_ratio(self.excess, bound, rounding)
+        name = f"max over k of (F_k − F*) / ((1 − τμ)ᵏ (F₀ − F*)), up to {largest(rounding):.1e} of rounding"
+        return (AtMost(name, Enclosure.equal(ratio), Enclosure.exact(1), witness=self._witness(mu, tau, bound)),)
+
+    def _witness(self, mu: float, tau: float, bound: np.ndarray) -> Witness | None:
+        """The first steps that lead beyond the bound, taken again in intervals."""
+        k = first_beyond(self.excess, bound)
+        if k is None or k > FEW:
+            return None
+
+        def allowed(start: Any, optimum: Any, tau: Any, mu: Any) -> Any:
+            return (1 - tau * mu) ** k * (self.F(start) - self.F(optimum))
+
+        left = enclosed_excess(self.F, self.path[0], self.optimum, tau, k)
+        right = enclose_number(allowed, self.path[0], self.optimum, tau, mu)
+        return Witness({"k": float(k)}, left, right, "all steps in intervals rounded outward")
 
     def scatter(self, mu: float) -> Curves:
         kept = self.excess > 1e-14 * self.excess[0]
@@ -161,11 +193,11 @@ class Ball:
 
     def claims(self) -> tuple[Claim, ...]:
         n = len(self.run.at)
-        falls = self.run.loss / (self.run.loss[0] * self.rate**self.run.at)
+        falls = worst_ratio(self.run.loss, self.run.loss[0] * self.rate**self.run.at)
         seen = lambda value: Enclosure.measured(float(value), samples=n)
         return (
             AtMost("distance moved, against the radius R", seen(self.run.moved.max()), seen(self.radius)),
-            AtMost("loss over (1 − τμ)ᵏ times the loss at the start", seen(falls.max()), Enclosure.exact(1)),
+            AtMost("loss over (1 − τμ)ᵏ times the loss at the start", seen(falls), Enclosure.exact(1)),
             AtMost(
                 "λ_min of the kernel, scaled, against the PL ratio", seen(self.mu / self.rows), seen(self.run.pl.min())
             ),

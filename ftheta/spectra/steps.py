@@ -6,10 +6,13 @@ multiplied by $1-\tau\lambda$ in each step.
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
-from ftheta.logic import AtMost, Axis, Claim, Curves, Enclosure, Evidence, Identity, Series
+from ftheta.certify.norms import frobenius_norm, spectral_norm
+from ftheta.estimates import largest, worst_ratio
+from ftheta.logic import AtMost, Axis, Claim, Curves, Enclosure, Evidence, Identity, Series, Witness
 
 from .lanczos import Extremes, extremes
 from .objective import Objective
@@ -59,16 +62,26 @@ class Quadratic:
                 break
         return np.array(errors)
 
-    def claims(self, tau: float, steps: int, path: np.ndarray) -> tuple[Claim, ...]:
-        """`path` are errors that another program found."""
+    def step_bound(self, tau: float) -> Enclosure:
+        r"""$\|I-\tau H\|_2\|e_0\|$: how far one step can leave the iterate, rounded outward."""
+        n = len(self.H)
+        rounding = 4 * n * np.finfo(float).eps * (1 + tau * float(np.abs(self.H).max()))
+        norm = spectral_norm(np.eye(n) - tau * self.H) + Enclosure.between(-rounding, rounding)
+        return norm * frobenius_norm(self.error[None])
+
+    def claims(self, tau: float, steps: int, path: np.ndarray, first: Enclosure | None = None) -> tuple[Claim, ...]:
+        """`path` are errors that another program found, `first` the length of the second of them, rounded outward."""
         seen, factor = self._fitted(tau, path), self.factor(tau)
         norms = np.linalg.norm(path, axis=1)
         last = len(path) - 1
+        how = "the first step, in intervals rounded outward"
+        witness = None if first is None else Witness({"K": 1.0}, first, self.step_bound(tau), how)
         found: list[Claim] = [
             AtMost(
                 "‖θ_K − θ*‖ against factor^K ‖θ₀ − θ*‖",
                 _equal(norms[-1]),
                 _equal(factor**last * norms[0]),
+                witness=witness,
                 atol=1e-12 * float(norms[0]),
             ),
             AtMost("factor at 2/(μ+L), the best", _equal(self.factor(self.best)), _equal(factor)),
@@ -80,18 +93,16 @@ class Quadratic:
         found.append(
             Identity("exact line search from its worst start: factor of F", _equal(ratios[0]), _equal(kantorovich))
         )
-        largest = _equal(self.energy_ratios(min(steps, 60)).max())
-        found.append(
-            AtMost("exact line search: largest factor of F", largest, _equal(kantorovich), rtol=1e-7, atol=1e-12)
-        )
+        most = _equal(largest(self.energy_ratios(min(steps, 60))))
+        found.append(AtMost("exact line search: largest factor of F", most, _equal(kantorovich), rtol=1e-7, atol=1e-12))
         return tuple(found)
 
     def energy_ratios(self, steps: int) -> np.ndarray:
-        """F of an iterate over F of the one before, by exact line search, above rounding."""
+        """F of an iterate over F of the one before, by exact line search; 10⁻²⁰ of the first are granted."""
         path = self.path(None, steps)
         energy = np.einsum("ki,ij,kj->k", path, self.H, path)
-        kept = energy[:-1] > 1e-20 * energy[0]
-        return np.append(energy[1:][kept] / energy[:-1][kept], 0.0 if not kept.any() else energy[1] / energy[0])
+        room = 1e-20 * energy[0] * (energy[0] > 0)
+        return np.array([worst_ratio(after, before, room) for before, after in pairwise(energy)])
 
     def _worst_start(self) -> np.ndarray:
         """Kantorovich's inequality is attained at this sum of the two extreme eigenvectors."""

@@ -2,13 +2,29 @@
 
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 
 from ftheta.certify.linear_autoencoder import snapshots
 from ftheta.certify.low_rank import decompose
 from ftheta.estimates import mean
-from ftheta.logic import AtMost, Axis, Chart, Claim, Curves, Enclosure, Evidence, Exists, Heatmap, Identity, Series
+from ftheta.graph.enclosing import enclose_number
+from ftheta.logic import (
+    AtMost,
+    Axis,
+    Chart,
+    Claim,
+    Curves,
+    Enclosure,
+    Evidence,
+    Exists,
+    Heatmap,
+    Identity,
+    Series,
+    Witness,
+)
 from ftheta.relu.line.points import through_points
 
 from .curved_codes import Codes, Coordinates, coordinates, train_codes
@@ -42,6 +58,18 @@ def first_rows(X: np.ndarray) -> np.ndarray:
 def linear_share(given: Coordinates, r: int) -> float:
     """What every linear code of r numbers loses on the learnt rows, as a share of their square about the mean."""
     return float(given.linear_errors(r)[given.learnt].mean())
+
+
+def _linear_again(X: np.ndarray, given: Coordinates, r: int) -> Witness:
+    """What one linear code loses, the projection on r vectors, in intervals."""
+
+    def share(rows: Any, mean: Any, V: Any) -> Any:
+        Z = rows - mean
+        left = Z - (Z @ V.T) @ V
+        return jnp.sum(left * left) / jnp.sum(Z * Z)
+
+    found = enclose_number(share, X[given.learnt], given.mean, given.V[:r])
+    return Witness({"r": float(r)}, Enclosure.exact(RESOLVED), found, "one linear code in intervals rounded outward")
 
 
 def one_number(X: np.ndarray, rng: np.random.Generator) -> Claim:
@@ -81,8 +109,10 @@ def fourier_tail(X: np.ndarray, r: int) -> float | None:
 def curved_claims(X: np.ndarray, found: Codes, r: int, rng: np.random.Generator) -> tuple[Claim, ...]:
     given, i, equal = found.given, found.of(r), Enclosure.equal
     lost, kept = linear_share(given, r), float(found.errors[i, given.learnt].mean())
+    what = f"{RESOLVED:g} ≤ what every linear code of r numbers loses"
+    witness = _linear_again(X, given, r) if lost < RESOLVED else None
     claims: list[Claim] = [
-        AtMost(f"{RESOLVED:g} ≤ what every linear code of r numbers loses", Enclosure.exact(RESOLVED), equal(lost)),
+        AtMost(what, Enclosure.exact(RESOLVED), equal(lost), witness=witness),
         AtMost("loss of the trained code ≤ of every linear code of r numbers", equal(kept), equal(lost), atol=1e-12),
         one_number(X, rng),
     ]

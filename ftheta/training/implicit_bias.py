@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
+from math import inf
 from typing import Any
 
 import jax
@@ -10,7 +11,19 @@ import numpy as np
 from flint import fmpq, fmpq_mat  # type: ignore[import-untyped]
 
 from ftheta.estimates import fit_rate
-from ftheta.logic import AtMost, Axis, Converges, Curves, Enclosure, Evidence, Identity, Rate, Series, SubjectError
+from ftheta.logic import (
+    AtMost,
+    Axis,
+    Basis,
+    Converges,
+    Curves,
+    Enclosure,
+    Evidence,
+    Identity,
+    Rate,
+    Series,
+    SubjectError,
+)
 
 from .descent import gradient_descent
 from .hyperbolic import Program
@@ -69,6 +82,23 @@ def projection(x: np.ndarray, y: np.ndarray, start: np.ndarray) -> tuple[list[Fr
     return read(theta), max((abs(v) for v in read(left)), default=Fraction(0))
 
 
+def contradiction(x: np.ndarray, y: np.ndarray) -> Fraction:
+    r"""A number that no $\max_i|(X\theta-y)_i|$ is below: the largest $|\nu^\top y|/\|\nu\|_1$ over a basis of the
+    $\nu$ with $\nu^\top X=0$, in rationals."""
+    n = len(x)
+    reduced, rank = _matrix(x.T).rref()
+    pivots = [next(j for j in range(n) if reduced[i, j] != 0) for i in range(rank)]
+    most = Fraction(0)
+    for free in sorted(set(range(n)) - set(pivots)):
+        nu = [Fraction(0)] * n
+        nu[free] = Fraction(1)
+        for i, pivot in enumerate(pivots):
+            nu[pivot] = -Fraction(int(reduced[i, free].p), int(reduced[i, free].q))
+        inner = sum((a * Fraction(float(b)) for a, b in zip(nu, y)), Fraction(0))
+        most = max(most, abs(inner) / sum(map(abs, nu)))
+    return most
+
+
 def _matrix(a: np.ndarray) -> Any:
     return fmpq_mat([[fmpq(*v.as_integer_ratio()) for v in row] for row in a.tolist()])
 
@@ -82,7 +112,10 @@ def least_squares(rows: Rows, start: np.ndarray, steps: int) -> tuple[list[Any],
         numbers: Numbers = {f"limit {i + 1}": Enclosure.exact(v) for i, v in enumerate(exact[0][:4])}
     else:
         limit = start + np.linalg.lstsq(rows.x, rows.y - rows.x @ start, rcond=None)[0]
-        residual = Enclosure.equal(float(np.abs(rows.x @ limit - rows.y).max()))
+        shown = contradiction(rows.x, rows.y) if small else Fraction(0)
+        least = Enclosure.exact(shown).lo
+        found = float(np.abs(rows.x @ limit - rows.y).max())
+        residual = Enclosure(least, inf, Basis.EXACT) if least > 0 else Enclosure.equal(found)
         numbers = {f"limit {i + 1}": float(v) for i, v in enumerate(limit[:4])}
     values = np.linalg.svd(rows.x, compute_uv=False)
     values = values[values > values[0] * max(rows.x.shape) * np.finfo(float).eps]

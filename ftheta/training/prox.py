@@ -10,6 +10,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ftheta.estimates import largest
+from ftheta.graph.enclosing import enclose_number
 from ftheta.logic import AtMost, Axis, Curves, Enclosure, Identity, Series, Witness
 
 Map = Callable[[Any], Any]
@@ -75,23 +77,23 @@ def moreau(rng: np.random.Generator, points: int) -> tuple[Identity, ...]:
     x = rng.normal(size=(points, *SHAPE)) * 2
     claims = []
     for pair in PAIRS:
-        gap = np.abs(np.asarray(jax.vmap(pair.prox)(x) + jax.vmap(pair.conjugate)(x)) - x).max()
-        seen = Enclosure.measured(float(gap), samples=points)
+        gap = largest(np.abs(np.asarray(jax.vmap(pair.prox)(x) + jax.vmap(pair.conjugate)(x)) - x))
+        seen = Enclosure.measured(gap, samples=points)
         claims.append(Identity(f"prox_f + prox_f* − I, f = {pair.name}", seen, Enclosure.exact(0), atol=1e-12))
     return tuple(claims)
 
 
 def optimal(rng: np.random.Generator, points: int) -> AtMost:
     r"""The largest gain met of a random $u$ over $p=\mathrm{prox}_f(x)$ in $f(u)+\frac12\|u-x\|^2$: none."""
-    x, worst = rng.normal(size=(points, *SHAPE)) * 2, -np.inf
+    x, gains = rng.normal(size=(points, *SHAPE)) * 2, []
     for pair in PAIRS:
         p = np.asarray(jax.vmap(pair.prox)(x))
         near = p + rng.normal(size=p.shape) * rng.choice([1e-3, 1e-1, 1.0], size=(points, 1, 1))
         cost = lambda u, x=x, pair=pair: jax.vmap(pair.value)(u) + jnp.sum((u - x) ** 2, axis=(1, 2)) / 2
-        worst = max(worst, float(np.max(np.asarray(cost(p) - cost(near)))))
+        gains.append(np.asarray(cost(p) - cost(near)))
     return AtMost(
         "largest gain over a proximal point",
-        Enclosure.measured(worst, samples=5 * points),
+        Enclosure.measured(largest(*gains), samples=5 * points),
         Enclosure.exact(0),
         atol=1e-12,
     )
@@ -109,15 +111,16 @@ def firmness(name: str, prox: Map, lo: np.ndarray, hi: np.ndarray, rng: np.rando
     worst = int(np.argmax(np.nan_to_num(excess, nan=np.inf)))
     zero, witness = Enclosure.exact(0), None
     if excess[worst] > 1e-9:
-        p, q = (np.asarray(prox(v))[None] for v in (x[worst], y[worst]))
-        again = float(_excess(p, q, x[worst][None], y[worst][None])[0])
+        again = enclose_number(
+            lambda x, y: _excess(prox(x)[None], prox(y)[None], x[None], y[None])[0], x[worst], y[worst]
+        )
         at = {"x": tuple(map(float, x[worst].ravel())), "y": tuple(map(float, y[worst].ravel()))}
-        witness = Witness(at, Enclosure.equal(again), zero, "the map evaluated again at the two points")
+        witness = Witness(at, again, zero, "the map at the two points, in intervals rounded outward")
     what = f"largest ‖p(x) − p(y)‖² − ⟨p(x) − p(y), x − y⟩, {name}"
     return AtMost(what, Enclosure.measured(float(excess[worst]), samples=pairs), zero, witness=witness, atol=1e-9)
 
 
-def _excess(p: np.ndarray, q: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def _excess(p: Any, q: Any, x: Any, y: Any) -> Any:
     d, e = (p - q).reshape(len(x), -1), (x - y).reshape(len(x), -1)
     return (d * d).sum(axis=1) - (d * e).sum(axis=1)
 

@@ -9,18 +9,23 @@ from fractions import Fraction
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
-from ftheta.logic import AtMost, Axis, Curves, Enclosure, Identity, Series, Table
+from ftheta.estimates import largest, worst_ratio
+from ftheta.graph.enclosing import enclose_number
+from ftheta.logic import AtMost, Axis, Curves, Enclosure, Identity, Series, Table, Witness
 
 from .adaptive import Adam
 from .descent import walk
 from .landscapes import excess_chart, race
 from .methods import Method, accelerated, adaptive, heavy_ball, line_search, steepest, tuned_heavy_ball
+from .rounding import enclosed_excess, first_beyond, value_errors
 from .worst_cases import heavy_ball_radius, huber_width, slowest_descent, slowest_line_search
 
 GPT1 = (40_478 + 512) * 768 + 12 * (12 * 768**2 + 13 * 768)  # embeddings of tokens and places, twelve blocks
 LONG = 60  # steps of the heavy ball whose error is compared with its formula
+FEW = 30  # steps of a run that is taken again in intervals
 ROUNDING = 1e-13
 
 
@@ -34,10 +39,12 @@ def accelerated_bound(smoothness: float, radius: float, k: np.ndarray) -> np.nda
     return 2 * smoothness * radius**2 / (k + 1) ** 2
 
 
-def largest_ratio(excess: np.ndarray, bound: np.ndarray, size: float) -> Enclosure:
-    r"""$\max_k$ excess/bound in float64; `size` is that of the values, whose rounding may be in the excess."""
-    ratio = excess / np.maximum(bound, ROUNDING * size)
-    return Enclosure.equal(float(min(np.nan_to_num(ratio, nan=np.inf, posinf=np.inf).max(initial=0.0), 1e300)))
+def largest_ratio(excess: np.ndarray, bound: np.ndarray, size: float, errors: np.ndarray | float = 0.0) -> Enclosure:
+    r"""$\max_k$ excess/bound over all $k$, in float64.
+
+    Each bound is raised by `errors` of the values and by 10⁻¹³ of `size`, the rounding granted to the run.
+    """
+    return Enclosure.equal(worst_ratio(excess, bound, ROUNDING * size + errors))
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +94,7 @@ class Hardest:
         figure = excess_chart(f"the hardest quadratic for {self.steps} steps", paths, bounds, self.least)
         floor = self.floor(k)
         figure = _with(figure, Series("no method below", k[1:], floor[1:], "reference"))
-        lowest = max(float((floor / (path.values - self.least)).max()) for path in paths)
+        lowest = largest(*(floor / (path.values - self.least) for path in paths))
         what = "largest ratio of the floor to what a method reached on the hardest quadratic"
         return figure, AtMost(what, Enclosure.equal(lowest), Enclosure.exact(1))
 
@@ -125,14 +132,38 @@ def convex_run(
     least = float(objective(optimum))
     bounds = {"GD: LR²/(4kh+2)": descent_bound(L, R, k, step), "Nesterov: 2LR²/(k+1)²": accelerated_bound(L, R, k)}
     figure, paths = race("rates race", objective, start, steps, runners(mu, L, step), bounds, least)
-    size = max(abs(least), float(np.abs(paths[0].values[0])))
-    ratios = [largest_ratio(paths[i].values - least, bound, size) for i, bound in zip((0, 2), bounds.values())]
-    claims = tuple(
-        AtMost(f"max over k of (F_k − F*) / ({name}", ratio, Enclosure.exact(1))
-        for name, ratio in zip(("LR²/(4kh+2)), gradient descent", "2LR²/(k+1)²), Nesterov"), ratios)
+    size = abs(float(paths[0].values[0]) - least)
+    least_error = value_errors(objective, optimum[None], np.array([least]))
+    ratios = [
+        largest_ratio(path.values - least, bound, size, value_errors(objective, path.points, path.values) + least_error)
+        for path, bound in zip((paths[0], paths[2]), bounds.values())
+    ]
+    descent = AtMost(
+        "max over k of (F_k − F*) / (LR²/(4kh+2)), gradient descent",
+        ratios[0],
+        Enclosure.exact(1),
+        witness=_descent_witness(objective, start, optimum, paths[0].values - least, L, step),
     )
+    nesterov = AtMost("max over k of (F_k − F*) / (2LR²/(k+1)²), Nesterov", ratios[1], Enclosure.exact(1))
+    claims = (descent, nesterov)
     reached = {f"F_k − F*, {path.name}": float(path.values[-1] - least) for path in paths}
     return ConvexRun(figure, claims, {"L": L, "R": R, **reached})
+
+
+def _descent_witness(
+    objective: Callable[[Any], Any], start: np.ndarray, optimum: np.ndarray, excess: np.ndarray, L: float, step: float
+) -> Witness | None:
+    """The first steps that lead beyond the bound of gradient descent, taken again in intervals."""
+
+    def bound(start: Any, optimum: Any, L: Any, step: Any) -> Any:
+        return L * jnp.sum((start - optimum) ** 2) / (4 * k * step + 2)
+
+    radius = float(np.linalg.norm(start - optimum))
+    k = first_beyond(excess, descent_bound(L, radius, np.arange(len(excess)), step))
+    if k is None or k > FEW:
+        return None
+    left = enclosed_excess(objective, start, optimum, step / L, k)
+    return Witness({"k": float(k)}, left, enclose_number(bound, start, optimum, L, step), "all steps in intervals")
 
 
 def exact_claims(smoothness: float, radius: float, steps: int, step: float, kappa: float) -> tuple[Any, ...]:

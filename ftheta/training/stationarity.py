@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from flint import arb, ctx
 
-from ftheta.estimates import fit_rate, mean
+from ftheta.estimates import fit_rate, largest, mean, worst_ratio
 from ftheta.graph import GraphError, Interval, intervals, trace
-from ftheta.logic import AtMost, Axis, Curves, Enclosure, Identity, Rate, Series
+from ftheta.graph.enclosing import enclose_number
+from ftheta.logic import AtMost, Axis, Curves, Enclosure, Identity, Rate, Series, Witness
 
 from .descent import Path, descend
 from .landscapes import curvature_along_gradient
@@ -62,8 +64,9 @@ def careful_descent(objective: Callable[[Any], Any], start: np.ndarray, steps: i
 
 @dataclass(frozen=True, eq=False)
 class Stationarity:
-    r"""A run of step $\tau$ from which $F$, $L$-smooth, can fall by at most `room` $=F_0-F^*$."""
+    r"""A run of step $\tau$ on the `objective` $F$, $L$-smooth, which can fall by at most `room` $=F_0-F^*$."""
 
+    objective: Callable[[Any], Any]
     path: Path
     tau: float
     room: float
@@ -81,19 +84,29 @@ class Stationarity:
     def claims(self) -> tuple[AtMost, ...]:
         values, zero = self.path.values, Enclosure.exact(0)
         broken = np.diff(values) + self.tau / 2 * self.path.slopes[:-1]
-        worst = float(np.nan_to_num(broken, nan=np.inf, posinf=1e300).max())
+        worst = largest(broken)
         rounding = ROUNDING * float(np.abs(values[:1]).max())
-        ratio = float(np.nan_to_num(self.least / np.maximum(self.bound, 1e-300), nan=np.inf).max())
-        return (
-            AtMost(
-                "max over k of F_{k+1} − F_k + (τ/2)‖∇F_k‖²", Enclosure.equal(min(worst, 1e300)), zero, atol=rounding
-            ),
-            AtMost(
-                "max over K of min_{k<K} ‖∇F_k‖² / (2(F₀ − F*)/(τK))",
-                Enclosure.equal(min(ratio, 1e300)),
-                Enclosure.exact(1),
-            ),
+        ratio = worst_ratio(self.least, self.bound)
+        falls = AtMost(
+            "max over k of F_{k+1} − F_k + (τ/2)‖∇F_k‖²",
+            Enclosure.equal(worst),
+            zero,
+            witness=self._step_again(int(np.argmax(np.nan_to_num(broken, nan=np.inf)))) if worst > rounding else None,
+            atol=rounding,
         )
+        what = "max over K of min_{k<K} ‖∇F_k‖² / (2(F₀ − F*)/(τK))"
+        return falls, AtMost(what, Enclosure.equal(ratio), Enclosure.exact(1))
+
+    def _step_again(self, k: int) -> Witness:
+        """One step from θ_k, and what it should gain, in intervals."""
+
+        def missing(theta: Any, tau: Any) -> Any:
+            slope = jax.grad(self.objective)(theta)
+            gain = self.objective(theta) - self.objective(theta - tau * slope)
+            return tau / 2 * jnp.sum(slope * slope) - gain
+
+        left = enclose_number(missing, self.path.points[k], self.tau)
+        return Witness({"k": float(k)}, left, Enclosure.exact(0), "one step from θ_k, in intervals rounded outward")
 
     def chart(self, name: str) -> Curves:
         K = np.arange(1, len(self.path))
@@ -121,8 +134,8 @@ def cosine_inequality() -> AtMost:
         for i in range(pieces):
             x = (lo + i * width).union(lo + (i + 1) * width)
             worst = worst.max(abs(((x - x.sin()) / 2).sin()) / (x / 2).sin() ** 2)
-    largest = Enclosure.at_most(Enclosure.ball(worst).hi, Enclosure.exact(1).basis)
-    return AtMost("largest |sin((x − sin x)/2)| / sin²(x/2) on [1.2, π − 1]", largest, Enclosure.exact(1))
+    most = Enclosure.at_most(Enclosure.ball(worst).hi, Enclosure.exact(1).basis)
+    return AtMost("largest |sin((x − sin x)/2)| / sin²(x/2) on [1.2, π − 1]", most, Enclosure.exact(1))
 
 
 def attained(steps: int) -> Identity:

@@ -77,10 +77,10 @@ def test_known_networks_have_their_known_constants():
 def test_a_network_steeper_than_its_description_is_refuted_by_a_witness():
     steep = replace(Network.described(HINGES), apply=lambda params, x: HINGES.apply(params, 9 * x))
     rng = np.random.default_rng(0)
-    claim = ladder(steep, HINGES, rng.normal(size=(8, 1)), rng).claims(steep)[0]
+    claim = ladder(steep, HINGES, rng.normal(size=(8, 1)), rng).claims()[0]
     assert claim.judge().verdict is Verdict.REFUTED
     assert (
-        ladder(Network.described(HINGES), HINGES, rng.normal(size=(8, 1)), rng).claims(steep)[0].judge().verdict.holds
+        ladder(Network.described(HINGES), HINGES, rng.normal(size=(8, 1)), rng).claims()[0].judge().verdict.holds
     )
 
 

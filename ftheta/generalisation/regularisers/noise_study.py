@@ -244,11 +244,10 @@ def network_evidence(found: Features, y: np.ndarray, rng: np.random.Generator, *
     exact, numbers = in_rationals()
     X, W, Y = found.phi, found.weight.T, y - found.bias
     draws = affordable(X, knobs["draws"])
-    off = Enclosure.equal(found.gap / max(found.scale, 1e-300))
     s = spread * max(float(X.std()), 1e-300)
     claims = (
         *exact,
-        Identity("f − Wφ − b on the rows, relative", off, ZERO, atol=1e-9),
+        found.claim(),
         *exact_claims(X, Y, W, s, keep, knobs["offset"]),
         *drawn_claims(X, Y, W, s, keep, rng, draws),
     )

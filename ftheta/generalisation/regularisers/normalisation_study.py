@@ -6,11 +6,13 @@ from itertools import product
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
-from ftheta.estimates import fit_rate
+from ftheta.estimates import fit_rate, largest
 from ftheta.graph.compiling import call_compiled
-from ftheta.logic import AtMost, Axis, Claim, Curves, Enclosure, Evidence, Identity, Rate, Series, Table
+from ftheta.graph.enclosing import enclose_number
+from ftheta.logic import AtMost, Axis, Claim, Curves, Enclosure, Evidence, Identity, Rate, Series, Table, Witness
 from ftheta.logic.claim import RTOL
 from ftheta.training.descent import Path, descend
 from ftheta.training.methods import steepest
@@ -78,17 +80,25 @@ def slope_claims(
     here, slope = (np.asarray(v) for v in call_compiled(value, w))
     size = max(float(np.linalg.norm(slope)), 1e-300)
     at = [tuple(np.asarray(v) for v in call_compiled(value, c * w)) for c in SCALES]
-    change = max(abs(float(v - here)) for v, _ in at) / max(abs(float(here)), 1e-300)
-    off = max(float(np.linalg.norm(c * g - slope)) for c, (_, g) in zip(SCALES, at)) / size
+    change = largest([abs(float(v - here)) for v, _ in at]) / max(abs(float(here)), 1e-300)
+    off = largest([float(np.linalg.norm(c * g - slope)) for c, (_, g) in zip(SCALES, at)]) / size
     cosine = abs(float(slope @ w)) / (size * float(np.linalg.norm(w)))
     told = f"c = {', '.join(f'{c:g}' for c in SCALES)}"
-    zero = lambda what, v: Identity(what, known(v, change, tolerance), ZERO, atol=tolerance)
+    zero = lambda what, v, witness=None: Identity(what, known(v, change, tolerance), ZERO, witness, atol=tolerance)
+    c = SCALES[int(np.argmax([abs(float(v - here)) for v, _ in at]))]
+    again = _rescaled(objective, w, c) if change > tolerance else None
     claims: list[Claim] = [
-        zero(f"largest |L(cw) − L(w)|/|L(w)|, {told}", change),
+        zero(f"largest |L(cw) − L(w)|/|L(w)|, {told}", change, again),
         zero("|⟨∇L, w⟩| / ‖∇L‖‖w‖", cosine),
         zero(f"largest ‖c∇L(cw) − ∇L(w)‖/‖∇L(w)‖, {told}", off),
     ]
     return claims, {"cosine of slope and weights": cosine, "change under scaling": change}
+
+
+def _rescaled(objective: Callable[[Any], Any], w: np.ndarray, c: float) -> Witness:
+    """The change of the loss under one factor, in intervals."""
+    change = enclose_number(lambda w, c: jnp.abs(objective(c * w) - objective(w)) / jnp.abs(objective(w)), w, c)
+    return Witness({"c": float(c)}, change, ZERO, "the loss at w and at cw, in intervals rounded outward")
 
 
 def known(value: float, change: float, tolerance: float) -> Enclosure:

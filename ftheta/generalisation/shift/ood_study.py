@@ -9,10 +9,26 @@ from math import inf
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from scipy import sparse
 
-from ftheta.logic import AtMost, Axis, Basis, Chart, Claim, Curves, Enclosure, Evidence, Identity, Series, Table
+from ftheta.estimates import largest
+from ftheta.graph.enclosing import enclose_number
+from ftheta.logic import (
+    AtMost,
+    Axis,
+    Basis,
+    Chart,
+    Claim,
+    Curves,
+    Enclosure,
+    Evidence,
+    Identity,
+    Series,
+    Table,
+    Witness,
+)
 from ftheta.networks.description import Description
 from ftheta.pieces.normal_forms import Form
 from ftheta.relu.exact import exact
@@ -134,7 +150,7 @@ def _far_out(given: Extrapolated, rays: Sequence[Ray]) -> "Asymptotes":
         return affine_far_out(form.network, form.basis, rays, given.values)
     if given.layers is not None and is_bounded(given.layers):
         return constant_far_out(given.layers, rays, given.values, TIMES)
-    return bent_far_out(rays, given.values)
+    return bent_far_out(rays, given)
 
 
 def _told(given: Extrapolated, found: "Asymptotes | None", numbers: dict[str, Enclosure | float]) -> str:
@@ -190,14 +206,14 @@ def affine_far_out(net: ReluNetwork, basis: Basis, rays: Sequence[Ray], values: 
 
 def _agreement(rays: Sequence[Ray], found: Sequence[Far], values: Any) -> Identity:
     """The network in float64 against its asymptote, a little beyond the last kink."""
-    worst = (0.0, 0.0, 0.0)
+    worst = 0.0
     for ray, f in zip(rays, found):
         t = float(f.last) * 1.5 + 1.0
         meant = np.array([float(a) * t + float(b) for a, b in zip(f.slope, f.offset)])
         seen = values(ray.at(np.array([t])))[0]
         size = max(float(np.abs(meant).max()), 1.0)
-        worst = max(worst, (float(np.abs(seen - meant).max()) / size, t, size))
-    return Identity("network − (αt + β), relative", Enclosure.equal(worst[0]), ZERO, atol=1e-6)
+        worst = largest(worst, np.abs(seen - meant) / size)
+    return Identity("network − (αt + β), relative", Enclosure.equal(worst), ZERO, atol=1e-6)
 
 
 def _in_floats(net: ReluNetwork, rays: Sequence[Ray], values: Any) -> Asymptotes:
@@ -205,7 +221,7 @@ def _in_floats(net: ReluNetwork, rays: Sequence[Ray], values: Any) -> Asymptotes
     worst = 0.0
     for ray, (last, _, _) in zip(rays, found):
         y = values(ray.at(last * 1.01 + np.array([1.0, 2.0, 3.0])))
-        worst = max(worst, float(np.abs(y[0] - 2 * y[1] + y[2]).max() / max(np.abs(y).max(), 1.0)))
+        worst = largest(worst, np.abs(y[0] - 2 * y[1] + y[2]) / max(np.abs(y).max(), 1.0))
     claim = Identity(
         "largest second difference beyond the last kink, relative", Enclosure.equal(worst), ZERO, atol=1e-6
     )
@@ -217,12 +233,20 @@ def _in_floats(net: ReluNetwork, rays: Sequence[Ray], values: Any) -> Asymptotes
     return Asymptotes([f[0] for f in found], [f[1] for f in found], [f[2] for f in found], (claim,), numbers)
 
 
-def bent_far_out(rays: Sequence[Ray], values: Any) -> Asymptotes:
+def bent_far_out(rays: Sequence[Ray], given: "Extrapolated") -> Asymptotes:
     """Of a network that is neither: how much it bends far out, at points alone."""
     t = 1e3 * np.array([1.0, 2.0, 3.0])
-    y = [values(ray.at(t)) for ray in rays]
-    bends = [float(np.abs(v[0] - 2 * v[1] + v[2]).max() / max(float(np.abs(v).max()), 1.0)) for v in y]
-    claim = Identity("second difference far out, relative", Enclosure.equal(max(bends)), ZERO, atol=1e-6)
+    y = [given.values(ray.at(t)) for ray in rays]
+    bends = [largest(np.abs(v[0] - 2 * v[1] + v[2]) / max(float(np.abs(v).max()), 1.0)) for v in y]
+    k = int(np.argmax(bends))
+
+    def bend(x: Any) -> Any:
+        v = jax.vmap(lambda row: jnp.ravel(given.apply(row.reshape(given.shape))))(x)
+        return jnp.max(jnp.abs(v[0] - 2 * v[1] + v[2])) / jnp.maximum(jnp.max(jnp.abs(v)), 1.0)
+
+    far = enclose_number(bend, rays[k].at(t)) if bends[k] > 1e-6 and given.apply is not None else Enclosure.unknown()
+    witness = Witness({"t": 1e3}, far, ZERO, "three points of a ray in intervals rounded outward")
+    claim = Identity("second difference far out, relative", Enclosure.equal(bends[k]), ZERO, witness, atol=1e-6)
     slopes = [v[2] - v[1] for v in y]
     return Asymptotes([inf] * len(y), slopes, [v[0] for v in y], (claim,), {"slope at infinity": float(slopes[0][0])})
 

@@ -16,9 +16,11 @@ import jax
 import numpy as np
 from scipy.integrate import LSODA, RK45
 
+from ftheta.estimates import worst_ratio
 from ftheta.graph import GraphError, trace
 from ftheta.graph.domains.cost import total_cost
-from ftheta.logic import AtMost, Axis, Curves, Enclosure, Identity, Series
+from ftheta.graph.enclosing import enclose_number
+from ftheta.logic import AtMost, Axis, Curves, Enclosure, Identity, Series, Witness
 
 POINTS = 96
 SETTLED = 0.01  # relative growth of the norm over the second half of the time, on a logarithmic scale
@@ -63,7 +65,7 @@ class Flowed:
     def claims(self) -> tuple[AtMost, ...]:
         moved = np.sum((self.states - self.states[0]) ** 2, 1)[1:]
         room = self.times[1:] * (self.losses[0] - self.losses[1:])
-        quotient = float((moved / np.maximum(room, 1e-300)).max()) if moved.any() else 0.0
+        quotient = worst_ratio(moved, room)
         what = "‖θ(t) − θ(0)‖² over t (F(θ(0)) − F(θ(t)))"
         return (AtMost(what, Enclosure.measured(quotient, samples=len(moved)), Enclosure.exact(1), rtol=1e-4),)
 
@@ -81,7 +83,18 @@ class Flowed:
     def further(self) -> tuple[AtMost, ...]:
         """Beyond the end, along its direction, the loss is smaller still."""
         here, says = Enclosure.equal(self.beyond[0.0]), "F at {:g} beyond the end, against F at the end"
-        return tuple(AtMost(says.format(s), Enclosure.equal(self.beyond[s]), here) for s in FURTHER)
+        claims = []
+        for s in FURTHER:
+            witness = self._further_again(s) if self.beyond[s] > self.beyond[0.0] else None
+            claims.append(AtMost(says.format(s), Enclosure.equal(self.beyond[s]), here, witness=witness))
+        return tuple(claims)
+
+    def _further_again(self, s: float) -> Witness:
+        """The loss at both points, in intervals."""
+        end = self.states[-1]
+        unit = end / max(float(np.linalg.norm(end)), 1e-300)
+        there, here = (enclose_number(self.objective, (end + t * unit).reshape(self.shape)) for t in (s, 0.0))
+        return Witness({"beyond": s}, there, here, "the loss at both points, in intervals rounded outward")
 
     def stays_in_its_ball(self) -> tuple[AtMost, ...]:
         """Asks for F ≥ 0."""

@@ -15,10 +15,14 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from flint import arb, arb_mat
 
+from ftheta.certify.lipschitz import enclosed_slopes
 from ftheta.certify.steepness import steepness
+from ftheta.estimates import worst_ratio
 from ftheta.graph import GraphError
 from ftheta.graph.compiling import call_compiled
+from ftheta.graph.enclosing import enclose
 from ftheta.logic import AtMost, Axis, Chart, Curves, Enclosure, Exists, Identity, Series, Table, Witness
 
 from .chains import Chain, Stage, flowing, one_step
@@ -107,9 +111,15 @@ class Undone:
         back = call_compiled(jax.vmap(lambda y: self.backward(y, undo)), self.y)
         return _apart(back, self.x)
 
-    @cached_property
+    @property
     def contraction(self) -> np.ndarray:
         """`[n]`: the largest distance between iterates n and n + 1 of the last block's fixed point, over the first."""
+        first = np.maximum(self.differences[:, :1], 1e-300)
+        return (self.differences / first).max(0)
+
+    @cached_property
+    def differences(self) -> np.ndarray:
+        """`[input, n]`: the distance between iterates n and n + 1 of the last block's fixed point."""
         theta, rounds = [w[-1] for w in self.theta], min(self.iterations, 40)
 
         def differences(y: Any) -> Any:
@@ -119,9 +129,7 @@ class Undone:
 
             return jax.lax.scan(once, y, None, length=rounds)[1]
 
-        steps = np.asarray(call_compiled(jax.vmap(differences), self.y))
-        first = np.maximum(steps[:, :1], 1e-300)
-        return (steps / first).max(0)
+        return np.asarray(call_compiled(jax.vmap(differences), self.y))
 
     @cached_property
     def stretch(self) -> tuple[float, int, int]:
@@ -170,15 +178,12 @@ class Undone:
         d, n = self.stage.size, len(self.x)
         narrow, factors = float(np.prod(1 - self.bounded)), np.array([1 + 1e-9, 1 - 1e-9])
         ratio, i, j = self.stretch
-        again = np.linalg.norm(np.ravel(self._plainly(i) - self._plainly(j))) / np.linalg.norm(
-            np.ravel(self.x[i] - self.x[j])
-        )
         least = Enclosure.equal(narrow * factors[1])
-        pair = Witness({"i": float(i), "j": float(j)}, least, Enclosure.equal(float(again)), "block by block in NumPy")
+        pair = self._pair(i, j) if ratio < narrow else None
         measured = lambda value: Enclosure.measured(value, samples=n)
-        steps, rate = self.contraction, float(self.bounded[-1])
-        usable = steps > 1e-5  # below, rounding shows
-        quotient = float((steps[1:] / np.maximum(steps[:-1], 1e-300))[usable[1:]].max(initial=0.0))
+        steps, rate = self.differences, float(self.bounded[-1])
+        rounding = 1e-13 * (1 + np.linalg.norm(self.y.reshape(n, -1), axis=1, keepdims=True))  # granted to float64
+        quotient = worst_ratio(steps[:, 1:], steps[:, :-1], rounding)
         found: list[Any] = [
             AtMost("∏(1 − L_k) ≤ ‖Φ(x) − Φ(y)‖/‖x − y‖", least, measured(ratio), witness=pair),
             AtMost("contraction of x ← y − v(x)", measured(quotient), Enclosure.equal(rate * factors[0]), rtol=1e-6),
@@ -195,11 +200,11 @@ class Undone:
         smallest = float(sign[k] * np.exp(logs[k]))
         slack = self.stage.size * float((-np.log1p(-np.minimum(self.lipschitz, 1 - 1e-12)) - self.bounded).sum())
         off = int(np.abs(flow - integral).argmax())
-        how = "Jacobian by central differences, determinant in NumPy"
-        witness = Witness(
-            {"x": tuple(map(float, np.ravel(self.x[k])))}, Enclosure.equal(least), Enclosure.equal(self._det(k)), how
-        )
         bound = Enclosure.equal(least * (1 - 1e-9))
+        how = "the Jacobian in intervals, its determinant in balls"
+        at = {"x": tuple(map(float, np.ravel(self.x[k])))}
+        size = self.stage.size
+        witness = Witness(at, self._narrowest(size), self._determinant(k), how) if smallest < least else None
         return [
             AtMost("∏(1 − L_k)^d ≤ det DΦ", bound, Enclosure.measured(smallest, samples=n), witness=witness),
             AtMost(
@@ -217,17 +222,28 @@ class Undone:
             ),
         ]
 
-    def _plainly(self, i: int) -> np.ndarray:
-        x = self.x[i]
-        for k in range(len(self.stage)):
-            x = x + np.asarray(self.stage.field([w[k] for w in self.theta], x))
-        return np.asarray(x)
+    def _narrowest(self, power: int = 1) -> Enclosure:
+        r"""$\prod_k(1-L_k)^p$ in balls, for the constants $L_k$ as they are stored."""
+        product = arb(1)
+        for constant in self.bounded.tolist():
+            product *= 1 - arb(constant)
+        return Enclosure.ball(product**power)
 
-    def _det(self, k: int, h: float = 1e-5) -> float:
-        x, d = np.ravel(self.x[k]), self.stage.size
-        at = jax.vmap(lambda z: jnp.ravel(self.forward(z.reshape(self.stage.shape))))
-        ends = np.asarray(at(np.concatenate([x + h * np.eye(d), x - h * np.eye(d)])))
-        return float(np.linalg.det(((ends[:d] - ends[d:]) / (2 * h)).T))
+    def _pair(self, i: int, j: int) -> Witness:
+        slope = enclosed_slopes(self.forward, self.x[i][None], self.x[j][None])[0]
+        how = "the blocks at the two inputs, in intervals rounded outward"
+        return Witness({"i": float(i), "j": float(j)}, self._narrowest(), slope, how)
+
+    def _determinant(self, k: int) -> Enclosure:
+        """det DΦ at one input: its entries in intervals, the determinant in balls."""
+        flat = lambda z: jnp.ravel(self.forward(z.reshape(self.stage.shape)))
+        found = enclose(jax.jacfwd(flat), np.ravel(self.x[k]))
+        if found is None or not np.isfinite([found.lo, found.hi]).all():
+            return Enclosure.unknown()
+        ends = zip(found.lo.tolist(), found.hi.tolist())
+        rows = [[arb(a).union(arb(b)) for a, b in zip(low, high)] for low, high in ends]
+        determinant = arb_mat(rows).det()
+        return Enclosure.ball(determinant) if determinant.is_finite() else Enclosure.unknown()
 
     # -- pictures -----------------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ftheta.estimates import worst_ratio
 from ftheta.logic import AtMost, Axis, Curves, Enclosure, Identity, Series, Witness
 
 TINY = 1e-12
@@ -144,8 +145,8 @@ class Trained:
 
     def claims(self) -> tuple[Any, ...]:
         n, N, loss = len(self.ratio), len(self.problem.x), self.seen["loss"]
-        alive = self.alive
-        worst = lambda small, large: float((small / np.maximum(large, 1e-300))[alive[: len(small)]].max(initial=0.0))
+        # 10⁻²⁰ of the first value are granted to rounding: where the loss is smaller it is nothing else
+        worst = lambda small, large: worst_ratio(small, large, 1e-20 * float(np.abs(large[0])))
         seen, one = self.seen, Enclosure.exact(1)
         gained = loss - seen["step"] / 2 * seen["square"]
         quotients = {

@@ -2,11 +2,14 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 from scipy import stats
 
 from ftheta.estimates import mean
+from ftheta.graph.enclosing import enclose_entry
 from ftheta.limits.orders import observed_order
 from ftheta.logic import (
     AtMost,
@@ -20,6 +23,7 @@ from ftheta.logic import (
     Identity,
     Series,
     SubjectError,
+    Witness,
 )
 
 from .mean_field import ORDERS, Attention, Gaussian, hermite, moments, scalar, stability_rates, wasserstein
@@ -102,7 +106,24 @@ class Study:
         formula = self.attention.of_gaussian(self.law, self.points)
         k = np.unravel_index(int(np.abs(exact - formula).argmax()), exact.shape)
         what = "Γ of the measure and V(m + ΣMx), where they differ most"
-        return Identity(what, _float(exact[k]), _float(formula[k]), atol=NEAR * float(np.abs(formula).max() + 1))
+        atol = NEAR * float(np.abs(formula).max() + 1)
+        witness = self._again(*map(int, k)) if abs(exact[k] - formula[k]) > atol else None
+        return Identity(what, _float(exact[k]), _float(formula[k]), witness, atol=atol)
+
+    def _again(self, i: int, entry: int) -> Witness:
+        """Both at one point, in intervals."""
+
+        def of_points(y: Any, weights: Any, x: Any, M: Any, V: Any) -> Any:
+            scores = weights * jnp.exp(y @ (M @ x))
+            return V @ (scores @ y) / jnp.sum(scores)
+
+        def of_gaussian(mean: Any, covariance: Any, x: Any, M: Any, V: Any) -> Any:
+            return V @ (mean + covariance @ (M @ x))
+
+        x, by = self.points[i], (self.attention.M, self.attention.V)
+        met = enclose_entry(of_points, self.cloud.nodes, self.cloud.weights, x, *by, entry=entry)
+        told = enclose_entry(of_gaussian, self.law.mean, self.law.covariance, x, *by, entry=entry)
+        return Witness({"x": tuple(map(float, x))}, met, told, "both at this point, in intervals rounded outward")
 
     def by_draws(self, rng: np.random.Generator) -> tuple[tuple[Claim, ...], Chart]:
         """A z-test of the formula, and the error of attention over n draws."""

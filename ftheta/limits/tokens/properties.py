@@ -1,8 +1,8 @@
 """What holds in every attention layer, looked at in a network: rows that sum to one, results in a hull, no order."""
 
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
-from math import fsum
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ftheta.estimates import largest
 from ftheta.graph.compiling import call_compiled
 from ftheta.logic import AtMost, Axis, Chart, Claim, Curves, Dag, Enclosure, Heatmap, Identity, Series, Table, Witness
 from ftheta.logic.chart import Vertex
@@ -26,7 +27,7 @@ FORMED = 1 << 18  # entries of a Jacobian that is formed; larger ones are multip
 SCALES = tuple(np.geomspace(0.1, 30.0, 13))
 DIRECTIONS = 32
 IMPORTERS = str(Path("ftheta") / "networks")  # whose lines say nothing of the network
-EXACTLY, AGAIN = Enclosure.exact, "evaluated node by node, the row summed without rounding"
+EXACTLY, AGAIN = Enclosure.exact, "in intervals rounded outward, the row summed in rationals"
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,46 +51,51 @@ class Look:
 
     def rows(self) -> tuple[Claim, Claim]:
         """Every row of every attention matrix is a probability; rows that see nothing are left out."""
-        worst, off, least, at = 1.0, 0.0, np.inf, (0, 0, 0, 0)
+        worst, off, at = 1.0, 0.0, (0, 0, 0, 0)
         for i, p, A, _, _ in self.products:
-            sums = np.where((A == 0).all(-1), 1.0, A.sum(-1))
+            sums = np.nan_to_num(np.where((A == 0).all(-1), 1.0, A.sum(-1)), nan=np.inf, posinf=np.inf)
             h, row = np.unravel_index(int(np.abs(sums - 1).argmax()), sums.shape)
             if abs(sums[h, row] - 1) > off:
                 worst, off, at = float(sums[h, row]), float(abs(sums[h, row] - 1)), (i, p, int(h), int(row))
-            least = min(least, float(A.min()))
         known = lambda value: Enclosure.measured(value, samples=len(self.inputs))
+        what = "sum of a row of attention weights that are not all 0 (the worst)"
         return (
-            Identity("sum of a row of attention weights (the worst)", known(worst), EXACTLY(1), self._row(*at, off)),
-            AtMost("minus the smallest weight", known(-least), EXACTLY(0)),
+            Identity(what, known(worst), EXACTLY(1), self._row(*at, off)),
+            AtMost("minus the smallest weight", known(largest(*(-A for _, _, A, _, _ in self.products))), EXACTLY(0)),
         )
 
     def _row(self, i: int, p: int, h: int, row: int, off: float) -> Witness | None:
         if off <= NEAR:
             return None
-        again = self.attention.again(self.inputs[i])[p][0][h, row]
+        again = self.attention.enclosed_weights(self.inputs[i], p)
+        total = Enclosure.unknown()
+        if again is not None and np.isfinite(again).all():
+            lower, upper = (EXACTLY(sum(map(Fraction, end[h, row].tolist()), Fraction(0))) for end in again)
+            total = Enclosure.between(lower.lo, upper.hi)
         place = {"input": float(i), "product": float(p), "head": float(h), "query": float(row)}
-        return Witness(place, Enclosure.equal(fsum(again)), EXACTLY(1), AGAIN)
+        return Witness(place, total, EXACTLY(1), AGAIN)
 
     def hull(self, rng: np.random.Generator) -> Claim:
         r"""$\langle u,y_i\rangle\le\max_j\langle u,v_j\rangle$ for directions $u$ along the axes and at random."""
-        worst = -np.inf
+        worst = []
         for _, _, A, v, y in self.products:
             d = v.shape[-1]
             U = np.concatenate([np.eye(d)[:DIRECTIONS], -np.eye(d)[:DIRECTIONS], rng.normal(size=(DIRECTIONS, d))]).T
             blind = (A == 0).all(-1)[..., None]
             beyond = np.where(blind, -np.inf, y @ U - (v @ U).max(1, keepdims=True))
-            worst = max(worst, float((beyond / (np.abs(v).max() * np.abs(U).sum(0) + 1e-300)).max()))
-        what = "how far a result leaves the hull of the values, relative to their size"
-        return AtMost(what, Enclosure.measured(worst, samples=len(self.inputs)), EXACTLY(0), atol=NEAR)
+            worst.append(largest(beyond / (np.abs(v).max() * np.abs(U).sum(0) + 1e-300)))
+        what = "how far a result with weights leaves the hull of the values, relative to their size"
+        return AtMost(what, Enclosure.measured(largest(worst), samples=len(self.inputs)), EXACTLY(0), atol=NEAR)
 
     def messages(self) -> Claim:
         """The first input's results are sums of messages along the edges of the complete graph."""
-        gap = 0.0
+        gap = [0.0]
         for A, v, y in self.seen[0]:
             rows = slice(0, max(1, FORMED // max(1, A[0].shape[1] * v[0].size)))
             sent = (A[:, rows, :, None] * v[:, None]).sum(2)
-            gap = max(gap, float(np.abs(sent - y[:, rows]).max() / (np.abs(v).max() + 1e-300)))
-        return Identity("results and the messages A_ij·v_j summed edge by edge", _small(gap), EXACTLY(0), atol=NEAR)
+            gap.append(largest(np.abs(sent - y[:, rows]) / (np.abs(v).max() + 1e-300)))
+        what = "results and the messages A_ij·v_j summed edge by edge"
+        return Identity(what, _small(largest(gap)), EXACTLY(0), atol=NEAR)
 
     # -- order ---------------------------------------------------------------------------------------
 
@@ -111,12 +117,12 @@ class Look:
 
     def defect(self, rng: np.random.Generator) -> float:
         r"""$\max|f(Px)-Pf(x)|$ over the inputs, relative to the largest result, for a random permutation of each."""
-        worst = 0.0
+        worst = [0.0]
         for x in self.inputs:
             turn = rng.permutation(self.tokens)
             y, moved = self.attention.run(x)[0], self.attention.run(np.take(x, turn, -2))[0]
-            worst = max(worst, float(np.abs(moved - np.take(y, turn, -2)).max() / (np.abs(y).max() + 1e-300)))
-        return worst
+            worst.append(largest(np.abs(moved - np.take(y, turn, -2)) / (np.abs(y).max() + 1e-300)))
+        return largest(worst)
 
     def equivariance(self, rng: np.random.Generator) -> tuple[tuple[Claim, ...], dict[str, Enclosure | float]]:
         """A claim where nothing tells the places apart; the number in every case."""

@@ -6,6 +6,8 @@ unnormalised (USA, $Z_i=n$). From an equiangular start the common cosine $\gamma
 """
 
 from collections.abc import Callable
+from fractions import Fraction
+from itertools import combinations
 
 import numpy as np
 from scipy.integrate import solve_ivp
@@ -148,11 +150,11 @@ def number(value: float) -> Enclosure:
     return Enclosure.equal(value) if np.isfinite(value) else Enclosure()
 
 
-def recheck(cosines: np.ndarray, beta: float, kind: str, time: float) -> Witness:
-    """The largest and the smallest cosine at that time from these at the start, by the second method."""
-    pairs = off_diagonal(gram_cosines(cosines, beta, kind, np.array([time]))[-1])
-    how = "the matrix of cosines followed instead of the tokens, by another method"
-    return Witness({"t": time}, number(pairs.max()), number(pairs.min()), how)
+def recheck(tokens: np.ndarray) -> Witness:
+    """The largest and the smallest inner product of the tokens at the start, t = 0, in rationals."""
+    rows = [[Fraction(v) for v in row] for row in tokens.tolist()]
+    pairs = [sum((a * b for a, b in zip(x, y)), Fraction(0)) for x, y in combinations(rows, 2)]
+    return Witness({"t": 0.0}, Enclosure.exact(max(pairs)), Enclosure.exact(min(pairs)), "the start in rationals")
 
 
 def phase_diagram(start: float, tokens: int, kind: str, until: float, hottest: float) -> Heatmap:

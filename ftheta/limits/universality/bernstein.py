@@ -11,14 +11,14 @@ $$|e(x)|\le|e(m)|+r\sup_{\text{cell}}|B_n'(m)-f'|+\tfrac{r^2}2n(n-1)\max_k|\Delt
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import comb
+from math import comb, inf
 from typing import Any
 
 import jax
 import numpy as np
 from flint import fmpq, fmpq_poly  # type: ignore[import-untyped]
 
-from ftheta.logic import Axis, Curves, Enclosure, Series
+from ftheta.logic import Axis, Curves, Enclosure, Series, Witness
 
 from .suprema import Bounds, CellBounds, Oscillation, Scalar, Supremum, ranges, supremum, without_jumps
 
@@ -144,6 +144,32 @@ def unseparated(
     order = np.lexsort(rows)
     same = (np.diff(rows[:, order], axis=1) == 0).all(0)
     return zeros + [(float(x[i]), float(x[j])) for i, j in zip(order[:-1][same], order[1:][same])]
+
+
+def surely_unseparated(
+    generators: Sequence[Callable[[Any], Any]], pairs: Sequence[tuple[float, float]]
+) -> list[tuple[float, float]]:
+    """Those of the pairs at which all generators can be evaluated in rationals, and agree (vanish, of a zero)."""
+
+    def exactly(g: Callable[[Any], Any], t: float) -> Fraction | None:
+        try:
+            return Fraction(g(Fraction(t)))
+        except (TypeError, ValueError, ArithmeticError):
+            return None
+
+    def sure(s: float, t: float) -> bool:
+        values = [(exactly(g, s), exactly(g, t)) for g in generators]
+        return all(a is not None and a == b and (s != t or a == 0) for a, b in values)
+
+    return [(s, t) for s, t in pairs if sure(s, t)]
+
+
+def too_far(
+    f: Scalar, generators: Sequence[Callable[[Any], Any]], pairs: Sequence[tuple[float, float]], bound: Enclosure
+) -> Witness:
+    """The distance of f from the algebra, by pairs that it surely does not separate, against a bound of it."""
+    surely = distance_below(f, surely_unseparated(generators, pairs))
+    return Witness({"pairs": float(len(pairs))}, Enclosure.between(surely, inf), bound, "f in intervals")
 
 
 def distance_below(f: Scalar, pairs: Sequence[tuple[float, float]]) -> float:

@@ -14,14 +14,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import pi
 
+import jax
 import numpy as np
 from flint import acb, arb, ctx  # type: ignore[import-untyped]
 
-from ftheta.logic import Axis, Curves, Enclosure, Series, SubjectError
+from ftheta.certify.lipschitz import enclosed_slopes
+from ftheta.logic import Axis, Curves, Enclosure, Series, SubjectError, Witness
 
 from .suprema import Scalar, ranges
 
 MOST_VALUES = 1 << 21
+SECANTS = 256  # of a function of one variable, held against its norm
 QUIET = 1e-6  # what is left at the ends of the box of a function that dies out, as a share of its largest value
 
 
@@ -60,6 +63,24 @@ class Spectral:
     def up_to(self, cut: float) -> float:
         r"""$\int_{|\omega|\le\Lambda}|\omega||\hat f|\,d\omega$."""
         return float(self.terms[: np.searchsorted(self.frequencies, cut, "right")].sum()) + self.correction
+
+
+def steeper_than(f: Scalar, lo: Sequence[float], hi: Sequence[float], norm: Enclosure) -> Witness | None:
+    r"""A secant of a function of one variable that is steeper than its `norm` $C_f\ge\sup|f'|$; None without one."""
+    if len(lo) != 1:
+        return None
+    x = np.linspace(lo[0], hi[0], SECANTS + 1)[:, None]
+    one = lambda row: f(row[0])
+    values = np.ravel(np.asarray(jax.vmap(one)(x), np.float64))
+    steep = np.abs(np.diff(values)) / np.diff(x[:, 0])
+    k = int(np.argmax(np.nan_to_num(steep)))
+    if not steep[k] > norm.hi:
+        return None
+    slope = enclosed_slopes(one, x[k : k + 1], x[k + 1 : k + 2])[0]
+    exact = Enclosure.between(norm.lo, norm.hi)
+    return Witness(
+        {"x": float(x[k, 0]), "y": float(x[k + 1, 0])}, slope, exact, "a secant in intervals rounded outward"
+    )
 
 
 def sampled_spectrum(f: Scalar, lo: Sequence[float], hi: Sequence[float], points: int) -> Spectral:

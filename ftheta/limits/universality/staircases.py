@@ -20,7 +20,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ftheta.logic import Axis, Curves, Enclosure, Series
+from ftheta.logic import Axis, Curves, Enclosure, Series, Witness
 
 from .suprema import Oscillation, Scalar, Supremum, bounds_of, ranges, supremum
 
@@ -62,6 +62,14 @@ class Staircase:
         r"""$\omega_f(h)+\eta V$."""
         variation = float(np.abs(self.rises).sum())
         return spread.modulus((self.hi - self.lo) / self.cells) + Enclosure.exact(tail) * Enclosure.equal(variation)
+
+    def beyond(self, error: Enclosure, spread: Oscillation, tail: float) -> Witness | None:
+        """The error against the bound with its sum in rationals, where it is larger; None elsewhere."""
+        variation = sum((abs(Fraction(rise)) for rise in self.rises.tolist()), Fraction(0))
+        modulus = spread.modulus((self.hi - self.lo) / self.cells)
+        bound = modulus + Enclosure.exact(tail) * Enclosure.exact(variation)
+        how = "the error in intervals on cells, the bound in intervals and rationals"
+        return Witness({"n": float(self.cells)}, error, bound, how) if error.lo > bound.hi else None
 
     def on(self, x: np.ndarray) -> np.ndarray:
         """Its values at points."""

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from flint import arb
 
-from ftheta.logic import AtMost, Axis, Curves, Enclosure, Series
+from ftheta.logic import AtMost, Axis, Curves, Enclosure, Series, Witness
 
 from .relu import arc_cosine
 
@@ -26,6 +27,21 @@ def limit_gram(X: np.ndarray) -> np.ndarray:
 def smallest_eigenvalue(X: np.ndarray) -> float:
     r"""$\lambda_0=\lambda_{\min}(H^\infty)$."""
     return float(np.linalg.eigvalsh(limit_gram(X))[0])
+
+
+def degenerate(X: np.ndarray, least: float) -> Witness:
+    r"""A vector whose Rayleigh quotient with $H^\infty$ is below `least`, in balls; rows are taken at length 1."""
+    v = [arb(float(c)) for c in np.linalg.eigh(limit_gram(X))[1][:, 0]]
+    rows = [[arb(float(c)) for c in row] for row in X]
+    product = lambda a, b: sum((s * t for s, t in zip(a, b)), arb(0))
+    total = arb(0)
+    for i, a in enumerate(rows):
+        for j, b in enumerate(rows):
+            alike = np.array_equal(X[i], X[j])
+            cosine = arb(1) if alike else (product(a, b) / (product(a, a) * product(b, b)).sqrt()).max(-1).min(1)
+            total += v[i] * v[j] * cosine * (arb.pi() - cosine.acos()) / (2 * arb.pi())
+    quotient = Enclosure.ball(total / product(v, v))
+    return Witness({"inputs": float(len(X))}, Enclosure.exact(least), quotient, "a Rayleigh quotient in balls")
 
 
 def at_angle(degrees: float) -> float:

@@ -15,7 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from ftheta.estimates import mean
-from ftheta.logic import AtMost, Axis, Claim, Converges, Curves, Enclosure, Identity, Points, Series
+from ftheta.graph.enclosing import enclose_number
+from ftheta.logic import AtMost, Axis, Claim, Converges, Curves, Enclosure, Identity, Points, Series, Witness
 from ftheta.networks import Description, activation
 
 from .. import orders
@@ -61,6 +62,8 @@ class Errors:
     values: list[np.ndarray]
     moments: Moments
     random: bool = True
+    enclosed: tuple[Enclosure, ...] = ()
+    """The one value at each width with outward rounding, of networks that are not random."""
 
     def scaled(self, i: int) -> Enclosure:
         r"""$q\,\mathbb E|f_q-f_\rho|^2$ at one width."""
@@ -70,11 +73,21 @@ class Errors:
     def claims(self) -> tuple[Claim, ...]:
         """Mean and variance at the narrowest and the widest, and the order 1/2."""
         law = Enclosure.equal(self.moments.variance)
-        found = [Identity(f"q E|f_q − f_ρ|², q = {self.widths[i]:g}", self.scaled(i), law) for i in (0, -1)]
+        found = [
+            Identity(f"q E|f_q − f_ρ|², q = {self.widths[i]:g}", self.scaled(i), law, self._again(i)) for i in (0, -1)
+        ]
         if self.random:
             centre = Enclosure.equal(self.moments.mean)
             found.append(Identity("mean of f_q", mean(self.values[0]), centre, atol=1e-12))
         return (*found, *orders.observed_order("|f_q − f_ρ|", 0.5, *self.parts(), sharp=True, slack=0.2))
+
+    def _again(self, i: int) -> Witness | None:
+        if not self.enclosed:
+            return None
+        off = self.enclosed[i] - self.moments.mean
+        square = off * off * float(self.widths[i])
+        variance = Enclosure.exact(self.moments.variance)
+        return Witness({"q": float(self.widths[i])}, square, variance, "the network in intervals rounded outward")
 
     def parts(self, groups: int = 8) -> tuple[np.ndarray, np.ndarray]:
         """Root mean squares of groups of draws at each width."""
@@ -86,6 +99,14 @@ class Errors:
         law = Series("√(Var/q)", self.widths, np.sqrt(self.moments.variance / self.widths), "reference")
         seen = Series("networks drawn", *self.parts(), "measured", "points")
         return Curves("error against width", Axis("neurons q", "log"), Axis("|f_q − f_ρ|", "log"), (law, seen))
+
+
+def errors_at(at: np.ndarray, widths: Sequence[int], nets: Sequence[Sequence[Any]], law: Moments) -> Errors:
+    """Networks `(μ, W)` of each width at one input; where there is one a width, they are not random."""
+    values = [np.array([float((mu * np.maximum(W @ at, 0)).mean()) for mu, W in drawn]) for drawn in nets]
+    random = len(nets[0]) > 1
+    enclosed = () if random else tuple(enclose_number(mean_network, drawn[0], at) for drawn in nets)
+    return Errors(np.array(widths, float), values, law, random, enclosed)
 
 
 def resampled(atoms: np.ndarray, widths: Sequence[int], draws: int, rng: np.random.Generator) -> Errors:

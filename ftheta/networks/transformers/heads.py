@@ -12,7 +12,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from ftheta.graph import Graph, Node, Slot, forward, trace, values
+from ftheta.graph import Graph, GraphError, Node, Slot, forward, intervals, trace
 from ftheta.graph.domains.values import VALUES
 from ftheta.graph.patterns import Softmax, WeightedAverage
 from ftheta.graph.primitives import is_elementwise
@@ -68,10 +68,15 @@ class Attention:
             output, found = self._compiled(self.params, x)
         return np.asarray(output), [head.matrices(*parts) for head, parts in zip(self.heads, found)]
 
-    def again(self, x: Any) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """The same, node by node instead of compiled."""
-        seen = values(self.graph, self.params, x)
-        return [head.matrices(*(seen[slot] for slot in _slots(head))) for head in self.heads]
+    def enclosed_weights(self, x: Any, product: int) -> tuple[np.ndarray, np.ndarray] | None:
+        """The weights of one product at one input, from below and from above; None without rules for intervals."""
+        head = self.heads[product]
+        try:
+            seen = intervals(self.graph, self.params, x)
+        except GraphError:
+            return None
+        lower, upper = (head.matrices(*(getattr(seen[s], end) for s in _slots(head)))[0] for end in ("lo", "hi"))
+        return lower, upper
 
     @cached_property
     def _compiled(self) -> Callable[..., Any]:

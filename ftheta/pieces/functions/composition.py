@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from flint import fmpq  # type: ignore[import-untyped]
 
+from ftheta.graph import Interval
+from ftheta.graph.enclosing import enclose_entry
 from ftheta.logic import Axis, Chart, Curves, Enclosure, Identity, Regions, Series, Witness
 from ftheta.networks.description import Dense, Description
 from ftheta.relu.elementary.hat import DEEP
@@ -73,6 +75,15 @@ class Window:
         t = np.array([floats(x) for x in points])
         return t if isinstance(self.domain, Segment) else self.domain.chart(t)
 
+    def rounding(self, point: Point) -> np.ndarray:
+        """How far the row of `inputs` may be from the point itself, coordinate by coordinate."""
+        t = np.abs(floats(point))
+        if isinstance(self.domain, Segment):
+            return 4 * np.finfo(float).eps * t
+        chart = self.domain.chart
+        sizes = np.abs(chart.origin) + (np.abs(chart.basis) + np.abs(chart.tail)) @ t
+        return 4 * (len(t) + 2) * np.finfo(float).eps * sizes
+
     def pieces(self, max_pieces: int) -> list[Piece] | None:
         """On all of the line or plane, or in the window where that is too much; None where that is too much as well."""
         found = within_budget(self.net, everywhere(self.frame.dimension), max_pieces)
@@ -106,13 +117,16 @@ class Window:
         meant = np.array([floats(p(p.cell.within))[keep] for p in pieces])
         gap, size = np.abs(found - meant), float(np.abs(meant).max(initial=0.0))
         k, o = np.unravel_index(int(gap.argmax()), gap.shape)
-        how = "the function at this one input, and the affine map in rationals"
-        sides = Enclosure.equal(float(found[k, o])), Enclosure.equal(float(meant[k, o]))
-        witness = Witness({"x": tuple(x[k].tolist())}, *sides, how)
+        atol = 1e-9 * max(size, 1e-300)
+        witness = None
+        if not gap[k, o] <= atol:
+            entry = int(o) if output is None else output
+            near = Interval.around(x[k], self.rounding(pieces[k].cell.within)).map(lambda end: end.reshape(shape))
+            here = Enclosure.exact(fraction(pieces[k](pieces[k].cell.within)[entry]))
+            how = "the function near this input in intervals, and the affine map in rationals"
+            witness = Witness({"x": tuple(x[k].tolist())}, enclose_entry(net, near, entry=entry), here, how)
         what = f"largest |f − (Ax + c)| at inner points of {len(pieces):,} pieces"
-        return Identity(
-            what, Enclosure.equal(float(gap.max())), Enclosure.exact(0), witness, atol=1e-9 * max(size, 1e-300)
-        )
+        return Identity(what, Enclosure.equal(float(gap.max())), Enclosure.exact(0), witness, atol=atol)
 
 
 def within_budget(net: ExactNetwork, cell: Polyhedron, max_pieces: int) -> list[Piece] | None:

@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from math import prod
+from math import inf, prod
 from typing import Any
 
 import numpy as np
 
-from ftheta.logic import AtMost, Axis, Curves, Enclosure, Identity, Series
+from ftheta.graph.enclosing import enclose
+from ftheta.logic import AtMost, Axis, Basis, Curves, Enclosure, Identity, Series
 from ftheta.networks.description import Description, random_mlp
 
 from ..counts import count
@@ -81,12 +82,19 @@ def three_by_two() -> ExactNetwork:
     return ExactNetwork.dense([[[1], [-1], [-1]], second[0], [[1, 2]]], [[0, 1, 2], second[1], [0]])
 
 
-def broken_triples(layers: Description, point: np.ndarray, direction: np.ndarray, triples: int) -> int:
-    """Disjoint triples of equidistant points on the line that are not on a line in the graph: each holds a kink."""
-    t = np.linspace(-2.0, 2.0, 3 * triples)
-    y = np.asarray(layers.apply(layers.params, point + t[:, None] * direction))[:, 0].reshape(triples, 3)
-    second = np.abs(y[:, 0] - 2 * y[:, 1] + y[:, 2])
-    return int((second > 1e-10 * (1 + np.abs(y).max())).sum())
+def broken_triples(layers: Description, point: np.ndarray, direction: np.ndarray, triples: int) -> Enclosure:
+    """How many pieces there are at least: one more than disjoint triples of equidistant points on the line that are
+    surely not on a line in the graph, by intervals; each such triple holds a kink."""
+    steps = 2 ** (3 * triples - 1).bit_length()
+    t = (np.arange(3 * triples) - 1.5 * triples) * (4 / steps)  # exactly equidistant
+
+    def second(params: Any, point: Any, direction: Any, t: Any) -> Any:
+        y = layers.apply(params, point + t[:, None] * direction)[:, 0].reshape(triples, 3)
+        return y[:, 0] - 2 * y[:, 1] + y[:, 2]
+
+    found = enclose(second, layers.params, point, direction, t)
+    broken = 0 if found is None else int(((found.lo > 0) | (found.hi < 0)).sum())
+    return Enclosure(broken + 1, inf, Basis.EXACT)
 
 
 def growth(found: Along, widths: Sequence[int], rng: np.random.Generator, name: str) -> Curves:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ftheta.graph.enclosing import enclose_number
 from ftheta.logic import AtMost, Axis, Curves, Enclosure, Series, Witness
 
 from ..exact import ExactNetwork
@@ -177,8 +178,9 @@ class Followed:
             return AtMost(what, error, bound, trivial=float(size) or inf)  # the network 0 errs by no more than |p|
         points = np.linspace(float(self.low), float(self.high), SAMPLES).tolist()
         gap, x = max((abs(float(self.f(x)) - float(self.network(Fraction(x)))), x) for x in points)
-        how = "the function in float64 and the network in rational arithmetic at this point"
-        witness = Witness({"x": x}, Enclosure.equal(gap), bound, how)
+        off = abs(enclose_number(self.f, x) - Enclosure.exact(self.network(Fraction(x))))
+        how = "the function in intervals and the network in rational arithmetic at this point"
+        witness = Witness({"x": x}, off, bound, how)
         return AtMost(what, Enclosure.at_least(gap, samples=SAMPLES), bound, witness=witness)
 
 

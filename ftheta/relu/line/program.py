@@ -7,6 +7,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
+from ftheta.graph.enclosing import enclose_number
 from ftheta.logic import Basis, Enclosure, FthetaError, Series, SubjectError, Witness
 from ftheta.logic.chart import Role
 
@@ -58,8 +59,9 @@ def pieces_or_interpolant(
     chords = through_points(knots, [float(f(t)) for t in knots])
     gaps = {t + step / 2: abs(float(f(t + step / 2)) - float(chords(Fraction(t + step / 2)))) for t in knots[:-1]}
     x = max(gaps, key=lambda t: gaps[t])
-    how = "f in float64, the network in rationals"
-    return chords, Witness({"x": x}, Enclosure.equal(gaps[x]), Enclosure.exact(0), how)
+    how = "f in intervals rounded outward, the network in rationals"
+    off = abs(enclose_number(f, x) - Enclosure.exact(chords(Fraction(x))))
+    return chords, Witness({"x": x}, off, Enclosure.exact(0), how)
 
 
 def window(*functions: PiecewiseAffine, least: float = 1.0) -> list[Fraction]:

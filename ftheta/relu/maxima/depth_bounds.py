@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 from flint import fmpq  # type: ignore[import-untyped]
 
+from ftheta.graph.enclosing import enclose_entry
 from ftheta.logic import AtMost, Axis, Curves, Enclosure, Identity, Series, SubjectError, Table, Witness
 from ftheta.networks.description import Description, random_mlp
 
 from ..counts import count
 from ..describe import described
-from ..exact import ExactNetwork
+from ..exact import ExactNetwork, exact
 from ..geometry import Form, Point, plus, times, value
 from ..line.cpa1d import known
 from ..local import across, is_clean, kink
@@ -27,6 +28,7 @@ from ..matrices import fraction, rational
 from ..meshes.mesh import Mesh
 from ..meshes.nodal import nodal
 from ..meshes.simplex_cells import box_mesh, box_simplices, cells
+from ..network import ReluNetwork
 from .maximum import max_affine
 from .sums import depth_bound, recent_hidden_layers
 from .wang_sun import few_maxima
@@ -204,17 +206,28 @@ def bounds_table(d: int) -> Table:
     return Table("layers that are enough", ("d", "affine maps", "hidden layers", "since 2025"), tuple(rows))
 
 
-def reading(f: Callable[[np.ndarray], Any], form: Callable[[np.ndarray], np.ndarray], x: np.ndarray) -> Identity:
+def reading(f: Callable[[np.ndarray], Any], form: ReluNetwork, x: np.ndarray) -> Identity:
     """The function beside its normal form at some inputs (rows)."""
     gap = lambda row: float(np.abs(np.ravel(f(row)) - np.ravel(form(row.ravel()))).max())
     gaps = [gap(row) for row in x]
     k = int(np.argmax(gaps))
-    again = Witness({"x": tuple(x[k].ravel()[:8].tolist())}, Enclosure.equal(gap(x[k])), known(0), "both once more")
     size = max(1.0, max(float(np.abs(form(row.ravel())).max()) for row in x))
     measured = Enclosure.measured(gaps[k], samples=len(x))
-    return Identity("largest |f − its normal form|", measured, known(0), again if gaps[k] else None, atol=1e-9 * size)
+    again = _reading_again(f, form, x[k]) if gaps[k] > 1e-9 * size else None
+    return Identity("largest |f − its normal form|", measured, known(0), again, atol=1e-9 * size)
 
 
 def worse_dimensions(most: int = 3000) -> int:
     """Dimensions from 3 on in which the recent bound exceeds the older one."""
     return sum(recent_hidden_layers(d) > depth_bound(d) - 1 for d in range(3, most + 1))
+
+
+def _reading_again(f: Callable[[np.ndarray], Any], form: ReluNetwork, x: np.ndarray) -> Witness:
+    """The input at which they differ most, with f in intervals and the normal form in rationals."""
+    values = np.ravel(np.asarray(f(x), np.float64))
+    made = np.ravel(form(x.ravel()))
+    output = int(np.argmax(np.abs(values - made)))
+    left = enclose_entry(f, x, entry=output)
+    at = {"x": tuple(x.ravel()[:8].tolist())}
+    right = Enclosure.exact(exact(form)(x.ravel().tolist())[output])
+    return Witness(at, left, right, "f in intervals rounded outward, its normal form in rationals")

@@ -5,11 +5,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from math import sqrt
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+from flint import arb_mat, ctx
 
-from ftheta.logic import AtMost, Axis, Chart, Curves, Enclosure, Heatmap, Identity, Series, SubjectError
+from ftheta.logic import AtMost, Axis, Chart, Curves, Enclosure, Heatmap, Identity, Series, SubjectError, Witness
 from ftheta.networks.activations import activation
 
 from ..line.cpa1d import PiecewiseAffine, affine, combination, relu
@@ -22,6 +24,8 @@ SOLVES = 100  # least-squares problems at most
 BLOCK = 256
 DEPENDENT = 1e-7  # a term is left out when all but this part of it is spanned by the ones before
 TOLERANCE = 1e-7  # of the residual's products with the terms, some of which were left out
+
+BITS = 1024  # of the balls in which least squares are solved again
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,6 +128,7 @@ class Study:
     growth: float
     correlation: float
     bare: float
+    grows: Witness | None = None
 
     @property
     def errors(self) -> list[float]:
@@ -140,7 +145,7 @@ class Study:
         what, slack = f"largest growth of the error from p to more, up to {most}", 1e-9 * self.size
         along = Enclosure.equal(self.correlation)
         return (
-            AtMost(what, Enclosure.equal(self.growth), zero, atol=slack),
+            AtMost(what, Enclosure.equal(self.growth), zero, witness=self.grows, atol=slack),
             Identity("largest ⟨term, residual⟩ of the best weights", along, zero, atol=TOLERANCE),
         )
 
@@ -159,6 +164,8 @@ def study(draw: Draw, x: np.ndarray, y: np.ndarray, terms: int, word: str) -> St
     errors, features = [fit.error for fit in fits.values()], last(inside, word)
     norms = np.linalg.norm(features, axis=0) * float(np.linalg.norm(y))
     products = np.abs(features.T @ (fits[terms].values - y)) / np.where(norms > 0, norms, 1.0)
+    steps = [(p, q) for p, q in pairwise(fits) if fits[q].error > 1.01 * fits[p].error + 1e-9 * float(np.abs(y).max())]
+    witness = _growth_again(*((p, draw(p)(inside, word)) for p in steps[0]), y) if steps else None
     return Study(
         fits,
         last,
@@ -166,7 +173,29 @@ def study(draw: Draw, x: np.ndarray, y: np.ndarray, terms: int, word: str) -> St
         max((b - a for a, b in pairwise(errors)), default=0.0),
         float(products.max()),
         sqrt(float(np.mean((features.sum(axis=1) - y) ** 2))),
+        witness,
     )
+
+
+def _growth_again(few: tuple[int, np.ndarray], more: tuple[int, np.ndarray], y: np.ndarray) -> Witness:
+    """The least errors with fewer and with more terms, for the values of the terms as they are stored, in balls."""
+    with ctx.workprec(BITS):
+        errors = [_least_error(features, y) for _, features in (few, more)]
+    growth = Enclosure.unknown() if None in errors else Enclosure.ball(errors[1] - errors[0])
+    at = {"p": float(few[0]), "more": float(more[0])}
+    return Witness(at, growth, Enclosure.exact(0), "least squares in balls")
+
+
+def _least_error(features: np.ndarray, y: np.ndarray) -> Any:
+    """The root mean square of what no sum of the columns reaches; None where they depend on one another."""
+    F, target = arb_mat(features.tolist()), arb_mat([[float(v)] for v in y])
+    right = F.transpose() * target
+    try:
+        weights = (F.transpose() * F).solve(right)
+    except ZeroDivisionError:
+        return None
+    square = (target.transpose() * target - right.transpose() * weights)[0, 0]
+    return (square / len(y)).max(0).sqrt()
 
 
 def constant_across(ridges: Ridges) -> Identity:

@@ -2,9 +2,12 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 
+from ftheta.graph.enclosing import enclose_number
 from ftheta.logic import AtMost, Enclosure, Identity, Witness
 from ftheta.networks.description import Dense, Description, random_mlp
 
@@ -106,6 +109,12 @@ def outside_claim(layers: Description, rng: np.random.Generator) -> Identity:
     x = rng.normal(size=(TRIED, layers.widths[0]))
     gap = lambda rows: np.abs(np.asarray(layers.apply(params, rows) - layers.apply(layers.params, rows))).max(axis=-1)
     worst = int(np.argmax(gap(x)))
-    once = Enclosure.equal(float(gap(x[worst])))
-    witness = Witness({"x": tuple(x[worst].tolist())}, once, known(0), "both networks at this input alone, in float64")
-    return Identity("largest |f − rescaled copy|", once, known(0), witness, atol=1e-9)
+
+    def gap_at(rescaled: Any, params: Any, x: Any) -> Any:
+        return jnp.max(jnp.abs(layers.apply(rescaled, x) - layers.apply(params, x)))
+
+    again = enclose_number(gap_at, params, layers.params, x[worst])
+    how = "both networks at this input alone, in intervals rounded outward"
+    witness = Witness({"x": tuple(x[worst].tolist())}, again, known(0), how)
+    seen = Enclosure.measured(float(gap(x[worst])), samples=TRIED)
+    return Identity("largest |f − rescaled copy|", seen, known(0), witness, atol=1e-9)

@@ -71,7 +71,7 @@ def clustering_closed_forms(
     scalar, closed = limits.common_cosine(first, n, beta, kind, times), limits.without_temperature(first, n, times)
     gap, mean, known = np.ptp(pairs, axis=1), pairs.mean(1), limits.number
     k, j = (int(np.nan_to_num(off).argmax()) for off in (gap, np.abs(mean - scalar)))
-    again = limits.recheck(cloud.atoms @ cloud.atoms.T, beta, kind, float(times[k])) if gap[k] > NEAR else None
+    again = limits.recheck(cloud.atoms) if gap[k] > NEAR else None
     return Evidence(
         claims=(
             Identity("largest − smallest cosine", known(gap[k]), Enclosure.exact(0), again, atol=NEAR),

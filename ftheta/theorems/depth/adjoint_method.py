@@ -70,6 +70,7 @@ def smooth_blocks(net: Network) -> Finding:
         "diffrax": {"solver": "diffrax"},
         "broken on purpose": {"hidden": True},
     },
+    unbreakable="a gradient that is not that of the loss is contradicted by differences, whose own error has no bound",
 )
 def adjoint_method(
     net: Network,

@@ -11,6 +11,7 @@ from ftheta.spectra import natural_objective
 from ftheta.spectra.steps import Quadratic, evidence_of_sweep
 from ftheta.subjects import Network, Training
 from ftheta.training import gradient_descent
+from ftheta.training.rounding import enclosed_distance
 
 
 def quadratic(
@@ -93,6 +94,7 @@ def gd_step_regimes(
         told = (
             f"each step multiplies the error by {q.factor(tau):.6g} at worst, {q.factor(q.best):.6g} at the best step"
         )
-        return Evidence(q.claims(tau, steps, path), (*q.panels(tau), q.sweep(tau)), numbers, summary=told)
+        first = enclosed_distance(subject.objective, subject.start, centre, tau)
+        return Evidence(q.claims(tau, steps, path, first), (*q.panels(tau), q.sweep(tau)), numbers, summary=told)
     objective = natural_objective(subject)
     return Evidence((), summary="no labels") if objective is None else evidence_of_sweep(objective, step, steps, rng)

@@ -4,10 +4,11 @@ from typing import Annotated
 
 import numpy as np
 
-from ftheta.logic import AtMost, Axis, Curves, Enclosure, Evidence, Finding, Knob, Series, hypothesis, theorem
+from ftheta.logic import Axis, Curves, Enclosure, Evidence, Finding, Knob, Series, hypothesis, theorem
 from ftheta.subjects import Training
 from ftheta.subjects.hypotheses import curvature_of, optimum_of
 from ftheta.training import gradient_descent
+from ftheta.training.contraction import contraction_claims
 
 
 def quadratic(
@@ -76,23 +77,15 @@ def gd_strongly_convex(
     $\max(|1-\tau\mu|,|1-\tau L|)^2$."""
     mu, L = constants(run)
     tau = step * 2 / (mu + L)
-    gamma, sharp = 1 - 2 * tau * mu * L / (mu + L), max(abs(1 - tau * mu), abs(1 - tau * L)) ** 2
+    gamma = 1 - 2 * tau * mu * L / (mu + L)
     path = gradient_descent(run.objective, run.start, tau, steps)
     optimum, doubt = optimum_of(run)
     error = ((path - optimum) ** 2).reshape(len(path), -1).sum(1)
     k = np.arange(len(path))
     bound = error[0] * gamma**k
-    rounding = 1e-12 * float(np.abs(optimum).max())
-    floor = max((doubt + rounding) ** 2, 1e-290)  # below it an iterate is all rounding
-    above = bound > floor
-    ratio = float(np.nan_to_num(np.max((error / np.maximum(bound, floor))[above]), nan=np.inf, posinf=np.inf))
-    steepest = float(np.max(error[1:][above[1:]] / error[:-1][above[1:]], initial=0.0))
     curves = (Series("bound γᵏ‖θ₀ − θ*‖²", k, bound, "bound"), Series("measured", k, error))
     return Evidence(
-        claims=(
-            AtMost("max over k of ‖θ_k − θ*‖² / (γᵏ ‖θ₀ − θ*‖²)", Enclosure.equal(ratio), Enclosure.exact(1)),
-            AtMost("largest one-step factor", Enclosure.equal(min(steepest, 1e300)), Enclosure.equal(sharp), atol=1e-9),
-        ),
+        claims=contraction_claims(run.objective, path, optimum, doubt, gamma, (tau, mu, L)),
         charts=(Curves("error against the bound", Axis("iteration k"), Axis("‖θ_k − θ*‖²", "log"), curves),),
         numbers={"gamma": gamma, "error at K": error[-1], "bound at K": bound[-1]},
         summary=f"after {steps} steps the squared error is {error[-1]:.4g}, the bound {bound[-1]:.4g}; γ = {gamma:.8g}",

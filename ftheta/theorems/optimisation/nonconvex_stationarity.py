@@ -7,7 +7,7 @@ import numpy as np
 
 from ftheta.logic import Enclosure, Evidence, Finding, Knob, hypothesis, theorem
 from ftheta.subjects import Network, Training
-from ftheta.subjects.problems import descent_of, smooth_and_bounded_below
+from ftheta.subjects.problems import descent_of, loss_of, smooth_and_bounded_below
 from ftheta.training.stationarity import Stationarity, attained, cosine_inequality, noisy_cosine
 
 
@@ -59,7 +59,8 @@ def nonconvex_stationarity(
     $\tau=\frac1{L\sqrt K}$ the average of $\mathbb E\|\nabla F(\theta_k)\|^2$ is at most
     $\frac{2L(F_0-F^*)+\sigma^2}{\sqrt K}$."""
     path, L, room = descent_of(subject, steps, step)
-    found = Stationarity(path, step / L, room, L)
+    objective = subject.objective if isinstance(subject, Training) else loss_of(subject).risk
+    found = Stationarity(objective, path, step / L, room, L)
     averages, rate, noisy = noisy_cosine(rng, 2.0, noise, paths)
     numbers = {"L": L, "least squared gradient": found.least[-1], "bound": found.bound[-1], "F₀ − F*": room}
     return Evidence(

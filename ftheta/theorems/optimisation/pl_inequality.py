@@ -26,7 +26,7 @@ def overclaimed(rng: np.random.Generator) -> Training:
 
 
 def descent(run: Training, tau: float, steps: int = 200) -> Descent:
-    return Descent.along(run.objective, run.start, tau, steps, float(run.objective(optimum_of(run)[0])))
+    return Descent.along(run.objective, run.start, tau, steps, optimum_of(run)[0])
 
 
 def constants(run: Training) -> tuple[float, float]:

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import numpy as np
 
-from ftheta.logic import Diagram, Enclosure, Evidence, Identity, Knob, Layer, Witness, theorem
+from ftheta.logic import Diagram, Evidence, Identity, Knob, Layer, theorem
 from ftheta.networks import ACTIVATIONS, random_mlp
 from ftheta.relu.algebra import bill, claims, operations, padded_gap
 from ftheta.relu.counts import count
@@ -60,11 +60,9 @@ def network_calculus(
     and $f(A\,\cdot+b)$ take no more layers and neurons than $f$."""
     layers = told_layers(net.description)
     if why := plain_form(layers):
-        x, gap = padded_gap(layers, rng)
-        again = Witness({"x": x}, Enclosure.equal(gap), known(0), f"both networks in float64, with {why}")
-        return Evidence(
-            (Identity("pad: sup |made − meant|", again.left, known(0), again),), summary=f"padding moves f by {gap:.3g}"
-        )
+        again = padded_gap(layers, rng)
+        claim = Identity(f"pad with {why}: sup |made − meant|", again.left, known(0), again)
+        return Evidence((claim,), summary=f"padding moves f by {again.left.middle:.3g}")
     f = exact(layers)
     done = operations(f, extra)
     size, (table, bars) = count(f), bill(f, done)

@@ -79,7 +79,7 @@ def lipschitz_bounds(
     rungs = ladder(net, net.description, starts, rng, climbs=climbs)
     met = f"the steepest secant met has slope {rungs.secant.slope:.6g}"
     return Evidence(
-        rungs.claims(net),
+        rungs.claims(),
         rungs.charts,
         rungs.numbers,
         (rungs.table,),

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import numpy as np
 
-from ftheta.logic import AtMost, Enclosure, Evidence, Finding, Knob, hypothesis, theorem
+from ftheta.logic import AtMost, Evidence, Finding, Knob, hypothesis, theorem
 from ftheta.networks import ACTIVATIONS
 from ftheta.pieces import Segment, count_pieces
 from ftheta.relu.describe import plain_form, told_layers
@@ -77,7 +77,7 @@ def depth_separation(
     ends = rng.normal(size=(2, d)) if net.data is None else np.asarray(net.data.x[[0, -1]], np.float64).reshape(2, d)
     x, v = (np.zeros(1), np.ones(1)) if d == 1 else (ends[0], ends[1] - ends[0])
     if plain_form(told):
-        seen = Enclosure.at_least(broken_triples(told, x, v, 4096) + 1)
+        seen = broken_triples(told, x, v, 4096)
         return Evidence((AtMost("affine pieces", seen, most),), summary=f"at least {seen.lo:g} affine pieces")
     if sum(layer.weight.size for layer in told.layers[1:]) > 2000:  # rationals would take too long
         cells = count_pieces(from_description(told), Segment(x, x + v), max_cells=10**6, max_seconds=5.0)

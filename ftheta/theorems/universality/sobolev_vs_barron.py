@@ -55,6 +55,7 @@ def finite_seminorm(f: Target, *, points: int) -> Finding:
         "at the edge": {"name": "wave", "points": 128, "dimension": 1, "subspace": 1},
         "broken on purpose": {"name": "box"},
     },
+    unbreakable="sums over a grid contradict one another for a function that jumps; their own error has no bound",
     errata=r"""Seed 4 leaves out Parseval's constant $(2\pi)^{\pm d}$, and the quantity is the homogeneous seminorm
     $\|\nabla f\|_{L^2}$, not the norm of $W^{1,2}$.""",
 )

@@ -74,14 +74,16 @@ def stone_weierstrass(
     lo, hi, exact = f.lo[0], f.hi[0], Enclosure.exact
     made, spread = b.Approximant.of(f.f, lo, hi, n), Oscillation.of(f.f, lo, hi)
     found, bound = made.error(), b.popoviciu(spread, hi - lo, n)
-    missed = b.distance_below(f.f, b.unseparated(generators, lo, hi, POINTS))
+    pairs = b.unseparated(generators, lo, hi, POINTS)
+    missed = b.distance_below(f.f, pairs)
     gap, half = b.square_identity(n)
     degree, polynomials = b.degree_for(spread, hi - lo, eps), generators == USUAL
     distance = Enclosure.between(0.0, found.value.hi) if polynomials else Enclosure(missed, max(missed, bound.lo))
+    witness = b.too_far(f.f, generators, pairs, bound) if missed > bound.hi else None
     return Evidence(
         claims=(
             AtMost("sup |B_n f − f| ≤ 3/2 ω(n^−½)", found.value, bound, trivial=spread.modulus(hi - lo).hi),
-            AtMost("distance of f from the algebra ≤ 3/2 ω(n^−½)", distance, bound),
+            AtMost("distance of f from the algebra ≤ 3/2 ω(n^−½)", distance, bound, witness=witness),
             Identity("sum of |coefficients| of B_n(x²) − x² − x(1 − x)/n", exact(gap), exact(0)),
         ),
         charts=b.pictures(f.f, f.name, made, spread),

@@ -76,9 +76,10 @@ def uat_cybenko_hornik(
     lo, hi, n = f.lo[0], f.hi[0], cells
     made, spread = s.staircase(f.f, sigma, lo, hi, n, tail), Oscillation.of(f.f, lo, hi)
     error, bound, line = made.error().value, made.bound(spread, tail), Enclosure.exact(s.steps_for_identity(n))
+    witness = made.beyond(error, spread, tail)
     return Evidence(
         claims=(
-            AtMost("sup |f − g| ≤ ω(1/n) + ηV", error, bound, trivial=spread.modulus(hi - lo).hi),
+            AtMost("sup |f − g| ≤ ω(1/n) + ηV", error, bound, spread.modulus(hi - lo).hi, witness),
             Identity("error of n jumps for f(x) = x", line, Enclosure.exact(Fraction(1, 2 * n))),
         ),
         charts=(*s.pictures(made, f.name, bound.hi), s.decay(f.f, sigma, lo, hi, spread, tail, n)),

@@ -6,10 +6,10 @@ from typing import Annotated
 import numpy as np
 
 from ftheta.limits.universality import mollified as m
-from ftheta.logic import AtMost, Basis, Enclosure, Evidence, Finding, Identity, Knob, hypothesis, theorem
+from ftheta.logic import AtMost, Basis, Enclosure, Evidence, Finding, Identity, Knob, Witness, hypothesis, theorem
 from ftheta.networks import ACTIVATIONS
 from ftheta.networks.sheets import THRESHOLD
-from ftheta.networks.slopes import Difference, differences_of
+from ftheta.networks.slopes import Difference, differences_of, enclosed_difference
 from ftheta.subjects import Target
 from ftheta.subjects.continuity import not_a_polynomial
 
@@ -73,9 +73,13 @@ def uat_step2_mollification(
     found, bend = m.study(made, lo, hi), bend_of(made, lo, hi, degree)
     bound, rate, exact = Enclosure.equal(made.bound()), found.rate(), Enclosure.exact
     closed = exact(m.rectified_box(eps, Fraction(0)))
+    what, witness = f"2⁻⁴⁰ ≤ relative difference of order {degree + 1} of the network", None
+    if bend.size.hi < THRESHOLD:
+        again = enclosed_difference(made, degree + 1, lo, hi)
+        witness = Witness({"x": float(bend.start)}, exact(THRESHOLD), again, "the differences in intervals")
     claims = [
         AtMost("largest |σ − network| ≤ Δ/2 Lip", found.error, bound),
-        AtMost(f"2⁻⁴⁰ ≤ relative difference of order {degree + 1} of the network", exact(THRESHOLD), bend.size),
+        AtMost(what, exact(THRESHOLD), bend.size, witness=witness),
         Identity(
             "ReLU and box: network − closed form at ends of cells", exact(m.exact_at_ends(eps, neurons)), exact(0)
         ),

@@ -50,11 +50,8 @@ def hidden_layer(subject: Family | Network) -> Finding:
 def errors_of(subject: Family | Network, draws: int, rng: np.random.Generator) -> particles.Errors:
     if isinstance(subject, Family):
         at, drawn = np.array([1.0, 0.0]), 1 if alike(subject) else draws
-        values = []
-        for q in subject.scales:
-            nets = (subject.member(q, rng).params for _ in range(drawn))
-            values.append(np.array([float((mu * np.maximum(W @ at, 0)).mean()) for mu, W in nets]))
-        return particles.Errors(np.array(subject.scales, float), values, subject.limit, drawn > 1)
+        nets = [[subject.member(q, rng).params for _ in range(drawn)] for q in subject.scales]
+        return particles.errors_at(at, subject.scales, nets, subject.limit)
     x = rng.normal(size=subject.input_shape) if subject.data is None else subject.data.x[0]
     atoms = particles.contributions(subject.description, x[None])[0]  # type: ignore[arg-type]
     return particles.resampled(atoms, (8, 32, 128, 512), draws, rng)

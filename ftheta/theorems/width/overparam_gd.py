@@ -4,7 +4,7 @@ from typing import Annotated
 
 import numpy as np
 
-from ftheta.limits.width.overparametrised import at_angle, descend, smallest_eigenvalue
+from ftheta.limits.width.overparametrised import at_angle, degenerate, descend, smallest_eigenvalue
 from ftheta.logic import AtMost, Enclosure, Evidence, Finding, Identity, Knob, hypothesis, theorem
 from ftheta.subjects import Dataset
 
@@ -79,9 +79,10 @@ def overparam_gd(
     least, n = smallest_eigenvalue(X), len(X)
     found = descend(X, y, width, max(least, 1e-3) / n**2, steps, draws, rng)
     asked, kept = n**6 / (max(least, 1e-12) ** 4 * delta**3), int((found.excess <= 1 + 1e-9).sum())
+    witness = degenerate(X, n * 1e-12) if least < n * 1e-12 else None
     return Evidence(
         claims=(
-            AtMost("n · 10⁻¹² below λ₀", Enclosure.equal(n * 1e-12), Enclosure.equal(least)),
+            AtMost("n · 10⁻¹² below λ₀", Enclosure.equal(n * 1e-12), Enclosure.equal(least), witness=witness),
             *found.claims(),
             Identity("λ₀ of two inputs at 60°", Enclosure.equal(at_angle(60.0)), Enclosure.equal(1 / 3)),
         ),

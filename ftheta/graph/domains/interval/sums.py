@@ -46,8 +46,13 @@ def matrix_product(x: Interval, y: Interval) -> Interval:
         lo, hi = (transposed(end) for end in _signed_product(transposed(y.lo), x.map(transposed)))
     else:
         return _product_by_corners(x, y)
-    error = sum_error(x.magnitude @ y.magnitude, terms + 1)  # each term is in one of two sums
-    return Interval(below(lo - error), above(hi + error))
+    size = x.magnitude @ y.magnitude
+    error = sum_error(size, terms + 1)  # each term is in one of two sums
+    lower, upper = below(lo - error), above(hi + error)
+    if not size.all():  # a sum of products that are all exactly 0 is 0; a product may underflow, so count factors
+        zero = (x.magnitude != 0).astype(np.float64) @ (y.magnitude != 0).astype(np.float64) == 0
+        lower, upper = np.where(zero, 0.0, lower), np.where(zero, 0.0, upper)
+    return Interval(lower, upper)
 
 
 def transposed(x: Array) -> Array:

@@ -1,0 +1,80 @@
+r"""What a run of gradient descent shows of its contraction on a strongly convex function.
+
+Every iterate is compared with the bound, also where the bound is 0 or underflows. Distances may exceed it by what
+float64 has added to them: the errors of the steps, carried on by the contraction, and the doubt about the optimum.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ftheta.estimates import worst_ratio
+from ftheta.graph.enclosing import enclose_number
+from ftheta.logic import AtMost, Enclosure, Witness
+
+from .rounding import carried_on, step_errors
+
+
+def sharp_factor(tau: Any, mu: Any, L: Any) -> Any:
+    r"""$\max(|1-\tau\mu|,|1-\tau L|)^2$, the factor of $\|\theta-\theta^*\|^2$ in one step."""
+    return jnp.maximum(jnp.abs(1 - tau * mu), jnp.abs(1 - tau * L)) ** 2
+
+
+def contraction_claims(
+    objective: Callable[[Any], Any],
+    path: np.ndarray,
+    optimum: np.ndarray,
+    doubt: float,
+    gamma: float,
+    constants: tuple[float, float, float],
+) -> tuple[AtMost, AtMost]:
+    r"""$\|\theta_k-\theta^*\|^2\le\gamma^k\|\theta_0-\theta^*\|^2$ for every $k$, and the factor of every single step.
+
+    `path` holds the iterates, `optimum` is at most `doubt` from $\theta^*$, `constants` are $\tau$, $\mu$ and $L$.
+    """
+    tau = constants[0]
+    sharp = float(sharp_factor(*constants))
+    k = np.arange(len(path))
+    distance = np.linalg.norm((path - optimum).reshape(len(path), -1), axis=1)
+    rounding = step_errors(objective, path, tau)
+    # a step brings points together by √γ where the theorem applies: so the later steps carry its error on
+    carried = carried_on(rounding, max(gamma, 0.0) ** 0.5)
+    root = max(gamma, 0.0) ** (k / 2)
+    allowed = carried + (1 + root) * doubt
+    ratio = worst_ratio(distance, root * distance[0], allowed) ** 2
+    excess = distance[1:] - rounding - 2 * doubt
+    steepest = worst_ratio(excess, distance[:-1]) ** 2
+    witness = _one_step(objective, path, optimum, constants) if steepest > sharp and doubt == 0 else None
+    what = f"max over k of ‖θ_k − θ*‖² / (γᵏ ‖θ₀ − θ*‖²), distances up to {allowed.max():.1e} of rounding"
+    return (
+        AtMost(what, Enclosure.equal(ratio), Enclosure.exact(1)),
+        AtMost(
+            "largest one-step factor", Enclosure.equal(steepest), Enclosure.equal(sharp), witness=witness, atol=1e-9
+        ),
+    )
+
+
+def _one_step(
+    objective: Callable[[Any], Any], path: np.ndarray, optimum: np.ndarray, constants: tuple[float, float, float]
+) -> Witness:
+    """The first step that exceeds the factor by most, taken again in intervals."""
+
+    def square(x: Any) -> Any:
+        return jnp.sum(x * x)
+
+    def after(theta: Any, optimum: Any, tau: Any) -> Any:
+        return square(theta - tau * jax.grad(objective)(theta) - optimum)
+
+    def allowed(theta: Any, optimum: Any, tau: Any, mu: Any, L: Any) -> Any:
+        return sharp_factor(tau, mu, L) * square(theta - optimum)
+
+    distance = np.linalg.norm((path - optimum).reshape(len(path), -1), axis=1)
+    with np.errstate(all="ignore"):
+        factors = distance[1:] / distance[:-1]
+    k = int(np.argmax(np.where(np.isfinite(factors), factors, 0.0)))
+    left = enclose_number(after, path[k], optimum, constants[0])
+    right = enclose_number(allowed, path[k], optimum, *constants)
+    return Witness({"k": float(k)}, left, right, "‖θ_{k+1} − θ*‖² and its bound from θ_k, in intervals rounded outward")
