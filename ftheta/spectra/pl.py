@@ -20,6 +20,7 @@ from .trajectory import Trajectory, along_training
 
 BITS = 128
 REACH = 4  # beyond it the tail bound decides
+WAVY = "F″ = 2 + 6 cos 2x ≤ 8, and the ratio is enclosed on cells"
 WAVY_SMOOTHNESS = 8.0
 
 
