@@ -20,6 +20,7 @@ from ftheta.graph.compiling import call_compiled
 from ftheta.logic import Enclosure, SubjectError
 from ftheta.networks.activations import activation
 from ftheta.networks.description import Dense, Description
+from ftheta.networks.realisation import is_realisation
 
 from .norms import spectral_norm
 
@@ -45,7 +46,7 @@ class Cell:
                 got=f"inputs {net.input_shape}, outputs {net.output_shape}",
                 remedy="give a network with at most as many outputs as inputs: the first inputs are the state",
             )
-        listed = getattr(net.apply, "__self__", None) is net.description  # the function is made from the list of layers
+        listed = is_realisation(net.apply, net.params, net.description)
         return cls(net.apply, net.params, gives, takes - gives, net.description if listed else None)
 
     @classmethod

@@ -89,17 +89,20 @@ def measurements(seen: Responses) -> dict[str, Enclosure | float]:
 def boundary(seen: Responses | None) -> Finding:
     """Whether what leaves the grid on one side enters on the other, where that can be told from the responses."""
     if seen is None:
-        return Finding.proved("there is no grid, hence no border")
+        return Finding.proved("there is no grid, hence no border", "an empty statement")
     inner = seen.interior_defect
     if inner is None and not seen.is_zero(seen.defect):
-        return Finding.proved("no two pixels are away from the border: nothing is claimed that depends on it")
+        return Finding.proved(
+            "no two pixels are away from the border: nothing is claimed that depends on it", "an empty statement"
+        )
     away = f", away from the border by {inner:.3g}" if inner is not None else ""
     note = f"responses to impulses differ by {seen.defect:.3g}{away}"
     if not seen.shares_weights:
-        return Finding.proved(f"{note}: no weights are shared, so that no border matters")
+        return Finding.proved(f"{note}: no weights are shared, so that no border matters", "no claim reads the border")
     if seen.complete or not seen.is_zero(seen.defect):
         basis = Basis.EXACT if seen.exact else Basis.FLOAT
-        return Finding.decide(seen.is_zero(seen.defect), note, seen.known(seen.defect), basis=basis)
+        why = "the responses to all impulses are the whole linear map"
+        return Finding.decide(seen.is_zero(seen.defect), note, why, seen.known(seen.defect), basis=basis)
     return Finding.sampled(f"{note}, at {len(seen.positions)} of {seen.layout.pixels} pixels")
 
 

@@ -7,7 +7,7 @@ from html import escape
 from math import isfinite
 from typing import Any
 
-from ftheta.logic import Chart, Check, Judged, Result, Table
+from ftheta.logic import Chart, Check, Judged, Result, Status, Table
 from ftheta.report.charts.frame import Spec
 from ftheta.report.document import to_json
 from ftheta.report.letters import letters
@@ -17,7 +17,7 @@ from ftheta.report.render import described
 from ftheta.report.reproduce import command, snippet, versions
 from ftheta.report.vega import vega
 from ftheta.report.verdicts import MARKS, look, remarks
-from ftheta.report.words import found
+from ftheta.report.words import found, standing
 
 from .contents import looked
 from .protocol import Size
@@ -91,13 +91,14 @@ def _html(result: Result) -> dict[str, Any]:
 def _check(check: Check) -> dict[str, Any]:
     sign, family = MARKS[check.finding.status]
     known = check.finding.number
+    reason = standing(check.finding) if check.finding.status is Status.PROVED else ""
     return {
         "name": check.name,
         "says_html": words_html(check.says or check.name),
         "status": check.finding.status.value,
         "sign": sign,
         "family": family,
-        "note_html": words_html(check.finding.note),
+        "note_html": words_html(f"{check.finding.note}{reason}"),
         "number": "" if known is None else typeset(enclosure(known)),
         "remedy_html": words_html(check.remedy),
     }

@@ -23,13 +23,16 @@ class Status(StrEnum):
 class Finding:
     """What a check returns: the status, the number behind it, and a sentence with that number in it.
 
-    A hypothesis proved by a float64 computation (basis FLOAT) lets the verdict reach certified at most.
+    A hypothesis proved by a float64 computation (basis FLOAT) lets the verdict reach certified at most. `why` says in
+    one line why a proof is one: read off the graph, exact arithmetic, outward rounding over the whole domain. What a
+    user states is assumed, what was looked at in places is sampled: neither has a `why`.
     """
 
     status: Status
     note: str
     number: Enclosure | None = None
     basis: Basis = Basis.EXACT
+    why: str = ""
 
     @property
     def cap(self) -> Verdict:
@@ -41,8 +44,8 @@ class Finding:
         return Verdict.PROVED if self.basis is Basis.EXACT else Verdict.CERTIFIED
 
     @classmethod
-    def proved(cls, note: str, number: Enclosure | None = None, *, basis: Basis = Basis.EXACT) -> "Finding":
-        return cls(Status.PROVED, note, number, basis)
+    def proved(cls, note: str, why: str, number: Enclosure | None = None, *, basis: Basis = Basis.EXACT) -> "Finding":
+        return cls(Status.PROVED, note, number, basis, why)
 
     @classmethod
     def sampled(cls, note: str, number: Enclosure | None = None) -> "Finding":
@@ -58,10 +61,10 @@ class Finding:
 
     @classmethod
     def decide(
-        cls, holds: bool, note: str, number: Enclosure | None = None, *, basis: Basis = Basis.FLOAT
+        cls, holds: bool, note: str, why: str, number: Enclosure | None = None, *, basis: Basis = Basis.FLOAT
     ) -> "Finding":
-        """Proved (on the given basis) or failed."""
-        return cls.proved(note, number, basis=basis) if holds else cls.failed(note, number)
+        """Proved (on the given basis, and why that is a proof) or failed."""
+        return cls.proved(note, why, number, basis=basis) if holds else cls.failed(note, number)
 
 
 @dataclass(frozen=True, slots=True)

@@ -141,6 +141,16 @@ def forgetting(description: Description, what: str) -> Description:
     return description if keeps_bias and keeps_words else Description(tuple(layers))
 
 
+def is_realisation(apply: Any, params: Any, description: Description | None) -> bool:
+    """Whether the function is `Description.apply` of this very list, on the numbers of the list: no other method of it,
+    no subclass, no other weights."""
+    bound_to = getattr(apply, "__self__", None)
+    method = getattr(apply, "__func__", None)
+    if description is None or bound_to is not description or type(description) is not Description:
+        return False
+    return method is Description.apply and not stored_apart(params, description)
+
+
 def stored_apart(params: Any, description: Description) -> int:
     """How many stored numbers are not those of the description; all of them where the shapes differ."""
     stored = jax.tree.leaves(params)

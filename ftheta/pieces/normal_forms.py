@@ -7,6 +7,7 @@ import numpy as np
 
 from ftheta.logic import Basis, Finding, FthetaError, SubjectError, UsageError, hypothesis
 from ftheta.networks.description import Dense, Description
+from ftheta.networks.realisation import is_realisation
 from ftheta.relu.exact import ExactNetwork, exact, from_description, rounded
 from ftheta.relu.network import ReluNetwork
 
@@ -60,7 +61,7 @@ def normal_form(net: Any) -> Form:
     """The normal form of a subject with `apply`, `description` and `example`; the function itself is read, so that a
     description that tells something else is not believed."""
     told: Description | None = net.description
-    listed = told is not None and net.apply == told.apply and _same(net.params, told.params)
+    listed = is_realisation(net.apply, net.params, told)
     if told is not None and listed and {layer.activation for layer in told.layers} <= {"relu", "identity"}:
         return Form(from_description(told), Basis.EXACT)
     from ftheta.relu.reading.form import relu_form  # the tracer is slow to import
@@ -82,7 +83,8 @@ def relu_network(net: Any) -> Finding:
         return Finding.failed(form.refusal)
     neurons = sum(int(step.rectified.sum()) for step in form.network.steps)
     how = "as listed" if form.basis is Basis.EXACT else "its normal form combined in float64"
-    return Finding.proved(f"{neurons:,} ReLUs in {len(form.network.steps) - 1} hidden layers, {how}", basis=form.basis)
+    note = f"{neurons:,} ReLUs in {len(form.network.steps) - 1} hidden layers, {how}"
+    return Finding.proved(note, "each operation of the program was turned into such maps", basis=form.basis)
 
 
 def _same(params: Any, others: Any) -> bool:

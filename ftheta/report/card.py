@@ -14,7 +14,7 @@ from .plain import plain
 from .reproduce import audit_command, command, comparison_command, versions
 from .terminal import FAINT, Card, Columns, Plot, Styled, hanging, heading, indented, line
 from .verdicts import NOT_CHECKED, look, remarks
-from .words import counts, failing, found, headline, obstacle
+from .words import counts, failing, found, headline, obstacle, standing
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -67,11 +67,10 @@ def _parts(result: Result, plot: bool) -> Iterator["RenderableType"]:
 
 def _check(check: Check) -> "RenderableType":
     mark, style = MARKS[check.finding.status]
-    known = "" if check.finding.status is Status.PROVED else f" ({check.finding.status.value})"
     failed = check.finding.status is Status.FAILED
     remedy: Styled = (f"\nto meet it: {letters(check.remedy)}", "yellow") if failed and check.remedy else ""
     says = letters(check.says) or check.name
-    return hanging(mark, style, says, (f"\n{letters(check.finding.note)}{known}", FAINT), remedy)
+    return hanging(mark, style, says, (f"\n{letters(check.finding.note)}{standing(check.finding)}", FAINT), remedy)
 
 
 def _claims(claims: tuple[Judged, ...]) -> "RenderableType":

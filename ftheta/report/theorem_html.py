@@ -12,7 +12,7 @@ from .numbers import basis, enclosure, sides
 from .page import data_table, drawn, numerals, pill, prose, table, text
 from .plain import formula
 from .verdicts import Look, look, remarks
-from .words import found, source
+from .words import found, source, standing
 
 _MARKS = {
     Status.PROVED: ("✓", "holds"),
@@ -71,8 +71,7 @@ def _checks(checks: Sequence[Check]) -> str:
     items = []
     for check in checks:
         mark, family = _MARKS[check.finding.status]
-        status = "" if check.finding.status is Status.PROVED else f" ({check.finding.status.value})"
-        note = f' <span class="faint">{prose(check.finding.note)}{status}</span>'
+        note = f' <span class="faint">{prose(check.finding.note + standing(check.finding))}</span>'
         items.append(f'<li><span class="mark {family}">{mark}</span>{prose(check.says or check.name)}{note}</li>')
     return f'<h4>Hypotheses</h4><ul class="checks">{"".join(items)}</ul>' if items else ""
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from ftheta.bibliography import references
-from ftheta.logic import AtMost, Check, Exists, Identity, Judged, Result, Status, Verdict
+from ftheta.logic import AtMost, Check, Exists, Finding, Identity, Judged, Result, Status, Verdict
 from ftheta.logic.claim import Coordinate, Witness
 from ftheta.logic.result import Audit
 
@@ -24,6 +24,13 @@ def failing(result: Result) -> list[Check]:
     """The hypotheses that fail; one that cannot be asked while another fails is left out."""
     failed = [c for c in result.checks if c.finding.status is Status.FAILED]
     return [c for c in failed if not c.finding.note.startswith(_LEFT_OPEN)] or failed
+
+
+def standing(finding: Finding) -> str:
+    """How well a hypothesis is known, in brackets after its note: why it is proved, or that it is not."""
+    if finding.status is not Status.PROVED:
+        return f" ({finding.status.value})"
+    return f" (proved: {finding.why})" if finding.why else ""
 
 
 def obstacle(result: Result) -> str:

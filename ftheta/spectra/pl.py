@@ -24,6 +24,7 @@ from .trajectory import Trajectory, along_training
 BITS = 128
 FEW = 30  # steps of a run that is taken again in intervals
 REACH = 4  # beyond it the tail bound decides
+WAVY = "F″ = 2 + 6 cos 2x ≤ 8, and the ratio is enclosed on cells"
 WAVY_SMOOTHNESS = 8.0
 
 

@@ -4,21 +4,39 @@ import jax
 import numpy as np
 
 from ftheta.logic import Enclosure
-from ftheta.spectra import eigenvalue_range, sampled_curvature
+from ftheta.spectra import sampled_curvature
+from ftheta.spectra.classes import half_tanh_squared, tanh_curvature
+from ftheta.spectra.compact import NetworkOnBall
 
 from .kinds import Training
+from .stated import as_stated as as_stated
+from .stated import stated_curvature
+from .stated import why_quadratic as why_quadratic
 
 SEGMENT_POINTS = 65
 
 
 def curvature_of(run: Training) -> tuple[Enclosure, Enclosure]:
-    """The range of curvature: exact for a quadratic, else sampled on the segment from the start to the optimum
-    and as far again beyond it (or, where no optimum is known, around the start)."""
+    """The range of curvature: that of the stated Hessian (a sample, unless F is shown to be that quadratic), else
+    sampled on the segment from the start to the optimum and as far again beyond it (or, where no optimum is known,
+    around the start)."""
     if run.hessian is not None:
-        return eigenvalue_range(run.hessian)
+        return stated_curvature(run)
     aim = np.zeros_like(run.start) if run.optimum is None else run.optimum
     t = np.linspace(0.0, 2.0, SEGMENT_POINTS).reshape(-1, *([1] * np.ndim(run.start)))
     return sampled_curvature(run.objective, run.start + t * (aim - run.start))
+
+
+def proved_range(run: Training) -> tuple[float, float, str]:
+    """Curvatures between which all of F's lie, and why; the reason is empty where that is not known."""
+    F = run.objective
+    if F is half_tanh_squared:
+        lo, hi = tanh_curvature()
+        return lo.lo, hi.hi, "F″ = (1 − s)(1 − 3s) with s = tanh² in [0, 1)"
+    if type(F) is NetworkOnBall:
+        return F.constants[2], F.constants[1], "a product of bounds of the layers, rounded outward"
+    lo, hi = curvature_of(run)
+    return lo.lo, hi.hi, why_quadratic(run) or ""
 
 
 def optimum_of(run: Training) -> tuple[np.ndarray, float]:

@@ -83,11 +83,30 @@ class Spectrum:
 
 
 @dataclass(frozen=True, eq=False)
+class QuadraticForm:
+    r"""$\theta\mapsto\frac12\theta^\top H\theta$, whose Hessian is the symmetric `matrix` $H$ by its make."""
+
+    matrix: np.ndarray
+
+    def __post_init__(self) -> None:
+        H = np.asarray(self.matrix, np.float64)
+        if H.ndim != 2 or H.shape[0] != H.shape[1] or not np.array_equal(H, H.T):
+            raise SubjectError(
+                "A Hessian is a symmetric matrix.", got=f"shape {H.shape}", remedy="give (H + H.T) / 2 in its place"
+            )
+        object.__setattr__(self, "matrix", H)
+
+    def __call__(self, theta: Any) -> Any:
+        return theta @ (self.matrix @ theta) / 2
+
+
+@dataclass(frozen=True, eq=False)
 class Training:
     r"""Minimise `objective` $F(\theta)$ from `start` $\theta_0$.
 
     `optimum` is $\theta^*$ where it is known; `mu` and `smoothness` are the constants $\mu$ of strong convexity and
-    $L$ of smoothness that are claimed for it; `hessian` is the constant Hessian of a quadratic.
+    $L$ of smoothness that are claimed for it; `hessian` is the constant Hessian of a quadratic. What is stated is
+    assumed, and tested, unless the program of $F$ proves it.
     """
 
     name: str
@@ -101,8 +120,8 @@ class Training:
     @classmethod
     def quadratic(cls, name: str, hessian: np.ndarray, start: np.ndarray, **claimed: float) -> "Training":
         r"""$F(\theta)=\frac12\theta^\top H\theta$ with minimiser 0; `claimed` may state `mu` and `smoothness`."""
-        H = np.asarray(hessian, np.float64)
-        return cls(name, lambda theta: theta @ (H @ theta) / 2, start, np.zeros(len(H)), hessian=H, **claimed)
+        F = QuadraticForm(hessian)
+        return cls(name, F, start, np.zeros(len(F.matrix)), hessian=F.matrix, **claimed)
 
     @cached_property
     def fingerprint(self) -> str:

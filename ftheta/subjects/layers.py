@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from ftheta.logic import Enclosure, Finding, SubjectError, hypothesis
-from ftheta.networks.realisation import compared, stored_apart
+from ftheta.logic import Enclosure, Finding, Status, SubjectError, hypothesis
+from ftheta.networks.realisation import compared, is_realisation
 from ftheta.relu.describe import plain_form
 
 from .network import Network
@@ -22,7 +22,8 @@ def described(net: Network) -> Finding:
     if net.description is None:
         return Finding.failed(f"a function with {net.parameters:,} parameters whose layers are not known")
     d = [str(n) for n in net.description.widths]
-    return Finding.proved("sizes " + "-".join(d if len(d) <= 10 else [*d[:4], "…", *d[-4:]]))
+    sizes = "-".join(d if len(d) <= 10 else [*d[:4], "…", *d[-4:]])
+    return Finding.proved(f"sizes {sizes}", "there is a list of them; what it computes is another hypothesis")
 
 
 @hypothesis(
@@ -39,7 +40,7 @@ def relu_layers(net: Network) -> Finding:
     note = f"widths {'-'.join(map(str, net.description.widths))}, {size:,} weights"
     if size > MOST_WEIGHTS:
         return Finding.failed(f"{note}, too many for rationals", Enclosure.exact(size))
-    return Finding.proved(note)
+    return Finding.proved(note, "activations and sizes are read off the list")
 
 
 @hypothesis(
@@ -51,8 +52,9 @@ def describes_this_function(net: Network) -> Finding:
     """Proved where the function is the list's own, else compared at a few inputs."""
     if net.description is None:
         return Finding.failed("unknown without layers")
-    if getattr(net.apply, "__self__", None) is net.description and not stored_apart(net.params, net.description):
-        return Finding.proved("the function is made from this list")
+    if is_realisation(net.apply, net.params, net.description):
+        why = "it is the realisation of this very list, and every stored number is the list's"
+        return Finding.proved("the function is made from this list", why)
     x = np.random.default_rng(0).normal(size=(INPUTS, net.description.widths[0]))
     try:
         seen = compared(net, net.description, x)
@@ -60,3 +62,9 @@ def describes_this_function(net: Network) -> Finding:
         return Finding.failed(error.what)
     note = f"list and function differ by {seen.gap:.3g} at {INPUTS} inputs"
     return Finding.sampled(note) if seen.within_rounding else Finding.failed(note)
+
+
+def read_off_layers(net: Network, note: str, why: str, number: Enclosure | None = None) -> Finding:
+    """What a list of layers proves of a network: no more than that the list is what the function computes."""
+    computed = describes_this_function.check(net)
+    return Finding.proved(note, why, number) if computed.status is Status.PROVED else computed

@@ -15,8 +15,7 @@ from ftheta.training.study import affordable, first_rows, natural_loss
 from .hypotheses import curvature_of
 from .kinds import Training
 from .network import Network
-
-BOX = 4.0  # how far around zero, in units of the start's size, smoothness is bounded
+from .stated import floor_of, is_smooth_everywhere, why_quadratic
 
 
 def rows_of(net: Network) -> tuple[np.ndarray, np.ndarray]:
@@ -55,11 +54,14 @@ def convex_and_smooth(subject: Training | Network) -> Finding:
         run = problem_of(subject)
     except SubjectError as error:
         return Finding.failed(error.what)
+    why = why_quadratic(run)
     (lo, hi), L = curvature_of(run), smoothness_of(run)
     note = f"{run.name}: curvature in [{lo.lo:.4g}, {hi.hi:.6g}], asked: [0, {L:.6g}]"
     if not (lo.hi >= -1e-9 * L and hi.lo <= L * (1 + 1e-9)):
         return Finding.failed(note, hi)
-    return Finding.sampled(note, hi) if hi.samples else Finding.proved(note, hi, basis=hi.basis)
+    if hi.samples or not why:
+        return Finding.sampled(note, hi)
+    return Finding.proved(note, f"{why}; its eigenvalues in float64", hi, basis=Basis.FLOAT)
 
 
 def loss_of(net: Network) -> Landscape:
@@ -82,17 +84,28 @@ def smooth_and_bounded_below(subject: Training | Network) -> Finding:
         used = [] if subject.description is None else [layer.activation for layer in subject.description.layers]
         kinked = sorted({name for name in used if activation(name).piecewise_affine and name != "identity"})
         return Finding.failed(f"{', '.join(kinked)} has kinks: the gradient jumps") if kinked else Finding.sampled(told)
+    floor = floor_of(subject)
+    if floor.fault:
+        return Finding.failed(floor.fault)
     if subject.smoothness is None:
         return Finding.assumed("no L is claimed: the smoothness is the largest that the steps feel")
-    reach = BOX * max(1.0, float(np.abs(subject.start).max()))
-    ends = np.full_like(subject.start, -reach), np.full_like(subject.start, reach)
-    bound = smoothness_on_box(subject.objective, *ends) if subject.start.size <= 8 else None
+    bound = _smoothness_everywhere(subject)
     if bound is not None and bound <= subject.smoothness * (1 + 1e-12):  # outward rounding alone may exceed it
-        note = f"‖∇²F‖ ≤ {bound:.6g} on [−{reach:g}, {reach:g}]ᵈ, in interval arithmetic; L = {subject.smoothness:g}"
-        return Finding.proved(note, basis=Basis.FLOAT)
+        note = f"‖∇²F‖ ≤ {bound:.6g} everywhere, L = {subject.smoothness:g}"
+        if floor.proof:
+            why = f"a smooth program, its Hessian enclosed over all of space; {floor.proof}"
+            return Finding.proved(note, why, basis=Basis.FLOAT)
+        return Finding.assumed(f"{note}; that F is bounded below is not shown")
     felt = max(abs(end) for e in curvature_of(subject) for end in (e.lo, e.hi))
     note = f"curvature up to {felt:.6g} met, L = {subject.smoothness:g}"
     return Finding.failed(note) if felt > subject.smoothness * (1 + 1e-9) else Finding.sampled(note)
+
+
+def _smoothness_everywhere(run: Training) -> float | None:
+    """A bound of the curvature over all of space, where the program is smooth and small enough to be enclosed."""
+    if run.start.size > 8 or not is_smooth_everywhere(run):
+        return None
+    return smoothness_on_box(run.objective, np.full_like(run.start, -np.inf), np.full_like(run.start, np.inf))
 
 
 def descent_of(subject: Training | Network, steps: int, step: float) -> tuple[Path, float, float]:

@@ -32,7 +32,7 @@ def ends_in_tanh(rng: np.random.Generator) -> Network:
 @hypothesis(r"the model is linear: $f=W\varphi+b$", remedy="cut the network before its last activation")
 def linear_model(subject: Dataset | Network) -> Finding:
     if isinstance(subject, Dataset):
-        return Finding.proved("linear in the columns of the data")
+        return Finding.proved("linear in the columns of the data", "⟨w, x⟩ is the model that is fitted here")
     found = readout_of(subject)
     if found is None:
         return Finding.failed("nothing but zeros enters a last dense layer, or there is none, or there are no rows")

@@ -56,7 +56,8 @@ def residual_blocks(net: Network) -> Finding:
     )
     more = " + …" if len(found.residual_stages) > 6 else ""
     between = f"; {found.plain_nodes} nodes besides" if found.plain_nodes else ""
-    return Finding.proved(f"{found.blocks} blocks: {sizes}{more}{between}", Enclosure.exact(found.blocks))
+    note = f"{found.blocks} blocks: {sizes}{more}{between}"
+    return Finding.proved(note, "the sums x + v(x) are nodes of its graph", Enclosure.exact(found.blocks))
 
 
 def start_rows(net: Network, n: int, rng: np.random.Generator, radius: float = 1.0) -> np.ndarray:
@@ -91,14 +92,27 @@ def family_of(subject: Family | Network) -> tuple[Family, Flow]:
 def euler_steps(subject: Family | Network) -> Finding:
     """Of a network, the blocks of its longest stage, in few dimensions."""
     if isinstance(subject, Family):
-        return Finding.proved(f"{subject.scales[-1]} blocks in the deepest", Enclosure.exact(subject.scales[-1]))
+        steps = f"{subject.scales[-1]} blocks in the deepest"
+        if isinstance(subject.limit, Flow) and _is_euler(subject, subject.limit):
+            return Finding.sampled(f"{steps}; the members at {len(subject.scales)} depths are Euler steps of the flow")
+        return Finding.assumed(steps)
     if isinstance(read(subject), str):
         return residual_blocks.check(subject)
     chain = chain_of(subject)
     stage = chain.stages[longest(chain)]
     note = f"{len(stage)} blocks of one kind in dimension {stage.size:,}; asked: 2 or more, up to {LARGEST_STATE}"
     weighted = bool(stage.field.weights)
-    return Finding.decide(len(stage) > 1 and stage.size <= LARGEST_STATE and weighted, note, basis=Basis.EXACT)
+    return Finding.decide(
+        len(stage) > 1 and stage.size <= LARGEST_STATE and weighted,
+        note,
+        "blocks read off its graph",
+        basis=Basis.EXACT,
+    )
+
+
+def _is_euler(family: Family, flow: Flow) -> bool:
+    members = (family.member(depth, np.random.default_rng(0)) for depth in family.scales)
+    return all(member.apply == flow.output for member in members)
 
 
 @hypothesis(r"$v_{\theta(t)}$ is $\Lambda$-Lipschitz in $x$", remedy="state the flow's true `lipschitz`")

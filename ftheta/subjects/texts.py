@@ -62,4 +62,4 @@ def poem(
 def longer_than_the_context(data: Dataset, *, merges: int, context: int) -> Finding:
     tokens = len(tokenised(text_of(data), merges)[1])
     note = f"{tokens:,} tokens, a context of {context}"
-    return Finding.decide(tokens > context, note, Enclosure.exact(tokens), basis=Basis.EXACT)
+    return Finding.decide(tokens > context, note, "counted", Enclosure.exact(tokens), basis=Basis.EXACT)

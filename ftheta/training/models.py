@@ -10,6 +10,7 @@ import numpy as np
 
 from ftheta.logic import SubjectError, UsageError
 from ftheta.networks.description import Dense, Description
+from ftheta.networks.realisation import is_realisation
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +63,7 @@ def _described(name: str, description: Description) -> Model:
 
 def _network(net: Any) -> Model:
     """A `Network` is trained through its list of layers where that is what it computes."""
-    if net.description is not None and getattr(net.apply, "__self__", None) is net.description:
+    if is_realisation(net.apply, net.params, net.description):
         inner = _described(net.name, net.description)
 
         def rebuild(params: Any) -> Any:

@@ -59,4 +59,4 @@ def test_the_order_of_verdicts_is_that_of_the_design():
 
 
 def test_a_finding_carries_its_number():
-    assert Finding.decide(True, "λ = 3", Enclosure.equal(3.0)).number == Enclosure.equal(3.0)
+    assert Finding.decide(True, "λ = 3", "counted", Enclosure.equal(3.0)).number == Enclosure.equal(3.0)

@@ -18,6 +18,7 @@ import numpy as np
 from ftheta.logic import UsageError
 from ftheta.networks.activations import activation
 from ftheta.networks.description import Description
+from ftheta.networks.realisation import is_realisation
 
 Disturbance: TypeAlias = Callable[[Any, Any], Any]  # (input, random key) -> input
 Apply: TypeAlias = Callable[[Any, Any], Any]
@@ -90,7 +91,7 @@ def quiet(net: Any, trained: Any) -> Any:
         return Description(tuple(replace(old, weight=weight, bias=bias) for (weight, bias), old in layers))
     if isinstance(net, tuple):
         return params, net[1]
-    if net.description is not None and getattr(net.apply, "__self__", None) is net.description:
+    if is_realisation(net.apply, net.params, net.description):
         description = quiet(net.description, (params,))
         return replace(net, apply=description.apply, params=description.params, description=description)
     return replace(net, params=params)

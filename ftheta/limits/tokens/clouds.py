@@ -30,7 +30,7 @@ def tokens_on_the_sphere(cloud: Any) -> Finding:
     off = float(np.abs(np.linalg.norm(cloud.atoms, axis=1) - 1).max())
     uneven = float(np.ptp(cloud.weights)) + cloud.spread
     note = f"norms differ from 1 by {off:.3g}; weights differ and spread by {uneven:.3g}; asked: at most 1e-12"
-    return Finding.decide(max(off, uneven) <= 1e-12, note, Enclosure.equal(off))
+    return Finding.decide(max(off, uneven) <= 1e-12, note, "every norm and weight in float64", Enclosure.equal(off))
 
 
 def hemisphere(x: np.ndarray) -> np.ndarray | None:
@@ -46,7 +46,7 @@ def meeting(x: np.ndarray, beta: float, kind_is_softmax: bool) -> Finding:
     """Why these tokens are known to meet in one point: a hemisphere, or almost surely by their dimension."""
     d = x.shape[1]
     if hemisphere(x) is not None:
-        return Finding.proved("all tokens lie in an open hemisphere, by a direction checked in rationals")
+        return Finding.proved("all tokens lie in an open hemisphere", "a direction has positive products, in rationals")
     if d >= 3 and not kind_is_softmax:
         return Finding.assumed(f"d = {d}: almost every start, for every β ≥ 0 (USA)")
     if d >= 3:

@@ -18,13 +18,10 @@ import numpy as np
 from scipy.ndimage import maximum_filter1d, minimum_filter1d
 
 from ftheta.graph import Graph, GraphError, Interval, intervals, trace
-from ftheta.graph.kinks import JUMPS, SMOOTH
-from ftheta.graph.primitives import COMPARISONS, CUSTOM_CALLS
+from ftheta.graph.certain import is_continuous
 from ftheta.logic import Enclosure, SubjectError
 
 Scalar: TypeAlias = Callable[[Any], Any]  # of one point: a number for d = 1, an array (d,) above
-CHOICES = frozenset({*JUMPS, *COMPARISONS, "select_n", "cond", "rem", "while", "scan"})
-KNOWN_SLOPES = frozenset({*SMOOTH, "relu", "relu6", "silu", "softplus"})  # whose custom derivatives are theirs
 CELLS = 200_000  # looked at in all
 FINEST = 4097  # points of a modulus of continuity
 
@@ -128,19 +125,7 @@ def _graph(f: Scalar, shape: tuple[int, ...]) -> Graph:
 
 def without_jumps(f: Scalar, dimension: int) -> bool:
     """Whether the program of f has nothing that could jump, so that the mean value theorem holds for it."""
-    return _continuous(_graph(f, () if dimension == 1 else (dimension,)))
-
-
-def _continuous(graph: Graph) -> bool:
-    for node in graph.nodes:
-        if node.primitive in CUSTOM_CALLS and node.label in KNOWN_SLOPES:
-            continue
-        whole = node.primitive == "convert_element_type" and not node.outputs[0].is_real
-        if whole or node.primitive in CUSTOM_CALLS or node.primitive in CHOICES:
-            return False
-        if not all(_continuous(body) for body in node.graphs):
-            return False
-    return True
+    return is_continuous(_graph(f, () if dimension == 1 else (dimension,)))
 
 
 def _size(x: Interval) -> np.ndarray:

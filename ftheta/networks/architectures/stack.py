@@ -152,8 +152,9 @@ class Stack:
 
 def table_of(net: Any) -> Stack | None:
     """The table of a network that was made from one, else None."""
-    made = getattr(getattr(net, "apply", None), "__self__", None)
-    return made if isinstance(made, Stack) else None
+    apply = getattr(net, "apply", None)
+    made = getattr(apply, "__self__", None)
+    return made if type(made) is Stack and getattr(apply, "__func__", None) is Stack.apply else None
 
 
 def formula_field(windows: list[tuple[int, int]]) -> tuple[int, int]:

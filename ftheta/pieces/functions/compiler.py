@@ -45,7 +45,7 @@ def fills_convex_set(function: MeshFunction) -> Finding:
     """A mesh with a gap or a dent may hold functions that no maximum goes on from."""
     good = function.mesh.is_convex
     note = f"{len(function.mesh.simplices):,} simplices that {'fill' if good else 'do not fill'} a convex set"
-    return Finding.decide(good, note, basis=Basis.EXACT)
+    return Finding.decide(good, note, "its boundary is compared with its hull in rationals", basis=Basis.EXACT)
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,7 @@ import numpy as np
 
 from ftheta.certify.linear_autoencoder import SNAPSHOTS, linear_autoencoder, pictures, snapshots, train
 from ftheta.certify.low_rank import TIE, competitors, decompose, eckart_young, loss, sine, weyl_excess
-from ftheta.logic import Enclosure, Evidence, Finding, Knob, hypothesis, theorem
+from ftheta.logic import Basis, Enclosure, Evidence, Finding, Knob, hypothesis, theorem
 from ftheta.subjects import Dataset
 
 
@@ -33,7 +33,7 @@ def matrix(data: Dataset, centre: bool) -> np.ndarray:
 def code_smaller_than_the_data(data: Dataset, *, rank: int) -> Finding:
     most = min(len(data), data.x[0].size)
     note, number = f"r = {rank}, min(n, d) = {most}", Enclosure.exact(rank)
-    return Finding.proved(note, number) if rank < most else Finding.failed(note, number)
+    return Finding.decide(rank < most, note, "counted", number, basis=Basis.EXACT)
 
 
 @hypothesis(r"$\sigma_r>\sigma_{r+1}$", remedy="choose r between two different singular values, not inside a tie")
@@ -42,7 +42,7 @@ def singular_values_apart(data: Dataset, *, rank: int, centre: bool) -> Finding:
     s, r = np.append(found.sigma, 0.0), min(rank, len(found.sigma))
     apart = found.resolution(r)
     note = f"σ_{r} = {s[r - 1]:.6g}, σ_{r + 1} = {s[r]:.6g}: apart by {apart:.3g} of σ_1, resolved above {TIE:g}"
-    return Finding.decide(apart > TIE, note, Enclosure.equal(apart))
+    return Finding.decide(apart > TIE, note, "singular values in float64", Enclosure.equal(apart))
 
 
 @theorem(

@@ -27,7 +27,7 @@ def moving(
 def no_plane_holds_the_rows(data: Dataset, *, rank: int) -> Finding:
     share = linear_share(coordinates(first_rows(data.x)), rank)
     note = f"linear codes of {rank} lose {share:.3g} of the rows' square or more; resolved above {RESOLVED:g}"
-    return Finding.decide(share > RESOLVED, note, Enclosure.equal(share))
+    return Finding.decide(share > RESOLVED, note, "singular values in float64", Enclosure.equal(share))
 
 
 @theorem(

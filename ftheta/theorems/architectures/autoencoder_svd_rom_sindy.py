@@ -49,7 +49,9 @@ def states_tell_monomials_apart(data: Dataset, *, degree: int) -> Finding:
             f"{x.shape[1]} coordinates and {len(x)} rows: more than 24 monomials, or fewer than 5 rows"
         )
     rank = library_rank(x[:: max(1, len(x) // RANKED)].astype(float), monomials(x.shape[1], degree))
-    return Finding.decide(rank == wanted, f"rank {rank} of {wanted}", Enclosure.exact(rank), basis=Basis.EXACT)
+    return Finding.decide(
+        rank == wanted, f"rank {rank} of {wanted}", "in rationals", Enclosure.exact(rank), basis=Basis.EXACT
+    )
 
 
 @theorem(

@@ -48,7 +48,7 @@ def graph_of(data: Dataset) -> Graph:
 def undirected(data: Dataset) -> Finding:
     off = graph_of(data).asymmetry
     note = f"{off} edges have another label, or none, in the opposite direction"
-    return Finding.decide(off == 0, note, Enclosure.exact(off), basis=Basis.EXACT)
+    return Finding.decide(off == 0, note, "counted", Enclosure.exact(off), basis=Basis.EXACT)
 
 
 @theorem(

@@ -39,7 +39,7 @@ def two_values(data: Dataset) -> Finding:
     x = flat(data)
     values, note = len(np.unique(x)), f"{len(x):,} patterns of {x.shape[1]:,} entries"
     fits = as_signs(x) is not None and x.shape[1] <= MOST_NEURONS
-    return Finding.decide(fits, f"{note} with {values:,} different values", basis=Basis.EXACT)
+    return Finding.decide(fits, f"{note} with {values:,} different values", "counted", basis=Basis.EXACT)
 
 
 @theorem(

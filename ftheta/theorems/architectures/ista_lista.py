@@ -50,12 +50,15 @@ def parts(data: Dataset) -> tuple[np.ndarray, np.ndarray]:
 def a_dictionary_and_signals(data: Dataset) -> Finding:
     A, signals = parts(data)
     fits = len(signals) > 0 and max(A.shape) <= MOST and bool(A.any()) and bool((signals @ A).any())
-    return Finding.decide(fits, f"{A.shape[1]} atoms of {len(A)} entries, {len(signals)} signals", basis=Basis.EXACT)
+    note = f"{A.shape[1]} atoms of {len(A)} entries, {len(signals)} signals"
+    return Finding.decide(fits, note, "counted", basis=Basis.EXACT)
 
 
 @hypothesis(r"$\tau=h/L$ with $0<h\le1$ and $L=\|A\|^2$", remedy="take a smaller step")
 def step_at_most_one(data: Dataset, *, step: float) -> Finding:
-    return Finding.decide(0 < step <= 1, f"h = {step:g}, and L is rounded up", basis=Basis.EXACT)
+    return Finding.decide(
+        0 < step <= 1, f"h = {step:g}, and L is rounded up", "a comparison of knobs", basis=Basis.EXACT
+    )
 
 
 @theorem(

@@ -48,7 +48,8 @@ def numbers_of(data: Dataset, offset: bool) -> tuple[np.ndarray, np.ndarray | No
 @hypothesis("every row has one of two labels, 0 and 1 or −1 and 1", remedy="give two classes, or one against the rest")
 def two_classes(data: Dataset) -> Finding:
     found = 0 if data.y is None else len(np.unique(data.y))
-    return Finding.decide(numbers_of(data, False)[1] is not None, f"{found} different labels", basis=Basis.EXACT)
+    known = numbers_of(data, False)[1] is not None
+    return Finding.decide(known, f"{found} different labels", "counted", basis=Basis.EXACT)
 
 
 @hypothesis(
@@ -61,7 +62,7 @@ def separable(data: Dataset, *, offset: bool) -> Finding:
         return Finding.failed("unknown without two labels")
     kind = separation(labels[:, None] * x).kind
     basis = Basis.EXACT if x.size <= EXACT_ENTRIES else Basis.FLOAT
-    return Finding.decide(kind == "separable", f"{len(x):,} rows: {kind}", basis=basis)
+    return Finding.decide(kind == "separable", f"{len(x):,} rows: {kind}", "a separating w checked", basis=basis)
 
 
 @theorem(

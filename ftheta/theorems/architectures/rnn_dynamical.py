@@ -51,7 +51,9 @@ def contracting(subject: Network | Dataset, *, hidden: int, gain: float, sigma: 
     found, xs = parts(subject, hidden, gain, sigma, steps)
     if found.contraction is not None:
         c = found.contraction
-        return Finding.decide(c.hi < 1, f"c = {c.hi:.6g}", c, basis=Basis.EXACT)
+        return Finding.decide(
+            c.hi < 1, f"c = {c.hi:.6g}", "norms rounded outward, slopes by name", c, basis=Basis.EXACT
+        )
     J = found.jacobians(found.states(np.zeros(found.hidden), xs), xs)
     worst = max(float(np.linalg.norm(j, 2)) for j in J)
     note = f"largest ‖∂f/∂h‖ along {len(xs)} steps: {worst:.6g}"

@@ -51,14 +51,15 @@ def side_can_be_halved(subject: Network | Dataset, *, depth: int) -> Finding:
     if isinstance(subject, Network):
         shape, note = subject.input_shape, f"from {subject.input_shape} to {subject.output_shape}"
         fits = len(shape) == 3 and shape[1] == shape[2] and subject.output_shape == shape
-        return Finding.decide(fits and 0 < subject.parameters <= WORK, f"{note}, {subject.parameters:,} parameters")
+        note += f", {subject.parameters:,} parameters"
+        return Finding.decide(fits and 0 < subject.parameters <= WORK, note, "shapes compared")
     x = squares(subject)
     if x is None:
         shape = subject.x.shape[1:]
         return Finding.failed(f"rows of shape {shape} are no square images of at most {MOST_SIDE} pixels a side")
     rest = x.shape[-1] % 2**depth
     note = f"side {x.shape[-1]}, remainder {rest} modulo {2**depth}"
-    return Finding.decide(rest == 0, note, Enclosure.exact(rest), basis=Basis.EXACT)
+    return Finding.decide(rest == 0, note, "counted", Enclosure.exact(rest), basis=Basis.EXACT)
 
 
 @theorem(

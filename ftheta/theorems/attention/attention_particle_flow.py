@@ -37,7 +37,7 @@ def tokens_on_the_sphere(cloud: Tokens) -> Finding:
 def identity_matrices(cloud: Tokens, *, attraction: float) -> Finding:
     if isinstance(cloud, Network):
         return own_matrices(cloud)
-    return Finding.decide(attraction == 1, f"V = {attraction:g}·I", Enclosure.exact(attraction))
+    return Finding.decide(attraction == 1, f"V = {attraction:g}·I", "a knob", Enclosure.exact(attraction))
 
 
 @hypothesis(

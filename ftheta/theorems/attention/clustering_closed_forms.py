@@ -34,7 +34,8 @@ def cosines_of(cloud: Measure) -> np.ndarray:
 @hypothesis(r"$\langle x_i,x_j\rangle=\gamma_0$ for all $i\ne j$", remedy="start from orthonormal tokens")
 def equiangular_start(cloud: Measure) -> Finding:
     gap = float(np.ptp(cosines_of(cloud)))
-    return Finding.decide(gap <= 1e-12, f"cosines differ by {gap:.3g}; asked: at most 1e-12", Enclosure.equal(gap))
+    note = f"cosines differ by {gap:.3g}; asked: at most 1e-12"
+    return Finding.decide(gap <= 1e-12, note, "all pairs in float64", Enclosure.equal(gap))
 
 
 @theorem(

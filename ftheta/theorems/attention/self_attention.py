@@ -30,7 +30,8 @@ def attends(net: Network) -> Finding:
     found = attention_of(net)
     if found is None or not found.heads:
         return Finding.failed("its graph cannot be laid out" if found is None else "its graph has no such average")
-    return Finding.proved(f"{len(found.heads)} such products among {len(found.graph.nodes):,} nodes")
+    note = f"{len(found.heads)} such products among {len(found.graph.nodes):,} nodes"
+    return Finding.proved(note, "products of two values that depend on the tokens, read off the graph")
 
 
 @hypothesis(r"the weights are $\operatorname{softmax}_j(s_{ij})$", remedy="divide e^s by its sum over the keys")
@@ -42,7 +43,7 @@ def softmax_weights(net: Network) -> Finding:
         told = f"; the first at {other[0]}" if other else ""
         return Finding.failed(f"{len(other)} of {len(heads)} averages have other weights{told}")
     if all(head.plain for head in heads):
-        return Finding.proved(f"all {len(heads)}, read off the graph")
+        return Finding.proved(f"all {len(heads)}", "eˢ over its own sum, read off the graph")
     return Finding.sampled(f"all {len(heads)}; some are moved or masked after the softmax")
 
 

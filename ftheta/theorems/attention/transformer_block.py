@@ -12,7 +12,9 @@ from ftheta.subjects.texts import longer_than_the_context, poem, text_of
 
 @hypothesis(r"the scores of token $i$ for $j>i$ are $-\infty$", remedy="turn the mask on: --causal")
 def later_tokens_masked(data: Dataset, *, causal: bool) -> Finding:
-    return Finding.decide(causal, "by the mask" if causal else "every token sees all others", basis=Basis.EXACT)
+    return Finding.decide(
+        causal, "by the mask" if causal else "every token sees all others", "a knob", basis=Basis.EXACT
+    )
 
 
 @theorem(

@@ -7,7 +7,7 @@ import numpy as np
 
 from ftheta.limits import depth as limits
 from ftheta.limits.depth.invertible import block_constants, lifted_reflection, table, undone
-from ftheta.logic import Basis, Enclosure, Evidence, Finding, Knob, hypothesis, theorem
+from ftheta.logic import Enclosure, Evidence, Finding, Knob, hypothesis, theorem
 from ftheta.subjects import Network
 from ftheta.subjects.residual import chain_of, read, residual_blocks, start_rows
 
@@ -42,7 +42,7 @@ def steepness_below_one(net: Network) -> Finding:
     above = [c.number for c in found if c.bound.hi >= 1]
     note = f"the largest bound is {worst.bound.hi:.6g}, at block {worst.number} of {len(found)}"
     note += f"; {len(above)} blocks are at 1 or above: {', '.join(map(str, above[:8]))}" if above else ""
-    return Finding.decide(not above, note, Enclosure.at_most(worst.bound.hi), basis=Basis.FLOAT)
+    return Finding.decide(not above, note, "bounds rounded outward", Enclosure.at_most(worst.bound.hi))
 
 
 @theorem(

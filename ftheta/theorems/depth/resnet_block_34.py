@@ -7,7 +7,7 @@ import numpy as np
 
 from ftheta.limits.depth import stretching
 from ftheta.limits.depth.invertible import block_constants
-from ftheta.logic import Basis, Enclosure, Evidence, Finding, Identity, Knob, hypothesis, theorem
+from ftheta.logic import Enclosure, Evidence, Finding, Identity, Knob, hypothesis, theorem
 from ftheta.networks.architectures import resnet34
 from ftheta.networks.architectures.counting import per_layer, same_counts
 from ftheta.networks.architectures.identity import block_diagram, identity_at_start
@@ -46,7 +46,7 @@ def gentle(net: Network, *, c: float) -> Finding:
     worst = max((s.bound for s in found), key=lambda bound: bound.hi)
     note = f"T·Lip(v_k) is at most {chain.blocks * worst.hi:.6g}, T = {chain.blocks}; asked: at most c = {c:g} < T"
     holds = worst.hi * chain.blocks <= c * (1 + 1e-9) and c < chain.blocks
-    return Finding.decide(holds, note, Enclosure.at_most(chain.blocks * worst.hi), basis=Basis.FLOAT)
+    return Finding.decide(holds, note, "bounds rounded up", Enclosure.at_most(chain.blocks * worst.hi))
 
 
 @theorem(

@@ -43,7 +43,9 @@ def separated(data: Dataset) -> Finding:
     found = problem_of(data, 1, 1.0)
     delta = found.separation
     note = f"the smallest distance between two of {len(found.x)} rows is δ = {delta:.4g} of their spread"
-    return Finding.decide(delta > 1e-9, note, Enclosure.equal(delta) if np.isfinite(delta) else None)
+    return Finding.decide(
+        delta > 1e-9, note, "all pairs in float64", Enclosure.equal(delta) if np.isfinite(delta) else None
+    )
 
 
 @hypothesis(

@@ -40,14 +40,14 @@ def flowed(subject: Training | Network, until: float, penalty: float = 0.0) -> F
 @hypothesis("there is a loss to train on", remedy="give a Training, or a network with labelled --data, not too large")
 def has_a_loss(subject: Training | Network) -> Finding:
     if isinstance(subject, Training):
-        return Finding.proved(f"{subject.start.size} parameters")
+        return Finding.proved(f"{subject.start.size} parameters", "a Training is a loss")
     try:
         loss = loss_of(subject)
     except SubjectError as error:
         return Finding.failed(error.what)
     many = affordable_gradients(subject.apply, subject.params, subject.input_shape, loss.rows)
     note = f"{loss.loss} loss on {loss.rows} rows; {many} gradients are affordable, asked: {FEWEST}"
-    return Finding.decide(many >= FEWEST, note, Enclosure.exact(many))
+    return Finding.decide(many >= FEWEST, note, "counted", Enclosure.exact(many))
 
 
 @hypothesis("the norm of the weights grows on, and beyond them the loss is smaller", remedy="train longer: raise t")

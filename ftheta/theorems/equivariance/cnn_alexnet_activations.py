@@ -44,7 +44,7 @@ def takes_images(net: Network) -> Finding:
         return Finding.failed(f"inputs of shape {net.input_shape}")
     if evaluations_afforded(net, 2e10) < 1:
         return Finding.failed("one evaluation takes more than 2·10¹⁰ multiplications")
-    return Finding.proved(f"inputs of shape {net.input_shape}")
+    return Finding.proved(f"inputs of shape {net.input_shape}", "a shape")
 
 
 @theorem(

@@ -44,7 +44,7 @@ def seen_by_impulses(net: Network) -> Responses | None:
 def acts_on_a_grid(net: Network) -> Finding:
     shapes = f"from {net.input_shape} to {net.output_shape}"
     if layout_of(net.input_shape, net.output_shape):
-        return Finding.proved(shapes)
+        return Finding.proved(shapes, "shapes compared")
     first = net.description and equivariance.first_layer_defect(net.description.layers[0].weight)
     told = (
         f"; on square images its first weight has a commutator of {first:.3g} times its largest entry" if first else ""
@@ -55,7 +55,7 @@ def acts_on_a_grid(net: Network) -> Finding:
 @hypothesis(r"$W(ax+by)=aWx+bWy$", remedy="leave out activations and biases: take the linear part of one layer")
 def linear(net: Network) -> Finding:
     if kind_of(net, net.example) is Kind.LINEAR:
-        return Finding.proved("every operation of its graph is linear")
+        return Finding.proved("every operation is linear", "read off its graph")
     gap = superposition_gap(net, *np.random.default_rng(0).normal(size=(2, *net.input_shape)))
     note = f"W(2x − 3y) differs from 2Wx − 3Wy by {gap:.3g} of the largest value"
     return Finding.sampled(note) if gap <= 1e-9 else Finding.failed(note, Enclosure.at_least(gap))

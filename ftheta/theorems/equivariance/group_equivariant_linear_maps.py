@@ -44,17 +44,17 @@ def group_acts(net: Network, *, action: str) -> Finding:
         return Finding.failed(str(rho).replace("\n ", ";"))
     if evaluations_afforded(net) < rho.group.order:
         return Finding.failed(f"{rho.group.order} evaluations an orbit are too many for a network of this size")
-    return Finding.proved(f"{rho.group}, on inputs of shape {net.input_shape}; ρ(gh) = ρ(g)ρ(h) exactly")
+    return Finding.proved(f"{rho.group}, on inputs of shape {net.input_shape}", "ρ(gh) = ρ(g)ρ(h) for all g, h")
 
 
 @hypothesis("targets in one orbit agree", remedy="give targets that the group does not change, or leave them out")
 def invariant_targets(net: Network, *, action: str) -> Finding:
     rho, (x, y) = moved_by(net, action), averaging.rows_of(net)
     if y is None or not isinstance(rho, Representation):
-        return Finding.proved("the target is 0: no targets of the outputs' size are given")
+        return Finding.proved("the target is 0: no targets of the outputs' size are given", "0 is fixed")
     met, worst = averaging.label_conflict(x, y, *representations_for(net, rho, None))
     note = f"{met} pairs of rows lie in one orbit, their targets differ by at most {worst:.3g}"
-    return Finding.decide(worst <= 1e-12, note, Enclosure.equal(worst), basis=Basis.FLOAT)
+    return Finding.decide(worst <= 1e-12, note, "all pairs", Enclosure.equal(worst), basis=Basis.FLOAT)
 
 
 @theorem(

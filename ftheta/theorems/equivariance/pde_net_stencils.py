@@ -33,16 +33,18 @@ def has_windows(net: Network) -> Finding:
     if isinstance(found, FthetaError):
         return Finding.failed(f"{found.what} {found.got or ''}".strip())
     size = "×".join(map(str, found[0].weights.shape))
-    return Finding.proved(f"the first one has {size} taps; {len(found)} of its filters, the largest, are read")
+    return Finding.proved(f"the first one has {size} taps; {len(found)} of its filters are read", "a node of its graph")
 
 
 @hypothesis(r"a diffusion $u+q*u$ is stable: $|1+\hat q(\omega)|\le1$", remedy="halve the time step: cΔt/h² ≤ 1/(2d)")
 def stable(net: Network, *, steps: int) -> Finding:
     layers = reading.diffusion(net, steps)
     if layers is None:
-        return Finding.proved("the filter is no diffusion, m₀ = m₁ = 0 < m₂, of one channel")
+        return Finding.proved("the filter is no diffusion, m₀ = m₁ = 0 < m₂, of one channel", "an empty statement")
     note = f"the worst wave is multiplied by {layers.growth:.6g} a layer; cΔt/h² = {layers.ratio:.4g}"
-    return Finding.decide(layers.growth <= 1 + 1e-12, note, Enclosure.equal(layers.growth), basis=Basis.FLOAT)
+    return Finding.decide(
+        layers.growth <= 1 + 1e-12, note, "all waves of the ring", Enclosure.equal(layers.growth), basis=Basis.FLOAT
+    )
 
 
 @theorem(

@@ -50,7 +50,7 @@ def on_grids(net: Network) -> Finding:
     if strides.axes_of(net) is None:
         return Finding.failed(f"{shapes}: no grid")
     affordable = strides.evaluations_afforded(net) >= 16
-    return Finding.proved(shapes) if affordable else Finding.failed(f"{shapes}: too costly to be shifted")
+    return Finding.proved(shapes, "shapes") if affordable else Finding.failed(f"{shapes}: too costly to be shifted")
 
 
 @hypothesis("the grid is a ring whose length the stride divides", remedy='padding_mode="circular", sides that fit')

@@ -55,7 +55,9 @@ def smooth_somewhere(net: Network) -> Finding:
 
 @hypothesis(r"$\mathbb E\,vv^\top=I$ for the probes", remedy="take signs or Gaussian vectors")
 def unit_probes(net: Network, *, probe: str) -> Finding:
-    return Finding.decide(probe != "uniform", {"uniform": "variance 1/3"}.get(probe, "variance 1"), basis=Basis.EXACT)
+    return Finding.decide(
+        probe != "uniform", {"uniform": "variance 1/3"}.get(probe, "variance 1"), "closed form", basis=Basis.EXACT
+    )
 
 
 @theorem(

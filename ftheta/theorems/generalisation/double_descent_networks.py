@@ -25,7 +25,7 @@ def labelled_rows(
 @hypothesis("there are labelled rows to train and to test on", remedy="lower --n, or give more labelled rows")
 def rows_left(data: Dataset, *, n: int, along: str) -> Finding:
     note = f"{len(data):,} rows, {'up to ' if along == 'rows' else ''}n = {n}"
-    return Finding.proved(note) if data.y is not None and len(data) >= n + 50 else Finding.failed(note)
+    return Finding.proved(note, "counted") if data.y is not None and len(data) >= n + 50 else Finding.failed(note)
 
 
 @hypothesis("the labels are noisy, or the inputs have several scales", remedy="raise --noise")

@@ -39,15 +39,19 @@ def gaussian_or_data(subject: Measure | Dataset) -> Finding:
         return Finding.assumed(f"{len(subject):,} rows as they are: the sweep is shown, no formula is claimed")
     far = float(np.abs(subject.atoms).max())
     note = f"centres up to {far:.3g} from 0, standard deviation {subject.spread:g}"
-    return Finding.proved(note) if far == 0 and subject.spread == 1 else Finding.failed(note)
+    return (
+        Finding.proved(note, "the law is given by these numbers")
+        if far == 0 and subject.spread == 1
+        else Finding.failed(note)
+    )
 
 
 @hypothesis("rows are left to test on", remedy="lower --n, or give more labelled rows")
 def rows_left(subject: Measure | Dataset, *, n: int) -> Finding:
     if isinstance(subject, Measure):
-        return Finding.proved("the law is known")
+        return Finding.proved("the law is known", "an empty statement")
     note = f"{len(subject):,} rows, n = {n}"
-    return Finding.proved(note) if subject.y is not None and len(subject) >= n + 2 else Finding.failed(note)
+    return Finding.proved(note, "counted") if subject.y is not None and len(subject) >= n + 2 else Finding.failed(note)
 
 
 @theorem(

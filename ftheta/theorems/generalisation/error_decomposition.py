@@ -35,15 +35,15 @@ def targets_known(subject: Dataset | Network) -> Finding:
     if isinstance(subject, Network):
         wanted = asked_loss(subject)
         enough = wanted is not None and subject.data is not None and len(subject.data) >= 16
-        return Finding.decide(enough, f"the loss is {wanted or 'unknown'}", basis=Basis.EXACT)
-    return Finding.decide(subject.y is not None, f"{len(subject):,} rows", basis=Basis.EXACT)
+        return Finding.decide(enough, f"the loss is {wanted or 'unknown'}", "labels counted", basis=Basis.EXACT)
+    return Finding.decide(subject.y is not None, f"{len(subject):,} rows", "they are there", basis=Basis.EXACT)
 
 
 @hypothesis(r"the sample is drawn from $\mathcal D$", remedy="draw the training rows from the law of the test")
 def drawn_from_the_law(subject: Dataset | Network, *, drawn: str) -> Finding:
     if isinstance(subject, Network):
         return Finding.assumed("the rows are taken to be independent and unseen in training")
-    return Finding.decide(drawn == "the law", f"it is drawn from {drawn}", basis=Basis.EXACT)
+    return Finding.decide(drawn == "the law", f"it is drawn from {drawn}", "drawn here", basis=Basis.EXACT)
 
 
 @theorem(

@@ -30,14 +30,14 @@ def targets_known(subject: Dataset | Network) -> Finding:
     if isinstance(subject, Dataset):
         got = 0 if subject.y is None else subject.y[0].size
         good = got == 1 and len(subject) > 2 and bool(subject.x.any())
-        return Finding.decide(good, f"{len(subject)} rows, targets a row: {got}", basis=Basis.EXACT)
+        return Finding.decide(good, f"{len(subject)} rows, targets a row: {got}", "counted", basis=Basis.EXACT)
     fits, n = asked_loss(subject), len(subject.data or ())
-    return Finding.decide(fits is not None and n > 2, f"{fits or 'no'} loss on {n} rows", basis=Basis.EXACT)
+    return Finding.decide(fits is not None and n > 2, f"{fits or 'no'} loss on {n} rows", "counted", basis=Basis.EXACT)
 
 
 @hypothesis(r"$0<\tau s_{\max}\le1$", remedy="take a step of at most 1, in units of 1/s_max")
 def short_steps(subject: Dataset | Network, *, step: float) -> Finding:
-    return Finding.decide(0 < step <= 1, f"τ s_max = {step:g}", basis=Basis.EXACT)
+    return Finding.decide(0 < step <= 1, f"τ s_max = {step:g}", "a comparison of knobs", basis=Basis.EXACT)
 
 
 @theorem(

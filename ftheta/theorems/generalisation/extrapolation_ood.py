@@ -57,12 +57,12 @@ def extrapolated(given: Network | Dataset) -> study.Extrapolated:
 )
 def affine_or_bounded(given: Network | Dataset) -> Finding:
     if isinstance(given, Dataset):
-        return Finding.proved("data alone: their hull is asked for")
+        return Finding.proved("data alone: their hull is asked for", "an empty statement")
     form, layers = normal_form(given), extrapolated(given).layers
     if not form.refusal:
-        return Finding.proved("piecewise affine", basis=form.basis)
+        return Finding.proved("piecewise affine", "its graph has a normal form", basis=form.basis)
     bounded = layers is not None and is_bounded(layers)
-    return Finding.decide(bounded, "a bounded first layer" if bounded else form.refusal)
+    return Finding.decide(bounded, "a bounded first layer" if bounded else form.refusal, "by name, in its own list")
 
 
 @theorem(

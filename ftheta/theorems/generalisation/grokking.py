@@ -40,7 +40,7 @@ def two_results(rng: np.random.Generator, *, p: int = 23) -> Dataset:
 def an_operation(data: Dataset) -> Finding:
     found = Operation.of(data.name, data.x, data.y)
     note = f"{len(found):,} rows, {len(found.pairs):,} pairs of {found.elements} elements"
-    return Finding.proved(note, Enclosure.exact(len(found.pairs))) if found.once else Finding.failed(note)
+    return Finding.proved(note, "counted", Enclosure.exact(len(found.pairs))) if found.once else Finding.failed(note)
 
 
 @theorem(

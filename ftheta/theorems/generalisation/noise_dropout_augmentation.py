@@ -28,14 +28,16 @@ def rows(
 @hypothesis("one target a row, or labels that fit the outputs", remedy="give data with targets")
 def targets_known(subject: Dataset | Network) -> Finding:
     if isinstance(subject, Network):
-        return Finding.decide(outputs_of(subject) is not None, "those of the network's data", basis=Basis.EXACT)
+        return Finding.decide(
+            outputs_of(subject) is not None, "those of the network's data", "counted", basis=Basis.EXACT
+        )
     got = 0 if subject.y is None else subject.y[0].size
-    return Finding.decide(got == 1, f"{len(subject)} rows, targets a row: {got}", basis=Basis.EXACT)
+    return Finding.decide(got == 1, f"{len(subject)} rows, targets a row: {got}", "counted", basis=Basis.EXACT)
 
 
 @hypothesis(r"the noise has mean 0", remedy="take offset 0, or subtract the mean of the noise")
 def centred_noise(subject: Dataset | Network, *, offset: float) -> Finding:
-    return Finding.decide(offset == 0, f"mean {offset:g}", basis=Basis.EXACT)
+    return Finding.decide(offset == 0, f"mean {offset:g}", "closed form of the noise", basis=Basis.EXACT)
 
 
 @theorem(

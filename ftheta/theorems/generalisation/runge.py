@@ -10,6 +10,7 @@ from ftheta.generalisation.shift.runge_study import Studied, data_evidence, evid
 from ftheta.generalisation.shift.sampled_function import SampledFunction
 from ftheta.logic import Enclosure, Evidence, Finding, Knob, hypothesis, theorem
 from ftheta.subjects import Dataset, Target
+from ftheta.subjects.continuity import finite_on_interval
 
 ROWS = 80
 
@@ -40,13 +41,12 @@ def studied(f: Target) -> Studied:
 )
 def on_the_line(given: Target | Dataset) -> Finding:
     if isinstance(given, Target):
-        finite = given.dimension == 1 and bool(np.isfinite(studied(given).sampled.grid[1]).all())
-        return Finding.decide(finite, f"variables: {given.dimension}; finite on a grid: {str(finite).lower()}")
+        return finite_on_interval(given)
     columns, rows = int(np.prod(given.x.shape[1:])), len(given)
     good = columns == 1 and given.y is not None and given.y.size == rows and 4 <= rows <= ROWS
     different = len(np.unique(given.x)) == rows
     note = f"{rows} rows of {columns}, {len(np.unique(given.x))} different; asked: 4 to {ROWS} with one label each"
-    return Finding.decide(good and different, note)
+    return Finding.decide(good and different, note, "counted")
 
 
 @hypothesis(
@@ -55,10 +55,11 @@ def on_the_line(given: Target | Dataset) -> Finding:
 )
 def analytic(given: Target | Dataset, *, ellipse: float) -> Finding:
     if isinstance(given, Dataset) or given.dimension != 1:
-        return Finding.proved("nothing is said of a function on a line")
+        return Finding.proved("nothing is said of a function on a line", "an empty statement")
     f = studied(given)
     if f.exact is not None:
-        return Finding.decide(f.exact.on_ellipse(ellipse)[0], f"poles at ρ = {float(f.exact.rho):.6g}, ρ = {ellipse:g}")
+        note = f"poles at ρ = {float(f.exact.rho):.6g}, ρ = {ellipse:g}"
+        return Finding.decide(f.exact.on_ellipse(ellipse)[0], note, "closed form of 1/(1 + a²x²)")
     excess, k = f.sampled.excess(ellipse)
     note = f"Chebyshev coefficients are at most {excess:.3g} times 2Mρ⁻ᵏ (at k = {k})"
     number = Enclosure.measured(excess, samples=256)

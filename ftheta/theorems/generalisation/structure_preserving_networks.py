@@ -55,13 +55,13 @@ def subject_of(net: Network) -> Structured:
 def built_so(net: Network, *, property: str, output: int) -> Finding:
     given = subject_of(net)
     if property == "physics":
-        sizes = f"{given.dimension} inputs, outputs of shape {net.output_shape}"
-        return Finding.decide(given.dimension == int(np.prod(net.output_shape)) == 1, sizes, basis=Basis.EXACT)
+        sizes = (given.dimension, int(np.prod(net.output_shape)))
+        return Finding.decide(sizes == (1, 1), f"inputs and outputs: {sizes}", "counted", basis=Basis.EXACT)
     if property == "any":
-        return Finding.proved("nothing is asked")
+        return Finding.proved("nothing is asked", "an empty statement")
     holds = given.by_construction(output)[property]
     note = f"{property} by construction" if holds else f"nothing in its layers makes it {property}"
-    return Finding.decide(holds, note, basis=Basis.EXACT if given.shears else normal_form(net).basis)
+    return Finding.decide(holds, note, "its signs", basis=Basis.EXACT if given.shears else normal_form(net).basis)
 
 
 @theorem(

@@ -46,7 +46,7 @@ def general_position(subject: Dataset | Network, *, points: int) -> Finding:
         return Finding.failed(why) if why else Finding.assumed("the rows are independent and unseen in training")
     rows = dependent_rows(lifted(first_points(subject, points)))
     note = "no minor vanishes" if rows is None else f"the points {', '.join(map(str, rows))} lie on a hyperplane"
-    return Finding.decide(rows is None, note, basis=Basis.EXACT)
+    return Finding.decide(rows is None, note, "every minor in rationals", basis=Basis.EXACT)
 
 
 @theorem(

@@ -47,7 +47,7 @@ def labels(net: Network) -> np.ndarray | None:
 @hypothesis("there are inputs with labels of the network's output size", remedy="give data with x and y")
 def labelled(net: Network) -> Finding:
     y = labels(net)
-    return Finding.failed("no labels, or of another size") if y is None else Finding.proved(f"{len(y)} rows")
+    return Finding.failed("no labels, or of another size") if y is None else Finding.proved(f"{len(y)} rows", "counted")
 
 
 @hypothesis("no activation is at a kink on the data", remedy="move inputs or biases a little")
@@ -58,7 +58,7 @@ def off_kinks(net: Network) -> Finding:
     bent = ((y, x) for y, x in zip(net.description.layers, states) if y.activation in ("relu", "leaky-relu"))
     at = [x @ y.weight.T + y.bias == 0 for y, x in bent]
     hits = sum(int(z.sum()) for z in at)
-    return Finding.decide(hits == 0, f"{hits} of {sum(z.size for z in at):,} pre-activations are exactly 0")
+    return Finding.decide(hits == 0, f"{hits} of {sum(z.size for z in at):,} pre-activations are 0", "in float64")
 
 
 @theorem(

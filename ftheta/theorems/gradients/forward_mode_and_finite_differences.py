@@ -53,7 +53,7 @@ def twice_differentiable(subject: Target | Network) -> Finding:
     if not np.isfinite(found.curvature):
         return Finding.failed("the second derivative has no finite enclosure")
     note = f"up to ε = {found.reach:.3g} no kink, and |f''| ≤ {found.curvature:.4g}, in interval arithmetic"
-    return Finding.proved(note, Enclosure.at_most(found.curvature))
+    return Finding.proved(note, "intervals rounded outward", Enclosure.at_most(found.curvature))
 
 
 @theorem(

@@ -54,7 +54,8 @@ def cheap_operations(subject: Network | Target) -> Finding:
     wrong = "the function has no graph" if found is None else countable(found)
     if wrong or found is None:
         return Finding.failed(wrong)
-    return Finding.proved(f"{len(found.graph.nodes)} nodes, {found.costs.function.flops:,} operations, each counted")
+    note = f"{len(found.graph.nodes)} nodes, {found.costs.function.flops:,} operations"
+    return Finding.proved(note, "every node of its graph has a rule and was counted")
 
 
 @theorem(

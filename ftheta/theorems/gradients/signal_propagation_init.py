@@ -10,7 +10,7 @@ from ftheta.networks import random_mlp
 from ftheta.networks.description import Dense, Description
 from ftheta.spectra.initialisation import FUNCTIONS, KEEPS, Audit, depths, propagate, scales
 from ftheta.subjects import Network
-from ftheta.subjects.layers import described
+from ftheta.subjects.layers import described, describes_this_function
 
 
 def initialised(
@@ -37,7 +37,7 @@ def heavy_with_biases(rng: np.random.Generator) -> Network:
 @hypothesis("all layers have one activation, of known mean square", remedy="use ReLU, the identity or tanh")
 def one_known_activation(net: Network) -> Finding:
     words = {y.activation for y in net.description.layers[:-1] or net.description.layers} if net.description else set()
-    return Finding.decide(len(words) == 1 and words <= {*FUNCTIONS}, f"activations {', '.join(sorted(words)) or '–'}")
+    return Finding.decide(len(words) == 1 and words <= {*FUNCTIONS}, f"activations {sorted(words)}", "by name")
 
 
 @hypothesis(r"$W_{ij}\sim\mathcal N(0,s^2)$ without biases", remedy="look at the network before it was trained")
@@ -54,7 +54,7 @@ def gaussian_without_biases(net: Network) -> Finding:
 @theorem(
     title="Signal propagation at initialisation",
     sources=("seed 0", "seed 1", "glorot2010", "he2015"),
-    assumes=(described, one_known_activation, gaussian_without_biases),
+    assumes=(described, describes_this_function, one_known_activation, gaussian_without_biases),
     on=initialised,
     breaks_on=heavy_with_biases,
     presets={

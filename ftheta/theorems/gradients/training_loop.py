@@ -32,13 +32,13 @@ def rows_of(subject: Dataset | Network) -> tuple[np.ndarray, np.ndarray]:
 def targets_known(subject: Dataset | Network) -> Finding:
     y = rows_of(subject)[1]
     fits = len(y) and (isinstance(subject, Dataset) or natural_loss(y, int(np.prod(subject.output_shape))) is not None)
-    return Finding.decide(bool(fits), f"{len(y):,} rows with targets of {y.shape[1]} numbers")
+    return Finding.decide(bool(fits), f"{len(y):,} rows with targets of {y.shape[1]} numbers", "counted")
 
 
 @hypothesis("the network is a function of its parameters and its input", remedy="draw no random numbers inside it")
 def pure(subject: Dataset | Network) -> Finding:
     if isinstance(subject, Dataset):
-        return Finding.proved("a linear model")
+        return Finding.proved("a linear model", "made here")
     x, _ = rows_of(subject)
     x = x if len(x) else np.zeros((1, *subject.input_shape))
     same = np.array_equal(subject(x[0]), subject(x[0]))
@@ -47,7 +47,7 @@ def pure(subject: Dataset | Network) -> Finding:
 
 @hypothesis(r"$0<\tau<\frac2L$", remedy="take a smaller step")
 def step_stable(subject: Dataset | Network, *, step: float) -> Finding:
-    return Finding.decide(0 < step < 2, f"τ is {step:g} of 1/L")
+    return Finding.decide(0 < step < 2, f"τ is {step:g} of 1/L", "a comparison of knobs")
 
 
 @theorem(

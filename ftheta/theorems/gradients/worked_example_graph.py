@@ -10,7 +10,7 @@ from flint import arb, ctx
 from ftheta.certify.balls import PRECISION, ball_gradient, known
 from ftheta.certify.sweeps import against_differences, against_secants, section, sweep_in_box
 from ftheta.graph import Tableau, named
-from ftheta.logic import Enclosure, Evidence, Finding, Identity, Knob, hypothesis, theorem
+from ftheta.logic import Basis, Enclosure, Evidence, Finding, Identity, Knob, hypothesis, theorem
 from ftheta.subjects import Target
 
 
@@ -47,9 +47,10 @@ def smooth_nodes(target: Target, *, theta1: float, theta2: float) -> Finding:
     if found is None:
         return Finding.failed("the function has no graph with one number as result")
     wrong = found.trouble
-    return (
-        Finding.failed("; ".join(wrong[:2])) if wrong else Finding.proved(f"{len(found.graph.nodes)} nodes, all finite")
-    )
+    if wrong:
+        return Finding.failed("; ".join(wrong[:2]))
+    note = f"{len(found.graph.nodes)} nodes, all finite"
+    return Finding.proved(note, "no node is at a kink, at its values in float64", basis=Basis.FLOAT)
 
 
 @theorem(

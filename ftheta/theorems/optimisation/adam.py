@@ -44,12 +44,13 @@ def finite_gradient(subject: Training | Network) -> Finding:
     tiny = (g != 0) & (np.abs(g) < look.SMALL)
     bad = int((~np.isfinite(g)).sum())
     note = f"{g.size:,} slopes: {bad} not finite, {int((g == 0).sum())} zero, {int(tiny.sum())} tiny"
-    return Finding.decide(not bad and not tiny.any(), note)
+    return Finding.decide(not bad and not tiny.any(), note, "all slopes in float64")
 
 
 @hypothesis(r"$\epsilon=0$ and $\beta_1<\sqrt{\beta_2}$", remedy="take ε = 0, and β₂ nearer to 1")
 def undamped(subject: Training | Network, *, epsilon: float, beta1: float, beta2: float) -> Finding:
-    return Finding.decide(epsilon == 0 and beta1**2 < beta2, f"ε = {epsilon:g}, β₁ = {beta1:g}, √β₂ = {beta2**0.5:.4g}")
+    note = f"ε = {epsilon:g}, β₁ = {beta1:g}, √β₂ = {beta2**0.5:.4g}"
+    return Finding.decide(epsilon == 0 and beta1**2 < beta2, note, "a comparison of knobs")
 
 
 @theorem(

@@ -8,6 +8,7 @@ from ftheta.logic import Enclosure, Evidence, Finding, Knob, hypothesis, theorem
 from ftheta.subjects import Network, Training
 from ftheta.subjects.hypotheses import curvature_of, optimum_of
 from ftheta.subjects.problems import convex_and_smooth, problem_of, rows_of, smoothness_of
+from ftheta.subjects.stated import as_stated
 from ftheta.training import rates
 from ftheta.training.landscapes import landscape, whole_race
 
@@ -31,13 +32,13 @@ def claims_to_be_smoother(rng: np.random.Generator) -> Training:
 
 @hypothesis(r"$\tau=h/L$ with $0<h\le1$", remedy="take a smaller step")
 def step_at_most_one(subject: Training | Network, *, step: float) -> Finding:
-    return Finding.decide(0 < step <= 1, f"h = {step:g}", Enclosure.equal(step))
+    return Finding.decide(0 < step <= 1, f"h = {step:g}", "a comparison of knobs", Enclosure.equal(step))
 
 
 @theorem(
     title="First-order methods and their rates",
     sources=("seed 1", "seed 2", "nesterov2018", "drori2014", "polyak1964"),
-    assumes=(convex_and_smooth, step_at_most_one),
+    assumes=(convex_and_smooth, step_at_most_one, as_stated),
     on=power_law,
     breaks_on=claims_to_be_smoother,
     presets={

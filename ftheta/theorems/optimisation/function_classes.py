@@ -7,9 +7,9 @@ import numpy as np
 from ftheta.logic import Basis, Enclosure, Evidence, Finding, Identity, Knob, hypothesis, theorem
 from ftheta.spectra import classes, eigenvalue_range, natural_objective
 from ftheta.spectra.classes import Pairs, envelopes, half_tanh_squared, tanh_curvature
-from ftheta.spectra.compact import NetworkOnBall, tanh_network
+from ftheta.spectra.compact import tanh_network
 from ftheta.subjects import Network, Training
-from ftheta.subjects.hypotheses import curvature_of
+from ftheta.subjects.hypotheses import as_stated, curvature_of, proved_range
 
 KINDS = ("quadratic", "half tanh squared", "logistic regression", "tanh network on a ball")
 
@@ -56,17 +56,16 @@ def between_curvatures(subject: Training | Network) -> Finding:
     note = f"curvature met in [{lo.lo:.6g}, {hi.hi:.6g}], claimed [{mu:.6g}, {L:.6g}]"
     if not (mu <= lo.hi + 1e-9 * abs(L) and hi.lo <= L * (1 + 1e-9)):
         return Finding.failed(note, hi)
-    if subject.objective is half_tanh_squared:
-        return Finding.proved("F″ = (1 − s)(1 − 3s) with s = tanh² in [0, 1): in [−1/3, 1]", hi)
-    if isinstance(subject.objective, NetworkOnBall):
-        return Finding.proved(f"{note}: a product of bounds of the layers, rounded outwards", hi)
-    return Finding.sampled(note, hi) if hi.samples else Finding.proved(note, hi, basis=Basis.FLOAT)
+    low, high, why = proved_range(subject)
+    if why and mu <= low + 1e-9 * abs(L) and high <= L * (1 + 1e-9):
+        return Finding.proved(note, why, hi, basis=Basis.FLOAT)
+    return Finding.sampled(note, hi)
 
 
 @theorem(
     title="Lipschitz, smooth, convex, strongly convex",
     sources=("seed 2", "nesterov2018", "taylor2017"),
-    assumes=(between_curvatures,),
+    assumes=(between_curvatures, as_stated),
     on=example,
     breaks_on=too_smooth,
     presets={"textbook": {}, "not convex": {"kind": KINDS[1], "dimension": 1}} | {k: {"kind": k} for k in KINDS[2:]},

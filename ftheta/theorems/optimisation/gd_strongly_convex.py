@@ -4,9 +4,9 @@ from typing import Annotated
 
 import numpy as np
 
-from ftheta.logic import Axis, Curves, Enclosure, Evidence, Finding, Knob, Series, hypothesis, theorem
+from ftheta.logic import Axis, Basis, Curves, Enclosure, Evidence, Finding, Knob, Series, hypothesis, theorem
 from ftheta.subjects import Training
-from ftheta.subjects.hypotheses import curvature_of, optimum_of
+from ftheta.subjects.hypotheses import as_stated, curvature_of, optimum_of, why_quadratic
 from ftheta.training import gradient_descent
 from ftheta.training.contraction import contraction_claims
 
@@ -41,18 +41,19 @@ def strongly_convex_and_smooth(run: Training) -> Finding:
     note = f"curvature in [{lo.lo:.6g}, {hi.hi:.6g}], asked: [μ, L] = [{mu:.6g}, {L:.6g}]"
     if not (0 < mu <= lo.lo * (1 + 1e-9) and hi.hi <= L * (1 + 1e-9)):
         return Finding.failed(note, hi)
-    return Finding.sampled(note, hi) if hi.samples else Finding.proved(note, hi, basis=hi.basis)
+    why = why_quadratic(run)
+    return Finding.proved(note, why, hi, basis=Basis.FLOAT) if why else Finding.sampled(note, hi)
 
 
 @hypothesis(r"$0<\tau\le\frac2{\mu+L}$", remedy="take a smaller step")
 def step_not_too_large(run: Training, *, step: float) -> Finding:
-    return Finding.decide(0 < step <= 1, f"τ is {step:g} of 2/(μ+L)", Enclosure.equal(step))
+    return Finding.decide(0 < step <= 1, f"τ is {step:g} of 2/(μ+L)", "knobs", Enclosure.equal(step))
 
 
 @theorem(
     title="Gradient descent, strongly convex rate",
     sources=("seed 2", "nesterov2018"),
-    assumes=(strongly_convex_and_smooth, step_not_too_large),
+    assumes=(strongly_convex_and_smooth, step_not_too_large, as_stated),
     on=quadratic,
     breaks_on=smoother_than_it_is,
     presets={

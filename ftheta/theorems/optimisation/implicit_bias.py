@@ -7,7 +7,7 @@ import numpy as np
 from ftheta.logic import Basis, Evidence, Finding, Knob, hypothesis, theorem
 from ftheta.subjects import Dataset
 from ftheta.training.implicit_bias import Rows, bias_evidence
-from ftheta.training.margins import separates
+from ftheta.training.margins import EXACT_ENTRIES, separates
 from ftheta.training.study import first_rows
 
 KINDS = ("sparse signal", "one equation", "two clouds", "contradiction")
@@ -44,7 +44,7 @@ def rows_of(data: Dataset) -> Rows:
 @hypothesis("every row has one target", remedy="give data with one label a row")
 def one_target(data: Dataset) -> Finding:
     got = "none" if data.y is None else f"{data.y[0].size}"
-    return Finding.decide(got == "1", f"{len(data):,} rows, targets a row: {got}", basis=Basis.EXACT)
+    return Finding.decide(got == "1", f"{len(data):,} rows, targets a row: {got}", "counted", basis=Basis.EXACT)
 
 
 @hypothesis(
@@ -55,11 +55,13 @@ def many_solutions(data: Dataset) -> Finding:
     rows = rows_of(data)
     note = f"rank {rows.rank}, {len(rows.x)} rows, {rows.x.shape[1]} columns"
     if rows.solvable:
-        return Finding.proved(note, basis=Basis.FLOAT)
+        return Finding.proved(note, "the rank in float64", basis=Basis.FLOAT)
     best = rows.margin()
     if best is None or not separates(rows.z, best.w):
         return Finding.failed(f"{note}; {'not separable' if rows.two_classes else 'the labels are not two classes'}")
-    return Finding.proved(f"{note}; separable with margin {best.margin.lo:.4g}", best.margin)
+    basis = Basis.EXACT if rows.z.size <= EXACT_ENTRIES else Basis.FLOAT
+    note += f"; separable with margin {best.margin.lo:.4g}"
+    return Finding.proved(note, "w has positive products with all rows", best.margin, basis=basis)
 
 
 @theorem(

@@ -39,7 +39,7 @@ def with_twins(rng: np.random.Generator) -> Network:
 @hypothesis("there are data with targets that fit the network", remedy="give data with labels")
 def targets_known(net: Network) -> Finding:
     told = Told.of(net)
-    return Finding.decide(bool(told.loss), f"{len(told.y):,} rows with targets, {told.loss or 'no'} loss")
+    return Finding.decide(bool(told.loss), f"{len(told.y):,} rows with targets, {told.loss or 'no'} loss", "counted")
 
 
 @hypothesis(
@@ -50,7 +50,7 @@ def generic_neurons(net: Network) -> Finding:
     if net.description is None or len(net.description.layers) < 2:
         return Finding.failed("no hidden layer is known")
     why = minima.coincidence(net.description)
-    return Finding.failed(why) if why else Finding.proved("all neurons differ")
+    return Finding.failed(why) if why else Finding.proved("all neurons differ", "compared pair by pair")
 
 
 @theorem(

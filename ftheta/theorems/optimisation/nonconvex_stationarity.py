@@ -8,6 +8,7 @@ import numpy as np
 from ftheta.logic import Enclosure, Evidence, Finding, Knob, hypothesis, theorem
 from ftheta.subjects import Network, Training
 from ftheta.subjects.problems import descent_of, loss_of, smooth_and_bounded_below
+from ftheta.subjects.stated import as_stated
 from ftheta.training.stationarity import Stationarity, attained, cosine_inequality, noisy_cosine
 
 
@@ -27,13 +28,13 @@ def steeper_wave(rng: np.random.Generator) -> Training:
 
 @hypothesis(r"$0<\tau\le\frac1L$", remedy="take a smaller step")
 def step_at_most_one(subject: Training | Network, *, step: float) -> Finding:
-    return Finding.decide(0 < step <= 1, f"τL = {step:g}", Enclosure.equal(step))
+    return Finding.decide(0 < step <= 1, f"τL = {step:g}", "a comparison of knobs", Enclosure.equal(step))
 
 
 @theorem(
     title="Descent without convexity: a nearly flat point",
     sources=("seed 3", "nesterov2018", "ghadimi2013"),
-    assumes=(smooth_and_bounded_below, step_at_most_one),
+    assumes=(smooth_and_bounded_below, step_at_most_one, as_stated),
     on=cosine,
     breaks_on=steeper_wave,
     presets={

@@ -33,11 +33,13 @@ def convex_cousin(rng: np.random.Generator) -> Training:
 def known_loss(subject: Training | Network) -> Finding:
     if isinstance(subject, Network):
         told = Told.of(subject)
-        return Finding.decide(bool(told.loss), f"{len(told.y):,} rows with targets, {told.loss or 'no'} loss")
+        return Finding.decide(
+            bool(told.loss), f"{len(told.y):,} rows with targets, {told.loss or 'no'} loss", "counted"
+        )
     if subject.start.ndim:
-        return Finding.proved(f"a loss of {subject.start.size:,} numbers")
+        return Finding.proved(f"a loss of {subject.start.size:,} numbers", "nothing is asked of it")
     if subject.objective is half_tanh_squared:
-        return Finding.proved("the function is ½ tanh² itself")
+        return Finding.proved("the function is ½ tanh² itself", "the same Python function")
     apart = gap(subject.objective)
     note = f"differs from ½ tanh² by {apart:.3g} at {len(COMPARED)} points"
     return Finding.failed(note) if apart > 1e-12 else Finding.sampled(note)

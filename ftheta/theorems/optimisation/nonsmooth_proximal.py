@@ -43,7 +43,7 @@ def box_of(target: Target) -> tuple[np.ndarray, np.ndarray]:
 def proximal_map(subject: Dataset | Target) -> Finding:
     if isinstance(subject, Dataset):
         size = 0 if subject.y is None else subject.y[0].size
-        return Finding.decide(size == 1 and bool(np.any(subject.y)), f"{len(subject):,} rows, {size} targets a row")
+        return Finding.decide(size == 1 and bool(np.any(subject.y)), f"{len(subject):,} rows of {size}", "counted")
     rng = np.random.default_rng(0)
     claim = prox.firmness(subject.name, map_of(subject), *box_of(subject), rng, 2000)
     bent = prox.asymmetry(map_of(subject), *box_of(subject), rng, 200)
@@ -53,7 +53,7 @@ def proximal_map(subject: Dataset | Target) -> Finding:
 
 @hypothesis(r"$\tau=h/L$ with $0<h\le1$", remedy="take a smaller step")
 def step_at_most_one(subject: Dataset | Target, *, step: float) -> Finding:
-    return Finding.decide(0 < step <= 1, f"h = {step:g}")
+    return Finding.decide(0 < step <= 1, f"h = {step:g}", "a comparison of knobs")
 
 
 @theorem(

@@ -6,9 +6,9 @@ import numpy as np
 
 from ftheta.logic import AtMost, Enclosure, Evidence, Finding, Knob, hypothesis, theorem
 from ftheta.spectra import natural_objective
-from ftheta.spectra.pl import WAVY_SMOOTHNESS, Descent, best_wavy, landscape, test_ball, wavy
+from ftheta.spectra.pl import WAVY, WAVY_SMOOTHNESS, Descent, best_wavy, landscape, test_ball, wavy
 from ftheta.subjects import Network, Training
-from ftheta.subjects.hypotheses import curvature_of, optimum_of
+from ftheta.subjects.hypotheses import as_stated, curvature_of, optimum_of
 
 ROWS = 32
 
@@ -50,7 +50,7 @@ def pl_and_smooth(subject: Training | Network) -> Finding:
     mu, L = constants(subject)
     if subject.objective is wavy:
         best = best_wavy()[0]
-        return Finding.decide(0 < mu <= best.lo and L >= 8, f"μ = {mu:.6g}, at best {best.lo:.10f}; F″ ≤ 8", best)
+        return Finding.decide(0 < mu <= best.lo and L >= 8, f"μ = {mu:.6g}, at best {best.lo:.10f}", WAVY, best)
     met, top = descent(subject, 1 / L).least, curvature_of(subject)[1].hi
     note = f"least ratio met {met:.5g}, asked {mu:.5g}; curvature met up to {top:.5g}, asked {L:.5g}"
     return Finding.sampled(note) if 0 < mu <= met * (1 + 1e-9) and top <= L * (1 + 1e-9) else Finding.failed(note)
@@ -58,13 +58,13 @@ def pl_and_smooth(subject: Training | Network) -> Finding:
 
 @hypothesis(r"$0<\tau\le\frac1L$", remedy="take a smaller step")
 def step_at_most_inverse(subject: Training | Network, *, step: float) -> Finding:
-    return Finding.decide(0 < step <= 1, f"τ is {step:g} of 1/L")
+    return Finding.decide(0 < step <= 1, f"τ is {step:g} of 1/L", "a comparison of knobs")
 
 
 @theorem(
     title="The Polyak–Łojasiewicz inequality",
     sources=("seed 0", "seed 4", "karimi2016", "liu2022"),
-    assumes=(pl_and_smooth, step_at_most_inverse),
+    assumes=(pl_and_smooth, step_at_most_inverse, as_stated),
     on=wavy_valley,
     breaks_on=overclaimed,
     presets={

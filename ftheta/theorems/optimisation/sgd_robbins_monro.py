@@ -33,12 +33,14 @@ def strongly_convex(subject: Measure | Network, *, mu: float) -> Finding:
         note = (
             f"μ = {mu:g}, {len(subject.atoms)} atoms of dimension {subject.atoms.shape[1]}, spread {subject.spread:g}"
         )
-        return Finding.decide(subject.spread == 0 and subject.atoms.shape[1] == 1 and mu > 0, note)
+        return Finding.decide(
+            subject.spread == 0 and subject.atoms.shape[1] == 1 and mu > 0, note, "the law is given so"
+        )
     try:
         last_layer_of(subject, RIDGE)
     except SubjectError as error:
         return Finding.failed(error.what)
-    return Finding.proved("least squares of the last layer with a ridge")
+    return Finding.proved("least squares of the last layer with a ridge", "made so here")
 
 
 @hypothesis(
@@ -47,12 +49,12 @@ def strongly_convex(subject: Measure | Network, *, mu: float) -> Finding:
 )
 def robbins_monro(subject: Measure | Network, *, tau: float, mu: float, exponent: float) -> Finding:
     note = f"a = {exponent:g}, 2μτ = {2 * mu * tau:g}"
-    return Finding.decide(0.5 < exponent <= 1 and (exponent < 1 or 2 * mu * tau > 1), note)
+    return Finding.decide(0.5 < exponent <= 1 and (exponent < 1 or 2 * mu * tau > 1), note, "a comparison of knobs")
 
 
 @hypothesis(r"the constant step is below $\frac2\mu$", remedy="take a smaller constant step")
 def constant_step_stable(subject: Measure | Network, *, mu: float, constant_step: float) -> Finding:
-    return Finding.decide(0 < mu * constant_step < 2, f"μτ = {mu * constant_step:g}")
+    return Finding.decide(0 < mu * constant_step < 2, f"μτ = {mu * constant_step:g}", "a comparison of knobs")
 
 
 @theorem(

@@ -5,10 +5,12 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from ftheta.logic import AtMost, Basis, Enclosure, Evidence, Exists, Finding, Identity, Knob, hypothesis, theorem
+from ftheta.logic import AtMost, Enclosure, Evidence, Exists, Finding, Identity, Knob, hypothesis, theorem
 from ftheta.networks import ACTIVATIONS, activation
 from ftheta.networks.sheets import THRESHOLD, Sheet, charts, numbers, sheet, table, usual_beside
 from ftheta.subjects import Network, Target
+from ftheta.subjects.continuity import no_polynomials
+from ftheta.subjects.layers import read_off_layers
 
 NAMES = tuple(ACTIVATIONS)
 
@@ -40,17 +42,15 @@ def scalar_activations(subject: Target | Network) -> Finding:
     if not found:
         return Finding.failed("neither a function of one variable nor hidden layers with named activations")
     note = ", ".join(name for name, *_ in found)
+    if isinstance(subject, Network):
+        return read_off_layers(subject, note, "named in its own list")
     familiar = all(any(a.function is f for a in ACTIVATIONS.values()) for _, f, *_ in found)
-    return Finding.proved(note) if familiar else Finding.assumed(f"{note} is taken to be continuous")
+    return Finding.proved(note, "known by name") if familiar else Finding.assumed(f"{note} is taken to be continuous")
 
 
 @hypothesis(r"$\sigma$ is not a polynomial", remedy="take ReLU, tanh or any other function that is not a polynomial")
 def not_a_polynomial(subject: Target | Network, *, degree: int) -> Finding:
-    found = [sheet(*which, degree, 0.0) for which in activations_of(subject)]
-    note = "; ".join(f"{s.name}: {s.density}" for s in found) or "none known"
-    if not found or any(s.polynomial for s in found):
-        return Finding.failed(note)
-    return Finding.proved(note, basis=Basis.EXACT if all(s.known for s in found) else Basis.FLOAT)
+    return no_polynomials(activations_of(subject), degree)
 
 
 def nonzero(s: Sheet) -> AtMost | Exists:

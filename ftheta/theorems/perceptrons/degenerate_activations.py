@@ -42,7 +42,7 @@ def polynomial_activations(net: Network) -> Finding:
     if others:
         merged = f"; {saved} of {len(theta.layers)} affine maps can be multiplied out" if saved else ""
         return Finding.failed(f"{', '.join(others)} is no polynomial: no collapse for this reason{merged}")
-    return Finding.proved(f"degree {bound.r}; L = {bound.maps}", Enclosure.exact(bound.r))
+    return Finding.proved(f"degree {bound.r}; L = {bound.maps}", "by name, in the list", Enclosure.exact(bound.r))
 
 
 @theorem(

@@ -41,7 +41,8 @@ def first_activation_missing(rng: np.random.Generator) -> Network:
 @hypothesis(r"$\sigma$ acts between any two affine maps", remedy="multiply out the affine maps that follow one another")
 def activated_between(net: Network) -> Finding:
     idle = forms.idle_layers(net.description) if net.description else []
-    return Finding.failed(f"no activation after affine map {idle[0]}") if idle else Finding.proved("everywhere")
+    first = f"no activation after affine map {idle[0]}" if idle else ""
+    return Finding.failed(first) if idle else Finding.proved("everywhere", "read off the list")
 
 
 @theorem(

@@ -45,10 +45,11 @@ def piecewise_affine(given: Network | Dataset) -> Finding:
     if isinstance(given, Dataset):
         columns = int(np.prod(given.x.shape[1:]))
         good = given.y is not None and given.y.size == len(given) <= ROWS and columns <= COLUMNS
-        note = f"{len(given)} rows of {columns}, {0 if given.y is None else given.y.size} labels"
-        return Finding.proved(note) if good else Finding.failed(f"{note}; at most {ROWS} of {COLUMNS}, one label each")
+        labels = 0 if given.y is None else given.y.size
+        note = f"{len(given)} rows of {columns}, {labels} labels; at most {ROWS} of {COLUMNS}, one label each"
+        return Finding.decide(good, note, "counted", basis=Basis.EXACT)
     form = normal_form(given)
-    return Finding.failed(form.refusal) if form.refusal else Finding.proved("a normal form of ReLUs", basis=form.basis)
+    return Finding.decide(not form.refusal, form.refusal or "ReLUs", "a normal form was made", basis=form.basis)
 
 
 @theorem(

@@ -41,10 +41,10 @@ def function_on_the_line(given: Dataset | Target) -> Finding:
     if isinstance(read, str):
         return Finding.failed(read)
     if isinstance(read, tuple):
-        return Finding.proved(f"{len(read[0].slopes)} affine pieces", basis=read[1])
+        return Finding.proved(f"{len(read[0].slopes)} affine pieces", "read off the graph", basis=read[1])
     clashes = len(read) - len({a for a, _ in read})
     note = f"{len(read)} different points, {clashes} of them above another"
-    return Finding.failed(note, known(clashes)) if clashes else Finding.proved(note, known(clashes))
+    return Finding.failed(note, known(clashes)) if clashes else Finding.proved(note, "counted", known(clashes))
 
 
 @theorem(

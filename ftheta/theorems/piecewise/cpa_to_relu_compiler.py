@@ -53,7 +53,9 @@ def piecewise_affine(given: Given) -> Finding:
         return Finding.failed(error.what)
     if isinstance(found, MeshFunction):
         return fills_convex_set(found)
-    return Finding.failed(found.refusal) if found.refusal else Finding.proved("in normal form", basis=found.basis)
+    if found.refusal:
+        return Finding.failed(found.refusal)
+    return Finding.proved("in normal form", "read off the graph", basis=found.basis)
 
 
 @theorem(

@@ -9,6 +9,7 @@ from ftheta.networks import count
 from ftheta.relu.elementary.hat import DEEP, HAT, PRINTED, RAMP, chart, iterated, shallow, two_neuron_rank
 from ftheta.relu.line.cpa1d import exact_form, exact_value, known, on_the_line, realisation
 from ftheta.subjects import Network
+from ftheta.subjects.layers import describes_this_function
 
 
 def three_neurons(
@@ -24,14 +25,12 @@ def bias_slightly_off(rng: np.random.Generator) -> Network:
     return three_neurons(rng, copies=1, offset=2.0**-10)
 
 
-@hypothesis(
-    r"$f_\theta:\mathbb R\to\mathbb R$ is a ReLU network", remedy="give layers with one input, one output, ReLU"
-)
+@hypothesis(r"$f_\theta:\mathbb R\to\mathbb R$ is a ReLU network", remedy="give layers with one input, one output")
 def one_input_relu_network(net: Network) -> Finding:
     f = exact_form(net.description)
     if isinstance(f, str):
         return Finding.failed(f"this one has {f}")
-    return Finding.proved(f"{len(f.slopes)} affine pieces, in rational arithmetic", Enclosure.exact(len(f.slopes)))
+    return Finding.proved(f"{len(f.slopes)} affine pieces", "in rational arithmetic", Enclosure.exact(len(f.slopes)))
 
 
 @hypothesis(r"the slope jumps by $+1,-2,+1$ at $-1,0,1$; $f_\theta=0$ on the left", remedy="correct weights and biases")
@@ -41,13 +40,14 @@ def weights_of_the_hat(net: Network) -> Finding:
         return Finding.failed("unknown without exact pieces")
     found = ", ".join(f"{float(jump):+.17g} at {float(t):.17g}" for t, jump in list(f.jumps.items())[:4])
     note = f"slope jumps {found or 'none'}{' …' * (len(f.kinks) > 4)}; value at −1: {float(f(-1)):g}"
-    return Finding.proved(note) if f.jumps == HAT.jumps and f.slopes[0] == 0 == f(-1) else Finding.failed(note)
+    same = f.jumps == HAT.jumps and f.slopes[0] == 0 == f(-1)
+    return Finding.proved(note, "in rational arithmetic") if same else Finding.failed(note)
 
 
 @theorem(
     title="The hat function as a ReLU network",
     sources=("seed 1", "seed 2"),
-    assumes=(one_input_relu_network, weights_of_the_hat),
+    assumes=(one_input_relu_network, weights_of_the_hat, describes_this_function),
     on=three_neurons,
     breaks_on=bias_slightly_off,
     audited=False,

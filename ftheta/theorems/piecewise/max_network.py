@@ -12,6 +12,7 @@ from ftheta.relu.line.cpa1d import known
 from ftheta.relu.maxima.maximum import hidden_layers, maximum, neurons, pair_maximum
 from ftheta.relu.maxima.tournament import SHAPES, bracket, finds_the_largest, growth, shape_of, sizes, tied_points
 from ftheta.subjects import Network
+from ftheta.subjects.layers import describes_this_function
 
 
 def rounds_of_pairs(
@@ -40,7 +41,7 @@ def homogeneous_network(net: Network) -> Finding:
     bias = max(float(np.abs(layer.bias).max(initial=0.0)) for layer in told.layers)
     note = f"widths {'-'.join(map(str, told.widths))}, largest bias {bias:g}"
     good = bias == 0 and told.widths[-1] == 1 and told.widths[0] > 1
-    return Finding.proved(note) if good else Finding.failed(note, known(bias))
+    return Finding.proved(note, "read off the list") if good else Finding.failed(note, known(bias))
 
 
 @hypothesis(
@@ -50,13 +51,13 @@ def homogeneous_network(net: Network) -> Finding:
 def rounds_compare_pairs(net: Network) -> Finding:
     why = plain_form(net.description)
     shape = None if net.description is None or why else shape_of(exact(net.description))
-    return Finding.proved(f"a {shape} of pairs, weight for weight") if shape else Finding.failed("other weights")
+    return Finding.proved(f"a {shape} of pairs", "weight for weight") if shape else Finding.failed("other weights")
 
 
 @theorem(
     title="The maximum as a ReLU network",
     sources=("seed 2", "arora2018", "bakaev2025"),
-    assumes=(homogeneous_network, rounds_compare_pairs),
+    assumes=(homogeneous_network, rounds_compare_pairs, describes_this_function),
     on=rounds_of_pairs,
     breaks_on=first_weight_off,
     audited=False,

@@ -35,14 +35,14 @@ def one_hidden_layer(net: Network) -> Finding:
     if form is None:
         return Finding.failed("there is no normal form to count in")
     layers, weights = count(form).activations, sum(step.matrix.size for step in form.steps)
-    note = f"{layers} hidden layers, {weights:,} weights"
-    return Finding.decide(layers <= 1 and weights <= MOST_WEIGHTS, note, known(layers), basis=normal_form(net).basis)
+    few, note = layers <= 1 and weights <= MOST_WEIGHTS, f"{layers} hidden layers, {weights:,} weights"
+    return Finding.decide(few, note, "counted in its normal form", known(layers), basis=normal_form(net).basis)
 
 
 @hypothesis(r"$d\ge2$", remedy="on the line three neurons make an integrable hat; take two inputs or more")
 def two_inputs(net: Network) -> Finding:
     d = int(np.prod(net.input_shape))
-    return Finding.proved(f"d = {d}") if d >= 2 else Finding.failed(f"d = {d}", known(d))
+    return Finding.proved(f"d = {d}", "counted") if d >= 2 else Finding.failed(f"d = {d}", known(d))
 
 
 @theorem(

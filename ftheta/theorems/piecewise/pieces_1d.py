@@ -43,7 +43,7 @@ def relu_layers(net: Network) -> Finding:
     why = plain_form(net.description)
     if net.description is None or why:
         return Finding.failed(f"this one has {why}")
-    return Finding.proved(f"widths {'-'.join(map(str, net.description.widths))}")
+    return Finding.proved(f"widths {'-'.join(map(str, net.description.widths))}", "read off the list")
 
 
 @theorem(

@@ -39,7 +39,9 @@ def piecewise_affine(f: Target) -> Finding:
     if isinstance(read, str):
         return Finding.failed(read)
     pieces, basis = read
-    return Finding.proved(f"{len(pieces.slopes)} affine pieces", known(len(pieces.slopes)), basis=basis)
+    return Finding.proved(
+        f"{len(pieces.slopes)} affine pieces", "read off the graph", known(len(pieces.slopes)), basis=basis
+    )
 
 
 @theorem(

@@ -35,7 +35,7 @@ def one_class(rng: np.random.Generator) -> Dataset:
 @hypothesis("every row has one target", remedy="give data with one label a row")
 def one_target(data: Dataset) -> Finding:
     got = 0 if data.y is None else data.y[0].size
-    return Finding.decide(got == 1, f"{len(data):,} rows, targets a row: {got}", basis=Basis.EXACT)
+    return Finding.decide(got == 1, f"{len(data):,} rows, targets a row: {got}", "counted", basis=Basis.EXACT)
 
 
 @hypothesis(r"$0<p<1$", remedy="give data with both classes: with one alone the logistic risk has no minimiser")
@@ -43,7 +43,9 @@ def both_classes(data: Dataset, *, p: float) -> Finding:
     if data.y is None:
         return Finding.failed("there are no labels")
     chance = probability(data.y.ravel(), p)
-    return Finding.decide(0 < chance < 1, f"p = {float(chance):.6g}", Enclosure.exact(chance), basis=Basis.EXACT)
+    return Finding.decide(
+        0 < chance < 1, f"p = {float(chance):.6g}", "in rationals", Enclosure.exact(chance), basis=Basis.EXACT
+    )
 
 
 @theorem(

@@ -6,7 +6,7 @@ import jax
 import numpy as np
 
 from ftheta.estimates import concentration as tails
-from ftheta.logic import AtMost, Enclosure, Evidence, Finding, Knob, SubjectError, hypothesis, theorem
+from ftheta.logic import AtMost, Basis, Enclosure, Evidence, Finding, Knob, SubjectError, hypothesis, theorem
 from ftheta.subjects import Measure, Network
 
 
@@ -38,7 +38,7 @@ def predictor_fixed_in_advance(subject: Measure | Network, *, candidates: int) -
     if candidates > 1:
         return Finding.failed(f"it is the best of {candidates:,} on this very sample", Enclosure.exact(candidates))
     if isinstance(subject, Measure):
-        return Finding.proved("the samples are drawn after the law was fixed")
+        return Finding.proved("the samples are drawn after the law was fixed", "drawn here")
     if subject.data is None or subject.data.y is None:
         return Finding.failed("the network carries no data with labels")
     return Finding.assumed(f"the {len(subject.data):,} rows are taken to be unseen in training")
@@ -47,11 +47,11 @@ def predictor_fixed_in_advance(subject: Measure | Network, *, candidates: int) -
 @hypothesis(r"$0\le\ell\le B$", remedy="clip the loss, or raise --bound to its true maximum")
 def bounded_loss(subject: Measure | Network, *, bound: float) -> Finding:
     if isinstance(subject, Network):
-        return Finding.proved("the 0-1 loss") if bound >= 1 else Finding.failed(f"the 0-1 loss, but B = {bound:g}")
+        return Finding.decide(bound >= 1, f"the 0-1 loss, B = {bound:g}", "0 or 1", basis=Basis.EXACT)
     low, high = float(subject.atoms.min()), float(subject.atoms.max())
     inside = low >= 0 and high <= bound and subject.spread == 0 and subject.atoms.shape[1] == 1
     note = f"losses in [{low:g}, {high:g}]{' with Gaussian spread' if subject.spread else ''}, B = {bound:g}"
-    return Finding.proved(note, Enclosure.exact(high)) if inside else Finding.failed(note, Enclosure.exact(high))
+    return Finding.decide(inside, note, "all atoms compared", Enclosure.exact(high), basis=Basis.EXACT)
 
 
 @theorem(

@@ -41,15 +41,17 @@ def learned(net: Network) -> Features | None:
 @hypothesis("there are targets", remedy="give data with one number a row, or a network with labelled --data")
 def targets_known(subject: Dataset | Network) -> Finding:
     if isinstance(subject, Network):
-        return Finding.decide(outputs_of(subject) is not None, "those of the network's data", basis=Basis.EXACT)
+        return Finding.decide(
+            outputs_of(subject) is not None, "those of the network's data", "counted", basis=Basis.EXACT
+        )
     got = 0 if subject.y is None else subject.y[0].size
-    return Finding.decide(got == 1, f"targets a row: {got}", basis=Basis.EXACT)
+    return Finding.decide(got == 1, f"targets a row: {got}", "counted", basis=Basis.EXACT)
 
 
 @hypothesis(r"$f(x)=W\varphi(x)+b$: the last step is affine", remedy="cut the network before its last activation")
 def affine_readout(subject: Dataset | Network) -> Finding:
     if isinstance(subject, Dataset):
-        return Finding.proved("the model is linear in the lifted space")
+        return Finding.proved("the model is linear in the lifted space", "it is fitted so here")
     found = learned(subject)
     if found is None:
         return Finding.failed("no last dense layer was found")
@@ -60,7 +62,8 @@ def affine_readout(subject: Dataset | Network) -> Finding:
 @hypothesis(r"$k$ is positive semi-definite", remedy="take a kernel: linear, polynomial, Gaussian, Laplace")
 def positive_kernel(subject: Dataset | Network, *, lift: str) -> Finding:
     positive = isinstance(subject, Network) or bool(kernel(lift).positive)
-    return Finding.decide(positive, lift if isinstance(subject, Dataset) else "an inner product", basis=Basis.EXACT)
+    note = lift if isinstance(subject, Dataset) else "an inner product"
+    return Finding.decide(positive, note, "known of the kernel by name", basis=Basis.EXACT)
 
 
 @theorem(

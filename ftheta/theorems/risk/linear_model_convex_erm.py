@@ -52,13 +52,13 @@ def product_of_two(rng: np.random.Generator) -> Dataset | Network:
 def one_target(subject: Dataset | Network) -> Finding:
     data = subject if isinstance(subject, Dataset) else subject.data
     got = 0 if data is None or data.y is None else data.y[0].size
-    return Finding.decide(got == 1, f"targets a row: {got}", basis=Basis.EXACT)
+    return Finding.decide(got == 1, f"targets a row: {got}", "counted", basis=Basis.EXACT)
 
 
 @hypothesis(r"$f_\theta$ is linear in $\theta$", remedy="train the last layer alone, or features fixed in advance")
 def linear_in_parameters(subject: Dataset | Network) -> Finding:
     if isinstance(subject, Dataset):
-        return Finding.proved(f"⟨x, θ⟩ with {subject.x[0].size:,} parameters")
+        return Finding.proved(f"⟨x, θ⟩ with {subject.x[0].size:,} parameters", "fitted so here")
     x = np.random.default_rng(0).normal(size=(4, *subject.input_shape)) if subject.data is None else subject.data.x[:16]
     off = nonlinearity(subject.apply, subject.params, x, np.random.default_rng(0))
     note = f"f(θ + θ′) − f(θ) − f(θ′) + f(0) up to {off:.3g}, relative"

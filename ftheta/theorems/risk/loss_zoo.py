@@ -39,21 +39,24 @@ def predicted(subject: Target | Dataset | Network) -> tuple[np.ndarray, np.ndarr
 )
 def something_to_judge(subject: Target | Dataset | Network) -> Finding:
     if isinstance(subject, Target):
-        return Finding.decide(subject.dimension == 1, f"a function of {subject.dimension}", basis=Basis.EXACT)
+        return Finding.decide(
+            subject.dimension == 1, f"a function of {subject.dimension}", "counted", basis=Basis.EXACT
+        )
     rows = predicted(subject)
     if rows is None:
         return Finding.failed("no targets")
     fitting = accepted_losses(rows[1], rows[0].shape[1:])
-    return Finding.decide(bool(fitting), f"losses that take them: {', '.join(fitting) or 'none'}", basis=Basis.EXACT)
+    note = f"losses that take them: {', '.join(fitting) or 'none'}"
+    return Finding.decide(bool(fitting), note, "shapes and labels compared", basis=Basis.EXACT)
 
 
 @hypothesis(r"$\varphi(0)\ge1$", remedy="divide by φ(0): the logistic loss by ln 2, which counts it in bits")
 def one_at_zero(subject: Target | Dataset | Network) -> Finding:
     if not isinstance(subject, Target):
-        return Finding.proved("the logistic loss in bits")
+        return Finding.proved("the logistic loss in bits", "log₂(1 + e⁰) = 1")
     excess = above_one(subject.f) if subject.dimension == 1 else Enclosure()
     note = f"φ(0) − 1 = {excess.middle:.6g}"
-    return Finding.proved(note, excess) if excess.lo >= 0 else Finding.failed(note, excess)
+    return Finding.proved(note, "φ(0) in ball arithmetic", excess) if excess.lo >= 0 else Finding.failed(note, excess)
 
 
 @theorem(

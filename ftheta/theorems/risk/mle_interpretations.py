@@ -37,14 +37,16 @@ def model_of(data: Dataset) -> Regression:
 @hypothesis("there are targets that fit the model", remedy="give data with labels, one number or one class a row")
 def targets_known(subject: Dataset | Network) -> Finding:
     if isinstance(subject, Dataset):
-        return Finding.decide(subject.y is not None, f"{len(subject):,} rows", basis=Basis.EXACT)
+        return Finding.decide(subject.y is not None, f"{len(subject):,} rows", "counted", basis=Basis.EXACT)
     loss = asked_loss(subject)
-    return Finding.decide(loss is not None, f"the {loss} loss" if loss else "none", basis=Basis.EXACT)
+    return Finding.decide(loss is not None, f"the {loss} loss" if loss else "none", "counted", basis=Basis.EXACT)
 
 
 @hypothesis(r"$\varepsilon\sim\mathcal N(0,\sigma^2I)$", remedy="take the absolute loss for Laplace noise")
 def gaussian_noise(subject: Dataset | Network, *, noise: str) -> Finding:
-    return Finding.decide(noise == "Gaussian", f"the noise is taken to be {noise}", basis=Basis.EXACT)
+    return Finding.decide(
+        noise == "Gaussian", f"the noise is taken to be {noise}", "the model of the likelihood", basis=Basis.EXACT
+    )
 
 
 @hypothesis("the best fit leaves a residual", remedy="give more rows than parameters: without residual σ̂ = 0")
@@ -54,7 +56,9 @@ def residual_left(subject: Dataset | Network) -> Finding:
         left = 0.0 if subject.y is None else model_of(subject).largest_residual
     else:
         left = 1.0 if found is None or found.loss != "squared" else float(np.abs(found.predictions - found.y).max())
-    return Finding.decide(left > 1e-12, f"largest residual {left:.3g}", Enclosure.equal(left))
+    return Finding.decide(
+        left > 1e-12, f"largest residual {left:.3g}", "least squares in float64", Enclosure.equal(left)
+    )
 
 
 @theorem(

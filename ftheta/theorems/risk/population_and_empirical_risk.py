@@ -41,9 +41,9 @@ def targets_known(subject: Dataset | Network) -> Finding:
     if isinstance(subject, Network):
         wanted = loss_of(subject)
         note = "no data with labels that fit the outputs" if wanted is None else f"the {wanted} loss is used"
-        return Finding.decide(wanted is not None, note, basis=Basis.EXACT)
+        return Finding.decide(wanted is not None, note, "counted", basis=Basis.EXACT)
     got = 0 if subject.y is None else subject.y[0].size
-    return Finding.decide(got == 1, f"{len(subject):,} rows, targets a row: {got}", basis=Basis.EXACT)
+    return Finding.decide(got == 1, f"{len(subject):,} rows, targets a row: {got}", "counted", basis=Basis.EXACT)
 
 
 @hypothesis(r"$\theta$ is fixed before the sample is drawn", remedy="judge a fitted predictor on rows it did not see")
@@ -52,7 +52,7 @@ def fixed_in_advance(subject: Dataset | Network, *, chosen: str) -> Finding:
         return Finding.failed("θ is chosen on the sample that judges it")
     if isinstance(subject, Network):
         return Finding.assumed("the rows are taken to be unseen in training")
-    return Finding.proved("the samples are drawn after θ was fixed")
+    return Finding.proved("the samples are drawn after θ was fixed", "drawn here")
 
 
 @theorem(

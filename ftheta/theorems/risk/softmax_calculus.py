@@ -34,7 +34,7 @@ def scores_of_classes(net: Network) -> Finding:
     K = int(np.prod(net.output_shape))
     if wanted != "cross-entropy":
         return Finding.failed("no data with labels" if wanted is None else "the labels are real numbers, not classes")
-    return Finding.decide(K >= 2, f"{K} classes", basis=Basis.EXACT)
+    return Finding.decide(K >= 2, f"{K} classes", "counted", basis=Basis.EXACT)
 
 
 @theorem(

@@ -42,10 +42,10 @@ def in_the_unit_ball(f: Target) -> Finding:
         top = supremum(bounds_of(f.f, 1), f.lo, f.hi, relative=1e-7, budget=50_000).value
     note = f"largest |f| between {top.lo:.9g} and {top.hi:.9g}"
     if top.hi <= 1:
-        return Finding.proved(note, top)
+        return Finding.proved(note, "cells that fill the interval, rounded outward", top)
     if top.lo > 1 + 1e-9:
         return Finding.failed(note, top)
-    return Finding.decide(top.hi <= 1 + 1e-5, note, top, basis=Basis.FLOAT)
+    return Finding.decide(top.hi <= 1 + 1e-5, note, "cells that fill the interval, to 10⁻⁵", top, basis=Basis.FLOAT)
 
 
 @theorem(

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import numpy as np
 
-from ftheta.logic import AtMost, Evidence, Finding, Knob, hypothesis, theorem
+from ftheta.logic import AtMost, Basis, Evidence, Finding, Knob, hypothesis, theorem
 from ftheta.networks import ACTIVATIONS
 from ftheta.pieces import Segment, count_pieces
 from ftheta.relu.describe import plain_form, told_layers
@@ -41,7 +41,7 @@ def few_layers(net: Network, *, layers: int) -> Finding:
         return Finding.failed(f"this one has {why}")
     size = sep.size(net.description)
     note = f"{size.layers} layers, {size.nodes:,} nodes, {size.budget if not layers else f'at most {layers}'} for L"
-    return Finding.proved(note) if not layers or size.budget <= layers else Finding.failed(note, known(size.budget))
+    return Finding.decide(not layers or size.budget <= layers, note, "counted", known(size.budget), basis=Basis.EXACT)
 
 
 @theorem(

@@ -9,7 +9,7 @@ from ftheta.limits.universality import superpositions as s
 from ftheta.logic import Basis, Enclosure, Evidence, Finding, Identity, Knob, Table, hypothesis, theorem
 from ftheta.networks import count
 from ftheta.subjects import Network
-from ftheta.subjects.layers import described
+from ftheta.subjects.layers import described, describes_this_function
 
 
 def architecture(
@@ -35,13 +35,13 @@ def of_that_size(net: Network) -> Finding:
     widths, wanted = net.description.widths, s.Sizes(net.description.widths[0]).shared
     found, full = count(net.description).connections, s.Sizes(widths[0]).connections
     note = f"widths {widths}, asked {wanted}; {found} weights are not 0, asked {full}"
-    return Finding.decide(widths == wanted and found == full, note, basis=Basis.EXACT)
+    return Finding.decide(widths == wanted and found == full, note, "counted", basis=Basis.EXACT)
 
 
 @theorem(
     title="Networks of fixed size for every function: Maiorov and Pinkus",
     sources=("seed 1", "maiorov1999", "kolmogorov1957", "braun2009"),
-    assumes=(described, of_that_size),
+    assumes=(described, describes_this_function, of_that_size),
     on=architecture,
     breaks_on=one_unit_short,
     presets={

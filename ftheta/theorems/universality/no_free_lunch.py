@@ -33,12 +33,12 @@ def uniform(targets: Family, *, points: int) -> Finding:
     rows = rows_of(targets, points)
     distinct = len(np.unique(rows, axis=0))
     note = f"{len(rows):,} targets, {distinct:,} different, of {2**points:,}"
-    return Finding.decide(distinct == len(rows) == 2**points, note, basis=Basis.EXACT)
+    return Finding.decide(distinct == len(rows) == 2**points, note, "counted", basis=Basis.EXACT)
 
 
 @hypothesis("some points are not seen in training", remedy="train on fewer points")
 def unseen(targets: Family, *, points: int, train: int) -> Finding:
-    return Finding.decide(0 < train < points, f"{train} of {points} are seen", basis=Basis.EXACT)
+    return Finding.decide(0 < train < points, f"{train} of {points} are seen", "counted", basis=Basis.EXACT)
 
 
 @theorem(

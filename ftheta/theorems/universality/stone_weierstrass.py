@@ -43,7 +43,7 @@ def separating(subject: Target | Family) -> Finding:
     if pairs:
         return Finding.failed("all generators vanish or agree at x = {:g}, y = {:g}".format(*pairs[0]))
     if generators == USUAL:
-        return Finding.proved("the constant 1 and x itself")
+        return Finding.proved("the constant 1 and x itself", "x ≠ y where x and y differ, and 1 ≠ 0")
     return Finding.sampled(f"no two of {POINTS} points agree")
 
 

@@ -7,12 +7,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from ftheta.limits.universality import density
-from ftheta.limits.universality.suprema import without_jumps
 from ftheta.logic import AtMost, Claim, Enclosure, Evidence, Exists, Finding, Knob, Table, hypothesis, theorem
 from ftheta.networks import ACTIVATIONS
 from ftheta.networks.sheets import THRESHOLD, sheet
 from ftheta.subjects import Target
-from ftheta.subjects.continuity import not_a_polynomial
+from ftheta.subjects.continuity import continuous_everywhere, not_a_polynomial
 
 CHOICES = {**{name: a.function for name, a in ACTIVATIONS.items()}, "step": lambda x: jnp.where(x > 0.0, 1.0, 0.0)}
 FLOOR_DEGREE = 2
@@ -36,8 +35,8 @@ def polynomial(rng: np.random.Generator) -> Target:
 def nearly_continuous(rho: Target) -> Finding:
     if rho.dimension != 1:
         return Finding.failed(f"a function of {rho.dimension} variables")
-    if without_jumps(rho.f, 1):
-        return Finding.proved("no part of its program can jump")
+    if continuous_everywhere(rho):
+        return Finding.proved("no part of its program can jump", "its operations are continuous and have no poles")
     found = density.jumps(rho.f, rho.lo[0], rho.hi[0])
     places = ", ".join(f"{height:.3g} at x = {x:.4g}" for x, height in found) or "none"
     return Finding.sampled(f"jumps met on [{rho.lo[0]:g}, {rho.hi[0]:g}]: {places}")

@@ -8,9 +8,9 @@ import numpy as np
 
 from ftheta.limits.universality import ridge_exponentials as r
 from ftheta.limits.universality.approximation.goal import goal_of
-from ftheta.logic import AtMost, Basis, Enclosure, Evidence, Finding, Identity, Knob, hypothesis, theorem
+from ftheta.logic import AtMost, Enclosure, Evidence, Finding, Identity, Knob, hypothesis, theorem
 from ftheta.subjects import Family, Target
-from ftheta.subjects.continuity import target_of
+from ftheta.subjects.continuity import continuous_on_box, target_of
 
 LEAST = Fraction(1, 2**40)
 FUNCTIONS = {
@@ -45,7 +45,7 @@ def directions_of(subject: Target | Family, reach: int) -> np.ndarray:
 @hypothesis("the exponentials separate points", remedy="take directions that span the space")
 def separating(subject: Target | Family, *, reach: int) -> Finding:
     least = r.separation(directions_of(subject, reach))
-    return Finding.decide(least.lo > LEAST, f"least singular value {least.middle:.6g}", least, basis=Basis.FLOAT)
+    return Finding.decide(least.lo > LEAST, f"least singular value {least.middle:.6g}", "in float64", least)
 
 
 @hypothesis(r"$f$ is continuous on a box with $d\le3$", remedy="give a Target of at most three variables without jumps")
@@ -53,8 +53,8 @@ def continuous_in_few_variables(subject: Target | Family) -> Finding:
     target = target_of(subject)
     if target.dimension > 3:
         return Finding.failed(f"{target.dimension} variables")
-    sure = not goal_of(target, None).may_jump
-    return Finding.proved("no part of its program can jump") if sure else Finding.assumed("its program makes choices")
+    sure = continuous_on_box(target)
+    return Finding.proved("its program cannot jump", "no jumps, no poles") if sure else Finding.assumed("it may jump")
 
 
 @theorem(

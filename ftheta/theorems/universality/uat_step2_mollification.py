@@ -36,7 +36,10 @@ def lipschitz_here(rho: Target, *, width: float) -> Finding:
         return Finding.failed(f"a function of {rho.dimension} variables")
     steep = m.steepest_on(rho.f, rho.lo[0] - width, rho.hi[0] + width)
     number = Enclosure.between(0.0, steep)
-    return Finding.decide(steep < np.inf, f"Lipschitz constant at most {steep:.6g}", number, basis=Basis.EXACT)
+    note = f"Lipschitz constant at most {steep:.6g}"
+    return Finding.decide(
+        steep < np.inf, note, "slopes on cells that fill it, rounded outward", number, basis=Basis.EXACT
+    )
 
 
 @theorem(

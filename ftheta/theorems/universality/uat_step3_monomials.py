@@ -26,7 +26,7 @@ def quadratic(rng: np.random.Generator) -> Target:
 
 @hypothesis(r"$\varrho$ is smooth and known to any precision", remedy="take one of the smooth activations by name")
 def known_to_all_orders(rho: Target) -> Finding:
-    return Finding.decide(m.name_of(rho.f) is not None, rho.name, basis=Basis.EXACT)
+    return Finding.decide(m.name_of(rho.f) is not None, rho.name, "it is that very function", basis=Basis.EXACT)
 
 
 @hypothesis(r"$\varrho^{(k)}(b)\ne0$", remedy="take another bias, or a ϱ that is no polynomial")
@@ -35,7 +35,9 @@ def derivative_at_the_bias(rho: Target, *, power: int, bias: float) -> Finding:
         return Finding.failed("unknown")
     found = m.derivative_at(name, power, Fraction(bias))
     good = min(abs(found.lo), abs(found.hi)) >= LEAST and found.lo * found.hi > 0
-    return Finding.decide(good, f"ϱ^({power})({bias:g}) = {found.middle:.6g}", found, basis=Basis.EXACT)
+    return Finding.decide(
+        good, f"ϱ^({power})({bias:g}) = {found.middle:.6g}", "ball arithmetic", found, basis=Basis.EXACT
+    )
 
 
 @theorem(

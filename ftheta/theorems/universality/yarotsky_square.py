@@ -43,7 +43,7 @@ def one_polynomial(target: Target) -> Finding:
     p = poly.read_polynomial(target.f, target.lo[0], target.hi[0])
     if isinstance(p, str):
         return Finding.failed(p)
-    return Finding.proved(f"degree {p.degree}, coefficients read in rational arithmetic", Enclosure.exact(p.degree))
+    return Finding.proved(f"degree {p.degree}", "its program applied to x, in rationals", Enclosure.exact(p.degree))
 
 
 @theorem(

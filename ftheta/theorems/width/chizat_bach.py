@@ -36,7 +36,7 @@ def task_of(data: Dataset) -> Task:
 @hypothesis("the start is spread over all directions, for both signs", remedy="draw directions from the whole sphere")
 def spread_start(subject: Family | Dataset) -> Finding:
     if isinstance(subject, Dataset):
-        return Finding.proved("neurons are drawn here, from the whole sphere and with both signs")
+        return Finding.proved("neurons are drawn here, from the whole sphere and with both signs", "so drawn")
     empty = teachers.emptiest(subject.member(2000, np.random.default_rng(0)))
     note = f"among 2,000 neurons the largest angle without one of either sign is {empty:.3g}°; asked: at most 10°"
     return (Finding.sampled if empty <= 10 else Finding.failed)(note)
@@ -50,7 +50,7 @@ def flow_converges(subject: Family | Dataset) -> Finding:
 @hypothesis("labels to learn that are not all the same", remedy="give rows with one number each")
 def something_to_learn(subject: Family | Dataset) -> Finding:
     task = subject.limit.task if isinstance(subject, Family) else task_of(subject)
-    return Finding.decide(task.worth > 0, f"{len(task.y)} rows, energy without neurons {task.worth:.4g}")
+    return Finding.decide(task.worth > 0, f"{len(task.y)} rows, energy without neurons {task.worth:.4g}", "a sum")
 
 
 @theorem(

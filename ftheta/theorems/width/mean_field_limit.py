@@ -8,6 +8,7 @@ from scipy import special
 from ftheta.limits.width import particles
 from ftheta.logic import Evidence, Finding, Knob, hypothesis, theorem
 from ftheta.subjects import Family, Network
+from ftheta.subjects.layers import read_off_layers
 
 
 def random_layers(
@@ -33,18 +34,19 @@ def alike(subject: Family) -> bool:
 @hypothesis("the neurons are independent draws from one law", remedy="draw each neuron anew")
 def independent_neurons(subject: Family | Network) -> Finding:
     if isinstance(subject, Network):
-        return Finding.proved("neurons are drawn here, from those of the layer with equal chances")
-    same = alike(subject)
-    note = "two layers with different seeds have the same neurons" if same else "layers differ from seed to seed"
-    return Finding.failed(note) if same else Finding.sampled(note)
+        return Finding.proved("neurons are drawn here, from those of the layer with equal chances", "so drawn")
+    if alike(subject):
+        return Finding.failed("two layers with different seeds have the same neurons")
+    return Finding.sampled("layers differ from seed to seed")
 
 
 @hypothesis("a layer of neurons whose sum is the output", remedy="give a chain of dense layers with a hidden one")
 def hidden_layer(subject: Family | Network) -> Finding:
     if isinstance(subject, Family):
-        return Finding.decide(isinstance(subject.limit, particles.Moments), f"the limit is {subject.limit}")
-    layers = 0 if subject.description is None else len(subject.description.layers)
-    return Finding.decide(layers > 1, f"{layers} layers are known")
+        known = isinstance(subject.limit, particles.Moments)
+        return (Finding.assumed if known else Finding.failed)(f"the limit is {subject.limit}")
+    few = subject.description is None or len(subject.description.layers) < 2
+    return Finding.failed("none is known") if few else read_off_layers(subject, "known layers", "counted")
 
 
 def errors_of(subject: Family | Network, draws: int, rng: np.random.Generator) -> particles.Errors:
@@ -52,8 +54,8 @@ def errors_of(subject: Family | Network, draws: int, rng: np.random.Generator) -
         at, drawn = np.array([1.0, 0.0]), 1 if alike(subject) else draws
         nets = [[subject.member(q, rng).params for _ in range(drawn)] for q in subject.scales]
         return particles.errors_at(at, subject.scales, nets, subject.limit)
-    x = rng.normal(size=subject.input_shape) if subject.data is None else subject.data.x[0]
-    atoms = particles.contributions(subject.description, x[None])[0]  # type: ignore[arg-type]
+    x = rng.normal(size=(1, *subject.input_shape)) if subject.data is None else subject.data.x[:1]
+    atoms = particles.contributions(subject.description, x)[0]  # type: ignore[arg-type]
     return particles.resampled(atoms, (8, 32, 128, 512), draws, rng)
 
 
@@ -90,8 +92,8 @@ def mean_field_limit(
         claims=(*errors.claims(), *flow.claims(), *particles.two_limits(rng, 256)),
         charts=(errors.chart(), flow.cloud()),
         numbers={"mean": moments.mean, "variance": moments.variance, "RMSE at q = 100": (moments.variance / 100) ** 0.5}
-        | {"q E|f_q − f_ρ|² at the widest": errors.scaled(-1), "energy at the start": flow.energies[0]}
-        | {"energy at the end": flow.energies[-1]},
+        | {"q E|f_q − f_ρ|² at the widest": errors.scaled(-1)}
+        | {"energy at the start": flow.energies[0], "energy at the end": flow.energies[-1]},
         summary=f"at q = {q:g} the squared error times q is {errors.scaled(-1).middle:.4g}; Var is "
         f"{moments.variance:.6g}; the flow takes the energy from {flow.energies[0]:.3g} to {flow.energies[-1]:.3g}",
     )

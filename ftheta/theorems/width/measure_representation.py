@@ -12,6 +12,7 @@ from ftheta.limits.width import variation as norms
 from ftheta.logic import Enclosure, Evidence, Finding, Knob, hypothesis, theorem
 from ftheta.relu.describe import told_layers
 from ftheta.subjects import Network, Spectrum, Target
+from ftheta.subjects.layers import read_off_layers
 
 
 def functions(
@@ -34,7 +35,9 @@ def functions(
 def has_a_measure(subject: Target | Network) -> Finding:
     if isinstance(subject, Network):
         why = norms.unreadable(subject.description)
-        return Finding.decide(not why, why or "its neurons are the measure")
+        return (
+            Finding.failed(why) if why else read_off_layers(subject, "its neurons are the measure", "read off its list")
+        )
     if subject.spectrum is None or not isfinite(subject.spectrum.first_moment.hi):
         return Finding.failed("no spectrum of finite first moment is known")
     off = problem_of(subject, np.random.default_rng(0), 16).mismatch(np.random.default_rng(1))

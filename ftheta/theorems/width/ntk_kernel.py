@@ -10,6 +10,7 @@ from ftheta.limits.width.lazy import lazy_training
 from ftheta.logic import AtMost, Enclosure, Evidence, Finding, Identity, Knob, hypothesis, theorem
 from ftheta.spectra import eigenvalue_range
 from ftheta.subjects import Family, Network
+from ftheta.subjects.layers import read_off_layers
 
 
 def random_networks(
@@ -30,9 +31,11 @@ def random_networks(
 @hypothesis("fully connected, ReLU, no biases", remedy="give such a network, or a Family whose limit is a WideLimit")
 def limit_known(subject: Family | Network) -> Finding:
     if isinstance(subject, Family):
-        return Finding.decide(isinstance(subject.limit, limits.WideLimit), f"the limit is {subject.limit}")
-    known = subject.description is not None and limits.unscaled(subject.description) is not None
-    return Finding.decide(known, "fully connected, ReLU, no biases" if known else "biases, or another architecture")
+        known = isinstance(subject.limit, limits.WideLimit)
+        return (Finding.assumed if known else Finding.failed)(f"the limit is {subject.limit}")
+    if subject.description is None or limits.unscaled(subject.description) is None:
+        return Finding.failed("biases, or another architecture")
+    return read_off_layers(subject, "fully connected, ReLU, no biases", "read off its own list")
 
 
 @hypothesis("the weights are independent centred Gaussians", remedy="give the weights as they were initialised")

@@ -36,7 +36,8 @@ def separate_inputs(data: Dataset) -> Finding:
     X = rows_of(data)[0]
     cosine = float(np.abs(X @ X.T * (1 - np.eye(len(X)))).max())
     holds = cosine < 1 - 1e-12 and bool(np.linalg.norm(X, axis=1).min() > 0)
-    return Finding.decide(holds, f"the largest |cosine| is {cosine:.6g} among {len(X)} rows", Enclosure.equal(cosine))
+    note = f"the largest |cosine| is {cosine:.6g} among {len(X)} rows"
+    return Finding.decide(holds, note, "all pairs in float64", Enclosure.equal(cosine))
 
 
 @hypothesis(r"$m=\Omega(n^6/(\lambda_0^4\delta^3))$", remedy="take a wider network; the constant in Ω is not known")
