@@ -73,7 +73,8 @@ class Errors:
         found = [Identity(f"q E|f_q − f_ρ|², q = {self.widths[i]:g}", self.scaled(i), law) for i in (0, -1)]
         if self.random:
             centre = Enclosure.equal(self.moments.mean)
-            found.append(Identity("mean of f_q", mean(self.values[0]), centre, atol=1e-12))
+            narrowest = mean(self.values[0], variance=self.moments.variance / float(self.widths[0]))
+            found.append(Identity("mean of f_q", narrowest, centre, atol=1e-12))
         return (*found, *orders.observed_order("|f_q − f_ρ|", 0.5, *self.parts(), sharp=True, slack=0.2))
 
     def parts(self, groups: int = 8) -> tuple[np.ndarray, np.ndarray]:
