@@ -31,6 +31,7 @@ UNBOUNDED = "root mean square at fresh points: f − g has no proved bound, so n
 TIGHT = 0.05  # the relative width of the root mean square at which a proof ends
 NEAR_ENOUGH = 0.9  # of eps: a bound below it is reported without more work
 STALLED = 0.99  # what a round of halving leaves of the bound, at least, when it no longer pays
+FINEST = 40  # halvings of one side of a cell: below them float64 has no points left
 FIRST_DRAWS = 20_000
 NEEDED = 60  # draws after which the range U adds a third of the room below eps², in units of U / room
 
@@ -88,7 +89,7 @@ def partitioned(goal: Goal, net: Enclosed, eps: float, budget: int) -> Partition
     found = Partition(a, b, np.full(len(a), 1 / len(a)), least, most)
     looked = len(a)
     before = np.inf
-    while True:
+    for _ in range(FINEST * goal.dimension):
         known = found.bounds
         too_large = known.lo > eps and known.hi <= 2 * known.lo
         if (
@@ -105,6 +106,7 @@ def partitioned(goal: Goal, net: Enclosed, eps: float, budget: int) -> Partition
             return found
         looked += 2 * int(worst.sum())
         found = found.split(worst, bounds)
+    return found
 
 
 def is_narrow(known: Enclosure, share: float) -> bool:
