@@ -3,13 +3,16 @@
 import numpy as np
 from scipy import special
 
-from ftheta.logic import Basis, Enclosure
+from ftheta.logic import Enclosure
+
+GAUSSIAN_LINE = "log errors Gaussian about a line"
 
 
 def fit_rate(scales: np.ndarray, errors: np.ndarray, confidence: float = 0.99) -> Enclosure:
     r"""Slope $b$ of the least-squares line $\log e=a+b\log n$, with its Student-t interval.
 
-    `scales` are the $n$, `errors` the $e>0$; at least three pairs are needed.
+    `scales` are the $n$, `errors` the $e>0$; at least three pairs are needed. The level holds if the $\log e$ are
+    independent Gaussians of one variance about a line, which is said with the interval and never shown.
     """
     pairs = np.stack([np.asarray(scales, np.float64), np.asarray(errors, np.float64)])
     n = pairs.shape[1]
@@ -21,4 +24,4 @@ def fit_rate(scales: np.ndarray, errors: np.ndarray, confidence: float = 0.99) -
     residual = y - y.mean() - slope * x
     spread = float(np.sqrt(residual @ residual / (n - 2) / (x @ x)))
     error = float(special.stdtrit(n - 2, (1 + confidence) / 2)) * spread
-    return Enclosure(slope - error, slope + error, Basis.SAMPLED, n, confidence)
+    return Enclosure.estimate(slope, error, samples=n, confidence=confidence, assuming=GAUSSIAN_LINE)

@@ -284,8 +284,12 @@ def moments(law: Mixture, draws: np.ndarray) -> tuple[Identity, ...]:
     By the last, denoising and explicit score matching differ by a constant.
     """
     centre, size = float(law.mean()[0]), Enclosure.equal(law.variances()[0])
-    first = Identity("mean of x_t", mean(draws[:, 0]), Enclosure.equal(centre), atol=1e-9)
-    second = Identity("variance of x_t", mean((draws[:, 0] - centre) ** 2), size, atol=1e-9)
+    around = (law.atoms[:, 0] - centre) ** 2
+    fourth = float(law.weights @ (around**2 + 6 * around * law.variance + 3 * law.variance**2))
+    off = draws[:, 0] - centre
+    first = Identity("mean of x_t", mean(draws[:, 0], variance=size.hi), Enclosure.equal(centre), atol=1e-9)
+    squares = mean(off**2, variance=max(fourth - size.hi**2, 0.0))
+    second = Identity("variance of x_t", squares, size, atol=1e-9)
     if law.variance == 0:
         return first, second
     stein = mean((draws * law.score(draws)).sum(1))

@@ -221,9 +221,8 @@ class Risk:
 
     def __str__(self) -> str:
         lo, hi, n = self.interval.lo, self.interval.hi, len(self.losses)
-        return (
-            f"{self.loss} risk {self.value:.6g} on {n:,} rows, {self.interval.confidence:.0%} in [{lo:.6g}, {hi:.6g}]"
-        )
+        sure = f"bootstrap {self.interval.nominal:.0%} in [{lo:.6g}, {hi:.6g}]"
+        return f"{self.loss} risk {self.value:.6g} on {n:,} rows, {sure}"
 
 
 def risk(
@@ -258,8 +257,9 @@ def resampled_means(values: np.ndarray, rng: np.random.Generator, resamples: int
 
 
 def bootstrap(values: np.ndarray, rng: np.random.Generator, *, confidence: float = 0.95) -> Enclosure:
-    """The percentile interval of the mean: of nominal confidence, which it has for many draws."""
+    """The percentile interval of the mean: its level is nominal, approached as the draws grow."""
     means, tail = resampled_means(values, rng), (1 - confidence) / 2
     lo, hi = np.quantile(means, [tail, 1 - tail])
     middle = float(values.mean())
-    return Enclosure(min(lo, middle), max(hi, middle), Basis.SAMPLED, len(values), confidence)
+    lo, hi = min(lo, middle), max(hi, middle)
+    return Enclosure(lo, hi, Basis.SAMPLED, len(values), nominal=confidence, assuming="percentile bootstrap")

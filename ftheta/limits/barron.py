@@ -164,7 +164,8 @@ class Problem:
         drawn = [self.errors(rng, n, seeds) for n in scales]
         greedy = self.greedy(rng, p)
         best = min(float(drawn[-1].min()), float(greedy[-1]))
-        constant = mean(self.energies(rng, 20_000)) - self.size
+        largest = (2 * self.ball.radius * self.moment) ** 2  # of |cH|² anywhere
+        constant = mean(self.energies(rng, 20_000), within=(0.0, largest)) - self.size
         return Study(self, tuple(scales), tuple(mean(e) for e in drawn), greedy, best, constant)
 
 

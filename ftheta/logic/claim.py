@@ -163,7 +163,7 @@ Claim: TypeAlias = AtMost | Identity | Rate | Converges | Exists
 
 
 def _carries_rounding(side: Enclosure) -> bool:
-    return side.basis is not Basis.EXACT and side.confidence is None
+    return side.basis is not Basis.EXACT and side.level is None
 
 
 def _rounded(side: Enclosure, claim: AtMost | Identity) -> Enclosure:
@@ -213,13 +213,21 @@ def _tolerance(claim: AtMost | Identity) -> str:
 
 def _basis_reason(claim: AtMost | Identity, left: Enclosure, right: Enclosure) -> str:
     counts = [e.samples for e in (left, right) if e.samples is not None]
-    confidence = [e.confidence for e in (left, right) if e.confidence is not None]
     if counts:
-        stated = f" at confidence {min(confidence):g}" if confidence else ""
-        return f"{min(counts):,} samples{stated}; nothing contradicts"
+        return f"{min(counts):,} samples{_stated_level(left, right)}; nothing contradicts"
     if _earned(left, right) is Verdict.PROVED:
         return "exact arithmetic or outward rounding on both sides"
     return f"float64 within {_tolerance(claim)}"
+
+
+def _stated_level(left: Enclosure, right: Enclosure) -> str:
+    """How sure the sampled sides are, and what that rests on."""
+    levels = [e.level for e in (left, right) if e.level is not None]
+    if not levels:
+        return ""
+    guaranteed = left.nominal is None and right.nominal is None
+    assumed = "; ".join(dict.fromkeys(e.assuming for e in (left, right) if e.assuming))
+    return f" at {'' if guaranteed else 'nominal '}confidence {min(levels):g}" + (f" ({assumed})" if assumed else "")
 
 
 def _contradiction(claim: AtMost | Identity, witness: Witness | None, fails: Callable[..., bool]) -> Judgement:

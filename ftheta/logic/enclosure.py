@@ -48,8 +48,10 @@ class Enclosure:
     """A number known to lie in `[lo, hi]`.
 
     `samples` counts the points, seeds or draws behind a sampled enclosure. `confidence` is set when the
-    interval itself only holds with that probability (a Monte-Carlo mean); a sampled supremum has none,
-    because its lower end was attained.
+    interval itself only holds with that probability (a Monte-Carlo mean), at this number of samples and
+    under what `assuming` says; a sampled supremum has none, because its lower end was attained.
+    `nominal` stands in the place of `confidence` where the level is only approached as the samples grow
+    (the central limit theorem): nothing is guaranteed at this number of them.
     """
 
     lo: float = -inf
@@ -57,6 +59,8 @@ class Enclosure:
     basis: Basis = Basis.FLOAT
     samples: int | None = None
     confidence: float | None = None
+    nominal: float | None = None
+    assuming: str = ""
 
     def __post_init__(self) -> None:
         lo, hi = float(self.lo), float(self.hi)
@@ -66,6 +70,10 @@ class Enclosure:
             raise ValueError("An enclosure states its number of samples exactly when its basis is SAMPLED.")
         if self.confidence is not None and not (self.samples is not None and 0 < self.confidence < 1):
             raise ValueError(f"A confidence lies in (0, 1) and needs samples, got {self.confidence!r}.")
+        if self.nominal is not None and not (self.samples is not None and 0 < self.nominal < 1):
+            raise ValueError(f"A nominal level lies in (0, 1) and needs samples, got {self.nominal!r}.")
+        if self.confidence is not None and self.nominal is not None:
+            raise ValueError("A level is guaranteed or nominal, not both.")
         object.__setattr__(self, "lo", lo)
         object.__setattr__(self, "hi", hi)
 
@@ -113,9 +121,14 @@ class Enclosure:
         return cls(-inf, value, basis)
 
     @classmethod
-    def estimate(cls, mean: float, error: float, *, samples: int, confidence: float) -> Self:
-        """A statistical estimate: `mean ± error` with the stated confidence."""
-        return cls(mean - error, mean + error, Basis.SAMPLED, samples, confidence)
+    def estimate(cls, mean: float, error: float, *, samples: int, confidence: float, assuming: str = "") -> Self:
+        """A statistical estimate: `mean ± error` with the stated confidence, under the assumption said."""
+        return cls(mean - error, mean + error, Basis.SAMPLED, samples, confidence, assuming=assuming)
+
+    @classmethod
+    def approximate(cls, mean: float, error: float, *, samples: int, nominal: float, assuming: str) -> Self:
+        """A statistical estimate `mean ± error` whose level is only approached as the samples grow."""
+        return cls(mean - error, mean + error, Basis.SAMPLED, samples, nominal=nominal, assuming=assuming)
 
     @classmethod
     def measured(cls, value: float, *, samples: int) -> Self:
@@ -127,6 +140,11 @@ class Enclosure:
     @property
     def is_point(self) -> bool:
         return self.lo == self.hi
+
+    @property
+    def level(self) -> float | None:
+        """The confidence, guaranteed or nominal."""
+        return self.nominal if self.confidence is None else self.confidence
 
     @property
     def width(self) -> float:
@@ -191,11 +209,25 @@ def _lift(value: "Enclosure | float") -> Enclosure:
 def _joint(a: Enclosure, b: Enclosure, lo: float, hi: float) -> Enclosure:
     """An enclosure as well known as the weaker of two."""
     samples = [e.samples for e in (a, b) if e.samples is not None]
-    confidences = [e.confidence for e in (a, b) if e.confidence is not None]
     basis = max(a.basis, b.basis, key=lambda basis: basis.rank)
+    parts = (a,) if a is b else (a, b)
+    levels = [e.level for e in parts if e.level is not None]
     # the union bound: two statements of confidence c hold together with at least 2c − 1
-    both = sum(confidences) - (len(confidences) - 1) if a is not b else confidences[0] if confidences else None
-    confidence = both if confidences else None
-    if confidence is not None and confidence <= 0:
-        lo, hi, confidence = -inf, inf, min(confidences)
-    return Enclosure(lo, hi, basis, min(samples) if samples else None, confidence)
+    level = sum(levels) - (len(levels) - 1) if levels else None
+    if level is not None and level <= 0:
+        lo, hi, level = -inf, inf, min(levels)
+    guaranteed = all(e.nominal is None for e in parts)
+    return Enclosure(
+        lo,
+        hi,
+        basis,
+        min(samples) if samples else None,
+        confidence=level if guaranteed else None,
+        nominal=None if guaranteed else level,
+        assuming=_both_assumed(parts),
+    )
+
+
+def _both_assumed(parts: tuple[Enclosure, ...]) -> str:
+    """Everything that is assumed, each assumption once."""
+    return "; ".join(dict.fromkeys(e.assuming for e in parts if e.assuming))

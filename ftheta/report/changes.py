@@ -11,7 +11,7 @@ def fact_value(value: Enclosure | str) -> str:
     """A value as people read it; an interval with a confidence is given by its ends."""
     if isinstance(value, str):
         return value
-    if value.confidence is not None and isfinite(value.lo) and isfinite(value.hi):
+    if value.level is not None and isfinite(value.lo) and isfinite(value.hi):
         return f"[{number(value.lo)}, {number(value.hi)}]"
     return enclosure(value)
 
@@ -22,8 +22,10 @@ def known(value: Enclosure | str) -> str:
         return ""
     if value.samples is None:
         return {"exact": "exact", "float": "float64"}[value.basis.value]
-    sure = "" if value.confidence is None else f"{100 * value.confidence:.6g} % confidence, "
-    return f"{sure}{value.samples:,} sample{'s' * (value.samples > 1)}"
+    nominal = "" if value.nominal is None else "nominal "
+    sure = "" if value.level is None else f"{nominal}{100 * value.level:.6g} % confidence, "
+    assumed = f", {value.assuming}" if value.assuming else ""
+    return f"{sure}{value.samples:,} sample{'s' * (value.samples > 1)}{assumed}"
 
 
 def change(found: Change) -> str:

@@ -7,7 +7,7 @@ from math import floor, inf, isfinite, isinf, isnan, log10
 from ftheta.logic import AtMost, Basis, Claim, Converges, Enclosure, Exists, Identity, Rate
 
 _EXPONENT = re.compile(r"(?<=\d)e(-?\d+)\b")
-_CONFIDENCE = re.compile(r" \([\d.]+ %\)")
+_CONFIDENCE = re.compile(r" \((nominal )?[\d.]+ %\)")
 _RAISED = str.maketrans("0123456789-+", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺")
 
 
@@ -51,15 +51,15 @@ def power_of_ten(exponent: int) -> str:
 
 
 def enclosure(e: Enclosure) -> str:
-    """`4.13`, `≥ 4.13`, `≤ 17.4`, `[4.1, 4.2]`, `4.13 ± 0.02 (95 %)` or `unknown`."""
+    """`4.13`, `≥ 4.13`, `≤ 17.4`, `[4.1, 4.2]`, `4.13 ± 0.02 (95 %)`, `… (nominal 95 %)` or `unknown`."""
     if isinf(e.lo) and isinf(e.hi):
         return number(e.lo) if e.is_point else "unknown"
     if isinf(e.hi):
         return f"≥ {number(e.lo)}"
     if isinf(e.lo):
         return f"≤ {number(e.hi)}"
-    if e.confidence is not None:
-        return f"{number(e.middle)} ± {number(e.width / 2, 2)} ({_percent(e.confidence)})"
+    if e.level is not None:
+        return f"{number(e.middle)} ± {number(e.width / 2, 2)} ({_nominally(e)}{_percent(e.level)})"
     if e.width <= 1e-4 * max(abs(e.lo), abs(e.hi)):
         return number(e.middle)
     return f"[{number(e.lo)}, {number(e.hi)}]"
@@ -71,11 +71,17 @@ def _percent(share: float) -> str:
     return f"{100 * share:.{digits}g} %"
 
 
+def _nominally(e: Enclosure) -> str:
+    """The word before a level that nothing guarantees at this number of samples."""
+    return "" if e.nominal is None else "nominal "
+
+
 def basis(e: Enclosure) -> str:
     """How a number is known, in a few words."""
     if e.basis is Basis.SAMPLED:
-        confidence = "" if e.confidence is None else f" at confidence {e.confidence:g}"
-        return f"{e.samples:,} samples{confidence}"
+        confidence = "" if e.level is None else f" at {_nominally(e)}confidence {e.level:g}"
+        assumed = f" ({e.assuming})" if e.assuming else ""
+        return f"{e.samples:,} samples{confidence}{assumed}"
     return {Basis.EXACT: "exact or rounded outward", Basis.FLOAT: "float64"}[e.basis]
 
 

@@ -45,12 +45,27 @@ class Propagation:
             if name == "backward" and self.activation not in KEEPS:
                 continue
             for depth in sorted({1, self.depth}):
-                left = mean(seen[:, depth]) if np.ptp(seen[:, depth]) else Enclosure.equal(float(seen[0, depth]))
+                variance = self.variance(depth) if name == "forward" else None
+                draws = seen[:, depth]
+                left = mean(draws, variance=variance) if np.ptp(draws) else Enclosure.equal(float(draws[0]))
                 right = Enclosure.exact(self.factor**depth)
                 what = f"mean of the squared norm {name} through {depth} layer{'s' * (depth > 1)}"
                 claim = Identity if self.activation in KEEPS else AtMost
                 told.append(claim(what, left, right))
         return tuple(told)
+
+    def variance(self, depth: int) -> float | None:
+        r"""The variance of the squared norm after so many layers, from 1; None where no closed form is known.
+
+        A layer multiplies it by an independent factor: the mean over $n$ units of $n\sigma(z)^2$ with
+        $z\sim\mathcal N(0,s^2)$, $\mathbb E\sigma^2=ks^2$ and $\mathbb E\sigma^4=3ks^4$ for the share $k$ of ½ or 1.
+        """
+        if self.activation not in KEEPS:
+            return None
+        keeps = KEEPS[self.activation]
+        per_unit = 3 / keeps - 1  # variance of σ² over its squared mean
+        second = self.factor**2 * (1 + per_unit / self.width)
+        return float(second**depth - self.factor ** (2 * depth))
 
     def z(self) -> float:
         """The deviation of the mean after one layer from theory, in standard errors."""

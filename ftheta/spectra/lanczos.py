@@ -10,6 +10,10 @@ does not grow with the work. Three statements come out, for a symmetric $A$ of s
    $\lambda_{\max}-\vartheta_{\max}\le\varepsilon(\lambda_{\max}-\lambda_{\min})$ where
    $\sqrt\varepsilon=\ln(1.648\sqrt p/\delta)/(2m-1)$ (`kuczynski1992`, for $A-\lambda_{\min}I\succeq0$).
 
+The theorem is about an $m$ fixed in advance. Here $m$ is the size of the first Krylov space, which ends at one of $J$
+sizes that are known in advance, whichever the residuals chose: with $\delta/J$ in place of $\delta$ the bound holds at
+all of them together. What comes after the first restart only moves the Ritz values met outward.
+
 Nothing else bounds $\lambda_{\max}$ from above, short of all eigenvalues.
 """
 
@@ -47,18 +51,20 @@ class Ritz:
 
 @dataclass(frozen=True, eq=False)
 class Extremes:
-    """Both ends of a spectrum as far as they were asked for.
+    """The `ends` of a spectrum that were asked for.
 
-    `steps` is the size of the first Krylov space, `products` counts all products with the matrix, `range` are the least
-    and the largest Ritz value met. `complete`: all eigenvalues were computed. `converged`: every residual is within the
-    tolerance.
+    `steps` is the size of the first Krylov space, one of `looks` sizes at which it could have ended; `products` counts
+    all products with the matrix, `range` are the least and the largest Ritz value met. `complete`: all eigenvalues were
+    computed. `converged`: every residual is within the tolerance.
     """
 
+    ends: Ends
     largest: Ritz
     smallest: Ritz
     range: tuple[float, float]
     size: int
     steps: int
+    looks: int
     products: int
     complete: bool
     converged: bool
@@ -67,27 +73,40 @@ class Extremes:
         """How far either end may lie beyond the range, at that confidence for both ends together."""
         if self.complete:
             return 16 * self.size * EPS * max(map(abs, self.range))
-        root = log(1.648 * sqrt(self.size) / ((1 - confidence) / 2)) / (2 * self.steps - 1)
+        each = (1 - confidence) / (2 * self.looks)  # the error probability of one end at one size
+        root = log(1.648 * sqrt(self.size) / each) / (2 * self.steps - 1)
         return root**2 * (self.range[1] - self.range[0]) / (1 - 2 * root**2) if 2 * root**2 < 1 else inf
 
     def top(self, confidence: float = CONFIDENCE) -> Enclosure:
         r"""$\lambda_{\max}$: attained from below; bounded above in float64 if complete, else with that confidence."""
+        self._ensure_asked("largest")
         return self._end(self.range[1], self.range[1] + self.spill(confidence), confidence)
 
     def bottom(self, confidence: float = CONFIDENCE) -> Enclosure:
         r"""$\lambda_{\min}$: attained from above; bounded below in float64 if complete, else with that confidence."""
+        self._ensure_asked("smallest")
         return self._end(self.range[0] - self.spill(confidence), self.range[0], confidence)
 
     def norm(self, confidence: float = CONFIDENCE) -> Enclosure:
         r"""$\max_i|\lambda_i|$."""
+        self._ensure_asked("largest")
+        self._ensure_asked("smallest")
         met = max(map(abs, self.range))
         return self._end(met, met + self.spill(confidence), confidence)
+
+    def _ensure_asked(self, end: Ends) -> None:
+        if self.ends not in (end, "both"):
+            raise UsageError(
+                f"The {end} eigenvalues were not asked for.", got=f"ends={self.ends!r}", remedy='ask with ends="both"'
+            )
 
     def _end(self, lo: float, hi: float, confidence: float) -> Enclosure:
         if self.complete:
             error = self.spill()
             return Enclosure.between(lo - error, hi + error, Basis.FLOAT)
-        return Enclosure(lo, hi, Basis.SAMPLED, 1, confidence)
+        rounding = 4 * (self.steps + sqrt(self.size)) * EPS * max(map(abs, self.range))
+        how = "over the random start vector of Lanczos"
+        return Enclosure(lo - rounding, hi + rounding, Basis.SAMPLED, 1, confidence, assuming=how)
 
 
 def extremes(
@@ -128,7 +147,7 @@ def _all(operator: Operator, k: int, ends: Ends) -> Extremes:
     low, high = _picked(k, ends, len(values))
     both = [Ritz(values[i], error[i], vectors[:, i]) for i in (high, low)]
     n = len(values)
-    return Extremes(both[0], both[1], (float(values[0]), float(values[-1])), n, n, n, True, True)
+    return Extremes(ends, both[0], both[1], (float(values[0]), float(values[-1])), n, n, 1, n, True, True)
 
 
 def _picked(k: int, ends: Ends, n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -148,18 +167,29 @@ class _Process:
         self.V[:, 0] = self._random(0)
         self.size = 0  # columns of V whose products are known
         self.steps = self.products = 0
+        self.looks = 1
+        self.met = (inf, -inf)  # the least and the largest Ritz value: a restart forgets those at the other end
         self.converged = False
 
     def run(self, products: int) -> None:
         restarted = False
+        self.looks = self._possible_ends(min(self.room, max(products, 1)))
         while not self.converged and self.products < max(products, 1):
             if self.size == self.room:
                 self._restart()
                 restarted = True
             self._advance()
             self.steps += not restarted
-            if self.size % CHECK == 0 or self.size == self.room:
+            if self._is_look(self.size):
                 self.converged = self._settled()
+
+    def _is_look(self, size: int) -> bool:
+        """Whether the residuals are looked at, and may end the run, at this size of the basis."""
+        return size > self.k * (2 if self.ends == "both" else 1) and (size % CHECK == 0 or size == self.room)
+
+    def _possible_ends(self, longest: int) -> int:
+        """How many sizes the first Krylov space may end with: those of a look, and the longest."""
+        return len({size for size in range(1, longest + 1) if self._is_look(size)} | {longest})
 
     def _random(self, j: int) -> np.ndarray:
         """A unit vector of uniform direction, orthogonal to the first j columns."""
@@ -199,6 +229,7 @@ class _Process:
         """Ritz values in increasing order, their vectors in the basis, and the residuals of the recurrence."""
         m = self.size
         values, S = np.linalg.eigh(self.T[:m, :m])
+        self.met = (min(self.met[0], float(values[0])), max(self.met[1], float(values[-1])))
         return values, S, np.abs(self.T[m, m - 1] * S[m - 1])
 
     def _wanted(self, values: np.ndarray, extra: int = 0) -> np.ndarray:
@@ -207,8 +238,6 @@ class _Process:
 
     def _settled(self) -> bool:
         values, _, residuals = self._ritz()
-        if len(values) < self.k * (2 if self.ends == "both" else 1) + 1:
-            return False
         return bool((residuals[self._wanted(values)] <= self.tol * np.abs(values).max()).all())
 
     def _restart(self) -> None:
@@ -232,11 +261,20 @@ class _Process:
         low, high = _picked(self.k, self.ends, len(values))
         pairs = {i: self._verified(S[:, i]) for i in np.unique(np.concatenate([low, high]))}
         ends = [self._gathered([pairs[i] for i in order]) for order in (high, low)]
-        met = [pair[0] for pair in pairs.values()] + [float(values[0]), float(values[-1])]
+        met = [pair[0] for pair in pairs.values()] + list(self.met)
         settled = [r <= 2 * self.tol * max(map(abs, met)) for _, r, _ in pairs.values()]
         reached = (min(met), max(met))
         return Extremes(
-            ends[0], ends[1], reached, self.A.size, self.steps, self.products, False, self.converged and all(settled)
+            ends=self.ends,
+            largest=ends[0],
+            smallest=ends[1],
+            range=reached,
+            size=self.A.size,
+            steps=self.steps,
+            looks=self.looks,
+            products=self.products,
+            complete=False,
+            converged=self.converged and all(settled),
         )
 
     def _verified(self, s: np.ndarray) -> tuple[float, float, np.ndarray]:

@@ -87,5 +87,6 @@ def _number(e: Enclosure) -> str:
         return f"{e.middle:.6g}"
     if not isfinite(e.hi):
         return f"at least {e.lo:.5g}"
-    sure = "" if e.confidence is None else f" (confidence {e.confidence:g})"
+    nominal = "" if e.nominal is None else "nominal "
+    sure = "" if e.level is None else f" ({nominal}confidence {e.level:g})"
     return f"between {e.lo:.5g} and {e.hi:.5g}{sure}"

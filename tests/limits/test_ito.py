@@ -20,7 +20,10 @@ def test_the_drift_is_the_mean_of_the_activation(q, depth):
 @pytest.mark.parametrize("depth", [1, 7, 100])
 def test_mean_and_variance_of_the_sum_are_those_of_its_terms(depth):
     term = np.expm1(G / np.sqrt(depth))
-    first, second = sum_moments(depth)
+    first, second, fourth = sum_moments(depth)
+    centred = term - W @ term
+    terms = depth * W @ centred**4 + 3 * depth * (depth - 1) * (W @ centred**2) ** 2
+    assert fourth.middle == pytest.approx(terms, rel=1e-10)
     assert first.middle == pytest.approx(depth * W @ term, rel=1e-11)
     assert second.middle == pytest.approx(depth * (W @ term**2 - (W @ term) ** 2), rel=1e-11)
 

@@ -1,5 +1,7 @@
 """Ends of spectra: against dense eigenvalues, closed forms, and the statements that the bounds make."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -122,3 +124,33 @@ def test_what_cannot_be_asked_is_refused(how):
         extremes(Operator.of(np.eye(300)), dense=0, **how)
     with pytest.raises(UsageError):
         Operator.of(np.array([[1.0, 2.0], [0.0, 1.0]]))
+
+
+def test_an_end_that_was_not_asked_for_is_refused():
+    found = extremes(Operator.of(symmetric(np.linspace(-2, 5, 300))), 1, "largest", dense=0)
+    assert 5.0 in found.top()
+    with pytest.raises(UsageError, match="smallest"):
+        found.bottom()
+    with pytest.raises(UsageError, match="smallest"):
+        found.norm()
+
+
+@pytest.mark.parametrize("ends", ["largest", "smallest", "both"])
+def test_the_ends_asked_for_are_covered_whatever_the_stopping_rule_and_the_restarts_do(ends):
+    """Spectra whose other end is far out: a restart forgets it, and the bound of the first end needs it."""
+    rng = np.random.default_rng(2)
+    for _ in range(12):
+        values = np.r_[rng.uniform(-3, 3), rng.random(99) * 0.1, rng.uniform(-3, 3)]
+        tol, basis = 10 ** -rng.uniform(0.5, 6), int(rng.integers(10, 24))
+        found = extremes(Operator.of(symmetric(values)), 1, ends, tol=tol, basis=basis, products=60, dense=0, rng=rng)
+        wanted = {"top": values.max()} if ends != "smallest" else {}
+        wanted |= {"bottom": values.min()} if ends != "largest" else {}
+        wanted |= {"norm": np.abs(values).max()} if ends == "both" else {}
+        for name, truth in wanted.items():
+            assert truth in getattr(found, name)(), (name, tol, basis)
+
+
+def test_the_bound_pays_for_every_size_at_which_the_run_could_have_ended():
+    found = extremes(Operator.of(symmetric(np.linspace(0, 1, 300))), 1, "largest", basis=24, products=400, dense=0)
+    assert found.looks == 6  # 4, 8, …, 24
+    assert found.spill(0.9) == pytest.approx(replace(found, looks=1).spill(1 - 0.1 / 6), rel=1e-12)

@@ -107,6 +107,11 @@ class Law:
         p = np.full(len(self), 1 / len(self)) if weights is None else weights
         return rng.multinomial(n, p, size=draws) @ best / n - best.mean()
 
+    def variance_of(self, losses: np.ndarray, weights: np.ndarray | None) -> float:
+        """The variance of one loss of a row drawn with these weights."""
+        p = np.full(len(self), 1 / len(self)) if weights is None else weights
+        return float(p @ (losses - p @ losses) ** 2)
+
     def risk_of(self, losses: np.ndarray, counts: np.ndarray | None = None) -> np.ndarray:
         """The mean of losses (…, N) under the law, or in the sample with these counts."""
         return losses.mean(-1) if counts is None else losses @ counts / counts.sum()

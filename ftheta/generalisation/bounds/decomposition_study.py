@@ -112,7 +112,8 @@ def law_evidence(experiment: Experiment, rng: np.random.Generator, n: int, featu
     exact, floor = exact_terms(law, counts, experiment.drawn_from), noise_floor(law)
     on_sample = floor_of_sample(law, counts)
     ols, known = closed_form_claims(n, features, rng) if n > features else ((), {})
-    third = mean(law.statistical(experiment.best, n, experiment.drawn_from, rng))
+    drawn_terms = law.statistical(experiment.best, n, experiment.drawn_from, rng)
+    third = mean(drawn_terms, variance=law.variance_of(experiment.best, experiment.drawn_from) / n)
     third = third.widened(absolute=10 * ROUNDING * float(experiment.best.max()))  # of equal losses nothing else is left
     claims = (
         Identity("sum of the terms − R along the run, relative", Enclosure.equal(terms.defect), ZERO, atol=ROUNDING),

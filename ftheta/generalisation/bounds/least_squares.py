@@ -57,6 +57,17 @@ def drawn_traces(n: int, p: int, rng: np.random.Generator, draws: int = DRAWS) -
     return np.concatenate(found)
 
 
+def trace_variance(n: int, p: int) -> float:
+    r"""The variance of $\operatorname{tr}(X^\top X)^{-1}$ for standard normal designs, $n>p+3$.
+
+    The inverse Wishart law has $\operatorname{Var}(S_{ii})=(n-p)\,c$ and $\operatorname{Cov}(S_{ii},S_{jj})=c$ with
+    $c=2/\big((n-p)(n-p-1)^2(n-p-3)\big)$.
+    """
+    free = n - p
+    c = 2 / (free * (free - 1) ** 2 * (free - 3))
+    return p * free * c + p * (p - 1) * c
+
+
 def closed_form_claims(n: int, p: int, rng: np.random.Generator) -> tuple[tuple[Claim, ...], dict[str, Enclosure]]:
     """The three closed forms against the trace of an exact hat matrix, and against drawn designs."""
     train, fixed, random = train_risk(n, p), fixed_design_risk(n, p), random_design_risk(n, p)
@@ -71,6 +82,6 @@ def closed_form_claims(n: int, p: int, rng: np.random.Generator) -> tuple[tuple[
     if random is not None:
         known["OLS risk at new rows / σ²"] = Enclosure.exact(random)
         if n >= p + TAILS:
-            drawn = mean(drawn_traces(n, p, rng))
+            drawn = mean(drawn_traces(n, p, rng), variance=trace_variance(n, p))
             claims.append(Identity("OLS risk at new normal rows / σ²", drawn, Enclosure.exact(random)))
     return tuple(claims), known

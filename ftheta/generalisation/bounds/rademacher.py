@@ -43,5 +43,6 @@ def linear_ball(x: np.ndarray, norm: float, rng: np.random.Generator, draws: int
         block = max(1, NUMBERS // n)
         sizes = [min(block, draws - done) for done in range(0, draws, block)]
         lengths = [np.linalg.norm(rng.choice((-1.0, 1.0), (size, n)) @ x, axis=1) for size in sizes]
-        found = mean(norm * np.concatenate(lengths) / n)
+        longest = float(np.linalg.norm(x, axis=1).sum()) * (1 + 1e-9)  # no choice of signs gives more
+        found = mean(norm * np.concatenate(lengths) / n, within=(0.0, norm * longest / n))
     return LinearBall(found, closed / sqrt(2), closed, widest)

@@ -73,6 +73,15 @@ def drawn_noise(
     return np.array([((Y - (X + spread * rng.normal(size=X.shape)) @ W) ** 2).sum() for _ in range(draws)])
 
 
+def noise_variance(X: np.ndarray, Y: np.ndarray, W: np.ndarray, spread: float) -> float:
+    r"""The variance of these losses, $2n\|\Sigma\|_F^2+4\sum_ir_i^\top\Sigma r_i$ with $\Sigma=s^2W^\top W$, residuals
+    $r_i$."""
+    columns = W.reshape(X.shape[1], -1)
+    residuals = Y.reshape(len(X), -1) - X @ columns
+    covariance = spread**2 * columns.T @ columns
+    return float(2 * len(X) * (covariance**2).sum() + 4 * ((residuals @ covariance) * residuals).sum())
+
+
 def drawn_dropout(
     X: np.ndarray, Y: np.ndarray, W: np.ndarray, keep: float, rng: np.random.Generator, draws: int
 ) -> np.ndarray:

@@ -24,6 +24,7 @@ from .averages import (
     noise_fit,
     noise_loss,
     noise_loss_by_signs,
+    noise_variance,
     orbit_means,
     ridge_on_orbits,
 )
@@ -87,7 +88,7 @@ def drawn_claims(
     X: np.ndarray, Y: np.ndarray, W: np.ndarray, spread: float, keep: float, rng: np.random.Generator, draws: int
 ) -> list[Claim]:
     """Means of draws; of dropout where both kinds of entries are met often enough for a mean to be trusted."""
-    noisy = mean(drawn_noise(X, Y, W, spread, rng, draws))
+    noisy = mean(drawn_noise(X, Y, W, spread, rng, draws), variance=noise_variance(X, Y, W, spread))
     formula = Enclosure.equal(noise_loss(X, Y, W, spread**2))
     claims: list[Claim] = [Identity("Gaussian noise: ‖Y − XW‖² + ns²‖W‖², and the mean of draws", formula, noisy)]
     if keep == 1 or X.size * draws * min(keep, 1 - keep) >= OFTEN:

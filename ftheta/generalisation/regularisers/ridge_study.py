@@ -159,7 +159,7 @@ def variance_claims(X: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> t
     ridge = float(model.safe_ridge) if model.safe_ridge is not None else 1.0
     phi = ridge_filter(ridge)
     outside = truth - spectrum.right @ (spectrum.right.T @ truth)  # type: ignore[operator,union-attr]
-    seen = mean(simulated_risks(X, truth, noise, phi, rng, DRAWS))
+    seen = mean(simulated_risks(X, truth, noise, phi, rng, DRAWS), variance=model.spread(phi(spectrum.values)))
     formula = Enclosure.equal(float(model.risk(phi(spectrum.values))) + float(outside @ outside))
     claims: list[Claim] = [
         Identity("bias² + variance of ridge, and ‖ŵ − θ‖² in a simulation", formula, seen),

@@ -42,6 +42,12 @@ class Tradeoff:
         r"""$\mathbb E\|\hat w-\theta\|^2$ on the span of the rows."""
         return self.bias(phi) + self.variance(phi)
 
+    def spread(self, phi: Any) -> float:
+        r"""The variance of $\|\hat w-\theta\|^2$ under Gaussian noise: $\sum_i2v_i^2+4v_i(1-\varphi_i)^2\theta_i^2$,
+        $v_i=\sigma^2\varphi_i^2/s_i$."""
+        each = [(self.noise * f**2 / s, (1 - f) ** 2 * b) for f, s, b in zip(phi, self.values, self.signal)]
+        return float(sum(2 * v**2 + 4 * v * bias for v, bias in each))
+
     def ridge(self, ridge: Any) -> list[Any]:
         return [s / (s + ridge) for s in self.values]
 

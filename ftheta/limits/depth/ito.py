@@ -38,11 +38,17 @@ def drift_claims(depth: int) -> tuple[AtMost, ...]:
     return tuple(found)
 
 
-def sum_moments(depth: int) -> tuple[Enclosure, Enclosure]:
-    """Mean and variance of $h_L$ from 0, with standard normal biases alone."""
+def sum_moments(depth: int) -> tuple[Enclosure, Enclosure, Enclosure]:
+    r"""Mean, variance and fourth central moment of $h_L$ from 0, with standard normal biases alone.
+
+    Each of the $L$ independent terms is log-normal less 1: with $w=e^{1/L}$ its variance is $v=w(w-1)$, its fourth
+    central moment $v^2(w^4+2w^3+3w^2-3)$, and that of the sum $L$ times it plus $3L(L-1)v^2$.
+    """
     with ctx.workprec(BITS):
-        one = arb(1) / depth
-        return Enclosure.ball(drift(1, depth)), Enclosure.ball(depth * ((2 * one).exp() - one.exp()))
+        w = (arb(1) / depth).exp()
+        v = w * (w - 1)
+        fourth = depth * v**2 * (w**4 + 2 * w**3 + 3 * w**2 - 3) + 3 * depth * (depth - 1) * v**2
+        return Enclosure.ball(drift(1, depth)), Enclosure.ball(depth * v), Enclosure.ball(fourth)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,13 +60,15 @@ class Biased:
     odd: np.ndarray
 
     def claims(self) -> tuple[Claim, ...]:
-        first, second = sum_moments(self.depth)
-        around = (self.curved - first.middle) ** 2
+        first, second, fourth = sum_moments(self.depth)
+        around = mean((self.curved - first.middle) ** 2, variance=(fourth - second * second).hi)
+        curved = mean(self.curved, variance=second.hi)
+        odd = mean(self.odd, variance=1.0)  # |tanh z| ≤ |z|: at most the variance of the biases themselves
         return (
             *drift_claims(self.depth),
-            Identity("E h_L with random biases in e^z − 1, over networks", mean(self.curved), first),
-            Identity("variance of h_L with random biases in e^z − 1, over networks", mean(around), second),
-            Identity("E h_L with random biases in tanh, over networks", mean(self.odd), Enclosure.exact(0)),
+            Identity("E h_L with random biases in e^z − 1, over networks", curved, first),
+            Identity("variance of h_L with random biases in e^z − 1, over networks", around, second),
+            Identity("E h_L with random biases in tanh, over networks", odd, Enclosure.exact(0)),
         )
 
     def histogram(self) -> Histogram:

@@ -134,20 +134,20 @@ class Draws:
 
     def claims(self) -> tuple[Any, ...]:
         low, exact, high = moments(self.blocks.exponent, self.depth)
+        fourth = fourth_moment(self.blocks, self.depth)
+        variance = (fourth - exact * exact).hi
         found: list[Any] = [
-            Identity("E‖h_L‖²/‖h₀‖² over networks", mean(self.networks), exact),
-            Identity("E‖h_L‖²/‖h₀‖² over draws of the quotients", mean(self.law), exact),
+            Identity("E‖h_L‖²/‖h₀‖² over networks", mean(self.networks, variance=variance), exact),
+            Identity("E‖h_L‖²/‖h₀‖² over draws of the quotients", mean(self.law, variance=variance), exact),
             AtMost("1 + Lα² ≤ (1 + α²)^L", low, exact),
             AtMost("(1 + α²)^L ≤ exp(Lα²)", exact, high),
         ]
         if 16 * self.depth * self.blocks.alpha(self.depth) ** 2 <= self.blocks.dimension:  # else its tail is too heavy
-            fourth = fourth_moment(self.blocks, self.depth)
             found.append(Identity("E‖h_L‖⁴/‖h₀‖⁴ over draws of the quotients", mean(self.law**2), fourth))
         if not self.blocks.relu:
-            centre, _ = self.blocks.log_growth(self.depth)
-            found.append(
-                Identity("E log ‖h_L‖²/‖h₀‖² over networks", mean(np.log(self.networks)), Enclosure.equal(centre))
-            )
+            centre, spread = self.blocks.log_growth(self.depth)
+            logs = mean(np.log(self.networks), variance=spread)
+            found.append(Identity("E log ‖h_L‖²/‖h₀‖² over networks", logs, Enclosure.equal(centre)))
         return tuple(found)
 
     @property

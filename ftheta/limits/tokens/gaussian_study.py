@@ -130,7 +130,8 @@ class Study:
         x = self.points[-1]
         y = self.law.draw(rng, SIZES[-1])
         along = rng.normal(size=self.law.dimension)
-        found = mean(self.attention.residuals(self.law, y, x) @ along)
+        spread = self.attention.residual_variance(self.law, x, along)
+        found = mean(self.attention.residuals(self.law, y, x) @ along, variance=spread)
         truth, errors = self.attention.of_gaussian(self.law, x[None]), []
         for n in SIZES:
             draws = (self.law.draw(rng, n) for _ in range(REPEATS))

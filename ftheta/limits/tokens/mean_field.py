@@ -85,6 +85,17 @@ class Attention:
         c = b @ law.mean + b @ law.covariance @ b / 2
         return np.exp(y @ b - c)[:, None] * (y @ self.V.T - self.of_gaussian(law, x[None]))
 
+    def residual_variance(self, law: Gaussian, x: np.ndarray, along: np.ndarray) -> float:
+        r"""The second moment of $\langle a,\cdot\rangle$ of these residuals, $a$ = `along`.
+
+        $e^{2\langle b,y\rangle}$ moves the mean of $y$ by $2\Sigma b$ and leaves the factor $e^{b^\top\Sigma b}$.
+        """
+        b = self.M @ x
+        moved = law.mean + 2 * law.covariance @ b
+        centre = along @ (self.V @ moved - self.of_gaussian(law, x[None])[0])
+        turned = self.V.T @ along
+        return float(np.exp(b @ law.covariance @ b) * (centre**2 + turned @ law.covariance @ turned))
+
     # -- flows ---------------------------------------------------------------------------------------
 
     def gaussians(self, law: Gaussian, times: np.ndarray) -> list[Gaussian]:

@@ -52,7 +52,7 @@ def supremum(bounds: Bounds, lo: Any, hi: Any, *, relative: float = 1e-3, budget
     if a.shape != b.shape or not np.isfinite([a, b]).all() or (a >= b).any():
         raise SubjectError("A largest value is sought on a bounded box.", got=f"from {lo} to {hi}")
     best, at, done, looked = 0.0, (a[0] + b[0]) / 2, 0.0, 0
-    a, b = _grid(a[0], b[0])
+    a, b = grid(a[0], b[0])
     while len(a):
         found = bounds(a, b)
         looked += len(a)
@@ -64,11 +64,11 @@ def supremum(bounds: Bounds, lo: Any, hi: Any, *, relative: float = 1e-3, budget
         if looked + 2 * wide.sum() > budget:
             done = max(done, float(found.upper.max()))
             break
-        a, b = _halved(a[wide], b[wide])
+        a, b = halved(a[wide], b[wide])
     return Supremum(Enclosure.between(best, max(done, best)), tuple(float(t) for t in at), looked)
 
 
-def _grid(a: np.ndarray, b: np.ndarray, cells: int = 1024) -> tuple[np.ndarray, np.ndarray]:
+def grid(a: np.ndarray, b: np.ndarray, cells: int = 1024) -> tuple[np.ndarray, np.ndarray]:
     """The box in about so many equal cells."""
     each = max(1, round(cells ** (1 / len(a))))
     edges = [np.linspace(s, t, each + 1) for s, t in zip(a, b)]
@@ -76,7 +76,7 @@ def _grid(a: np.ndarray, b: np.ndarray, cells: int = 1024) -> tuple[np.ndarray, 
     return np.stack([x.ravel() for x in lower], 1), np.stack([x.ravel() for x in upper], 1)
 
 
-def _halved(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def halved(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Every cell cut across its longest side."""
     rows, axis = np.arange(len(a)), np.argmax(b - a, axis=1)
     middle = (a[rows, axis] + b[rows, axis]) / 2

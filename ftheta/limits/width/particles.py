@@ -78,7 +78,8 @@ class Errors:
         ]
         if self.random:
             centre = Enclosure.equal(self.moments.mean)
-            found.append(Identity("mean of f_q", mean(self.values[0]), centre, atol=1e-12))
+            narrowest = mean(self.values[0], variance=self.moments.variance / float(self.widths[0]))
+            found.append(Identity("mean of f_q", narrowest, centre, atol=1e-12))
         return (*found, *orders.observed_order("|f_q − f_ρ|", 0.5, *self.parts(), sharp=True, slack=0.2))
 
     def _again(self, i: int) -> Witness | None:

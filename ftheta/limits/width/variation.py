@@ -215,11 +215,14 @@ def drawn(problem: Problem, rng: np.random.Generator, draws: int) -> Evidence:
     ball, (ratio, worst), neurons = problem.ball, problem.growth(), problem.neurons(rng, draws)
     far = int(np.linalg.norm(ball.offsets, axis=1).argmax())
     values = neurons.on(ball.offsets[far : far + 1])[:, 0]
-    mass, most = mean(np.abs(neurons.coefficients)), Enclosure.equal(2 * ball.radius * problem.moment)
+    largest = 2 * ball.radius * problem.moment  # of a coefficient
+    mass = mean(np.abs(neurons.coefficients), within=(0.0, largest))
+    most = Enclosure.equal(largest)
+    drawn_value = mean(values, within=(-largest, largest))
     return Evidence(
         claims=(
             AtMost("largest |f − f(x₀)| / (C_f |x − x₀|)", ratio, Enclosure.exact(1), witness=worst),
-            Identity("f − f(x₀) = mean of the neurons", mean(values), Enclosure.equal(float(problem.wanted[far]))),
+            Identity("f − f(x₀) = mean of the neurons", drawn_value, Enclosure.equal(float(problem.wanted[far]))),
             AtMost("∫|μ| dρ ≤ 2rC_f", mass, most),
         ),
         numbers={"∫|μ| dρ": mass, "2rC_f": most},

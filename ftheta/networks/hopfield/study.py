@@ -120,7 +120,7 @@ def capacity_claims(load: float, trials: int, rng: np.random.Generator, neurons:
     if exact.hi * p * neurons * trials < SEEN:  # too rare to be met
         return (tends,)
     what = f"unstable bits of {p} random patterns of {neurons}, binomial law"
-    return Identity(what, mean(np.array(seen)), exact), tends
+    return Identity(what, mean(np.array(seen), within=(0.0, 1.0)), exact), tends
 
 
 @dataclass(frozen=True)

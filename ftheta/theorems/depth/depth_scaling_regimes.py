@@ -4,6 +4,7 @@ from typing import Annotated
 
 import numpy as np
 
+from ftheta.estimates.means import LIMIT_THEOREM
 from ftheta.limits.depth.regimes import FEWEST, longest, regime
 from ftheta.limits.depth.scaling import RandomBlocks, layer_correlation, study
 from ftheta.logic import Enclosure, Evidence, Finding, Knob, SubjectError, hypothesis, theorem
@@ -56,7 +57,8 @@ def independent_weights(subject: Family | Network) -> Finding:
         return Finding.assumed("not asked of one network: how its blocks add up is measured")
     rho, error = layer_correlation(subject.member(subject.scales[-1], np.random.default_rng(0)).params)
     note = f"the correlation of neighbouring layers is {rho:.4f}, {abs(rho) / error:.1f} standard errors off 0"
-    found = Enclosure.estimate(rho, 6 * error, samples=round(error**-2), confidence=1 - 1e-6)
+    pairs = round(error**-2)
+    found = Enclosure.approximate(rho, 6 * error, samples=pairs, nominal=1 - 1e-6, assuming=LIMIT_THEOREM)
     return (Finding.sampled if abs(rho) <= 6 * error else Finding.failed)(note, found)
 
 

@@ -63,31 +63,31 @@ def bounds_between(goal: Goal, net: Enclosed) -> Bounds:
         r = np.nextafter(np.maximum(b - m, m - a), np.inf)
         here, there, steep = ranges(goal.f, m, m), net.at(m), net.slopes(a, b)
         least = np.maximum(0.0, np.maximum(here.lo - there.hi, there.lo - here.hi)) * (1 - 4 * UNIT)
-        cell = None if slope is None else _enclosed(slope, a, b)
+        cell = None if slope is None else enclosed(slope, a, b)
         upper = np.full(len(a), np.inf)
         if cell is not None:
             lo, hi = cell.lo.reshape(a.shape), cell.hi.reshape(a.shape)
-            upper = _size(here, there) + (r * _size(Interval(lo, hi), steep)).sum(1)
+            upper = largest_gap(here, there) + (r * largest_gap(Interval(lo, hi), steep)).sum(1)
         if not np.isfinite(upper).all():  # by the range of f where its slope has no bound
             rest = ~np.isfinite(upper)
-            whole = _enclosed(goal.f, a[rest], b[rest])
+            whole = enclosed(goal.f, a[rest], b[rest])
             if whole is not None:
                 level = Interval(there.lo[rest], there.hi[rest])
                 climb = (r * np.maximum(np.abs(steep.lo), np.abs(steep.hi)))[rest].sum(1)
-                upper[rest] = _size(whole, level) + climb
+                upper[rest] = largest_gap(whole, level) + climb
         upper = np.where(np.isnan(upper), np.inf, upper)
         return CellBounds(least, np.nextafter(upper * (1 + 16 * a.shape[1] * UNIT), np.inf))
 
     return bounds
 
 
-def _size(x: Interval, y: Interval) -> np.ndarray:
+def largest_gap(x: Interval, y: Interval) -> np.ndarray:
     """The largest |x − y|."""
     with np.errstate(invalid="ignore"):
         return np.maximum(np.abs(x.hi - y.lo), np.abs(y.hi - x.lo))
 
 
-def _enclosed(f: Any, a: np.ndarray, b: np.ndarray) -> Interval | None:
+def enclosed(f: Any, a: np.ndarray, b: np.ndarray) -> Interval | None:
     """The ranges of f on the cells, or None where the program has none."""
     try:
         return ranges(f, a, b)

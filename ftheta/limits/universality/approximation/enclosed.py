@@ -25,6 +25,7 @@ from ftheta.networks.activations import LEAK
 
 UNIT = 2.0**-52
 BENDING = {"gelu": 0.8, "silu": 0.5}  # sup |σ''|: 2φ(0) < 0.8, and ½
+LEAST = {"gelu": -0.17, "silu": -0.2785}  # below every value: −0.16997… and −0.27846…
 VALUES = {
     "relu": lambda z: np.maximum(z, 0.0),
     "leaky-relu": lambda z: np.where(z > 0, z, float(LEAK) * z),
@@ -46,7 +47,7 @@ SLOPES = {
 
 
 class Enclosed(Protocol):
-    """A network that can be enclosed at points and, by its slopes, on cells."""
+    """A network that can be enclosed at points and on cells: its values `over` them, and its slopes."""
 
     @property
     def network(self) -> Description: ...
@@ -59,6 +60,8 @@ class Enclosed(Protocol):
     def at(self, x: np.ndarray) -> Interval: ...
 
     def slopes(self, a: np.ndarray, b: np.ndarray) -> Interval: ...
+
+    def over(self, a: np.ndarray, b: np.ndarray) -> Interval: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,9 +100,18 @@ class Shallow:
         middle = sigma @ self.outer + self.constant
         return Interval(middle - doubt - UNIT * np.abs(middle), middle + doubt + UNIT * np.abs(middle))
 
+    def over(self, a: np.ndarray, b: np.ndarray) -> Interval:
+        z, reach = self._inner_over(a, b)
+        lo, hi = value_range(self.activation, z - reach, z + reach)
+        middle = (lo + hi) / 2
+        size = np.abs(lo) + np.abs(hi) + 1
+        radius = ((hi - lo) / 2 + (8 + 2 * self.neurons) * UNIT * size) @ np.abs(self.outer)
+        radius = radius * (1 + 8 * self.neurons * UNIT) + 4 * UNIT * abs(self.constant)
+        value = middle @ self.outer + self.constant
+        return Interval(value - radius - UNIT * np.abs(value), value + radius + UNIT * np.abs(value))
+
     def slopes(self, a: np.ndarray, b: np.ndarray) -> Interval:
-        z, off = self._inner((a + b) / 2)
-        reach = ((b - a) / 2 * (1 + 4 * UNIT)) @ np.abs(self.weights).T * (1 + 8 * UNIT * a.shape[1]) + off
+        z, reach = self._inner_over(a, b)
         lo, hi = slope_range(self.activation, z - reach, z + reach)
         share = self.outer[:, None] * self.weights
         size = np.abs(share)
@@ -108,10 +120,25 @@ class Shallow:
         radius = radius * (1 + 4 * self.neurons * UNIT)
         return Interval(middle - radius, middle + radius)
 
+    def _inner_over(self, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The inner values at the centres, and how far they move on the cells."""
+        z, off = self._inner((a + b) / 2)
+        reach = ((b - a) / 2 * (1 + 4 * UNIT)) @ np.abs(self.weights).T * (1 + 8 * UNIT * a.shape[1]) + off
+        return z, reach
+
     def _inner(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The inner values, and how far rounding may have moved them."""
         off = (np.abs(x) @ np.abs(self.weights).T + np.abs(self.biases)) * (2 * (x.shape[1] + 2) * UNIT)
         return x @ self.weights.T + self.biases, off
+
+
+def value_range(name: str, lo: np.ndarray, hi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    r"""The range of $\sigma$ over intervals, before rounding: it rises, or falls to its least value and then rises."""
+    sigma = VALUES[name]
+    low, high = sigma(lo), sigma(hi)
+    if name not in LEAST:
+        return low, high
+    return np.where(lo < 0, LEAST[name], low), np.maximum(low, high)
 
 
 def slope_range(name: str, lo: np.ndarray, hi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -180,6 +207,19 @@ class Kuhn:
         middle = self.values(x)
         doubt = (4 * self.dimension * self._slip + 64 * UNIT) * float(np.abs(self.nodal).max())
         return Interval(middle - doubt, middle + doubt)
+
+    def over(self, a: np.ndarray, b: np.ndarray) -> Interval:
+        """Between the least and the largest nodal value of the cubes that a cell meets; of all for long cells."""
+        low = np.floor(a * self.scale + self.shift - self._slip).astype(int).clip(0, self.cells - 1)
+        high = np.floor(b * self.scale + self.shift + self._slip).astype(int).clip(0, self.cells - 1)
+        long = (high - low > 1).any(axis=1)
+        corners = list(product((False, True), repeat=self.dimension))
+        cubes = [np.where(pick, high, low) for pick in corners]
+        nodes = [self.nodal[tuple((cube + step).T)] for cube in cubes for step in np.array(corners, int)]
+        lo = np.where(long, self.nodal.min(), np.minimum.reduce(nodes))
+        hi = np.where(long, self.nodal.max(), np.maximum.reduce(nodes))
+        doubt = (4 * self.dimension * self._slip + 64 * UNIT) * float(np.abs(self.nodal).max())
+        return Interval(lo - doubt, hi + doubt)
 
     @property
     def _slip(self) -> float:

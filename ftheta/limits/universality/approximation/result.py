@@ -32,8 +32,9 @@ class Approximation:
     r"""A network for a function on a box: `error` is that in the `norm` asked for, `measured` what was met.
 
     `network` is its list of layers. In the sup norm `error` is `certified`: proved for the network in real arithmetic
-    with its weights as stored, `how` says by what argument. In "L2" it is an estimate with its confidence. `measured`
-    is evaluated in float64 at `points` points.
+    with its weights as stored, `how` says by what argument. In "L2" it is proved on cells (`error.basis` is exact), or
+    has a confidence, or is measured at a `nominal` level that guarantees nothing. `measured` is evaluated in float64 at
+    `points` points.
     """
 
     goal: Goal = field(repr=False)
@@ -52,8 +53,8 @@ class Approximation:
 
     @property
     def reached(self) -> bool:
-        """Whether the error is proved to be at most `eps`; in the mean square, whether all of its interval is."""
-        return self.error.hi <= self.eps
+        """Whether the error is at most `eps`: proved, or in the mean square at a confidence that is guaranteed."""
+        return self.error.hi <= self.eps and self.error.nominal is None
 
     @property
     def certified(self) -> Enclosure:
@@ -101,6 +102,9 @@ class Approximation:
             "certified": finite(self.certified.hi),
             "at_least": self.error.lo,
             "at_most": finite(self.error.hi),
+            "basis": self.error.basis.value,
+            "confidence": self.error.confidence,
+            "nominal": self.error.nominal,
             "how": self.how,
             "measured": self.measured,
             "points": self.points,
@@ -115,11 +119,7 @@ class Approximation:
         g, layers = self.goal, "-".join(map(str, self.network.widths))
         box = f"[{g.lo[0]:g}, {g.hi[0]:g}]" if g.dimension == 1 else f"[{_row(g.lo)}] to [{_row(g.hi)}]"
         tried = dict.fromkeys(a.method for a in self.attempts)
-        asked = (
-            f"error asked for: {self.eps:g}, reached"
-            if self.reached
-            else f"error asked for: {self.eps:g}, not reached within the budget: this is the best so far"
-        )
+        asked = f"error asked for: {self.eps:g}, {self._outcome()}"
         return "\n".join(
             [
                 f"{g.name} on {box}: {self.says}, {layers}, {self.activation} ({self.neurons:,} neurons)",
@@ -130,11 +130,23 @@ class Approximation:
             ]
         )
 
+    def _outcome(self) -> str:
+        if self.reached:
+            return "reached"
+        if self.error.hi <= self.eps:
+            return "reached as far as measured, not guaranteed"
+        return "not reached within the budget: this is the best so far"
+
     def _said(self) -> str:
         if self.norm == "sup":
             return f"certified: sup |f − g| ≤ {self.error.hi:.6g}"
-        sure = f"{self.error.samples:,} points, confidence {self.error.confidence:.6f}"
-        return f"estimated: ‖f − g‖ in L² between {self.error.lo:.6g} and {self.error.hi:.6g}, {sure}"
+        between = f"‖f − g‖ in L² between {self.error.lo:.6g} and {self.error.hi:.6g}"
+        if self.error.samples is None:
+            return f"certified: {between}"
+        sure = (
+            f"confidence {self.error.confidence:.6f}" if self.error.nominal is None else "measured, nothing guaranteed"
+        )
+        return f"estimated: {between}, {self.error.samples:,} points, {sure}"
 
     @property
     def charts(self) -> tuple[Chart, ...]:
