@@ -62,10 +62,20 @@ class Network:
         return net
 
     @classmethod
-    def imported(cls, apply: Callable[[Any, Any], Any], params: Any, shape: tuple[int, ...], name: str) -> "Network":
-        """A network from `apply(params, x)`, checked: the parameters are finite and the function can be traced."""
+    def imported(
+        cls,
+        apply: Callable[[Any, Any], Any],
+        params: Any,
+        shape: tuple[int, ...],
+        name: str,
+        outline: Callable[[Any, Any], Any] | None = None,
+    ) -> "Network":
+        """A network from `apply(params, x)`, checked: the parameters are finite and the function can be traced.
+
+        `outline`, where given, is traced in its place: a function of the same shapes that is quick to trace.
+        """
         net = cls(name, apply, params, shape)
-        net._check()
+        (net if outline is None else replace(net, apply=outline))._check()
         return net
 
     def __call__(self, x: Any) -> jax.Array:
@@ -102,10 +112,14 @@ class Network:
                 remedy="count the classes from 0; numbers that are no classes belong in an array of shape (n, outputs)",
             )
 
+    def _traceable(self, x: Any) -> jax.Array:
+        """`__call__` as a function: of any other object that it traces JAX writes down the whole `repr`."""
+        return self(x)
+
     @cached_property
     def output_shape(self) -> tuple[int, ...]:
         with jax.enable_x64(True):
-            return jax.eval_shape(self, self.example).shape
+            return jax.eval_shape(self._traceable, self.example).shape
 
     @property
     def example(self) -> jax.ShapeDtypeStruct:
@@ -132,7 +146,7 @@ class Network:
                 )
         try:
             with jax.enable_x64(True):  # as in every run: JAX may remember constants in the precision it met them in
-                output = jax.eval_shape(self, self.example)
+                output = jax.eval_shape(self._traceable, self.example)
         except Exception as error:
             raise SubjectError(
                 "JAX cannot trace this function.",

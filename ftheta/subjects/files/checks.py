@@ -54,8 +54,10 @@ def _classes(data: Dataset) -> list[str]:
     if data.y is None or data.y.ndim != 1 or data.y.dtype.kind not in "iu":
         return []
     found = np.unique(data.y)
-    if found.tolist() == [-1, 1] or found[-1] - found[0] >= len(data):  # signs, or numbers that are no classes
+    first = int(found[0])
+    last = int(found[-1])
+    if found.tolist() == [-1, 1] or last - first >= len(data):  # signs, or numbers that are no classes
         return []
-    notes = [] if found[0] == 0 else [f"labels begin at {found[0]}: classes are counted from 0"]
-    missing = found[-1] - found[0] + 1 - found.size
-    return [*notes, f"{missing} of the labels from {found[0]} to {found[-1]} have no row"] if missing else notes
+    notes = [] if first == 0 else [f"labels begin at {first}: classes are counted from 0"]
+    missing = last - first + 1 - found.size
+    return [*notes, f"{missing} of the labels from {first} to {last} have no row"] if missing else notes
