@@ -6,7 +6,7 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -26,6 +26,7 @@ from . import Subject
 from .dataset import Dataset
 from .files import from_arrays, from_rows, is_data, noted, read_data
 from .kinds import Family, Measure, Target, Training
+from .matching import class_name
 from .network import Network, shape_of
 
 if TYPE_CHECKING:
@@ -264,6 +265,8 @@ def import_object(words: str) -> Any:
 
 def from_object(found: Any, name: str, asked: Asked = Asked()) -> Subject:
     """A subject from any object: a subject itself, an array, a module, a model of scikit-learn, a function."""
+    if isinstance(found, Dataset):
+        return noted(found)
     if isinstance(found, KINDS):
         return found
     if isinstance(found, Description):
@@ -318,11 +321,18 @@ def _from_scikit(found: Any, name: str, asked: Asked) -> Network:
     import jax
 
     description, last = read_scikit(found, asked.outputs)
-    net = Network.described(description, name)
+    net = replace(Network.described(description, name), classes=_classes(found))
     if not last:
         return net
     follows = jax.nn.softmax if last == "softmax" else jax.numpy.exp
-    return Network.imported(lambda params, x: follows(net.apply(params, x)), net.params, net.input_shape, name)
+    whole = Network.imported(lambda params, x: follows(net.apply(params, x)), net.params, net.input_shape, name)
+    return replace(whole, classes=net.classes)
+
+
+def _classes(model: Any) -> tuple[str, ...]:
+    """The names of the classes of a classifier of scikit-learn, in the order of its outputs."""
+    found = np.asarray(getattr(model, "classes_", ()))
+    return tuple(class_name(label) for label in found.tolist()) if found.ndim == 1 else ()
 
 
 def _is_expression(words: str) -> bool:

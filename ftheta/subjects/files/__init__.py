@@ -95,7 +95,7 @@ def _finished(
     name: str, x: np.ndarray, labels: Labels | None, columns: tuple[str, ...] = (), notes: tuple[str, ...] = ()
 ) -> Dataset:
     y, classes = (None, ()) if labels is None else labels
-    return noted(Dataset(name, x, y, classes=classes, columns=columns, notes=notes))
+    return noted(Dataset(name, x, y, classes=classes, columns=columns, notes=notes, alphabetical=bool(classes)))
 
 
 __all__ = ["SUFFIXES", "from_arrays", "from_rows", "is_data", "is_data_file", "noted", "read_data"]
