@@ -33,7 +33,8 @@ def check(
     if with_data is not None:
         subject = _with(subject, load(with_data, takes=(Dataset,)))
     result = run(chosen, subject, seed=seed, preset=preset, breaker=breaker, force=force, **knobs)
-    return replace(result, provenance=replace(result.provenance, given=_words(on), with_data=_words(with_data)))
+    told = {"given": _words(on), "with_data": _words(with_data), "data_warnings": _warnings(subject)}
+    return replace(result, provenance=replace(result.provenance, **told))
 
 
 def _with(subject: Subject | None, data: Any) -> Network:
@@ -43,6 +44,12 @@ def _with(subject: Subject | None, data: Any) -> Network:
     raise UsageError(
         "Data are given to a network.", got=got, remedy="name the network with --on, or the data themselves"
     )
+
+
+def _warnings(subject: Subject | None) -> tuple[str, ...]:
+    """What is worth knowing of data that were handed in."""
+    data = subject.data if isinstance(subject, Network) else subject
+    return data.notes if isinstance(data, Dataset) else ()
 
 
 def _words(given: Any) -> str:

@@ -41,7 +41,7 @@ def in_words(net: Network) -> tuple[tuple[str, str], ...]:
     if net.data is not None:
         labels = "" if net.data.y is None else " with labels"
         facts.append(("data", f"{net.data.name}, {len(net.data):,} rows{labels}"))
-        facts += [("note on the data", note) for note in net.data.notes]
+        facts += [("data warning", note) for note in net.data.notes]
     return tuple(facts)
 
 

@@ -35,7 +35,8 @@ class Judged:
 @dataclass(frozen=True, slots=True)
 class Provenance:
     """All that is needed to run it again, and how long it took. `origin` says where the subject came from: the
-    theorem's own, its negative control, or one handed in; `given` and `with_data` are the words it was named by."""
+    theorem's own, its negative control, or one handed in; `given` and `with_data` are the words it was named by.
+    `data_warnings` say what is worth knowing of data that were handed in."""
 
     versions: Mapping[str, str]
     seed: int
@@ -48,6 +49,7 @@ class Provenance:
     origin: Literal["built-in", "breaker", "given"] = "built-in"
     given: str = ""
     with_data: str = ""
+    data_warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

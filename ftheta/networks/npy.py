@@ -1,58 +1,50 @@
 """Plain arrays in NumPy's own format: `.npy` files and the members of `.npz` archives.
 
 NumPy allocates what the header of a file promises before it reads a byte of it. Here the promise is first compared with
-the bytes that are there. Nothing is unpickled.
+the bytes that are there, and counted against the allowance of the file. Nothing is unpickled.
 """
 
 import zipfile
 from math import prod
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO
 
 import numpy as np
 from numpy.lib import format as npy
 
-from ftheta.logic import SubjectError
+from ftheta.logic import FthetaError, SubjectError
 
-MAX_BYTES = 4 << 30
-"""Of all arrays of a file together, unpacked."""
+from .reading import Allowance, ensure_size
+
 MAX_MEMBERS = 100_000
+KINDS = "biufcUSmM"
+"""Kinds of plain values. Records and raw bytes are none."""
+LAST_CHARACTER = 0x10FFFF
+_BLOCK = 1 << 20
 _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
-
-
-def ensure_file(path: Path) -> None:
-    """Raise unless there is a file with something in it."""
-    if not path.is_file():
-        raise SubjectError("There is no such file.", got=str(path), remedy="check the path")
-    if path.stat().st_size == 0:
-        raise SubjectError("The file is empty.", got=str(path))
 
 
 def read_npy(path: Path) -> np.ndarray:
     """The array of an `.npy` file."""
-    ensure_file(path)
-    size = path.stat().st_size
-    if size > MAX_BYTES:
-        raise SubjectError("The file is larger than is allowed.", where=str(path), got=f"{size:,} bytes")
+    size = ensure_size(path)
     try:
         with path.open("rb") as file:
-            return _array(file, size)
+            return _array(file, size, Allowance(str(path), size))
+    except (FthetaError, MemoryError):
+        raise
     except Exception as error:  # numpy raises a dozen kinds for broken bytes
         raise _unreadable(path, "an .npy file of one plain array", "numpy.save(path, x)", error) from error
 
 
 def read_arrays(path: Path) -> dict[str, np.ndarray]:
     """All arrays of an `.npz` file by name."""
-    ensure_file(path)
+    allowance = Allowance(str(path), ensure_size(path))
     try:
         with zipfile.ZipFile(path) as archive:
             members = archive.infolist()
-            unpacked = sum(member.file_size for member in members)
-            if unpacked > MAX_BYTES or len(members) > MAX_MEMBERS:
+            if len(members) > MAX_MEMBERS:
                 raise SubjectError(
-                    "The file unpacks to more than is allowed.",
-                    where=str(path),
-                    got=f"{unpacked:,} bytes in {len(members):,} arrays",
+                    "The file holds more arrays than is allowed.", where=str(path), got=f"{len(members):,} arrays"
                 )
             found: dict[str, np.ndarray] = {}
             for member in members:
@@ -60,31 +52,60 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
                 if name in found:
                     raise ValueError(f"two arrays are called {name}")
                 with archive.open(member) as file:
-                    found[name] = _array(file, member.file_size)  # type: ignore[arg-type]
+                    found[name] = _array(file, member.file_size, allowance)
             return found
-    except SubjectError:
+    except (FthetaError, MemoryError):
         raise
     except Exception as error:  # numpy and zipfile raise a dozen kinds for broken bytes
         raise _unreadable(path, "an .npz archive of plain arrays", "numpy.savez(path, W0=…, b0=…, …)", error) from error
 
 
-def _array(file: BinaryIO, size: int) -> np.ndarray:
+def _array(file: IO[bytes], size: int, allowance: Allowance) -> np.ndarray:
     version = npy.read_magic(file)
     if version not in _HEADERS:
         raise ValueError(f"version {version} of the format")
     shape, fortran, dtype = _HEADERS[version](file)
     if dtype.hasobject:
         raise ValueError("an array of Python objects, which would have to be unpickled")
+    if dtype.kind not in KINDS or dtype.subdtype is not None:
+        raise ValueError(f"an array of type {dtype}, which is neither numbers nor words")
     left = size - file.tell()
     if any(n < 0 for n in shape) or prod(shape) * dtype.itemsize != left:
         raise ValueError(f"{left:,} bytes for an array of shape {shape} and type {dtype}")
-    data = bytearray(file.read(left))  # an array over it can be written to
-    if len(data) != left:
-        raise ValueError("the bytes end within an array")
-    if dtype.itemsize == 0:
-        return np.zeros(shape, dtype)
-    flat = np.frombuffer(data, dtype)
+    if dtype.itemsize == 0 and prod(shape):
+        raise ValueError(f"an array of shape {shape} of words without a letter")
+    allowance.spend_array(shape, _kept(dtype), "an array")
+    flat = np.empty(prod(shape), dtype)
+    _fill(flat.view(np.uint8) if flat.nbytes else np.zeros(0, np.uint8), file)
+    if dtype.kind == "U":
+        _ensure_characters(flat)
     return flat.reshape(shape[::-1]).T if fortran else flat.reshape(shape)
+
+
+def _kept(dtype: np.dtype) -> int:
+    """The bytes that one value takes in use: words of bytes become text, of four bytes a letter."""
+    return 4 * dtype.itemsize if dtype.kind == "S" else dtype.itemsize
+
+
+def _fill(data: np.ndarray, file: IO[bytes]) -> None:
+    """Read bytes into an array, block by block: nothing is held twice."""
+    at = 0
+    while at < len(data):
+        block = file.read(min(_BLOCK, len(data) - at))
+        if not block:
+            raise ValueError("the bytes end within an array")
+        data[at : at + len(block)] = np.frombuffer(block, np.uint8)
+        at += len(block)
+
+
+def _ensure_characters(words: np.ndarray) -> None:
+    """NumPy keeps letters as four bytes each, and does not look whether there is such a letter."""
+    if not words.size:
+        return
+    codes = words.view(words.dtype.str[0] + "u4")
+    bad = (codes > LAST_CHARACTER) | ((codes >= 0xD800) & (codes <= 0xDFFF))
+    if bad.any():
+        raise ValueError(f"a word with the character number {int(codes[bad][0]):#x}, which does not exist")
 
 
 def _unreadable(path: Path, kind: str, written: str, error: Exception) -> SubjectError:

@@ -15,13 +15,10 @@ import numpy as np
 
 from ftheta.logic import SubjectError
 
-from .npy import ensure_file
+from .reading import MAX_AXES, Allowance, read_bytes
 
-MAX_BYTES = 4 << 30
 MAX_HEADER = 100_000_000  # as in the library
 MAX_TENSORS = 100_000
-MAX_NUMBERS = MAX_BYTES // 8  # they become float64
-MAX_AXES = 32
 
 DTYPES: Mapping[str, np.dtype] = {
     "F64": np.dtype("<f8"),
@@ -42,11 +39,7 @@ DTYPES: Mapping[str, np.dtype] = {
 
 def read_safetensors(path: Path) -> dict[str, np.ndarray]:
     """All tensors of a file by name; floats of sixteen bits become float32, which holds each of them exactly."""
-    ensure_file(path)
-    size = path.stat().st_size
-    if size > MAX_BYTES:
-        raise SubjectError("The file is larger than is allowed.", where=str(path), got=f"{size:,} bytes")
-    return parse(path.read_bytes(), str(path))
+    return parse(read_bytes(path), str(path))
 
 
 def parse(data: bytes, where: str) -> dict[str, np.ndarray]:
@@ -55,6 +48,9 @@ def parse(data: bytes, where: str) -> dict[str, np.ndarray]:
         header, body = _split(data)
         places = {name: _place(name, entry, len(body)) for name, entry in header.items() if name != "__metadata__"}
         _ensure_tiled(places, len(body))
+        allowance = Allowance(where, len(data))
+        for name, (dtype, shape, _, _) in places.items():
+            allowance.spend_array(shape, dtype.itemsize, f"tensor {name}")
     except (ValueError, RecursionError) as error:  # of JSON too
         raise SubjectError(
             "The file is not a sound safetensors file.",
@@ -110,8 +106,6 @@ def _ensure_tiled(places: Mapping[str, Place], available: int) -> None:
     ends = [0, *(end for _, end in spans)]
     if any(start != before for (start, _), before in zip(spans, ends)) or ends[-1] != available:
         raise ValueError("tensors that overlap, or bytes that belong to none")
-    if sum(prod(shape) for _, shape, _, _ in places.values()) > MAX_NUMBERS:
-        raise ValueError(f"more than {MAX_NUMBERS:,} numbers")
 
 
 def _array(body: memoryview, dtype: np.dtype, shape: tuple[int, ...], start: int, end: int) -> np.ndarray:

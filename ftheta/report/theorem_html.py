@@ -57,7 +57,7 @@ def _summary(result: Result, here: Look) -> str:
             f"<p><b>The theorem asks: {prose(c.says or c.name)}.</b> Here: {prose(c.finding.note)}.</p>" for c in failed
         )
     meaning = f'<p class="faint">{escape(here.word.capitalize())}: {escape(here.means)}.</p>'
-    marked = "".join(f"<p><b>{escape(remark.capitalize())}.</b></p>" for remark in remarks(result))
+    marked = "".join(f"<p><b>{escape(remark[:1].upper() + remark[1:])}.</b></p>" for remark in remarks(result))
     return told + ("" if here.word in here.means else meaning) + marked
 
 

@@ -44,6 +44,8 @@ def look(verdict: Verdict | None) -> Look:
 
 
 def remarks(judged: Judgement | Result) -> tuple[str, ...]:
-    """What has to be said beside the verdict word: vacuous, contradicted by a sample."""
+    """What has to be said beside the verdict word: vacuous, contradicted by a sample, warnings of the data."""
     contradicted = isinstance(judged, Judgement) and judged.contradicted
-    return (VACUOUS,) * judged.vacuous + (CONTRADICTED,) * contradicted
+    warnings = judged.provenance.data_warnings if isinstance(judged, Result) else ()
+    told = tuple(f"data warning: {warning}" for warning in warnings)
+    return (VACUOUS,) * judged.vacuous + (CONTRADICTED,) * contradicted + told

@@ -15,7 +15,8 @@ class Dataset:
     r"""Rows $x_i$ (`x`, shape `(n, ...)`) and labels $y_i$ (`y`, shape `(n, ...)`, or None), checked to be finite.
 
     Where they are known, `classes` are the names of the labels 0, 1, … and `columns` those of the entries of a row.
-    `notes` say what is worth knowing of the data, such as constant columns.
+    `notes` say what is worth knowing of the data, such as constant columns. Labels that are `alphabetical` were words,
+    and are numbered in the order of the alphabet: that of a network's outputs may be another one.
     """
 
     name: str
@@ -24,6 +25,7 @@ class Dataset:
     classes: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    alphabetical: bool = False
 
     def __post_init__(self) -> None:
         x = np.asarray(self.x)

@@ -15,6 +15,7 @@ from ftheta.networks.modules import is_nnx, is_stateful, split, split_nnx
 
 from .dataset import Dataset
 from .fingerprint import digest, digest_function
+from .matching import match_labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +23,8 @@ class Network:
     r"""$f_\theta$: `apply(params, x)` for one input `x` of shape `input_shape`.
 
     `params` are kept as float64 NumPy arrays whatever their dtype was. `data`, where given, is data the
-    network is to be judged on; theorems about a network and data ask for it by a hypothesis.
+    network is to be judged on; theorems about a network and data ask for it by a hypothesis. `classes` are the names of
+    its outputs, in their order, where they are known.
     """
 
     name: str
@@ -31,6 +33,7 @@ class Network:
     input_shape: tuple[int, ...]
     description: Description | None = None
     data: Dataset | None = None
+    classes: tuple[str, ...] = ()
 
     @classmethod
     def described(cls, description: Description, name: str = "network") -> "Network":
@@ -62,10 +65,20 @@ class Network:
         return net
 
     @classmethod
-    def imported(cls, apply: Callable[[Any, Any], Any], params: Any, shape: tuple[int, ...], name: str) -> "Network":
-        """A network from `apply(params, x)`, checked: the parameters are finite and the function can be traced."""
+    def imported(
+        cls,
+        apply: Callable[[Any, Any], Any],
+        params: Any,
+        shape: tuple[int, ...],
+        name: str,
+        outline: Callable[[Any, Any], Any] | None = None,
+    ) -> "Network":
+        """A network from `apply(params, x)`, checked: the parameters are finite and the function can be traced.
+
+        `outline`, where given, is traced in its place: a function of the same shapes that is quick to trace.
+        """
         net = cls(name, apply, params, shape)
-        net._check()
+        (net if outline is None else replace(net, apply=outline))._check()
         return net
 
     def __call__(self, x: Any) -> jax.Array:
@@ -75,7 +88,7 @@ class Network:
             return self.apply(self.params, x.astype(np.float64) if x.dtype.kind == "f" else x)
 
     def with_data(self, data: Dataset | None) -> "Network":
-        """The same network, to be judged on `data`; the rows must have the network's input shape."""
+        """The same network, to be judged on `data`: rows of its input shape, and labels that fit its outputs."""
         if data is None:
             return replace(self, data=None)
         rows = data.x.shape[1:]
@@ -86,26 +99,17 @@ class Network:
                 got=f"rows of shape {rows}, the network takes {self.input_shape}",
                 remedy="give data with one row an input of the network",
             )
-        self._ensure_labels_fit(data)
+        data = match_labels(data, self.output_shape, self.classes, f"{data.name} on {self.name}")
         return replace(self, data=replace(data, x=data.x.reshape(len(data), *self.input_shape)))
 
-    def _ensure_labels_fit(self, data: Dataset) -> None:
-        """Whole labels, one a row, of a network with several outputs are the numbers of outputs."""
-        if data.y is None or data.y.ndim != 1 or data.y.dtype.kind != "i" or len(self.output_shape) != 1:
-            return
-        outputs, least, most = self.output_shape[0], int(data.y.min()), int(data.y.max())
-        if outputs > 1 and not 0 <= least <= most < outputs:
-            raise SubjectError(
-                "A label is the number of an output that the network does not have.",
-                where=f"{data.name} on {self.name}",
-                got=f"labels from {least} to {most}, {outputs} outputs counted from 0",
-                remedy="count the classes from 0; numbers that are no classes belong in an array of shape (n, outputs)",
-            )
+    def _traceable(self, x: Any) -> jax.Array:
+        """`__call__` as a function: of any other object that it traces JAX writes down the whole `repr`."""
+        return self(x)
 
     @cached_property
     def output_shape(self) -> tuple[int, ...]:
         with jax.enable_x64(True):
-            return jax.eval_shape(self, self.example).shape
+            return jax.eval_shape(self._traceable, self.example).shape
 
     @property
     def example(self) -> jax.ShapeDtypeStruct:
@@ -132,7 +136,7 @@ class Network:
                 )
         try:
             with jax.enable_x64(True):  # as in every run: JAX may remember constants in the precision it met them in
-                output = jax.eval_shape(self, self.example)
+                output = jax.eval_shape(self._traceable, self.example)
         except Exception as error:
             raise SubjectError(
                 "JAX cannot trace this function.",

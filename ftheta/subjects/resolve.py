@@ -6,7 +6,7 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -19,12 +19,14 @@ from ftheta.logic import FthetaError, SubjectError
 from ftheta.networks.description import Description
 from ftheta.networks.files import describe, is_weight_list
 from ftheta.networks.modules import is_nnx, is_stateful
+from ftheta.networks.reading import printable, reading_file
 from ftheta.networks.scikit import is_scikit, read_scikit
 
 from . import Subject
 from .dataset import Dataset
-from .files import from_arrays, is_data, is_data_file, noted, read_data
+from .files import from_arrays, from_rows, is_data, noted, read_data
 from .kinds import Family, Measure, Target, Training
+from .matching import class_name
 from .network import Network, shape_of
 
 if TYPE_CHECKING:
@@ -107,15 +109,16 @@ def resolve(words: str, asked: Asked) -> Subject:
     if words.replace("_", "-") in BUILT_IN:
         name = words.replace("_", "-")
         return read_file(BUILT_IN[name], name)
-    if not Path(words).exists() and (data := named(words)) is not None:
-        return noted(Dataset(data.name, data.x, data.y, data.classes, data.columns))
-    if ":" in words and not Path(words).exists():
-        return from_object(import_object(words), words, asked)
     path = Path(words)
-    if Target in asked.takes and not path.exists() and _is_expression(words):
+    there = _exists(path)
+    if not there and (data := named(words)) is not None:
+        return noted(Dataset(data.name, data.x, data.y, data.classes, data.columns))
+    if ":" in words and not there:
+        return from_object(import_object(words), words, asked)
+    if Target in asked.takes and not there and _is_expression(words):
         return _expression(words)
-    if path.suffix or path.exists():
-        return read_file(path, path.name, asked)
+    if path.suffix or there:
+        return read_file(path, printable(path), asked)
     known = [*BUILT_IN, *SETS]
     near = difflib.get_close_matches(words, known, n=2, cutoff=0.4)
     raise SubjectError(
@@ -125,34 +128,49 @@ def resolve(words: str, asked: Asked) -> Subject:
     )
 
 
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # an expression may be longer than the name of any file
+        return False
+
+
 def read_file(path: Path, name: str, asked: Asked = Asked()) -> Subject:
-    """A network or data, as the suffix says; an `.npz` file may hold either. Files are parsed, never executed."""
-    suffix = path.suffix.lower()
-    if path.name.lower().endswith((".onnx", ".onnx.gz")):
-        return _read_onnx(path, name, asked)
-    if suffix == ".pt2":
-        return _read_pt2(path, name, asked)
-    if suffix in (".toml", ".json"):
-        from ftheta.networks.spec import read_spec_file
+    """A network or data, as the suffix says; an `.npz` file may hold either. Files are parsed, never executed.
 
-        return _network(read_spec_file(path, asked.until), name)
-    if suffix == ".safetensors":
-        from ftheta.networks.spec import read_weights
-
-        return _read_weights(read_weights(path), path, name, asked)
-    if suffix == ".npz":
-        return _read_npz(path, name, asked)
-    if suffix == ".txt":
-        from .texts import read_text
-
-        return read_text(path, name)
-    if is_data_file(path):
-        return read_data(path, name, asked.labels)
+    Every reader of `FORMATS` is called here and nowhere else, where its errors become ours.
+    """
+    for found in FORMATS:
+        if path.name.lower().endswith(found.endings):
+            with reading_file(path, found.kind):
+                return found.read(path, name, asked)
     raise SubjectError(
         "Files of this kind are not read.",
         got=str(path),
-        remedy=INSTEAD.get(suffix, f"give {READ}; or `package.module:attribute`"),
+        remedy=INSTEAD.get(path.suffix.lower(), f"give {READ}; or `package.module:attribute`"),
     )
+
+
+def _read_spec(path: Path, name: str, asked: Asked) -> Network:
+    from ftheta.networks.spec import read_spec_file
+
+    return _network(read_spec_file(path, asked.until), name)
+
+
+def _read_safetensors(path: Path, name: str, asked: Asked) -> Network:
+    from ftheta.networks.spec import read_weights
+
+    return _read_weights(read_weights(path), path, name, asked)
+
+
+def _read_text(path: Path, name: str, asked: Asked) -> Dataset:
+    from .texts import read_text
+
+    return read_text(path, name)
+
+
+def _read_data(path: Path, name: str, asked: Asked) -> Dataset:
+    return read_data(path, name, asked.labels)
 
 
 def _read_npz(path: Path, name: str, asked: Asked) -> Subject:
@@ -192,6 +210,28 @@ def _read_pt2(path: Path, name: str, asked: Asked) -> Network:
     return _network(read(path, until=asked.until, shape=_shape(asked)), name)
 
 
+@dataclass(frozen=True)
+class Format:
+    """Files whose names end in one of `endings` are of this `kind`."""
+
+    kind: str
+    endings: tuple[str, ...]
+    read: Callable[[Path, str, Asked], Subject]
+
+
+FORMATS = (
+    Format("an ONNX model", (".onnx", ".onnx.gz"), _read_onnx),
+    Format("an exported program of torch", (".pt2",), _read_pt2),
+    Format("a spec", (".toml", ".json"), _read_spec),
+    Format("safetensors", (".safetensors",), _read_safetensors),
+    Format("an archive of arrays", (".npz",), _read_npz),
+    Format("text", (".txt",), _read_text),
+    Format("a table", (".csv", ".tsv", ".parquet"), _read_data),
+    Format("an array", (".npy",), _read_data),
+)
+"""The readers by what the names of their files end in."""
+
+
 def _shape(asked: Asked) -> tuple[int, ...] | None:
     return None if asked.example is None else shape_of(asked.example)
 
@@ -199,7 +239,7 @@ def _shape(asked: Asked) -> tuple[int, ...] | None:
 def _network(found: "Imported", name: str) -> Network:
     if found.description is not None:
         return Network.described(found.description, name)
-    return Network.imported(found.apply, found.params, found.input_shape, name)
+    return Network.imported(found.apply, found.params, found.input_shape, name, found.outline)
 
 
 def import_object(words: str) -> Any:
@@ -225,6 +265,8 @@ def import_object(words: str) -> Any:
 
 def from_object(found: Any, name: str, asked: Asked = Asked()) -> Subject:
     """A subject from any object: a subject itself, an array, a module, a model of scikit-learn, a function."""
+    if isinstance(found, Dataset):
+        return noted(found)
     if isinstance(found, KINDS):
         return found
     if isinstance(found, Description):
@@ -234,7 +276,7 @@ def from_object(found: Any, name: str, asked: Asked = Asked()) -> Subject:
     if is_scikit(found):
         return _from_scikit(found, name, asked)
     if isinstance(found, np.ndarray):
-        return noted(Dataset(name, found, None if asked.labels is None else np.asarray(asked.labels)))
+        return from_rows(found, name, asked.labels)
     if asked.example is not None:
         return Network.of(found, asked.example, name)
     size = next(
@@ -279,11 +321,18 @@ def _from_scikit(found: Any, name: str, asked: Asked) -> Network:
     import jax
 
     description, last = read_scikit(found, asked.outputs)
-    net = Network.described(description, name)
+    net = replace(Network.described(description, name), classes=_classes(found))
     if not last:
         return net
     follows = jax.nn.softmax if last == "softmax" else jax.numpy.exp
-    return Network.imported(lambda params, x: follows(net.apply(params, x)), net.params, net.input_shape, name)
+    whole = Network.imported(lambda params, x: follows(net.apply(params, x)), net.params, net.input_shape, name)
+    return replace(whole, classes=net.classes)
+
+
+def _classes(model: Any) -> tuple[str, ...]:
+    """The names of the classes of a classifier of scikit-learn, in the order of its outputs."""
+    found = np.asarray(getattr(model, "classes_", ()))
+    return tuple(class_name(label) for label in found.tolist()) if found.ndim == 1 else ()
 
 
 def _is_expression(words: str) -> bool:

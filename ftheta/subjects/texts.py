@@ -6,7 +6,7 @@ from typing import Annotated
 import numpy as np
 
 from ftheta.logic import Basis, Enclosure, Finding, Knob, SubjectError, hypothesis
-from ftheta.networks.npy import ensure_file
+from ftheta.networks.reading import read_bytes
 from ftheta.networks.transformers.tokeniser import TEXTS, text, tokenised
 
 from .dataset import Dataset
@@ -18,21 +18,19 @@ LARGEST = 16 << 20  # bytes of a file
 def text_data(name: str, words: str) -> Dataset:
     if not words.strip():
         raise SubjectError("There is no text.", where=name, remedy="give a text of some words")
-    return Dataset(name, np.array([[ord(c)] for c in words]), columns=("character",))
+    codes = np.frombuffer(words.encode("utf-32-le", "surrogatepass"), "<u4")
+    return Dataset(name, codes.astype(np.int64)[:, None], columns=("character",))
 
 
 def read_text(path: Path, name: str) -> Dataset:
     """A file in UTF-8."""
-    ensure_file(path)
-    if path.stat().st_size > LARGEST:
-        got = f"{path.stat().st_size:,} bytes"
-        raise SubjectError("The text is too long.", where=str(path), got=got, remedy=f"give {LARGEST:,} bytes at most")
     try:
-        return text_data(name, path.read_text(encoding="utf-8-sig"))
+        words = read_bytes(path, LARGEST).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise SubjectError(
             "The file is not text in UTF-8.", where=str(path), got=f"byte {error.start}", remedy="save it as UTF-8"
         ) from None
+    return text_data(name, words.replace("\r\n", "\n").replace("\r", "\n"))
 
 
 def text_of(data: Dataset) -> str:

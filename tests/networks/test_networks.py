@@ -84,8 +84,8 @@ def test_a_nan_is_named_with_its_place():
 
 
 def test_a_file_that_would_unpack_to_too_much_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("ftheta.networks.npy.MAX_BYTES", 1000)
+    monkeypatch.setattr("ftheta.networks.reading.ALWAYS_ALLOWED", 1000)
     path = tmp_path / "bomb.npz"
     np.savez_compressed(path, W0=np.zeros((100, 100)))
-    with pytest.raises(SubjectError, match="unpacks to more"):
+    with pytest.raises(SubjectError, match="more memory than is allowed"):
         read_arrays(path)

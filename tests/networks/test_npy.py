@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from ftheta.logic import SubjectError
-from ftheta.networks import npy
+from ftheta.networks import reading
 from ftheta.networks.npy import read_arrays, read_npy
 
 ARRAYS = {"x": np.arange(12.0).reshape(3, 4), "words": np.array(["relu", "tanh"]), "n": np.array(3)}
@@ -75,10 +75,11 @@ def test_objects_are_never_unpickled(tmp_path):
 
 
 def test_bombs_and_repeated_names_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(npy, "MAX_BYTES", 1 << 20)
+    monkeypatch.setattr(reading, "ALWAYS_ALLOWED", 1 << 20)
+    monkeypatch.setattr(reading, "MAX_FILE", 1 << 20)
     np.savez_compressed(tmp_path / "bomb.npz", x=np.zeros(1 << 20))
     np.save(tmp_path / "large.npy", np.zeros(1 << 20))
-    with pytest.raises(SubjectError, match="more than is allowed"):
+    with pytest.raises(SubjectError, match="more memory than is allowed"):
         read_arrays(tmp_path / "bomb.npz")
     with pytest.raises(SubjectError, match="larger than is allowed"):
         read_npy(tmp_path / "large.npy")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from safetensors.numpy import save, save_file
 
 from ftheta.logic import SubjectError
-from ftheta.networks import safetensors
+from ftheta.networks import reading, safetensors
 from ftheta.networks.safetensors import DTYPES, parse, read_safetensors
 
 RNG = np.random.default_rng(0)
@@ -94,9 +94,15 @@ def test_a_hostile_file_is_refused(data):
 def test_limits(tmp_path, monkeypatch):
     path = tmp_path / "w.safetensors"
     path.write_bytes(DATA)
-    for limit, value in (("MAX_BYTES", 50), ("MAX_HEADER", 10), ("MAX_TENSORS", 2), ("MAX_NUMBERS", 5)):
+    limits = (
+        (reading, "MAX_FILE", 50),
+        (reading, "MAX_MEMORY", 40),
+        (safetensors, "MAX_HEADER", 10),
+        (safetensors, "MAX_TENSORS", 2),
+    )
+    for place, limit, value in limits:
         with monkeypatch.context() as patch:
-            patch.setattr(safetensors, limit, value)
+            patch.setattr(place, limit, value)
             with pytest.raises(SubjectError):
                 read_safetensors(path)
     (tmp_path / "empty.safetensors").write_bytes(b"")

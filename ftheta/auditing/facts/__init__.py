@@ -22,6 +22,7 @@ def _in(file: str, section: str, *ids: str) -> tuple[Known, ...]:
 
 FACTS = (  # the quick ones first, so that a large network gets them all
     *_in("counting", "what", "counts"),
+    *_in("warnings", "statistics", "data-warnings"),
     *_in("statistics", "statistics", "test-error"),
     *_in("signals", "signal", "gradients-by-layer", "active-units"),
     *_in("rays", "extrapolation", "rays"),

@@ -1,6 +1,5 @@
 """An ONNX file as a program. The file is parsed, never executed."""
 
-import gzip
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,18 +8,8 @@ from typing import Any
 import numpy as np
 
 from ftheta.logic import SubjectError
-from ftheta.networks.programs.program import (
-    ALWAYS_ALLOWED,
-    MAX_BYTES,
-    MAX_NODES,
-    MAX_RATIO,
-    Malformed,
-    Node,
-    Port,
-    Program,
-    ensure_order,
-    settled,
-)
+from ftheta.networks.programs.program import MAX_BYTES, MAX_NODES, Malformed, Node, Port, Program, ensure_order, settled
+from ftheta.networks.reading import Allowance, read_bytes, unpack_gzip
 
 from .dialect import Onnx
 from .schema import MODEL
@@ -35,37 +24,30 @@ OPSETS = range(7, 29)
 def read_model(path: Path) -> Program:
     """The model in an `.onnx` or `.onnx.gz` file, or a SubjectError that says what is wrong with it."""
     where = str(path)
-    if not path.is_file():
-        raise SubjectError("There is no such file.", got=where, remedy="check the path")
-    return parse(_unpacked(path), where, path.parent)
+    data = _unpacked(path)
+    return parse(data, where, path.parent, path.stat().st_size)
 
 
 def _unpacked(path: Path) -> bytes:
-    size, packed = path.stat().st_size, path.suffix == ".gz"
-    if size == 0:
-        raise SubjectError("The file is empty.", got=str(path))
-    limit = min(MAX_BYTES, max(ALWAYS_ALLOWED, MAX_RATIO * size)) if packed else MAX_BYTES
-    if not packed and size > limit:
-        raise SubjectError("The file is larger than is allowed.", where=str(path), got=f"{size:,} bytes")
+    if path.suffix.lower() != ".gz":
+        return read_bytes(path, MAX_BYTES)
     try:
-        with gzip.open(path) if packed else path.open("rb") as file:
-            data = file.read(limit + 1)
+        return unpack_gzip(path, MAX_BYTES)
     except (OSError, EOFError, zlib.error) as error:
         raise SubjectError("The file cannot be unpacked.", where=str(path), got=f"{error}") from error
-    if len(data) > limit:
-        raise SubjectError(
-            "The file unpacks to more than is allowed.", where=str(path), got=f"more than {limit:,} from {size:,} bytes"
-        )
-    return data
 
 
-def parse(data: bytes, where: str, folder: Path | None = None) -> Program:
-    """The model in the bytes of an ONNX file; `folder` is where its external data may be."""
+def parse(data: bytes, where: str, folder: Path | None = None, packed: int | None = None) -> Program:
+    """The model in the bytes of an ONNX file.
+
+    `folder` is where its external data may be, `packed` the size of the file if it was packed.
+    """
+    allowance = Allowance(where, len(data) if packed is None else packed)
     try:
         message = decode(MODEL, memoryview(data), Budget(MAX_FIELDS))
         if message["graph"] is None:
             raise Malformed("there is no graph in it")
-        return _model(message, where, Shelf(folder, MAX_BYTES))
+        return _model(message, where, Shelf(folder, allowance))
     except (Malformed, OverflowError, OSError, RuntimeError, ValueError) as error:
         raise SubjectError(
             "The file is not a sound ONNX model.",

@@ -10,6 +10,7 @@ import numpy as np
 
 from ftheta.logic import SubjectError
 from ftheta.networks.programs.program import Malformed, type_numbered
+from ftheta.networks.reading import Allowance
 
 DTYPES: Mapping[int, Any] = {
     1: np.dtype("<f4"),
@@ -43,16 +44,11 @@ def dtype_of(code: int, where: str) -> np.dtype:
 
 
 class Shelf:
-    """The folder of a model, the only place from which its external data may come, and how much may still be read."""
+    """The folder of a model, the only place from which its external data may come, and what its tensors may take."""
 
-    def __init__(self, folder: Path | None, limit: int) -> None:
-        self.folder, self.left, self.numbers_left = folder, limit, limit // 4
-
-    def admit(self, numbers: int, where: str) -> None:
-        """Count numbers that are going to be kept as eight bytes each, however small they are in the file."""
-        self.numbers_left -= numbers
-        if self.numbers_left < 0:
-            raise SubjectError("The tensors hold more numbers than is allowed.", where=where, got=f"{numbers:,} more")
+    def __init__(self, folder: Path | None, allowance: Allowance) -> None:
+        self.folder = folder
+        self.allowance = allowance
 
     def read(self, entries: Mapping[str, str], size: int, where: str) -> bytes:
         """`size` bytes of the file that the entries name; paths out of the folder, also by links, are refused."""
@@ -73,9 +69,6 @@ class Shelf:
         start, length = _whole(entries, "offset", 0), _whole(entries, "length", size)
         if length != size or start + size > path.stat().st_size:
             raise Malformed(f"{where}: external data of {length:,} bytes at {start:,} for a tensor of {size:,} bytes")
-        self.left -= size
-        if self.left < 0:
-            raise SubjectError("The external data are larger than is allowed.", where=where, got=f"{size:,} bytes")
         with path.open("rb") as file:
             file.seek(start)
             return file.read(size)
@@ -92,10 +85,10 @@ def array_of(tensor: Mapping[str, Any], shelf: Shelf, where: str) -> np.ndarray:
     """The array of a decoded TensorProto, in the type of the file."""
     where = f"{where}, tensor {tensor['name']}" if tensor["name"] else where
     dtype, dims = dtype_of(tensor["data_type"], where), tuple(tensor["dims"])
-    if any(n < 0 for n in dims):
-        raise Malformed(f"{where}: a shape {dims}")
-    shelf.admit(prod(dims), where)
     size = prod(dims) * dtype.itemsize
+    if tensor["data_location"] == EXTERNAL:
+        shelf.allowance.extend(max(size, 0))
+    shelf.allowance.spend_array(dims, dtype.itemsize, f"tensor {tensor['name']}")
     if tensor["data_location"] == EXTERNAL:
         entries = {entry["key"]: entry["value"] for entry in tensor["external_data"]}
         flat = np.frombuffer(shelf.read(entries, size, where), dtype)

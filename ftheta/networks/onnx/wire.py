@@ -20,6 +20,7 @@ Kind = Literal["int", "float", "double", "bytes", "text", "ints", "floats", "dou
 VARINT, EIGHT, BYTES, FOUR = 0, 1, 2, 5
 FIXED = {EIGHT: 8, FOUR: 4}
 REALS = {"float": ("<f4", FOUR), "double": ("<f8", EIGHT)}
+_BLOCK = 1 << 20  # digits that are put together at once
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,10 @@ def _values(holds: "Kind | Schema", kind: int, value: Any, budget: Budget) -> Se
     """What one field holds; numbers may be packed, many in one field."""
     if isinstance(holds, str) and holds.removesuffix("s") in ("int", *REALS):
         array = _array(holds.removesuffix("s"), kind, value)
-        return [array] if holds.endswith("s") else array.tolist()
+        if holds.endswith("s"):
+            return [array]
+        budget.spend(len(array))  # each becomes an object
+        return array.tolist()
     if kind != BYTES:
         raise Malformed(f"a field of kind {kind} where bytes are expected")
     if holds == "bytes":
@@ -127,14 +131,28 @@ def _array(holds: str, kind: int, value: Any) -> np.ndarray:
 
 
 def unpacked(data: memoryview) -> np.ndarray:
-    """Packed numbers in base 128, least significant digits first, as int64; all of them at once."""
+    """Packed numbers in base 128, least significant digits first, as int64; a block of them at once."""
     digits = np.frombuffer(data, np.uint8)
     if digits.size == 0:
         return np.zeros(0, np.int64)
-    last = digits < 0x80
-    if not last[-1]:
+    if digits[-1] >= 0x80:
         raise Malformed("the bytes end within a number")
-    ends = np.flatnonzero(last)
+    found = np.empty(int(np.count_nonzero(digits < 0x80)), np.int64)
+    at = 0
+    filled = 0
+    while at < len(digits):
+        ends = np.flatnonzero(digits[at : at + _BLOCK] < 0x80)
+        if not ends.size:
+            raise Malformed("a number of more than ten bytes")
+        size = int(ends[-1]) + 1
+        found[filled : filled + ends.size] = _block(digits[at : at + size], ends)
+        at += size
+        filled += ends.size
+    return found
+
+
+def _block(digits: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """The numbers whose last digits stand at `ends`."""
     starts = np.concatenate([[0], ends[:-1] + 1])
     place = np.arange(digits.size) - np.repeat(starts, ends - starts + 1)
     if place.max() > 9:

@@ -20,12 +20,16 @@ MAX_INPUT = 1 << 27
 
 @dataclass(frozen=True, eq=False)
 class Imported:
-    """`apply(params, x)` for one input of shape `input_shape`, and the list of layers where the graph is one."""
+    """`apply(params, x)` for one input of shape `input_shape`, and the list of layers where the graph is one.
+
+    `outline` has the shapes of `apply` and not its values; it is quick to trace.
+    """
 
     apply: Callable[[Any, Any], Any]
     params: dict[str, np.ndarray]
     input_shape: tuple[int, ...]
     description: Description | None
+    outline: Callable[[Any, Any], Any] | None = None
 
 
 def imported(program: Program, shape: tuple[int, ...] | None = None) -> Imported:
@@ -39,7 +43,9 @@ def imported(program: Program, shape: tuple[int, ...] | None = None) -> Imported
         seen = survey(program, port.name, example)
     params = parameters(program, seen)
     description = None if whole else program.dialect.describe(program, port.name, seen)
-    return Imported(function(program, port.name, batch, whole, set(params)), params, shape, description)
+    apply = function(program, port.name, batch, whole, set(params))
+    outline = function(program, port.name, batch, whole, set(params), shapes_alone=True)
+    return Imported(apply, params, shape, description, outline)
 
 
 def _input(program: Program) -> Port:

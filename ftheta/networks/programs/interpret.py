@@ -60,13 +60,22 @@ def _instead(program: Program, node: Node) -> str:
     return f"import it up to there: load(path, until={before[0]!r}), --until {before[0]}; or {program.dialect.export}"
 
 
-def run(program: Program, values: Mapping[str, Any], survey: Survey | None = None) -> Any:
-    """The output of the program; `values` are its input, its parameters and its constants by name."""
+def run(
+    program: Program, values: Mapping[str, Any], survey: Survey | None = None, shapes: "ShapesOfNodes | None" = None
+) -> Any:
+    """The output of the program; `values` are its input, its parameters and its constants by name.
+
+    With `shapes` the output has the right shape and type, and no more: nodes that are alike are computed once.
+    """
     survey = Survey() if survey is None else survey
     found: dict[str, Any] = {"": None, **values}
     folded = 0
     for node in program.nodes:
-        results = _computed(program, node, [found[name] for name in node.inputs], survey.read)
+        inputs = [found[name] for name in node.inputs]
+        if shapes is None:
+            results = _computed(program, node, inputs, survey.read)
+        else:
+            results = shapes.results(program, node, inputs, survey.read)
         for name, value in zip(node.outputs, results):
             if not name:
                 continue
@@ -101,6 +110,53 @@ def _computed(program: Program, node: Node, inputs: list[Any], read: set[str]) -
     return tuple(np.asarray(v) if isinstance(v, np.generic) else v for v in values)
 
 
+class ShapesOfNodes:
+    """Results of nodes inside one trace, for whoever wants shapes alone: a large graph repeats few kinds of nodes.
+
+    Two nodes are alike if they have the same operator and attributes, and inputs of the same shapes and types; inputs
+    that are known must be equal, since shapes may depend on them. The second one gets the results of the first.
+    """
+
+    def __init__(self) -> None:
+        self.found: dict[Any, tuple[tuple[Any, ...], tuple[int, ...]]] = {}
+
+    def results(self, program: Program, node: Node, inputs: list[Any], read: set[str]) -> tuple[Any, ...]:
+        key = _likeness(node, inputs)
+        if key not in self.found:
+            had_to_be_known = set[str]()
+            results = _computed(program, node, inputs, had_to_be_known)
+            places = tuple(k for k, name in enumerate(node.inputs) if name in had_to_be_known)
+            self.found[key] = (results, places)
+        results, places = self.found[key]
+        read.update(node.inputs[k] for k in places)
+        return results
+
+
+def _likeness(node: Node, inputs: list[Any]) -> Any:
+    """What results depend on, as far as shapes go; inputs that are one tensor are told from two tensors alike."""
+    attributes = tuple(sorted((name, _frozen(value)) for name, value in node.attributes.items()))
+    kept = tuple(bool(name) for name in node.outputs)
+    repeated = tuple(node.inputs.index(name) for name in node.inputs)
+    return node.domain, node.op, repr(attributes), kept, repeated, tuple(_seen(value) for value in inputs)
+
+
+def _frozen(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return value.dtype.str, value.shape, value.tobytes()
+    return [_frozen(one) for one in value] if isinstance(value, (list, tuple)) else value
+
+
+def _seen(value: Any) -> Any:
+    """All of a small array that is known, shape and type of one that is not; of a large one its place in memory."""
+    if isinstance(value, np.ndarray) and value.size <= FOLDED:
+        return value.dtype.str, value.shape, value.tobytes()
+    if isinstance(value, jax.Array):  # tracers are arrays too
+        return value.shape, value.dtype.str, value.aval.weak_type
+    if value is None or isinstance(value, (int, float)):
+        return type(value), value
+    return id(value)  # every value is kept until the last node is computed
+
+
 def _ensure_size(value: Any, program: Program, node: Node) -> None:
     if prod(np.shape(value)) > MAX_VALUES:
         raise SubjectError(
@@ -131,7 +187,7 @@ def survey(program: Program, name: str, example: jax.ShapeDtypeStruct) -> Survey
     seen = Survey()
 
     def traced(x: Any, weights: dict[str, Any]) -> Any:
-        return jnp.asarray(run(program, {**small, **fixed, **weights, name: x}, seen))
+        return jnp.asarray(run(program, {**small, **fixed, **weights, name: x}, seen, ShapesOfNodes()))
 
     jax.eval_shape(traced, example, shapes)
     seen.shapes |= {k: v.shape for k, v in {**small, **large}.items()} | {name: example.shape}
@@ -147,15 +203,21 @@ def parameters(program: Program, seen: Survey) -> dict[str, np.ndarray]:
     return {k: v for k, v in program.weights.items() if v.dtype.kind == "f" and k not in fixed}
 
 
-def function(program: Program, name: str, batch: bool, whole: bool, names: set[str]) -> Callable[[Any, Any], Any]:
-    """`apply(params, x)` for one input `x`; a batch axis of one is added to it and taken off the output."""
+def function(
+    program: Program, name: str, batch: bool, whole: bool, names: set[str], *, shapes_alone: bool = False
+) -> Callable[[Any, Any], Any]:
+    """`apply(params, x)` for one input `x`; a batch axis of one is added to it and taken off the output.
+
+    With `shapes_alone` it is quick to trace, and has the shapes and types of that function but not its values.
+    """
     fixed = {k: v for held in (program.weights, program.constants) for k, v in held.items() if k not in names}
 
     def apply(params: Mapping[str, Any], x: Any) -> Any:
         x = jnp.asarray(x)
         x = x.astype(int if whole else float)
         weights = {k: jnp.asarray(v) for k, v in params.items()}
-        y = jnp.asarray(run(program, {**fixed, **weights, name: x[None] if batch else x}))
+        shapes = ShapesOfNodes() if shapes_alone else None
+        y = jnp.asarray(run(program, {**fixed, **weights, name: x[None] if batch else x}, shapes=shapes))
         return y[0] if batch and y.ndim and y.shape[0] == 1 else y
 
     return apply

@@ -10,17 +10,13 @@ import numpy as np
 
 from ftheta.logic import SubjectError
 from ftheta.networks.description import Description
+from ftheta.networks.reading import Malformed as Malformed
 
 if TYPE_CHECKING:
     from .interpret import Survey
 
-MAX_BYTES = 2 << 30  # of a file, unpacked, and again of its external data
-MAX_RATIO, ALWAYS_ALLOWED = 200, 64 << 20  # how far a packed file may unfold
+MAX_BYTES = 2 << 30  # of a file
 MAX_NODES = 20_000
-
-
-class Malformed(ValueError):
-    """Bytes that are not what their format says, or numbers that no program can have."""
 
 
 @dataclass(frozen=True)

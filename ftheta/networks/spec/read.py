@@ -11,8 +11,9 @@ import numpy as np
 from ftheta.logic import SubjectError
 from ftheta.networks.description import Dense, Description
 from ftheta.networks.files import activations, real
-from ftheta.networks.npy import ensure_file, read_arrays
+from ftheta.networks.npy import read_arrays
 from ftheta.networks.programs.importing import Imported, imported
+from ftheta.networks.reading import ensure_file
 from ftheta.networks.safetensors import read_safetensors
 
 from .chain import chain

@@ -17,22 +17,29 @@ from pathlib import Path
 from typing import IO, Any
 
 from ftheta.logic import SubjectError
-from ftheta.networks.programs.program import ALWAYS_ALLOWED, MAX_BYTES, MAX_RATIO, Malformed
+from ftheta.networks.programs.program import MAX_BYTES, Malformed
+from ftheta.networks.reading import Allowance, ensure_size
 
 MAX_ENTRIES = 50_000
 MAX_DIRECTORY = 16 << 20  # bytes of the list of entries
 MAX_JSON = 32 << 20  # bytes of one JSON entry
+OBJECT = 16  # bytes of memory that one byte of JSON may become, such as an empty list
 SAVE = "torch.export.save(torch.export.export(module.eval(), (example,)), path)"
 AGAIN = f"write it with torch 2.13: {SAVE}"
 _END, _END64 = struct.Struct("<4s4H2LH"), struct.Struct("<4sQ2H2L4Q")
 
 
 class Archive:
-    """The entries of a file, below the one folder that all are in; what is read counts against `MAX_BYTES`."""
+    """The entries of a file, below the one folder that all are in.
+
+    Bytes that are unpacked count against one allowance, the tensors that are made of them against another.
+    """
 
     def __init__(self, file: IO[bytes], where: str) -> None:
-        self.where, self.left = where, MAX_BYTES
-        _ensure_short_directory(file)
+        self.where = where
+        size = _ensure_short_directory(file)
+        self.unpacked = Allowance(where, size)
+        self.tensors = Allowance(where, size)
         try:
             self.zip = zipfile.ZipFile(file)
         except NotImplementedError as error:
@@ -56,14 +63,13 @@ class Archive:
             raise Malformed(f"there is no entry {path[:100]!r}")
         if info.flag_bits & 1 or info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise Malformed(f"the entry {path[:100]!r} is encrypted or packed in an unusual way")
-        unfolds = info.file_size > max(ALWAYS_ALLOWED, MAX_RATIO * info.compress_size)
-        self.left -= info.file_size
-        if info.file_size > limit or self.left < 0 or unfolds:
+        if info.file_size > limit:
             raise SubjectError(
-                "The file holds more than is allowed.",
+                "An entry of the file is larger than is allowed.",
                 where=f"{self.where}, {path[:100]}",
-                got=f"{info.file_size:,} bytes from {info.compress_size:,}",
+                got=f"{info.file_size:,} bytes",
             )
+        self.unpacked.spend(info.file_size, path[:100])
         with self.zip.open(info) as entry:
             data = entry.read(info.file_size + 1)
         if len(data) != info.file_size:
@@ -71,7 +77,9 @@ class Archive:
         return data
 
     def json(self, path: str) -> Any:
-        return json.loads(self.read(path, MAX_JSON))
+        data = self.read(path, MAX_JSON)
+        self.unpacked.spend(OBJECT * len(data), path[:100])
+        return json.loads(data)
 
 
 BROKEN = (
@@ -91,8 +99,8 @@ BROKEN = (
 """What reading bytes that are no sound archive may raise."""
 
 
-def _ensure_short_directory(file: IO[bytes]) -> None:
-    """A list of entries is held in memory as a whole; how long it is stands in the record that ends the file."""
+def _ensure_short_directory(file: IO[bytes]) -> int:
+    """The size of the file. Its list of entries is held in memory as a whole; the record that ends it says how long."""
     size = file.seek(0, 2)
     file.seek(max(size - (1 << 16) - _END.size, 0))
     tail = file.read()
@@ -106,6 +114,7 @@ def _ensure_short_directory(file: IO[bytes]) -> None:
         entries, length = max(entries, record[7]) if entries != 0xFFFF else record[7], record[8]
     if entries > MAX_ENTRIES or length > MAX_DIRECTORY:
         raise Malformed(f"a list of {entries:,} entries in {length:,} bytes")
+    return size
 
 
 def _root(entries: dict[str, Any], where: str) -> str:
@@ -130,8 +139,5 @@ def pickled(where: str, got: str) -> SubjectError:
 
 
 def opened(path: Path) -> IO[bytes]:
-    if not path.is_file():
-        raise SubjectError("There is no such file.", got=str(path), remedy="check the path")
-    if path.stat().st_size > MAX_BYTES:
-        raise SubjectError("The file is larger than is allowed.", where=str(path), got=f"{path.stat().st_size:,} bytes")
+    ensure_size(path, MAX_BYTES)
     return path.open("rb")

@@ -53,7 +53,8 @@ def _program(archive: Archive, where: str) -> Program:
         raise SubjectError("The graph has more nodes than is allowed.", where=where, got=f"{len(listed):,}")
     held = _Held.of(field(signature, "input_specs", list), archive, name)
     nodes = [node for entry in listed if (node := _node(entry, where)).outputs]
-    outputs = [_output(spec) for spec in field(signature, "output_specs", list) if "user_output" in spec]
+    specs = [typed(spec, dict, "an output") for spec in field(signature, "output_specs", list)]
+    outputs = [_output(spec) for spec in specs if "user_output" in spec]
     ensure_order(nodes, {"", *held.names, *held.inputs})
     plain, ends = functional(nodes, [name for name in outputs if name], where)
     read = {name for node in plain for name in node.inputs} | set(ends)

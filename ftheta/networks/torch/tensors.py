@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ftheta.logic import SubjectError
-from ftheta.networks.programs.program import MAX_BYTES, Malformed, settled, type_numbered
+from ftheta.networks.programs.program import Malformed, settled, type_numbered
 
 from .archive import Archive, pickled
 from .fields import field, typed, whole
@@ -33,8 +33,6 @@ DTYPES: Mapping[int, Any] = {
 
 REFUSED = {9: "complex32", 10: "complex64", 11: "complex128", 29: "float8_e4m3fn", 30: "float8_e5m2"}
 STRIDED = 7  # the layout of a dense tensor
-MAX_NUMBERS = MAX_BYTES // 4
-MAX_RANK = 32
 
 
 def dtype_of(code: int, where: str) -> np.dtype:
@@ -59,7 +57,6 @@ class Shelf:
         self.archive, self.folder = archive, folder
         self.config = field(archive.json(config), "config", dict) if archive.has(config) else {}
         self.storages: dict[str, bytes] = {}
-        self.left = MAX_NUMBERS
 
     def __contains__(self, name: str) -> bool:
         return name in self.config
@@ -75,7 +72,7 @@ class Shelf:
                 "Sparse weights are not read.", where=where, remedy="export the network with dense weights"
             )
         sizes, strides = (_lengths(field(meta, key, list), name) for key in ("sizes", "strides"))
-        if len(sizes) != len(strides) or len(sizes) > MAX_RANK:
+        if len(sizes) != len(strides):
             raise Malformed(f"tensor {name}: sizes {sizes} and strides {strides}")
         (offset,) = _lengths([meta.get("storage_offset")], name)
         return Payload(field(entry, "path_name", str), field(meta, "dtype", int), sizes, strides, offset)
@@ -84,13 +81,7 @@ class Shelf:
         """The tensor in float64, int64 or bool, at the exact values it has in the file."""
         p = self.payload(name)
         dtype = dtype_of(p.dtype, f"{self.archive.where}, tensor {name}")
-        self.left -= prod(p.sizes)
-        if self.left < 0:
-            raise SubjectError(
-                "The tensors hold more numbers than is allowed.",
-                where=f"{self.archive.where}, tensor {name}",
-                got=p.sizes,
-            )
+        self.archive.tensors.spend_array(p.sizes, dtype.itemsize, f"tensor {name}")
         if p.path not in self.storages:
             self.storages[p.path] = self.archive.read(f"{self.folder}/{p.path}")
         data = self.storages[p.path]

@@ -58,6 +58,11 @@ def from_arrays(arrays: dict[str, np.ndarray], path: Path, name: str, labels: An
     return _finished(name, x, _beside(labels, path, len(x) if x.ndim else 0, arrays))
 
 
+def from_rows(x: np.ndarray, name: str, labels: Any = None) -> Dataset:
+    """An array of rows, with labels in an array or a list."""
+    return _finished(name, x, None if labels is None else encoded(np.asarray(labels), "labels"))
+
+
 def _table(path: Path) -> Table:
     return read_parquet(path) if path.suffix.lower() == ".parquet" else read_table(path)
 
@@ -90,7 +95,7 @@ def _finished(
     name: str, x: np.ndarray, labels: Labels | None, columns: tuple[str, ...] = (), notes: tuple[str, ...] = ()
 ) -> Dataset:
     y, classes = (None, ()) if labels is None else labels
-    return noted(Dataset(name, x, y, classes=classes, columns=columns, notes=notes))
+    return noted(Dataset(name, x, y, classes=classes, columns=columns, notes=notes, alphabetical=bool(classes)))
 
 
-__all__ = ["SUFFIXES", "from_arrays", "is_data", "is_data_file", "noted", "read_data"]
+__all__ = ["SUFFIXES", "from_arrays", "from_rows", "is_data", "is_data_file", "noted", "read_data"]

@@ -14,9 +14,10 @@ MOST_BYTES = 1 << 28
 
 
 def noted(data: Dataset) -> Dataset:
-    """The same data with notes on constant columns, rows that repeat, and classes without rows."""
+    """The same data with notes on constant columns, rows that repeat or contradict, and classes without rows."""
     found = (*_constant(data), *_repeated(data), *_classes(data))
-    return replace(data, notes=(*data.notes, *found)) if found else data
+    new = [note for note in found if note not in data.notes]
+    return replace(data, notes=(*data.notes, *new)) if new else data
 
 
 def leaks(x: np.ndarray, others: Mapping[str, np.ndarray]) -> tuple[str, ...]:
@@ -43,10 +44,47 @@ def _constant(data: Dataset) -> list[str]:
 
 
 def _repeated(data: Dataset) -> list[str]:
-    if data.x.nbytes > MOST_BYTES:
+    if data.x.nbytes > MOST_BYTES or not data.x.size:
         return []
-    unique = len(np.unique(row_keys(data.x))) if data.x.size else 0
-    return [f"{len(data) - unique} of {len(data)} rows repeat others"] if 0 < unique < len(data) else []
+    unique, group = np.unique(row_keys(data.x), return_inverse=True)
+    if len(unique) == len(data):
+        return []
+    return [f"{len(data) - len(unique)} of {len(data)} rows repeat others", *_contradictions(data, group)]
+
+
+def _contradictions(data: Dataset, group: np.ndarray) -> list[str]:
+    """Rows with the same input and another label: what no function of the input can have right.
+
+    `group` are the numbers of the inputs, equal for equal rows.
+    """
+    if data.y is None:
+        return []
+    y = data.y.reshape(len(data), -1)
+    labels = np.unique(row_keys(y), return_inverse=True)[1]
+    pairs, counts = np.unique(np.stack([group, labels]), axis=1, return_counts=True)
+    several = np.bincount(pairs[0]) > 1
+    rows = int(several[group].sum())
+    if not rows:
+        return []
+    told = f"{rows} of {len(data)} rows have the input of another row, and another label than it"
+    if _are_classes(data):
+        most = np.zeros(len(several), int)
+        np.maximum.at(most, pairs[0], counts)
+        right = int(most.sum())
+        floor = 1 - right / len(data)
+        return [f"{told}: no classifier is right on more than {right} rows (noise floor of the error {floor:.3g})"]
+    means = np.stack([np.bincount(group, column) / np.bincount(group) for column in y.T], axis=1)
+    floor = float(((y - means[group]) ** 2).sum(1).mean())
+    return [f"{told}: no function fits them all (noise floor of the mean squared error {floor:.3g})"]
+
+
+def _are_classes(data: Dataset) -> bool:
+    """Whole numbers or one-hot rows, unless the numbers are spread too widely to be classes."""
+    y = data.y
+    assert y is not None
+    if y.ndim == 2 and y.shape[1] > 1:
+        return bool(((y == 0) | (y == 1)).all() and (y.sum(1) == 1).all())
+    return y.dtype.kind == "i" and int(y.max()) - int(y.min()) < len(data)
 
 
 def _classes(data: Dataset) -> list[str]:
@@ -54,8 +92,10 @@ def _classes(data: Dataset) -> list[str]:
     if data.y is None or data.y.ndim != 1 or data.y.dtype.kind not in "iu":
         return []
     found = np.unique(data.y)
-    if found.tolist() == [-1, 1] or found[-1] - found[0] >= len(data):  # signs, or numbers that are no classes
+    first = int(found[0])
+    last = int(found[-1])
+    if found.tolist() == [-1, 1] or last - first >= len(data):  # signs, or numbers that are no classes
         return []
-    notes = [] if found[0] == 0 else [f"labels begin at {found[0]}: classes are counted from 0"]
-    missing = found[-1] - found[0] + 1 - found.size
-    return [*notes, f"{missing} of the labels from {found[0]} to {found[-1]} have no row"] if missing else notes
+    notes = [] if first == 0 else [f"labels begin at {first}: classes are counted from 0"]
+    missing = last - first + 1 - found.size
+    return [*notes, f"{missing} of the labels from {first} to {last} have no row"] if missing else notes

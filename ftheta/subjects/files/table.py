@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 
 from ftheta.logic import SubjectError
-from ftheta.networks.npy import ensure_file
+from ftheta.networks.reading import read_bytes
 
-from .labels import Labels, encoded
+from .labels import Labels, encoded_words
 
 MAX_BYTES = 1 << 30
 MAX_CELLS = 1 << 28
@@ -62,7 +62,7 @@ class Table:
             raise SubjectError(
                 "A column holds words.",
                 where=f"{self.where}, column {name!r}",
-                got=f"{self.words[odd[0]][0]!r} in the first row",
+                got=f"{self.words[odd[0]][0][:60]!r} in the first row",
                 remedy=f"{near}leave the column out or write numbers in it",
             )
         if at is None:
@@ -76,12 +76,12 @@ class Table:
         if len(self.names) != 1:
             raise SubjectError("A file of labels has one column.", where=self.where, got=f"{len(self.names)} columns")
         if 0 in self.words and len(self.words[0]) == rows + 1:
-            return encoded(np.array(self.words[0][1:]), self.where)
+            return encoded_words(self.words[0][1:], self.where)
         return self._labels(0)
 
     def _labels(self, at: int) -> Labels:
         if at in self.words:
-            return encoded(np.array(self.words[at]), f"{self.where}, column {self.names[at]!r}")
+            return encoded_words(self.words[at], f"{self.where}, column {self.names[at]!r}")
         numbers = self.numbers[:, at]
         classes = at in self.whole and bool((numbers == np.rint(numbers)).all()) and np.abs(numbers).max() < 2**53
         return Labels(numbers.astype(np.int64) if classes else numbers)
@@ -89,12 +89,8 @@ class Table:
 
 def read_table(path: Path) -> Table:
     """The table in a text file, or a SubjectError that names the row and the column of the first bad cell."""
-    ensure_file(path)
-    size = path.stat().st_size
-    if size > MAX_BYTES:
-        raise SubjectError("The file is larger than is allowed.", where=str(path), got=f"{size:,} bytes")
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        text = read_bytes(path, MAX_BYTES).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise SubjectError("The file is not text in UTF-8.", where=str(path), got=str(error)) from error
     return parse(text, str(path))

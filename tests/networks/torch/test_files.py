@@ -15,6 +15,7 @@ from torch import nn
 
 import ftheta as ft
 from ftheta.logic import FthetaError, SubjectError
+from ftheta.networks import reading
 from ftheta.networks.programs.importing import imported
 from ftheta.networks.torch import archive, model
 
@@ -232,20 +233,21 @@ def test_deep_and_long_json_is_refused(monkeypatch):
     refused(packed(held | {named("model.json"): b"\xff\xfe\x00"}))
     refused(packed(held | {named("model.json"): b"[" + b"9" * 10_000 + b"]"}))
     monkeypatch.setattr(archive, "MAX_JSON", 1000)
-    refused(DATA, "more than is allowed")
+    refused(DATA, "larger than is allowed")
 
 
 def test_limits_on_bytes_entries_and_nodes(monkeypatch):
-    for place, name, value in ((model, "MAX_NODES", 3), (archive, "MAX_ENTRIES", 3), (archive, "MAX_BYTES", 200)):
+    for place, name, value in ((model, "MAX_NODES", 3), (archive, "MAX_ENTRIES", 3), (reading, "MAX_MEMORY", 200)):
         with monkeypatch.context() as patch:
             patch.setattr(place, name, value)
             refused(DATA)
 
 
 def test_an_entry_that_unfolds_too_far_is_refused(monkeypatch):
-    monkeypatch.setattr(archive, "ALWAYS_ALLOWED", 1 << 10)
+    monkeypatch.setattr(reading, "ALWAYS_ALLOWED", 1 << 10)
+    monkeypatch.setattr(reading, "MAX_RATIO", 20)
     bomb = packed(entries() | {named("/weight_0"): bytes(1 << 20)}, zipfile.ZIP_DEFLATED)
-    refused(bomb, "more than is allowed")
+    refused(bomb, "more memory than is allowed")
 
 
 def test_an_entry_that_lies_about_its_length_is_refused():
