@@ -128,12 +128,12 @@ def _rows(chart: Chart) -> Iterator[tuple[Any, ...]]:
             yield from (("histogram", *row) for row in zip(edges, edges[1:], heights))
             yield from ((s.name, x, x, y) for s in curves for x, y in zip(s.x, s.y))
         case Regions(polygons=polygons, values=values, classes=classes) if classes:
-            named = {-1: ""} | dict(enumerate(classes))
+            named = lambda c: next((name for k, name in enumerate(classes) if k == c), "")
             yield "kind", "number", "x", "y", "class", "given class"
             for i, (p, v) in enumerate(zip(polygons, values)):
-                yield from (("region", i, *corner, named[int(v)], "") for corner in p)
+                yield from (("region", i, *corner, named(v), "") for corner in p)
             for i, (x, y, own, given) in enumerate(chart.points):
-                yield "row", i, x, y, named[int(own)], named[int(given)]
+                yield "row", i, x, y, named(own), named(given)
         case Regions(polygons=polygons, values=values):
             yield "region", "x", "y", "value"
             yield from (
