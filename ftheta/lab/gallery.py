@@ -12,7 +12,7 @@ from ftheta.catalogue import INDEX, entry_of
 
 from .errands import Errands
 
-_FORM = 2  # raised when the pictures are drawn differently
+_FORM = 1  # raised when the pictures are drawn differently
 
 
 class Gallery:

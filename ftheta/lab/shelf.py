@@ -14,7 +14,7 @@ from tempfile import mkdtemp
 from types import TracebackType
 from typing import Any
 
-from ftheta.logic import FthetaError, SubjectError, UsageError
+from ftheta.logic import SubjectError, UsageError
 from ftheta.report.letters import visible
 
 from .protocol import BREAKER, BUILT_IN

@@ -22,15 +22,13 @@ def thumbnail(result: Result) -> str:
 
 def _small(chart: Chart) -> dict[str, Any]:
     """The inner rectangle of the chart: it is drawn so much larger that its margins can be cut away."""
-    drawn = vega(chart, width=2 * WIDTH, height=2 * HEIGHT, title=False)
-    if not drawn["padding"]:  # a drawing without axes
+    first = vega(chart, width=2 * WIDTH, height=2 * HEIGHT, title=False)
+    edges = first["padding"]
+    if not edges:  # a drawing without axes
         return _bare(vega(chart, width=WIDTH, height=HEIGHT, title=False))
-    for _ in range(2):  # the margins themselves depend on the size a little
-        edges = drawn["padding"]
-        width = WIDTH - 2 * _MARGIN + edges["left"] + edges["right"]
-        height = HEIGHT - 2 * _MARGIN + edges["top"] + edges["bottom"]
-        drawn = vega(chart, width=width, height=height, title=False)
-    return {**_bare(drawn), "padding": _MARGIN, "axes": []}
+    width = WIDTH - 2 * _MARGIN + edges["left"] + edges["right"]
+    height = HEIGHT - 2 * _MARGIN + edges["top"] + edges["bottom"]
+    return {**_bare(vega(chart, width=width, height=height, title=False)), "padding": _MARGIN, "axes": []}
 
 
 def _bare(spec: dict[str, Any]) -> dict[str, Any]:

@@ -74,7 +74,8 @@ def classified(cells: Complex, title: str, lines: tuple[Any, ...], data: Any) ->
     if marked is not None and marked.left_out:
         title += f"; {len(marked.points):,} of {len(marked.points) + marked.left_out:,} rows lie here"
     points = () if marked is None else marked.points
-    return Regions(title, x, y, found.pieces, found.classes.astype(float), label, lines, names, points)
+    polygons: Any = found.pieces
+    return Regions(title, x, y, polygons, found.classes.astype(float), label, lines, names, points)
 
 
 def _class_names(outputs: int, known: Sequence[str]) -> tuple[str, ...]:

@@ -50,7 +50,7 @@ def class_numbers(labels: Any, rows: int, outputs: int) -> np.ndarray:
     y = y.reshape(-1)
     if outputs == 1 and len(np.unique(y)) == 2:
         return (y == y.max()).astype(int)
-    if len(y) != rows or not (y == np.floor(y)).all() or not ((0 <= y) & (y < most)).all():
+    if len(y) != rows or not (y == np.floor(y)).all() or not ((y >= 0) & (y < most)).all():
         got = f"{len(y)} labels from {y.min():g} to {y.max():g}" if y.size else "none"
         remedy = f"give a class number from 0 to {most - 1} for each of the {rows} rows"
         raise UsageError("Labels of rows to mark are class numbers.", got=got, remedy=remedy)

@@ -11,6 +11,7 @@ from ftheta.pieces.rows import class_numbers, rows_among
 from ftheta.relu.network import ReluNetwork
 
 NEAR = 1e-9
+SQUARE = [(-0.5, -0.5), (1.5, -0.5), (1.5, 1.5), (-0.5, 1.5)]
 KINDS = ("generic", "integer", "tied", "large")
 
 
@@ -86,7 +87,8 @@ def test_every_point_of_the_plane_has_the_colour_of_its_class(kind, outputs, exa
 def test_so_it_is_on_a_slice():
     rng = np.random.default_rng(5)
     net = classifier("generic", 5, 3, 5)
-    domain = Polygon.through(*rng.normal(size=(3, 5)), [(-0.5, -0.5), (1.5, -0.5), (1.5, 1.5), (-0.5, 1.5)])
+    p, q, r = rng.normal(size=(3, 5))
+    domain = Polygon.through(p, q, r, SQUARE)
     chart = pieces(net, domain, maps=True).chart("class")
     assert isinstance(chart, Regions)
     assert_agrees(chart, net, domain, 5)
@@ -125,7 +127,7 @@ def test_rows_are_found_in_the_plane_and_compared_with_their_class():
 def test_of_a_slice_only_the_rows_on_it_are_marked():
     rng = np.random.default_rng(2)
     net, rows = classifier("generic", 6, 3, 1), rng.normal(size=(40, 6))
-    domain = Polygon.through(*rows[[3, 1, 7]], [(-0.5, -0.5), (1.5, -0.5), (1.5, 1.5), (-0.5, 1.5)])
+    domain = Polygon.through(rows[3], rows[1], rows[7], SQUARE)
     marked = rows_among(pieces(net, domain, maps=True), (rows, rng.integers(0, 3, 40)))
     places = marked.points[np.lexsort(marked.points[:, :2].T)][:, :2]
     assert marked.left_out == 37 and np.allclose(places, [[0, 0], [1, 0], [0, 1]], atol=1e-9)

@@ -100,9 +100,7 @@ charts = st.one_of(
     st.builds(Heatmap, texts, axes, axes, tuples(columns), st.tuples(*(floats,) * 4), texts),
     histograms,
     st.builds(Regions, texts, axes, axes, tuples(corners), columns, texts),
-    st.builds(
-        Regions, texts, axes, axes, tuples(corners), columns, texts, st.just(()), tuples(texts), tuples(columns)
-    ),
+    st.builds(Regions, texts, axes, axes, tuples(corners), columns, texts, st.just(()), tuples(texts), tuples(columns)),
     st.builds(Points, texts, axes, axes, columns, columns, tuples(texts)),
     motions,
     diagrams,

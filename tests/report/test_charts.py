@@ -357,17 +357,23 @@ LONG = Series("ends at the edge", (0.0, 10.0), (5.0, 9.0))
     ("series", "keyed"),
     [
         ((LONG,), False),
-        ((LONG, Series("far below", (0.0, 10.0), (0.0, 0.0))), False),
         ((SHORT, LONG), True),
+        ((LONG, Series("far below", (0.0, 10.0), (0.0, 0.0))), True),
         ((LONG, Series("the same end", (0.0, 10.0), (0.0, 9.0)), Series("and again", (0.0, 10.0), (1.0, 9.0))), True),
+        ((Series("a vertical", (3.0, 3.0), (0.0, 1.0)), Series("nothing", (0.0, 10.0), (nan, nan), "bound")), True),
         ((Series("dots", (0.0, 1.0), (1.0, 2.0), mark="points"), LONG), True),
     ],
 )
-def test_labels_have_keys_exactly_if_one_stands_elsewhere_than_at_its_curve(series, keyed) -> None:
+def test_a_label_has_a_key_unless_it_is_the_only_one_and_at_the_end_of_its_curve(series, keyed) -> None:
     spec = vega(Curves("c", Axis(), Axis(), series))
     keys = [*named(spec["marks"], "rule"), *(m for m in named(spec["marks"], "symbol") if "value" in m["x"])]
-    assert len(keys) == (len(series) if keyed else 0)
-    curves = [m["encode"]["enter"] for m in spec["marks"] if m["type"] in ("line", "symbol") and "from" in m]
+    drawn = [s for s in series if s.y[0] == s.y[0]]
+    assert len(keys) == (len(drawn) if keyed else 0)
+    named_data = {d["name"] for d in spec["data"] if d["values"]}
+    shown = [
+        m for m in spec["marks"] if m["type"] in ("line", "symbol") and m.get("from", {}).get("data") in named_data
+    ]
+    curves = [m["encode"]["enter"] for m in shown]
     look = lambda m: (m.get("stroke", m.get("fill"))["value"], tuple(m.get("strokeDash", {"value": ()})["value"]))
     assert not keyed or sorted(map(look, keys)) == sorted(map(look, curves))
     words = named(spec["marks"], "text")[1:] if spec["marks"][0]["type"] == "text" else named(spec["marks"], "text")

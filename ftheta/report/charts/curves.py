@@ -6,13 +6,14 @@ from itertools import count, repeat
 from ftheta.logic.chart import Curves, Series
 
 from .frame import Canvas, Frame, Spec, empty, field, framed, mark, specification, text
-from .labels import KEY, LEADING, SIZE, Label, Pen, Placed, margin, need_keys, place, room
+from .labels import KEY, LEADING, SIZE, Label, Pen, Placed, margin, place, room
 from .scales import Scaled, scaled
 from .theme import Theme
 from .thinning import MOST, spaced, thinned
 
 _DASHES = ([7, 4], [3, 3], [10, 3, 2, 3], [2, 2])
 
+_NEAR_THE_EDGE = 0.98  # of the width: a label in the margin still stands beside a curve that ends here
 _FINE_DASHES = ([], [1, 2], [5, 2], [8, 2, 1, 2], [3, 1])
 
 
@@ -38,27 +39,20 @@ def _heights(series: Sequence[Series], x: Scaled) -> Iterable[float]:
 def labelled(title: str, x: Scaled, y: Scaled, canvas: Canvas, series: Sequence[Series]) -> tuple[Frame, list[Spec]]:
     """The frame of a chart with room for the labels of its series at the right, and the marks of the labels.
 
-    Whether the labels need keys is seen when they are placed without; keys make the margin wider and leave the heights
-    as they are.
+    Whether they have keys depends on what is drawn and not on where it happens to be, so that the frame does not jump
+    while a slider moves.
     """
     ends = [_last(s, x, y) for s in series]
     names = [s.name if end else f"{s.name} (no finite values)" for s, end in zip(series, ends)]
-    inks = pens(series, canvas.theme)
-
-    def placed(frame: Frame, keyed: bool) -> list[Placed]:
-        labels = [
-            Label(name, frame.at(*end), pen.words, pen)
-            if end
-            else Label(name, (frame.width, frame.height), canvas.theme.muted)
-            for name, end, pen in zip(names, ends, inks)
-        ]
-        return place(labels, room(frame.right, keyed), 0, frame.height)
-
-    frame = framed(title, x, y, canvas, right=margin(names, canvas.width, keyed=False))
-    keyed = need_keys(placed(frame, False), frame.width)
-    if keyed:
-        frame = framed(title, x, y, canvas, right=margin(names, canvas.width, keyed=True))
-    return frame, _label_marks(placed(frame, keyed), keyed, frame)
+    keyed = len(series) > 1 or any(end and x.fraction(end[0]) < _NEAR_THE_EDGE for end in ends)
+    frame = framed(title, x, y, canvas, right=margin(names, canvas.width, keyed))
+    labels = [
+        Label(name, frame.at(*end), pen.words, pen)
+        if end
+        else Label(name, (frame.width, frame.height), canvas.theme.muted)
+        for name, end, pen in zip(names, ends, pens(series, canvas.theme))
+    ]
+    return frame, _label_marks(place(labels, room(frame.right, keyed), 0, frame.height), keyed, frame)
 
 
 def _last(series: Series, x: Scaled, y: Scaled) -> tuple[float, float] | None:

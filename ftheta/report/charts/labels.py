@@ -1,7 +1,7 @@
 """Labels in the right margin, beside the ends of the curves, moved apart where they would overlap.
 
-No line leads from a label to its curve: it would look like one. Where a curve ends elsewhere, or its label had to move,
-all labels of the chart have a key before them, a piece of their curve in a small box.
+No line leads from a label to its curve: it would look like one. Where there are several curves, or one that ends
+before the margin, labels have a key before them: a piece of their curve in a small box.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,6 @@ SIZE = 12
 LEADING = 15
 GAP = 4
 KEY = 24  # the width of a key
-_BESIDE = 12  # pixels from its end at which a label still stands beside it
 _EDGES = 18  # pixels before and after the text
 
 
@@ -64,11 +63,6 @@ def room(right: float, keyed: bool) -> float:
 
 def _indent(keyed: bool) -> float:
     return KEY + 6 if keyed else 0
-
-
-def need_keys(placed: Sequence[Placed], width: float) -> bool:
-    """Whether a label stands elsewhere than beside the end of its curve, in a drawing of this width."""
-    return any(width - p.label.end[0] > _BESIDE or abs(p.y - p.label.end[1]) > _BESIDE for p in placed if p.label.pen)
 
 
 def lines_of(text: str, room: float, most: int = 3) -> list[str]:
