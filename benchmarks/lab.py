@@ -173,7 +173,7 @@ def main() -> None:
     everything: list[Any] = []
     with TemporaryDirectory() as folder, Server(Path(folder)) as server, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
-        tab = Tab(browser.new_context(viewport={"width": 1440, "height": 860}), server.url)
+        tab = Tab(browser.new_context(viewport={"width": 1440, "height": 860}), server.address)
         for id in chosen():
             runs = measured(tab, id, server.process.pid)
             everything += runs

@@ -61,7 +61,8 @@ def pieces(
     subject
         The network: a file, `package.module:attribute`, or a built-in name.
     data
-        Data for slices: a file with x, `package.module:attribute`, or a built-in name.
+        Data for slices: a file with x, `package.module:attribute`, or a built-in name. With --colour class its rows are
+        marked.
     through
         Two rows of the data for a segment, three for a plane, such as 0,1,2.
     box
@@ -92,7 +93,8 @@ def pieces(
         cells = explore(net, rows, box, through, max_cells, max_seconds, workers)
         found = facts(cells)
     if out is not None:
-        save(cells.chart(colour, boundary=boundary), out)
+        marked = rows if rows is not None and rows.y is not None and colour == "class" else None
+        save(cells.chart(colour, boundary=boundary, data=marked if cells.dimension == 2 else None), out)
     if json:
         told = lambda fact: fact if isinstance(fact, str) else {"lo": fact.lo, "hi": fact.hi, "basis": str(fact.basis)}
         print_json({name: told(fact) for name, fact in found.items()})

@@ -1,6 +1,6 @@
 """`ftheta lab`: every theorem in the browser."""
 
-import secrets
+from collections.abc import Callable
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -30,16 +30,15 @@ def lab(
     port
         Where to listen; 0 takes a free port.
     host
-        Listen on this address instead of this machine alone. A token is then asked for.
+        Listen on this address instead of this machine alone.
     token
-        The token to ask for; one is made if the lab listens on another address than 127.0.0.1.
+        The token to ask for; without one, a new one is made. It stands in the printed address.
     browser
         Open a browser.
     workers
         Computations at a time.
     """
-    from ftheta.lab.serve import serve
-
+    serve = _server()
     id = entry_of(theorem)["id"] if theorem else None
     if workers < 1:
         raise UsageError("The lab needs a worker.", got=f"--workers {workers}", remedy="give 1 or more")
@@ -47,6 +46,16 @@ def lab(
         from ftheta.subjects.resolve import load
 
         load(subject)  # a subject that cannot be read is told here, not on a page
-    if host not in ("127.0.0.1", "localhost", "::1") and token is None:
-        token = secrets.token_urlsafe(24)
     return serve(id, subject=subject, host=host, port=port, token=token, browser=browser, workers=workers)
+
+
+def _server() -> Callable[..., int]:
+    """What serves the lab. It is made of packages that not everybody has; where one is missing, or too old, the way to
+    install them is told."""
+    try:
+        from ftheta.lab.serve import serve
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] == "ftheta":
+            raise
+        raise UsageError("The lab is not installed.", got=str(error), remedy="pip install 'ftheta[lab]'") from None
+    return serve

@@ -26,6 +26,7 @@ from .gallery import Gallery
 from .guard import App, Door, Guard
 from .pool import Pool
 from .protocol import LONGEST_MESSAGE, read_state, told
+from .scratch import Scratch, sweep
 from .shelf import Shelf, TooLarge
 from .tabs import Tab
 from .thumbnails import in_the_dark
@@ -62,18 +63,21 @@ def make_app(door: Door, lab: "Lab") -> App:
         finally:
             await lab.close()
 
-    return Guard(Starlette(routes=routes, lifespan=lifespan, exception_handlers={FthetaError: _refused}), door)
+    handlers = {FthetaError: _refused, ClientDisconnect: _gone}
+    return Guard(Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers), door)
 
 
 class Lab:
     """What the routes share. `subject` are the words for the subject that the lab was started with."""
 
     def __init__(self, workers: int, subject: str | None = None, program: tuple[str, ...] = PROGRAM) -> None:
-        self.pool = Pool(workers, program=program)
-        self.errands = Errands(Pool(1, spare=False, program=(*program, "background")))
+        self.scratch = Scratch()
+        aside = self.scratch.room("aside")
+        self.pool = Pool(workers, program=program, aside=aside)
+        self.errands = Errands(Pool(1, spare=False, program=(*program, "background"), aside=aside))
         self.contents = Contents.of(catalogue())
         self.gallery = Gallery(self.errands)
-        self.shelf = Shelf(self.errands.ask, subject)
+        self.shelf = Shelf(self.errands.ask, subject, self.scratch.room("uploads"))
 
     def open(self) -> None:
         self.pool.open()
@@ -85,7 +89,7 @@ class Lab:
         self.gallery.close()
         await self.pool.close()
         await self.errands.pool.close()
-        self.shelf.close()
+        self.scratch.close()
 
     async def page(self, request: Request) -> Response:
         return FileResponse(STATIC / "index.html", headers={"cache-control": "no-cache"})
@@ -105,10 +109,7 @@ class Lab:
     async def upload(self, request: Request) -> Response:
         length = request.headers.get("content-length", "")
         given = int(length) if length.isascii() and length.isdigit() else None
-        try:
-            entry = await self.shelf.upload(request.query_params.get("name", ""), request.stream(), given)
-        except ClientDisconnect:
-            return Response(status_code=400)
+        entry = await self.shelf.upload(request.query_params.get("name", ""), request.stream(), given)
         return JSONResponse(entry, status_code=201)
 
     async def thumbnail(self, request: Request) -> Response:
@@ -139,7 +140,9 @@ class Lab:
 
 
 async def _tidy() -> None:
-    """Every position of a slider may leave a compiled program behind: keep the folders of the cache small."""
+    """Take away what labs that were killed have left. Every position of a slider may leave a compiled program behind:
+    keep the folders of the cache small."""
+    await asyncio.to_thread(sweep)
     while True:
         for name, most in _ROOM.items():
             folder = cache_folder(name)
@@ -171,3 +174,8 @@ async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, FthetaError)
     code = 413 if isinstance(error, TooLarge) else 422 if isinstance(error, SubjectError) else 400
     return JSONResponse({"error": told(error)}, status_code=code)
+
+
+async def _gone(request: Request, error: Exception) -> Response:
+    """The client went away before it had said everything: nobody reads this."""
+    return Response(status_code=400)

@@ -1,5 +1,6 @@
-"""Who may speak to the lab: pages that it served itself, under a name that it goes by, with its token if it has one."""
+"""Who may speak to the lab: pages that it served itself, under a name that it goes by, to whoever has its token."""
 
+import hashlib
 import ipaddress
 import secrets
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
@@ -8,13 +9,16 @@ from http.cookies import CookieError, SimpleCookie
 from typing import Any, TypeAlias
 from urllib.parse import parse_qs
 
-from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+
+from ftheta.logic import UsageError
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
+SHORTEST = 8  # letters of a token
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 _POLICY = {
     "default-src": "'none'",
@@ -37,13 +41,28 @@ HEADERS = {
 }
 
 
+def token_of(given: str | None) -> str:
+    """The token that the user chose, or a new one. There is no lab without a token: on this machine, too, other users
+    and other programs can reach its port."""
+    if given is None:
+        return secrets.token_urlsafe(24)
+    if len(given) < SHORTEST or not given.isprintable() or " " in given:
+        remedy = f"give {SHORTEST} or more visible characters, or leave --token out: one is made"
+        raise UsageError("The token can be guessed, or cannot be typed.", got=f"--token {given!r}", remedy=remedy)
+    return given
+
+
 @dataclass(frozen=True, slots=True)
 class Door:
     """The names and the port that the lab goes by, and the token it asks for."""
 
     host: str
     port: int
-    token: str | None = None
+    token: str
+
+    def __post_init__(self) -> None:
+        if not self.token:
+            raise ValueError("a door without a token is open to everybody")
 
     def knows(self, name: str) -> bool:
         """Whether the Host header is one of ours. A page of another site that was pointed at this address (DNS
@@ -62,9 +81,22 @@ class Door:
         """Browsers share cookies among all ports of a machine; two labs keep theirs apart."""
         return f"ftheta-lab-{self.port}"
 
-    def opens(self, given: str | None) -> bool:
+    @property
+    def key(self) -> str:
+        """What the cookie holds: it follows from the token, and not the other way round."""
+        return hashlib.sha256(f"ftheta lab: {self.token}".encode()).hexdigest()
+
+    def opens(self, token: str | None) -> bool:
         """Whether the token is the right one; compared in constant time."""
-        return self.token is None or secrets.compare_digest((given or "").encode(), self.token.encode())
+        return _same(token, self.token)
+
+    def remembers(self, key: str | None) -> bool:
+        """Whether a cookie is one that this lab gave; compared in constant time."""
+        return _same(key, self.key)
+
+
+def _same(given: str | None, wanted: str) -> bool:
+    return secrets.compare_digest((given or "").encode(), wanted.encode())
 
 
 class Guard:
@@ -96,16 +128,35 @@ class Guard:
         return self._unlocked(scope)
 
     def _unlocked(self, scope: Scope) -> Response | None:
-        """None for those who have the token; who brings it in the address gets it as a cookie."""
-        token = self.door.token
-        if token is None or self.door.opens(_cookie(scope, self.door.cookie)):
-            return None
-        asked = parse_qs(scope["query_string"].decode("latin-1"))
-        if scope["type"] == "http" and scope["path"] == "/" and self.door.opens(asked.get("token", [None])[0]):
-            answer = RedirectResponse("/", status_code=303)
-            answer.set_cookie(self.door.cookie, token, httponly=True, samesite="strict")
+        """None for those who have the cookie. Who brings the token in the address of the page gets the cookie, and the
+        same address without the token; a browser keeps what stands behind its `#`."""
+        known = self.door.remembers(_cookie(scope, self.door.cookie))
+        given = _token(scope)
+        if given is not None and (known or self.door.opens(given)):
+            answer = RedirectResponse("/", status_code=303, headers={"cache-control": "no-store"})
+            answer.set_cookie(self.door.cookie, self.door.key, httponly=True, samesite="strict")
             return answer
-        return _refused(401, "This lab asks for its token.", remedy="open the address it printed, token included")
+        return None if known else _locked(scope)
+
+
+def _token(scope: Scope) -> str | None:
+    """The token in the address of the page, and nowhere else; None if there is none."""
+    if scope["type"] != "http" or scope["path"] != "/" or scope["method"] != "GET":
+        return None
+    asked = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+    return asked.get("token", [None])[0]
+
+
+def _locked(scope: Scope) -> Response:
+    """The refusal of those who have no token: words for programs, a page for browsers. The link on the page helps those
+    who followed one with a token from another site: the cookie that they got then is sent from our own page alone."""
+    what, remedy = "This lab asks for its token.", "open the address it printed, token included"
+    if not any("text/html" in value for value in _values(scope, b"accept")):
+        return _refused(401, what, remedy=remedy)
+    words = f"{what} Please {remedy}: it stands where the lab was started."
+    page = f'<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>fθ lab</title><p>{words}</p>'
+    again = '<p>If you have done so, <a href="/">go on to the lab</a>.</p></html>'
+    return HTMLResponse(page + again, status_code=401, headers={"cache-control": "no-store"})
 
 
 def bracketed(host: str) -> str:

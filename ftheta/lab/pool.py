@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import deque
+from pathlib import Path
 
 from .workers import PROGRAM, Job, Worker
 
@@ -15,10 +16,14 @@ _NO_START = {
 
 
 class Pool:
-    """`size` jobs at a time, and one more worker warm and ready for the moment when one has to be ended."""
+    """`size` jobs at a time, and one more worker warm and ready for the moment when one has to be ended. `aside` is
+    where workers put the files that they need for a moment."""
 
-    def __init__(self, size: int, *, spare: bool = True, program: tuple[str, ...] = PROGRAM) -> None:
+    def __init__(
+        self, size: int, *, spare: bool = True, program: tuple[str, ...] = PROGRAM, aside: Path | None = None
+    ) -> None:
         self.size, self.alive, self.program = size, size + spare, program
+        self.aside = aside
         self.workers: list[Worker] = []
         self.waiting: deque[Job] = deque()
         self.closing = False
@@ -93,7 +98,7 @@ class Pool:
         """One more worker if some are missing and none is on its way."""
         if self.closing or len(self.workers) >= self.alive or any(not w.ready for w in self.workers):
             return
-        worker = Worker(self._changed, self.program)
+        worker = Worker(self._changed, self.program, self.aside)
         self.workers.append(worker)
         task = asyncio.create_task(worker.start())
         self._starting.add(task)

@@ -4,11 +4,15 @@ import asyncio
 import socket
 import threading
 import webbrowser
-from typing import Any
+from urllib.parse import quote
+
+import uvicorn
 
 from ftheta.logic import UsageError
 
-from .guard import Door, bracketed
+from .app import Lab, make_app
+from .connections import Requests, Talks
+from .guard import App, Door, bracketed, token_of
 from .protocol import LONGEST_MESSAGE
 from .shelf import GIVEN
 
@@ -17,9 +21,7 @@ def serve(
     theorem: str | None, *, subject: str | None, host: str, port: int, token: str | None, browser: bool, workers: int
 ) -> int:
     """Serve until interrupted."""
-    uvicorn = _uvicorn()
-    from .app import Lab, make_app
-
+    token = token_of(token)
     listening = _listen(host, port)
     port = listening.getsockname()[1]
     door = Door(host, port, token)
@@ -37,11 +39,12 @@ def serve(
     return 0
 
 
-def configuration(app: Any) -> Any:
+def configuration(app: App) -> uvicorn.Config:
     """How uvicorn serves the lab."""
-    return _uvicorn().Config(
+    return uvicorn.Config(
         app,
-        ws="websockets-sansio",
+        http=Requests,
+        ws=Talks,
         ws_max_size=2 * LONGEST_MESSAGE,
         ws_per_message_deflate=False,  # the pages are near: to compress takes longer than to send
         log_level="warning",
@@ -56,19 +59,8 @@ def configuration(app: Any) -> Any:
 def address_of(door: Door, theorem: str | None, given: bool = False) -> str:
     """The address to open: the catalogue, or a theorem, on the subject that was given if there is one."""
     name = "127.0.0.1" if door.wide else bracketed(door.host)
-    query = f"?token={door.token}" if door.token else ""
     state = f"#/{theorem}{f'?subject={GIVEN}' if given else ''}" if theorem else ""
-    return f"http://{name}:{door.port}/{query}{state}"
-
-
-def _uvicorn() -> Any:
-    try:
-        import starlette  # noqa: F401
-        import uvicorn
-        import websockets  # noqa: F401
-    except ImportError as error:
-        raise UsageError("The lab is not installed.", got=str(error), remedy="pip install 'ftheta[lab]'") from None
-    return uvicorn
+    return f"http://{name}:{door.port}/?token={quote(door.token, safe='')}{state}"
 
 
 def _listen(host: str, port: int) -> socket.socket:

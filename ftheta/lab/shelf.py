@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import mkdtemp
+from types import TracebackType
 from typing import Any
 
-from ftheta.logic import FthetaError, SubjectError, UsageError
+from ftheta.logic import SubjectError, UsageError
 from ftheta.report.letters import visible
 
 from .protocol import BREAKER, BUILT_IN
@@ -37,26 +38,61 @@ class Entry:
     source: dict[str, str] = field(repr=False)
     kind: str = ""
     facts: tuple[tuple[str, str], ...] = ()
-    size: int = 0
 
     @property
     def listed(self) -> dict[str, Any]:
         return {"id": self.id, "name": self.name, "kind": self.kind, "facts": self.facts}
 
 
-class Shelf:
-    """`ask(job)` has a job done by a worker."""
+class Room:
+    """The files that are kept or on their way, and their bytes. What a file takes is counted before it is there, so
+    that many that come at once find no more room than one after the other."""
 
-    def __init__(self, ask: Any, given: str | None) -> None:
+    def __init__(self) -> None:
+        self.files = 0
+        self.bytes = 0
+
+
+class Place:
+    """Room for one file: it grows with the file, and is given back on the way out unless the file was `kept`."""
+
+    def __init__(self, room: Room) -> None:
+        self.room = room
+        self.size = 0
+        self.kept = False
+
+    def __enter__(self) -> "Place":
+        if self.room.files >= MOST_FILES:
+            raise _full(f"{self.room.files} files")
+        self.room.files += 1
+        return self
+
+    def grow(self, size: int) -> None:
+        """Take room for so many bytes more."""
+        if self.size + size > LARGEST:
+            raise _too_large(self.size + size)
+        if self.room.bytes + size > MOST_BYTES:
+            raise _full(f"{self.room.bytes:,} bytes")
+        self.size += size
+        self.room.bytes += size
+
+    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if not self.kept:
+            self.room.files -= 1
+            self.room.bytes -= self.size
+
+
+class Shelf:
+    """`ask(job)` has a job done by a worker; files are kept in `folder`."""
+
+    def __init__(self, ask: Any, given: str | None, folder: Path) -> None:
         self.ask = ask
-        self.folder = Path(mkdtemp(prefix="ftheta-lab-"))
+        self.folder = folder
+        self.room = Room()
         known = NAMED + (BUNDLED if find_spec("sklearn") else ())
         words = {name: name for name in known} | ({GIVEN: given} if given else {})
         self.entries = {id: Entry(id, _shown(word), {"words": word}) for id, word in words.items()}
         self.described = asyncio.Lock()
-
-    def close(self) -> None:
-        shutil.rmtree(self.folder, ignore_errors=True)
 
     def source(self, id: str) -> dict[str, str] | None:
         """Where a worker reads the subject; None for the theorem's own and for its negative control."""
@@ -80,43 +116,40 @@ class Shelf:
         suffix = _suffix(name)
         if length is not None and length > LARGEST:
             raise _too_large(length)
-        path, digest, size = await self._stored(suffix, chunks)
-        id = f"file-{digest[:12]}"
-        if id in self.entries:
-            path.unlink()
-            return self.entries[id].listed
-        try:
-            entry = Entry(id, _shown(name), {"path": str(path), "name": _shown(name)}, size=size)
-            self.entries[id] = await self._described(entry)
-        except FthetaError:
-            path.unlink(missing_ok=True)
-            raise
-        return self.entries[id].listed
+        with Place(self.room) as place:
+            path = Path(mkdtemp(dir=self.folder)) / f"upload{suffix}"
+            try:
+                id = await _stored(path, chunks, place)
+                if id not in self.entries:
+                    entry = Entry(id, _shown(name), {"path": str(path), "name": _shown(name)})
+                    described = await self._described(entry)
+                    if id not in self.entries:  # the same file may have come twice at once
+                        self.entries[id] = described
+                        place.kept = True
+                return self.entries[id].listed
+            finally:
+                if not place.kept:  # also when the page goes away in the middle
+                    shutil.rmtree(path.parent, ignore_errors=True)
 
     async def _described(self, entry: Entry) -> Entry:
         header, _ = await self.ask(Job({"kind": "read", "source": entry.source}))
         facts = tuple((label, value) for label, value in header["facts"])
-        return Entry(entry.id, entry.name, entry.source, header["type"], facts, entry.size)
+        return Entry(entry.id, entry.name, entry.source, header["type"], facts)
 
-    async def _stored(self, suffix: str, chunks: AsyncIterator[bytes]) -> tuple[Path, str, int]:
-        kept = sum(entry.size for entry in self.entries.values())
-        files = sum("path" in entry.source for entry in self.entries.values())
-        hasher, size = hashlib.sha256(suffix.encode()), 0
-        path = Path(mkdtemp(dir=self.folder)) / f"upload{suffix}"
-        try:
-            with path.open("xb") as file:
-                async for chunk in chunks:
-                    size += len(chunk)
-                    if size > LARGEST:
-                        raise _too_large(size)
-                    if kept + size > MOST_BYTES or files >= MOST_FILES:
-                        raise SubjectError("The lab keeps no more files.", remedy="end the lab and start it again")
-                    hasher.update(chunk)
-                    file.write(chunk)
-        except BaseException:  # also when the page goes away in the middle
-            shutil.rmtree(path.parent, ignore_errors=True)
-            raise
-        return path, hasher.hexdigest(), size
+
+async def _stored(path: Path, chunks: AsyncIterator[bytes], place: Place) -> str:
+    """Write a file as it comes; its id, which is that of its content and its kind."""
+    hasher = hashlib.sha256("".join(path.suffixes).encode())
+    with path.open("xb") as file:
+        async for chunk in chunks:
+            place.grow(len(chunk))
+            hasher.update(chunk)
+            file.write(chunk)
+    return f"file-{hasher.hexdigest()[:12]}"
+
+
+def _full(kept: str) -> SubjectError:
+    return SubjectError("The lab keeps no more files.", got=kept, remedy="end the lab and start it again")
 
 
 class TooLarge(UsageError):

@@ -36,7 +36,7 @@ class Tab:
         await self.socket.accept()
         answering = asyncio.create_task(self._answer())
         try:
-            while True:
+            while self.socket.application_state is WebSocketState.CONNECTED:  # not so once an answer found nobody
                 await self._take(await self.socket.receive_text())
         except (WebSocketDisconnect, KeyError):
             pass

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 from ftheta.caching import compiled_kept
@@ -48,8 +49,9 @@ class Job:
 class Worker:
     """A process with at most one job. `on_change` is called when it becomes ready, has ended a job, or has died."""
 
-    def __init__(self, on_change: Callable[["Worker"], None], program: tuple[str, ...]) -> None:
+    def __init__(self, on_change: Callable[["Worker"], None], program: tuple[str, ...], aside: Path | None) -> None:
         self.on_change, self.program = on_change, program
+        self.aside = aside
         self.process: asyncio.subprocess.Process | None = None
         self.job: Job | None = None
         self.ready = self.dead = False
@@ -65,7 +67,7 @@ class Worker:
             *self.program,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
-            env=_environment(),
+            env=_environment(self.aside),
             start_new_session=True,  # Ctrl-C in the terminal is for the server, which ends its workers itself
         )
         self.listening = asyncio.create_task(self._listen(self.process))
@@ -138,12 +140,15 @@ class Worker:
             self.stopping = None
 
 
-def _environment() -> dict[str, str]:
-    """One thread a worker, so that workers do not fight over the cores; compiled programs are kept between runs."""
+def _environment(aside: Path | None = None) -> dict[str, str]:
+    """One thread a worker, so that workers do not fight over the cores; compiled programs are kept between runs. Files
+    for a moment go to `aside`: a worker that is killed cannot delete them."""
     one = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "NPROC")
     flags = os.environ.get("XLA_FLAGS", "").split()
     told = " ".join(flags if _ONE_THREAD in flags else [*flags, _ONE_THREAD])
-    return {**os.environ, **dict.fromkeys(one, "1"), "JAX_PLATFORMS": "cpu", "XLA_FLAGS": told, **compiled_kept()}
+    threads = {**dict.fromkeys(one, "1"), "JAX_PLATFORMS": "cpu", "XLA_FLAGS": told}
+    temporary = {} if aside is None else {"TMPDIR": str(aside)}
+    return {**os.environ, **threads, **compiled_kept(), **temporary}
 
 
 def log_failure(header: dict[str, Any]) -> None:

@@ -108,7 +108,12 @@ class Histogram(_Frozen):
 
 @dataclass(frozen=True, slots=True)
 class Regions(_Frozen):
-    """Polygons, each a tuple of (x, y) corners, coloured by `values`; `lines` are drawn over them."""
+    """Polygons, each a tuple of (x, y) corners, coloured by `values`; `lines` are drawn over them.
+
+    With `classes`, the names of the classes 0, 1, …, the values are their numbers, and the colours are those of the
+    classes. `points` are then rows of data: x, y, the class of the row (−1 if it is not known), and the class that it
+    is given.
+    """
 
     title: str
     x: Axis
@@ -117,6 +122,8 @@ class Regions(_Frozen):
     values: Numbers
     label: str = ""
     lines: tuple[tuple[tuple[float, float], ...], ...] = ()
+    classes: tuple[str, ...] = ()
+    points: Rows = ()
     kind: Literal["regions"] = "regions"
 
 

@@ -269,11 +269,11 @@ class Complex:
         """For every pair of outputs where both are the largest."""
         return class_boundary(self)
 
-    def chart(self, colour: str = "slope", *, output: int = 0, boundary: bool = False) -> Chart:
+    def chart(self, colour: str = "slope", *, output: int = 0, boundary: bool = False, data: Any = None) -> Chart:
         """A picture on a line or in a plane: see `pictures.drawn`. `ft.save` writes it as .svg, .png, .pdf."""
         from .pictures import drawn
 
-        return drawn(self, colour, output=output, boundary=boundary)  # type: ignore[arg-type]
+        return drawn(self, colour, output=output, boundary=boundary, data=data)  # type: ignore[arg-type]
 
     def decision_regions(self) -> DecisionRegions:
         """The cells refined by the largest output, and the share of every class."""

@@ -1,5 +1,6 @@
 """Complexes on a line or in a plane, drawn."""
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -8,6 +9,8 @@ from ftheta.logic import Axis, Chart, Curves, Regions, Series, UsageError
 
 from .complex import Complex
 from .domains import Box, Polygon, Segment
+from .questions.decisions import class_pieces
+from .rows import rows_among
 
 MOST_DRAWN = 20_000  # polygons beyond these would make a chart of many megabytes
 Colour = Literal["slope", "active", "output", "region", "class"]
@@ -20,17 +23,27 @@ LABELS = {
 }
 
 
-def drawn(cells: Complex, colour: Colour = "slope", *, output: int = 0, boundary: bool = False) -> Chart:
+def drawn(
+    cells: Complex, colour: Colour = "slope", *, output: int = 0, boundary: bool = False, data: Any = None
+) -> Chart:
     """The pieces, coloured by their steepest slope in the metric of the inputs, by their number of active neurons, by
-    the value of an output at their centres, by linear region, or by the largest output there; `boundary` draws over
-    them where outputs tie (the largest two; with one output, where it vanishes)."""
+    the value of an output at their centres, by linear region, or by class: cut where the class changes, so that each
+    part has one. `boundary` draws over them where outputs tie (the largest two; with one output, where it vanishes).
+
+    `data` are rows to mark in the picture of classes: a `Dataset`, or a pair of inputs and their class numbers. Those
+    that do not lie in the domain are counted in the title.
+    """
     if cells.dimension > 2:
         remedy = "take a Segment, a Polygon (a planar slice) or a box with at most two sides"
         raise UsageError("Pieces are drawn on a line or in a plane.", got=f"d = {cells.dimension}", remedy=remedy)
     if colour not in LABELS:
         raise UsageError("Pieces are not coloured by this.", got=colour, remedy=f"one of {', '.join(LABELS)}")
+    if data is not None and (colour != "class" or cells.dimension != 2):
+        raise UsageError("Rows are marked in the picture of classes in a plane.", got=colour, remedy='take "class"')
     lines = boundary_lines(cells) if boundary and cells.dimension == 2 else ()
     title = f"{len(cells):,} pieces" + ("" if cells.certificate.complete else " (not all)")
+    if colour == "class":
+        return classified(cells, title, lines, data)
     return picture(cells, title, _colours(cells, colour, output), LABELS[colour], lines)
 
 
@@ -45,7 +58,30 @@ def _colours(cells: Complex, colour: Colour, output: int) -> np.ndarray:
         unit = np.linalg.inv(np.linalg.cholesky(basis.T @ basis)).T
         return np.linalg.norm(cells.maps[:, :, :-1] @ unit, 2, axis=(1, 2))
     values = np.einsum("cod,cd->co", cells.maps[:, :, :-1], cells.centres) + cells.maps[:, :, -1]
-    return values.argmax(axis=1).astype(float) if colour == "class" else values[:, output]
+    return values[:, output]
+
+
+def classified(cells: Complex, title: str, lines: tuple[Any, ...], data: Any) -> Chart:
+    """The parts of the cells in the colours of their classes, with the rows of the data that lie among them."""
+    found = class_pieces(cells, _largest(cells).tolist())
+    label = LABELS["class"] if cells.plan.outputs > 1 else "the output"
+    if cells.dimension == 1:
+        ends = np.array([np.sort(piece[:, 0]) for piece in found.pieces])
+        return _steps(cells, title, ends, found.classes, label)
+    x, y = _axes(cells)
+    marked = None if data is None else rows_among(cells, data)
+    names = _class_names(cells.plan.outputs, () if marked is None else marked.classes)
+    if marked is not None and marked.left_out:
+        title += f"; {len(marked.points):,} of {len(marked.points) + marked.left_out:,} rows lie here"
+    points = () if marked is None else marked.points
+    polygons: Any = found.pieces
+    return Regions(title, x, y, polygons, found.classes.astype(float), label, lines, names, points)
+
+
+def _class_names(outputs: int, known: Sequence[str]) -> tuple[str, ...]:
+    if outputs == 1:
+        return tuple(known) if len(known) == 2 else ("at most 0", "above 0")
+    return tuple(known) if len(known) == outputs else tuple(f"class {c}" for c in range(outputs))
 
 
 def boundary_lines(cells: Complex) -> tuple[Any, ...]:
@@ -66,15 +102,29 @@ def axes_of(domain: Polygon | Segment | Box) -> tuple[Axis, Axis]:
     return Axis("from the first row towards the second"), Axis("from the first row towards the third")
 
 
+def _axes(cells: Complex) -> tuple[Axis, Axis]:
+    assert isinstance(cells.domain, Polygon | Segment | Box)
+    return axes_of(cells.domain)
+
+
+def _largest(cells: Complex) -> np.ndarray:
+    """The cells that are drawn, in their order."""
+    return np.sort(np.argsort(-cells.volumes, kind="stable")[:MOST_DRAWN])
+
+
 def picture(cells: Complex, title: str, colours: np.ndarray, label: str, lines: tuple[Any, ...] = ()) -> Chart:
     """The cells as coloured polygons with lines over them; on a line the colours as a step curve."""
-    assert isinstance(cells.domain, Polygon | Segment | Box)
-    x, y = axes_of(cells.domain)
     if cells.dimension == 1:
-        at = cells.plan.chart(cells.vertices)[:, 0]
-        order = np.argsort(at[::2])
-        xs, ys = at.reshape(-1, 2)[order].ravel(), np.repeat(colours[order], 2)
-        return Curves(title, x, Axis(label), (Series(label, xs, ys, mark="line"),))
-    largest = np.sort(np.argsort(-cells.volumes, kind="stable")[:MOST_DRAWN])
+        return _steps(cells, title, cells.vertices.reshape(-1, 2), colours, label)
+    x, y = _axes(cells)
+    largest = _largest(cells)
     polygons = tuple(tuple(map(tuple, cells.corners(int(i)).tolist())) for i in largest)
     return Regions(title, x, y, polygons, colours[largest], label, lines)
+
+
+def _steps(cells: Complex, title: str, ends: np.ndarray, heights: np.ndarray, label: str) -> Curves:
+    """A height for each interval of the domain's coordinate; `ends` has shape `(intervals, 2)`."""
+    at = cells.plan.chart(ends.reshape(-1, 1))[:, 0].reshape(-1, 2)
+    order = np.argsort(at[:, 0])
+    xs, ys = at[order].ravel(), np.repeat(heights[order], 2)
+    return Curves(title, _axes(cells)[0], Axis(label), (Series(label, xs, ys, mark="line"),))

@@ -71,8 +71,11 @@ def described(chart: Chart) -> str:
             return f"{letters(chart.title)}: {letters(chart.y.label)} against {letters(chart.x.label)}; {named}"
         case Bars(groups=groups, categories=categories):
             return f"{letters(chart.title)}: {', '.join(groups)} for {', '.join(categories[:12])}"
-        case Regions(polygons=polygons):
-            return f"{letters(chart.title)}: {len(polygons):,} regions"
+        case Regions(polygons=polygons, classes=classes, points=points):
+            of = f" of {', '.join(classes[:12])}" if classes else ""
+            wrong = sum(p[2] >= 0 and p[2] != p[3] for p in points)
+            among = f"; {len(points):,} rows of data, {wrong:,} of them given another class" if points else ""
+            return f"{letters(chart.title)}: {len(polygons):,} regions{of}{among}"
         case Motion(times=times, groups=groups):
             named = "; ".join(dict.fromkeys(map(letters, groups)))
             return f"{letters(chart.title)}: points that move, {len(times)} moments" + (f"; {named}" if named else "")
@@ -124,6 +127,13 @@ def _rows(chart: Chart) -> Iterator[tuple[Any, ...]]:
             yield "series", "from", "to", "height"
             yield from (("histogram", *row) for row in zip(edges, edges[1:], heights))
             yield from ((s.name, x, x, y) for s in curves for x, y in zip(s.x, s.y))
+        case Regions(polygons=polygons, values=values, classes=classes) if classes:
+            named = lambda c: next((name for k, name in enumerate(classes) if k == c), "")
+            yield "kind", "number", "x", "y", "class", "given class"
+            for i, (p, v) in enumerate(zip(polygons, values)):
+                yield from (("region", i, *corner, named(v), "") for corner in p)
+            for i, (x, y, own, given) in enumerate(chart.points):
+                yield "row", i, x, y, named(own), named(given)
         case Regions(polygons=polygons, values=values):
             yield "region", "x", "y", "value"
             yield from (

@@ -58,7 +58,7 @@ def context(browser: Browser) -> Iterator[BrowserContext]:
 @pytest.fixture
 def tabs(context: BrowserContext, server: Server) -> Callable[[], Tab]:
     """Opens another tab."""
-    return lambda: Tab(context, server.url)
+    return lambda: Tab(context, server.address)
 
 
 @pytest.fixture

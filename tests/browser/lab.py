@@ -16,7 +16,7 @@ _STEP = 30  # ms between two looks
 
 
 class Server:
-    """`ftheta lab` as a process of its own, with a cache folder of its own."""
+    """`ftheta lab` as a process of its own, with a cache folder of its own; `address` is the one it prints."""
 
     def __init__(self, folder: Path, *options: str) -> None:
         command = [sys.executable, "-m", "ftheta", "lab", "--port", "0", "--no-browser", "--workers", "1", *options]
@@ -29,8 +29,7 @@ class Server:
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         assert "http://" in line, f"the lab did not start: {line}{self.log.read_text()}"
-        self.url = line.split("http://")[1].split("/")[0]
-        self.url = f"http://{self.url}"
+        self.address = line.split()[2]
 
     def __enter__(self) -> "Server":
         return self
@@ -51,10 +50,11 @@ class Server:
 
 
 class Tab:
-    """A page of the lab that notes everything that must not happen."""
+    """A page of the lab that notes everything that must not happen. `address` is the printed one, token included."""
 
-    def __init__(self, context: BrowserContext, url: str) -> None:
-        self.url = url
+    def __init__(self, context: BrowserContext, address: str) -> None:
+        self.address = address
+        self.url = address.partition("/?")[0]
         self.page: Page = context.new_page()
         self.complaints: list[str] = []
         self.strangers: list[str] = []
@@ -74,7 +74,7 @@ class Tab:
 
     def open(self, hash: str = "#/") -> "Tab":
         """Load the page at a hash."""
-        self.page.goto(f"{self.url}/{hash}")
+        self.page.goto(f"{self.address}{hash}")
         self.page.wait_for_selector("#centre > div")
         return self
 

@@ -98,7 +98,7 @@ def test_the_link_restores_everything(tab: Tab, context: BrowserContext) -> None
     expect(tab.page.locator(".toast")).to_contain_text("Link copied")
     link = tab.page.evaluate("() => navigator.clipboard.readText()")
     picture, verdict = tab.picture(), tab.text(".verdict")
-    other = Tab(context, tab.url)
+    other = Tab(context, tab.address)
     other.page.goto(link)
     other.until(lambda: "shown" in other.now)
     other.settle()

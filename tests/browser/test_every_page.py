@@ -17,7 +17,7 @@ WITHIN = "() => { const centre = document.getElementById('centre'); return centr
 def one_tab(browser: Browser, server: Server) -> Iterator[Tab]:
     """One tab that goes from page to page, as a visitor does: loading the lab anew each time takes longer."""
     context = browser.new_context(**WINDOW)
-    yield Tab(context, server.url)
+    yield Tab(context, server.address)
     context.close()
 
 

@@ -59,7 +59,7 @@ def test_older_results_never_paint_over_newer_ones(tab: Tab) -> None:
 
 
 def test_a_lost_line_is_told_and_taken_up_again(context: BrowserContext, server: Server) -> None:
-    tab = Tab(context, server.url)
+    tab = Tab(context, server.address)
     tab.page.add_init_script(WIRE)
     tab.go("hat-function")
     tab.page.evaluate("() => sockets.at(-1).close()")
@@ -97,7 +97,7 @@ def test_all_requests_go_to_the_server_itself(tab: Tab) -> None:
 def test_a_worker_that_dies_is_replaced_and_the_page_says_so(browser: Browser, tmp_path: Path) -> None:
     with Server(tmp_path) as server:
         context = browser.new_context()
-        tab = Tab(context, server.url)
+        tab = Tab(context, server.address)
         tab.go("hat-function")
         expect(tab.page.locator("#subject option[value=digits-mlp]")).to_have_count(1, timeout=30_000)
         tab.page.evaluate("hash => { location.hash = hash }", LONG)

@@ -18,7 +18,7 @@ def shaded(browser: Browser, server: Server, request: pytest.FixtureRequest):
     context = browser.new_context(
         viewport={"width": 1440, "height": 860}, color_scheme=request.param, reduced_motion="reduce"
     )
-    tab = Tab(context, server.url)
+    tab = Tab(context, server.address)
     yield tab
     tab.assert_quiet()
     context.close()

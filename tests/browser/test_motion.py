@@ -119,7 +119,7 @@ def test_the_chart_in_a_dark_room_and_on_the_projector_moves_too(tab: Tab) -> No
 @pytest.fixture
 def calm(browser: Browser, server: Server) -> Iterator[Tab]:
     context = browser.new_context(**WINDOW, reduced_motion="reduce")
-    tab = Tab(context, server.url)
+    tab = Tab(context, server.address)
     yield tab
     tab.assert_quiet()
     context.close()

@@ -19,6 +19,7 @@ from ftheta.lab.app import Lab, make_app
 from ftheta.lab.guard import Door
 from ftheta.lab.serve import configuration
 
+TOKEN = "Sesame-open"
 FAKE = (str(Path(__file__).parent / "fake_worker.py"),)
 
 
@@ -35,11 +36,16 @@ class Answer:
 
 @dataclass
 class Site:
-    """Where a lab is, and the headers of a page that it served."""
+    """Where a lab is, and the headers of a page that it served: also the cookie, unless `token` is empty."""
 
     port: int
     lab: Lab | None = None
-    cookie: str = ""
+    token: str = TOKEN
+
+    @property
+    def cookie(self) -> str:
+        door = Door("127.0.0.1", self.port, self.token or "none")
+        return f"{door.cookie}={door.key}" if self.token else ""
 
     @property
     def origin(self) -> str:
@@ -47,7 +53,8 @@ class Site:
 
     def ask(self, method: str, path: str, body: Any = None, **headers: str) -> Answer:
         """One request; a header given as an empty text is left out."""
-        given = {"Host": f"127.0.0.1:{self.port}", "Origin": self.origin if method == "POST" else "", **headers}
+        own = {"Host": f"127.0.0.1:{self.port}", "Origin": self.origin if method == "POST" else ""}
+        given = {**own, "Cookie": self.cookie, **headers}
         line = HTTPConnection("127.0.0.1", self.port, timeout=60)
         try:
             line.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
@@ -71,8 +78,29 @@ class Site:
     @contextmanager
     def tab(self) -> "Iterator[Talk]":
         origin: Any = self.origin
-        with connect(f"ws://127.0.0.1:{self.port}/ws", origin=origin, max_size=None, close_timeout=1) as line:
+        address, headers = f"ws://127.0.0.1:{self.port}/ws", {"Cookie": self.cookie}
+        with connect(address, origin=origin, additional_headers=headers, max_size=None, close_timeout=1) as line:
             yield Talk(line)
+
+    def say(self, *lines: str) -> socket.socket:
+        """A connection on which these lines were said, for what no library would say."""
+        made = socket.create_connection(("127.0.0.1", self.port), timeout=20)
+        made.sendall("".join(f"{line}\r\n" for line in lines).encode())
+        return made
+
+    def handshake(self, cookie: str | None = None) -> socket.socket:
+        """A connection on which a WebSocket was asked for; its first bytes are the answer."""
+        return self.say(
+            "GET /ws HTTP/1.1",
+            f"Host: 127.0.0.1:{self.port}",
+            f"Origin: {self.origin}",
+            f"Cookie: {self.cookie if cookie is None else cookie}",
+            "Connection: Upgrade",
+            "Upgrade: websocket",
+            "Sec-WebSocket-Version: 13",
+            "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+            "",
+        )
 
 
 @dataclass
@@ -99,12 +127,12 @@ class Talk:
 
 
 @contextmanager
-def running(door: Callable[[int], Door] = lambda port: Door("127.0.0.1", port), workers: int = 2) -> Iterator[Site]:
+def running(workers: int = 2) -> Iterator[Site]:
     """A lab with workers that compute nothing."""
     listening = socket.create_server(("127.0.0.1", 0))
     port = listening.getsockname()[1]
     lab = Lab(workers, program=FAKE)
-    server = uvicorn.Server(configuration(make_app(door(port), lab)))
+    server = uvicorn.Server(configuration(make_app(Door("127.0.0.1", port, TOKEN), lab)))
     thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[listening])), daemon=True)
     thread.start()
     eventually(lambda: server.started)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ftheta.lab.work import Stopped, attend
-from ftheta.logic import UsageError
+from ftheta.logic import SubjectError, UsageError
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg"><path stroke="#2563eb"/></svg>'
 
@@ -18,6 +18,9 @@ def do(order: dict[str, Any], say: Any) -> tuple[dict[str, Any], bytes]:
     if order["kind"] == "thumbnail":
         return {"kind": "done", "verdict": "proved"}, SVG.encode()
     if order["kind"] == "read":
+        source = order["source"]
+        if "path" in source and b"unreadable" in Path(source["path"]).read_bytes():
+            raise SubjectError("This file cannot be read.")
         return {"kind": "done", "type": "Network", "facts": [["size", "1"]]}, b""
     state = order["state"]
     say("gathering the evidence")

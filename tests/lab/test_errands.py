@@ -2,6 +2,8 @@
 
 import json
 import os
+import socket
+from contextlib import ExitStack, suppress
 
 import pytest
 from hypothesis import given, settings
@@ -26,9 +28,8 @@ def test_the_built_in_subjects_are_listed(site: Site):
     assert listed[0] == {"id": "digits-mlp", "name": "digits-mlp", "kind": "Network", "facts": [["size", "1"]]}
 
 
-def test_the_subject_given_at_the_start_goes_by_the_name_of_its_file():
-    held = shelf.Shelf(None, "/a/folder/net.npz")
-    held.close()
+def test_the_subject_given_at_the_start_goes_by_the_name_of_its_file(tmp_path):
+    held = shelf.Shelf(None, "/a/folder/net.npz", tmp_path)
     assert (held.entries[shelf.GIVEN].name, held.source(shelf.GIVEN)) == ("net.npz", {"words": "/a/folder/net.npz"})
 
 
@@ -92,11 +93,63 @@ def test_the_lab_keeps_only_so_many_files(site: Site, monkeypatch):
     assert site.post("/api/subjects?name=a.npz", b"one more").status == 422
 
 
+def test_many_files_at_once_find_no_more_room_than_one_after_the_other(monkeypatch):
+    """Each sends its headers, waits until all of them have, then its bytes."""
+    monkeypatch.setattr(shelf, "MOST_FILES", 8)
+    with running(workers=1) as site, ExitStack() as all_of_them:
+        lines = [all_of_them.enter_context(begun_upload(site, 4)) for _ in range(20)]
+        for i, line in enumerate(lines):
+            line.sendall(b"%04d" % i)
+        statuses = [line.recv(4096).split()[1] for line in lines]
+        assert statuses.count(b"201") == 8 and statuses.count(b"422") == 12
+        assert site.lab is not None and len(list(site.lab.shelf.folder.iterdir())) == 8
+
+
+def test_the_bytes_of_files_on_their_way_are_counted(monkeypatch):
+    monkeypatch.setattr(shelf, "MOST_BYTES", 1000)
+    with running(workers=1) as site, ExitStack() as all_of_them:
+        lines = [all_of_them.enter_context(begun_upload(site, 400)) for _ in range(4)]
+        for i, line in enumerate(lines):
+            line.sendall(b"%0399d" % i)  # nobody has ended: 4 · 399 bytes want room
+        assert site.lab is not None
+        eventually(lambda: site.lab is not None and site.lab.shelf.room.bytes == 798)
+        for line in lines:
+            with suppress(OSError):  # those that were refused
+                line.sendall(b"x")
+        statuses = [line.recv(4096).split()[1] for line in lines]
+        assert sorted(statuses) == [b"201", b"201", b"422", b"422"]
+        lines[0].close()
+        assert site.lab.shelf.room.bytes == 800 and site.lab.shelf.room.files == 2
+
+
+def begun_upload(site: Site, length: int) -> socket.socket:
+    """A connection on which the upload of so many bytes was announced."""
+    return site.say(
+        "POST /api/subjects?name=a.npz HTTP/1.1",
+        f"Host: 127.0.0.1:{site.port}",
+        f"Origin: {site.origin}",
+        f"Cookie: {site.cookie}",
+        f"Content-Length: {length}",
+        "",
+    )
+
+
+def test_an_upload_that_is_broken_off_or_refused_leaves_nothing(site: Site):
+    assert site.lab is not None
+    room, folder = site.lab.shelf.room, site.lab.shelf.folder
+    before = (room.files, room.bytes, set(folder.iterdir()))
+    with begun_upload(site, 10) as line:
+        line.sendall(b"12345")
+        eventually(lambda: room.bytes == before[1] + 5)
+    site.post("/api/subjects?name=a.npz", b"unreadable")
+    eventually(lambda: (room.files, room.bytes, set(folder.iterdir())) == before)
+
+
 def test_uploads_are_gone_when_the_lab_ends():
     with running(workers=1) as site:
         site.post("/api/subjects?name=a.npz", b"abc")
-        assert site.lab is not None and site.lab.shelf.folder.exists()
-    assert not site.lab.shelf.folder.exists()
+        assert site.lab is not None and list(site.lab.shelf.folder.iterdir())
+    assert not site.lab.scratch.folder.exists()
 
 
 def test_small_pictures_are_made_once_and_kept_for_the_next_time():

@@ -1,18 +1,21 @@
 """Who may speak to the lab."""
 
+from urllib.parse import quote
+
 import pytest
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
-from ftheta.lab.guard import Door
+from ftheta.lab.guard import SHORTEST, Door, token_of
 from ftheta.lab.serve import address_of
+from ftheta.logic import UsageError
 
-from .clients import Site, running
+from .clients import TOKEN, Site
 
 
 @pytest.mark.parametrize("name", ["127.0.0.1:8417", "localhost:8417", "LOCALHOST:8417", "[::1]:8417"])
 def test_the_lab_goes_by_the_names_of_this_machine(name):
-    assert Door("127.0.0.1", 8417).knows(name)
+    assert Door("127.0.0.1", 8417, TOKEN).knows(name)
 
 
 @pytest.mark.parametrize(
@@ -21,17 +24,18 @@ def test_the_lab_goes_by_the_names_of_this_machine(name):
      "192.168.1.5:8417", "[::1]", "localhost:8417@evil.example", "localhost:", "0.0.0.0:8417"],
 )  # fmt: skip
 def test_it_goes_by_no_other(name):
-    assert not Door("127.0.0.1", 8417).knows(name)
+    assert not Door("127.0.0.1", 8417, TOKEN).knows(name)
 
 
 def test_where_every_address_is_served_bare_addresses_are_known_and_names_are_not():
     door = Door("0.0.0.0", 8417, "secret")
     assert door.knows("192.168.1.5:8417") and door.knows("[fe80::1]:8417") and not door.knows("rebound.example:8417")
-    assert Door("lab.example", 80).knows("lab.example") and not Door("lab.example", 81).knows("lab.example")
+    assert Door("lab.example", 80, TOKEN).knows("lab.example")
+    assert not Door("lab.example", 81, TOKEN).knows("lab.example")
 
 
 def test_the_address_holds_theorem_subject_and_token():
-    assert address_of(Door("127.0.0.1", 1), None) == "http://127.0.0.1:1/"
+    assert address_of(Door("127.0.0.1", 1, "a&b#c"), None) == "http://127.0.0.1:1/?token=a%26b%23c"
     assert address_of(Door("::1", 1, "t"), "adam", given=True) == "http://[::1]:1/?token=t#/adam?subject=given"
 
 
@@ -46,6 +50,7 @@ def test_what_comes_from_another_site_is_refused(site: Site, origin):
     assert site.post("/api/export?format=py", b"{}", Origin=origin).status == 403
     assert site.post("/api/subjects?name=a.npz", b"", Origin=origin).status == 403
     wanted: dict = {"origin": origin} if origin else {}
+    wanted["additional_headers"] = {"Cookie": site.cookie}
     with pytest.raises(InvalidStatus) as refused, connect(f"ws://127.0.0.1:{site.port}/ws", **wanted):
         pass
     assert refused.value.response.status_code == 403
@@ -85,17 +90,57 @@ def test_the_page_its_scripts_and_its_fonts_are_served(site: Site):
     assert font.status == 200 and font.headers["content-type"] == "font/woff2"
 
 
-def test_with_a_token_nothing_opens_without_it():
-    with running(lambda port: Door("127.0.0.1", port, "Sesame")) as site:
-        for path in ("/", "/api/catalogue", "/?token=sesame", "/api/catalogue?token=Sesame"):
-            assert site.get(path).status == 401
-        assert site.post("/api/export?format=py", b"{}").status == 401
-        assert site.get("/", Cookie=f"ftheta-lab-{site.port}=wrong").status == 401
-        with pytest.raises(InvalidStatus), site.tab():
-            pass
-        entered = site.get("/?token=Sesame")
-        cookie = entered.headers["set-cookie"]
-        assert entered.status == 303 and entered.headers["location"] == "/"
-        assert "HttpOnly" in cookie and "SameSite=strict" in cookie
-        assert site.get("/", Cookie=cookie.split(";")[0]).status == 200
-        assert site.get("/", Cookie=f"a=1; {cookie.split(';')[0]}").status == 200
+def test_a_token_is_made_and_one_that_can_be_guessed_is_refused():
+    made = {token_of(None) for _ in range(20)}
+    assert len(made) == 20 and all(len(token) >= 32 for token in made)
+    assert token_of("x" * SHORTEST) == "x" * SHORTEST
+    for weak in ("", " ", "short", "x" * (SHORTEST - 1), "two words in it", "line\nline\n", "\x00" * 20):
+        with pytest.raises(UsageError, match="token"):
+            token_of(weak)
+    with pytest.raises(ValueError, match="open to everybody"):
+        Door("127.0.0.1", 1, "")
+
+
+_PATHS = ("/", "/api/catalogue", "/api/subjects", "/api/thumbnail/hat-function", "/static/main.js", "/nowhere", "/ws")
+_WRONG = ("", "wrong", TOKEN.lower(), f"{TOKEN} ", TOKEN[:-1], "é", "%00", "\x80")
+
+
+@pytest.mark.parametrize("path", _PATHS)
+def test_nothing_opens_without_the_token(site: Site, path):
+    stranger = Site(site.port, token="")
+    name = Door("127.0.0.1", site.port, TOKEN).cookie
+    assert stranger.get(path).status == 401
+    assert stranger.post(path, b"{}").status == 401
+    for wrong in _WRONG:
+        assert stranger.get(path, Cookie=f"{name}={wrong}").status == 401
+        assert stranger.get(f"{path}?token={quote(wrong)}").status == 401
+    assert stranger.get(path, Cookie=f"{name}={TOKEN}").status == 401  # the cookie holds something else
+    assert path == "/" or stranger.get(f"{path}?token={TOKEN}").status == 401  # in the address of the page alone
+
+
+def test_no_conversation_and_no_upload_opens_without_the_token(site: Site):
+    stranger = Site(site.port, token="")
+    with pytest.raises(InvalidStatus), stranger.tab():
+        pass
+    for path in ("/api/subjects?name=a.npz", "/api/export?format=py", f"/api/subjects?name=a.npz&token={TOKEN}"):
+        assert stranger.post(path, b"{}").status == 401
+
+
+def test_the_printed_address_gives_a_cookie_and_loses_its_token(site: Site):
+    stranger = Site(site.port, token="")
+    entered = stranger.get(f"/?token={TOKEN}")
+    cookie = entered.headers["set-cookie"]
+    assert entered.status == 303 and entered.headers["location"] == "/"
+    assert "HttpOnly" in cookie and "SameSite=strict" in cookie and TOKEN not in cookie
+    value = cookie.split(";")[0]
+    assert stranger.get("/", Cookie=value).status == 200
+    assert stranger.get("/", Cookie=f"a=1; {value}").status == 200
+    for token in (TOKEN, "of-another-lab"):  # who is known is not kept out, and the token goes all the same
+        again = stranger.get(f"/?token={token}", Cookie=value)
+        assert (again.status, again.headers["location"]) == (303, "/")
+
+
+def test_a_browser_without_the_token_is_told_in_words(site: Site):
+    told = Site(site.port, token="").get("/", Accept="text/html,*/*")
+    assert told.status == 401 and told.headers["content-type"].startswith("text/html")
+    assert "address it printed" in told.body.decode() and "script" not in told.body.decode()

@@ -35,9 +35,9 @@ def started(*options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
 
 
 def site_of(line: str) -> Site:
-    found = re.search(r"http://127\.0\.0\.1:(\d+)/", line)
+    found = re.search(r"http://127\.0\.0\.1:(\d+)/\?token=([\w-]{20,})", line)
     assert found, line
-    return Site(int(found[1]))
+    return Site(int(found[1]), token=found[2])
 
 
 def children(pid: int) -> set[int]:
@@ -145,17 +145,44 @@ def test_workers_end_when_the_lab_is_killed():
     eventually(lambda: not any(alive(pid) for pid in workers), 20)
 
 
-def test_another_address_asks_for_a_token():
-    with started("--host", "0.0.0.0", "--workers", "1") as (_, line):
-        assert re.search(r"\?token=[\w-]{20,}", line)
-        assert site_of(line).get("/").status == 401
+@pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
+def test_every_address_asks_for_a_token(host):
+    with started("--host", host, "--workers", "1") as (_, line):
+        site = site_of(line)
+        assert Site(site.port, token="").get("/").status == 401
+        assert site.get("/").status == 200
 
 
-def test_a_wrong_theorem_subject_or_port_is_told_before_anything_is_served(capsys, monkeypatch):
+@pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
+def test_an_empty_token_is_refused(host, capsys):
+    assert run(["lab", "--host", host, "--token", "", "--no-browser", "--port", "0"]) == 2
+    assert "token" in capsys.readouterr().err
+
+
+def test_the_folder_of_a_killed_lab_is_swept_by_the_next(tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    with started("--workers", "1") as (process, line):
+        site_of(line).post("/api/subjects?name=a.txt", b"abc")
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+    (left,) = tmp_path.glob("ftheta-lab-*")
+    with started("--workers", "1") as (process, line):
+        eventually(lambda: not left.exists(), 20)
+        process.send_signal(signal.SIGINT)
+        process.wait(20)
+    eventually(lambda: not list(tmp_path.glob("ftheta-lab-*")))
+
+
+@pytest.mark.parametrize("missing", ["starlette", "uvicorn", "websockets", "h11", "anyio"])
+def test_without_its_packages_the_lab_says_how_to_install_them(missing):
+    """In a process that has imported nothing yet; None in `sys.modules` is a package that is not there."""
+    code = f"import sys; sys.modules[{missing!r}] = None; from ftheta.cli import run; sys.exit(run(['lab']))"
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert told.returncode == 2 and "pip install 'ftheta[lab]'" in told.stderr and "Internal" not in told.stderr
+
+
+def test_a_wrong_theorem_subject_or_port_is_told_before_anything_is_served(capsys):
     assert run(["lab", "adamm", "--no-browser"]) == 2 and "did you mean" in capsys.readouterr().err
     assert run(["lab", "--port", "99999", "--no-browser"]) == 2
     assert run(["lab", "--subject", "no/such/file.npz", "--no-browser", "--port", "0"]) == 4
     assert run(["lab", "--workers", "0", "--no-browser", "--port", "0"]) == 2
-    capsys.readouterr()
-    monkeypatch.setitem(sys.modules, "starlette", None)
-    assert run(["lab", "--no-browser", "--port", "0"]) == 2 and "ftheta[lab]" in capsys.readouterr().err

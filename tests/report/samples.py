@@ -91,6 +91,17 @@ REGIONS = Regions(
     tuple(abs(a * b) + 0.1 * k for a, b in _GRID for k in range(2)),
     "‖∇f‖",
 )
+CLASSES = Regions(
+    "two classes",
+    Axis("x₁"),
+    Axis("x₂"),
+    (((0.0, 0.0), (1.0, 0.0), (0.0, 1.0)), ((1.0, 0.0), (1.0, 1.0), (0.0, 1.0))),
+    (0.0, 1.0),
+    "largest output",
+    (((1.0, 0.0), (0.0, 1.0)),),
+    ("cat", "dog"),
+    ((0.2, 0.2, 0.0, 0.0), (0.3, 0.2, 1.0, 0.0), (0.8, 0.8, -1.0, 1.0)),
+)
 POINTS = Points(
     "two classes",
     Axis("x_1"),

@@ -92,12 +92,15 @@ motions = st.builds(
     texts,
 )
 diagrams = st.builds(Diagram, texts, tuples(st.builds(Layer, texts, st.integers(0, 10**6), texts)))
+curves = st.builds(Curves, texts, axes, axes, tuples(series))
+histograms = st.builds(Histogram, texts, axes, axes, columns, columns, tuples(series, 2))
 charts = st.one_of(
-    st.builds(Curves, texts, axes, axes, tuples(series)),
+    curves,
     st.builds(Bars, texts, axes, tuples(texts), tuples(texts), tuples(columns)),
     st.builds(Heatmap, texts, axes, axes, tuples(columns), st.tuples(*(floats,) * 4), texts),
-    st.builds(Histogram, texts, axes, axes, columns, columns, tuples(series, 2)),
+    histograms,
     st.builds(Regions, texts, axes, axes, tuples(corners), columns, texts),
+    st.builds(Regions, texts, axes, axes, tuples(corners), columns, texts, st.just(()), tuples(texts), tuples(columns)),
     st.builds(Points, texts, axes, axes, columns, columns, tuples(texts)),
     motions,
     diagrams,

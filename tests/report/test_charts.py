@@ -2,7 +2,9 @@
 
 import re
 import xml.etree.ElementTree as ElementTree
+from base64 import b64decode
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise, product
 from math import inf, nan, sin
 
@@ -36,7 +38,7 @@ from ftheta.report.render import svg as svg_of
 from ftheta.report.vega import vega
 
 from . import samples
-from .strategies import charts
+from .strategies import charts, curves, histograms
 
 HOSTILE = "<script>alert('x')</script> & \" ]]> \\ \x1b[31m $\\theta_k$ " + "w" * 200
 NASTY = {
@@ -86,6 +88,7 @@ def nasty_charts(scale: str, xs: tuple[float, ...], ys: tuple[float, ...]) -> Se
         (samples.HEATMAP, ("loss surface", "θ₁", "θ₂", "loss")),
         (samples.HISTOGRAM, ("normal limit", "density", "z")),
         (samples.REGIONS, ("affine pieces", "x₁", "‖∇f‖")),
+        (samples.CLASSES, ("two classes", "cat", "dog", "given its own class", "another class", "unknown class")),
         (samples.POINTS, ("inner", "outer", "x₂")),
         (samples.MOTION, ("corner", "other corner", "x₁", "t = 2.0")),
         (samples.DIAGRAM, ("input", "784", "hidden 1", "ReLU", "softmax")),
@@ -327,3 +330,85 @@ def test_csv_holds_the_numbers_that_were_measured() -> None:
     assert "layer 2,spectral norm,2.4" in rows
     assert len(chart_csv(samples.HEATMAP).splitlines()) == 1 + 40 * 40
     assert chart_csv(samples.HEATMAP).splitlines()[1].startswith("-0.975,-0.975,")
+
+
+# -- what must not be taken for data --------------------------------------------------------------------------
+
+
+def named(marks: list[Spec], kind: str) -> list[dict]:
+    return [m["encode"]["enter"] for m in marks if m["type"] == kind]
+
+
+@settings(max_examples=60, deadline=None)
+@given(curves | histograms)
+def test_nothing_inside_the_frame_leads_to_a_label(chart: Chart) -> None:
+    """Lines inside are curves, which have data; rules are keys, and stand beside the frame."""
+    spec = vega(chart)
+    for rule in named(spec["marks"], "rule"):
+        assert min(rule["x"]["value"], rule["x2"]["value"]) > spec["width"]
+    assert all("from" in m for m in spec["marks"] if m["type"] in ("line", "area"))
+
+
+SHORT = Series("ends early", (0.0, 1.0), (1.0, 2.0), "bound")
+LONG = Series("ends at the edge", (0.0, 10.0), (5.0, 9.0))
+
+
+@pytest.mark.parametrize(
+    ("series", "keyed"),
+    [
+        ((LONG,), False),
+        ((SHORT, LONG), True),
+        ((LONG, Series("far below", (0.0, 10.0), (0.0, 0.0))), True),
+        ((LONG, Series("the same end", (0.0, 10.0), (0.0, 9.0)), Series("and again", (0.0, 10.0), (1.0, 9.0))), True),
+        ((Series("a vertical", (3.0, 3.0), (0.0, 1.0)), Series("nothing", (0.0, 10.0), (nan, nan), "bound")), True),
+        ((Series("dots", (0.0, 1.0), (1.0, 2.0), mark="points"), LONG), True),
+    ],
+)
+def test_a_label_has_a_key_unless_it_is_the_only_one_and_at_the_end_of_its_curve(series, keyed) -> None:
+    spec = vega(Curves("c", Axis(), Axis(), series))
+    keys = [*named(spec["marks"], "rule"), *(m for m in named(spec["marks"], "symbol") if "value" in m["x"])]
+    drawn = [s for s in series if s.y[0] == s.y[0]]
+    assert len(keys) == (len(drawn) if keyed else 0)
+    named_data = {d["name"] for d in spec["data"] if d["values"]}
+    shown = [
+        m for m in spec["marks"] if m["type"] in ("line", "symbol") and m.get("from", {}).get("data") in named_data
+    ]
+    curves = [m["encode"]["enter"] for m in shown]
+    look = lambda m: (m.get("stroke", m.get("fill"))["value"], tuple(m.get("strokeDash", {"value": ()})["value"]))
+    assert not keyed or sorted(map(look, keys)) == sorted(map(look, curves))
+    words = named(spec["marks"], "text")[1:] if spec["marks"][0]["type"] == "text" else named(spec["marks"], "text")
+    assert all(word["x"]["value"] > spec["width"] for word in words)
+
+
+def test_a_picture_of_classes_has_their_colours_and_no_values_between_them() -> None:
+    spec = vega(samples.CLASSES)
+    fills = [m["fill"]["value"] for m in named(spec["marks"], "path") if "fill" in m]
+    assert len(set(fills)) == 2
+    assert not any(m["type"] == "group" for m in spec["marks"]), "a bar of colours"
+    assert not named(spec["marks"], "rule"), "ticks of a bar"
+
+
+def test_rows_are_marked_by_their_class_and_by_whether_they_are_given_it() -> None:
+    spec = vega(samples.CLASSES)
+    rows = [m for m in named(spec["marks"], "symbol") if "stroke" in m]
+    look = [(m["shape"]["value"], m["fill"]["value"]) for m in rows]
+    (right, blue), (unknown, none), (wrong, orange) = look  # what is wrong lies above
+    assert (right, unknown, wrong) == ("circle", "circle", "cross") and len({blue, none, orange}) == 3
+    outside = replace(samples.CLASSES, points=((5.0, 0.2, 0.0, 0.0), (nan, 0.2, 0.0, 0.0)))
+    assert not [m for m in named(vega(outside)["marks"], "symbol") if "stroke" in m]
+
+
+def test_many_parts_keep_the_colours_of_their_classes(monkeypatch) -> None:
+    exact = vega(samples.CLASSES)
+    monkeypatch.setattr(regions_module, "EXACT", 1)
+    spec = vega(samples.CLASSES)
+    (image,) = named(spec["marks"], "image")
+    palette = b64decode(image["url"]["value"].partition(",")[2]).partition(b"PLTE")[2]
+    fills = [m["fill"]["value"] for m in named(exact["marks"], "path") if "fill" in m]
+    assert [f"#{palette[3 * k : 3 * k + 3].hex()}" for k in range(2)] == fills
+
+
+def test_the_csv_of_classes_names_them_and_the_rows() -> None:
+    lines = chart_csv(samples.CLASSES).splitlines()
+    assert lines[0] == "kind,number,x,y,class,given class"
+    assert lines[-3:] == ["row,0,0.2,0.2,cat,cat", "row,1,0.3,0.2,dog,cat", "row,2,0.8,0.8,,dog"]

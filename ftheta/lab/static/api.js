@@ -21,6 +21,12 @@ const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 export const catalogue = () => answer("/api/catalogue");
 export const subjects = () => answer("/api/subjects");
 
+/** Whether the server is there and no longer knows this page: it was started again, with a new token. */
+export async function forgotten() {
+  const response = await fetch("/api/catalogue", { method: "HEAD" }).catch(() => null);
+  return response !== null && response.status === 401;
+}
+
 /** Give the server a file; the answer is the subject's entry. @param {File} file */
 export function upload(file) {
   return answer(`/api/subjects?name=${encodeURIComponent(file.name)}`, { method: "POST", body: file });

@@ -1,5 +1,5 @@
 /** Everything put together: the state, who shows it, and who changes it. */
-import { sentence } from "./api.js";
+import { forgotten, sentence } from "./api.js";
 import { Cards } from "./catalogue.js";
 import { warmUp } from "./chart.js";
 import { copy } from "./copy.js";
@@ -260,9 +260,11 @@ export class Lab {
     this.runner.next();
   }
 
-  lost(pause) {
+  async lost(pause) {
     this.wasLost = true;
     this.runner.lost();
+    if (await forgotten()) return banner("The lab was started again. Please open the address that it printed.");
+    if (this.line.up) return;
     const again = el("button", { type: "button", text: "Try now", on: { click: () => this.line.now() } });
     banner(`No connection to the lab's server. Trying again${pause > 2 ? ` in ${pause} s` : ""}…`, again);
   }

@@ -133,7 +133,7 @@ def class_boundary(cells: "Complex") -> dict[tuple[int, int], Boundary]:
         for piece, i in zip(whole.pieces, whole.owners.tolist()):
             for c in range(cells.plan.outputs):
                 if c not in (a, b) and piece is not None:
-                    piece = _clipped(piece, cells.maps[i, a] - cells.maps[i, c])
+                    piece = clipped(piece, cells.maps[i, a] - cells.maps[i, c])
             if piece is not None:
                 pieces.append(piece)
                 owners.append(i)
@@ -141,7 +141,7 @@ def class_boundary(cells: "Complex") -> dict[tuple[int, int], Boundary]:
     return found
 
 
-def _clipped(piece: np.ndarray, form: np.ndarray) -> np.ndarray | None:
+def clipped(piece: np.ndarray, form: np.ndarray) -> np.ndarray | None:
     """The part of a point, a segment or a polygon in order where a form is not negative."""
     value = piece @ form[:-1] + form[-1]
     value[np.abs(value) <= 1e-13 * (np.abs(piece) @ np.abs(form[:-1]) + abs(form[-1]))] = 0.0

@@ -1,4 +1,7 @@
-"""The regions of a classifier: cells refined by the largest output, and the exact share of every class."""
+"""The regions of a classifier: cells refined by the largest output, and the exact share of every class.
+
+Of a network with one output the classes are two: 0 where the output is not positive, 1 where it is.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,6 +16,7 @@ from ftheta.logic import Enclosure, UsageError
 
 from ..methods.rational import Vertex, split
 from ..methods.signs import exact_body
+from .boundaries import clipped
 from .corner_values import corner_values, is_exact, map_error, size_of
 from .corners import Form
 from .output_forms import OutputForms
@@ -67,6 +71,78 @@ def decision_regions(cells: "Complex") -> DecisionRegions:
         return DecisionRegions(tuple(pieces), np.array(classes), np.array(owners), shares, _enclosed(tied))
     finally:
         ctx.prec = precision
+
+
+@dataclass(frozen=True, eq=False)
+class ClassPieces:
+    """Convex `pieces` (corners, in the plane in order), each in one cell and of one class: its number in `classes`."""
+
+    pieces: tuple[np.ndarray, ...]
+    classes: np.ndarray
+
+
+def class_pieces(cells: "Complex", chosen: Sequence[int]) -> ClassPieces:
+    """The chosen cells, cut where their class changes: in rationals if the complex is exact, else in float64.
+
+    Most cells are of one class, which the values at their corners show; they are left as they are.
+    """
+    possible = contenders(cells) if cells.plan.outputs > 1 else _signs_of(cells)
+    contested = [i for i in chosen if possible[i].sum() > 1]
+    exact = is_exact(cells)
+    forms = iter(OutputForms(cells.plan)(map(cells.pattern_number, contested))) if exact else None
+    pieces, classes = [], []
+    for i in chosen:
+        rivals = np.flatnonzero(possible[i]).tolist()
+        if len(rivals) == 1:
+            found = [(cells.corners(i), rivals[0])]
+        elif forms is not None:
+            found = _parts_exactly(cells, i, rivals, next(forms))
+        else:
+            found = _parts_in_float(cells, i, rivals)
+        for piece, winner in found:
+            pieces.append(piece)
+            classes.append(winner)
+    return ClassPieces(tuple(pieces), np.array(classes, np.int64))
+
+
+def _signs_of(cells: "Complex") -> np.ndarray:
+    """Which of the two classes of a single output each cell may have."""
+    values, errors = corner_values(cells, cells.maps[:, 0], map_error(cells.plan, size_of(cells)))
+    starts = cells.ends[:-1]
+    below = np.logical_or.reduceat(values - errors <= 0, starts)
+    above = np.logical_or.reduceat(values + errors > 0, starts)
+    return np.column_stack([below, above])
+
+
+def _parts_exactly(cells: "Complex", i: int, rivals: list[int], forms: list[Form]) -> list[tuple[np.ndarray, int]]:
+    if cells.plan.outputs == 1:
+        forms = [tuple(0 for _ in forms[0]), forms[0]]
+    parts = _parts(_vertices(polytope(cells, i)), rivals, forms, cells.dimension)
+    return [(_floats(part), winners[0]) for part, winners in parts]
+
+
+def _parts_in_float(cells: "Complex", i: int, rivals: list[int]) -> list[tuple[np.ndarray, int]]:
+    maps = cells.maps[i]
+    if cells.plan.outputs == 1:
+        maps = np.vstack([np.zeros_like(maps), maps])
+    found = []
+    for c in rivals:
+        piece: np.ndarray | None = cells.corners(i)
+        for b in rivals:
+            gap = maps[c] - maps[b]
+            if b != c and piece is not None:
+                piece = clipped(piece, gap) if gap.any() or c < b else None  # of equal ones the lowest number counts
+        if piece is not None and _is_full(piece):
+            found.append((piece, c))
+    return found
+
+
+def _is_full(piece: np.ndarray) -> bool:
+    """Whether a convex piece in order has a length or an area."""
+    if piece.shape[1] == 1:
+        return bool(np.ptp(piece) > 0)
+    x, y = (piece - piece[0]).T
+    return len(piece) > 2 and bool(abs(np.sum(x * np.roll(y, -1) - y * np.roll(x, -1))) > 0)
 
 
 def _enclosed(ball: arb) -> Enclosure:

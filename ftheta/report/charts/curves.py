@@ -1,31 +1,20 @@
 """Curves with their labels at their ends: measured solid, bounds dashed, references thin and grey."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import count, repeat
-from math import isfinite
 
 from ftheta.logic.chart import Curves, Series
 
 from .frame import Canvas, Frame, Spec, empty, field, framed, mark, specification, text
-from .labels import LEADING, SIZE, Label, margin, place
+from .labels import KEY, LEADING, SIZE, Label, Pen, Placed, margin, place, room
 from .scales import Scaled, scaled
 from .theme import Theme
 from .thinning import MOST, spaced, thinned
 
 _DASHES = ([7, 4], [3, 3], [10, 3, 2, 3], [2, 2])
 
+_NEAR_THE_EDGE = 0.98  # of the width: a label in the margin still stands beside a curve that ends here
 _FINE_DASHES = ([], [1, 2], [5, 2], [8, 2, 1, 2], [3, 1])
-
-
-@dataclass(frozen=True, slots=True)
-class Pen:
-    """How a series is drawn."""
-
-    colour: str
-    words: str
-    dash: list[int]
-    width: float
 
 
 def curves(chart: Curves, canvas: Canvas) -> Spec:
@@ -34,10 +23,9 @@ def curves(chart: Curves, canvas: Canvas) -> Spec:
     y = scaled(chart.y, _heights(chart.series, x), nice=True) if x else None
     if x is None or y is None:
         return empty(chart.title, canvas, "no finite values to draw")
-    names = [_name(s, x, y) for s in chart.series]
-    frame = framed(chart.title, x, y, canvas, right=margin(names, canvas.width))
-    data, marks = drawn(chart.series, names, frame)
-    return specification(frame, chart.title, marks, data=data)
+    frame, labels = labelled(chart.title, x, y, canvas, chart.series)
+    data, marks = drawn(chart.series, frame)
+    return specification(frame, chart.title, [*marks, *labels], data=data)
 
 
 def _heights(series: Sequence[Series], x: Scaled) -> Iterable[float]:
@@ -48,24 +36,39 @@ def _heights(series: Sequence[Series], x: Scaled) -> Iterable[float]:
         yield from s.hi
 
 
-def _name(series: Series, x: Scaled, y: Scaled) -> str:
-    drawable = any(x.keeps(a) and y.keeps(b) for a, b in zip(series.x, series.y))
-    return series.name if drawable else f"{series.name} (no finite values)"
+def labelled(title: str, x: Scaled, y: Scaled, canvas: Canvas, series: Sequence[Series]) -> tuple[Frame, list[Spec]]:
+    """The frame of a chart with room for the labels of its series at the right, and the marks of the labels.
+
+    Whether they have keys depends on what is drawn and not on where it happens to be, so that the frame does not jump
+    while a slider moves.
+    """
+    ends = [_last(s, x, y) for s in series]
+    names = [s.name if end else f"{s.name} (no finite values)" for s, end in zip(series, ends)]
+    keyed = len(series) > 1 or any(end and x.fraction(end[0]) < _NEAR_THE_EDGE for end in ends)
+    frame = framed(title, x, y, canvas, right=margin(names, canvas.width, keyed))
+    labels = [
+        Label(name, frame.at(*end), pen.words, pen)
+        if end
+        else Label(name, (frame.width, frame.height), canvas.theme.muted)
+        for name, end, pen in zip(names, ends, pens(series, canvas.theme))
+    ]
+    return frame, _label_marks(place(labels, room(frame.right, keyed), 0, frame.height), keyed, frame)
 
 
-def drawn(series: Sequence[Series], names: Sequence[str], frame: Frame) -> tuple[list[Spec], list[Spec]]:
-    """Data and marks of the series inside a frame, with their labels to the right of it."""
+def _last(series: Series, x: Scaled, y: Scaled) -> tuple[float, float] | None:
+    """The point of a series furthest to the right, of those that can be drawn."""
+    kept = ((a, b) for a, b in zip(series.x, series.y) if x.keeps(a) and y.keeps(b))
+    last = max(kept, key=lambda point: point[0], default=None)
+    return None if last is None else (x.cut(last[0]), y.cut(last[1]))
+
+
+def drawn(series: Sequence[Series], frame: Frame) -> tuple[list[Spec], list[Spec]]:
+    """Data and marks of the series inside a frame."""
     data: list[Spec] = []
     layers: dict[str, list[Spec]] = {"reference": _between(series, frame, data), "measured": [], "bound": []}
-    labels: list[Label] = []
     for i, (s, pen) in enumerate(zip(series, pens(series, frame.canvas.theme))):
-        points = _points(s, frame)
-        layers["measured" if s.role == "other" else s.role] += _marks(f"series{i}", s, points, pen, data)
-        ends = [p for p in points if p is not None]
-        end = frame.at(*max(ends, key=lambda p: p[0])[:2]) if ends else (frame.width, frame.height)
-        labels.append(Label(names[i], end, pen.words if ends else frame.canvas.theme.muted))
-    marks = [m for layer in layers.values() for m in layer]  # bounds last: their dashes let a curve below be seen
-    return data, [*marks, *label_marks(labels, frame)]
+        layers["measured" if s.role == "other" else s.role] += _marks(f"series{i}", s, _points(s, frame), pen, data)
+    return data, [m for layer in layers.values() for m in layer]  # bounds last: their dashes let curves below be seen
 
 
 def pens(series: Sequence[Series], theme: Theme) -> list[Pen]:
@@ -76,15 +79,16 @@ def pens(series: Sequence[Series], theme: Theme) -> list[Pen]:
         if s.role == "bound":
             i = next(bounds)
             k = i % len(theme.bounds)
-            chosen.append(Pen(theme.bounds[k], theme.bounds_text[k], _DASHES[i % len(_DASHES)], 2))
+            dash = _DASHES[i % len(_DASHES)]
+            chosen.append(Pen(theme.bounds[k], theme.bounds_text[k], dash, 2, s.mark == "points"))
         elif s.role == "reference":
             dash = _FINE_DASHES[next(references) % len(_FINE_DASHES)]
-            chosen.append(Pen(theme.reference, theme.muted, dash, 1.25))
+            chosen.append(Pen(theme.reference, theme.muted, dash, 1.25, s.mark == "points"))
         else:
             k = (next(measured) + (s.role == "other" and not any(t.role == "measured" for t in series))) % len(
                 theme.measured
             )
-            chosen.append(Pen(theme.measured[k], theme.measured_text[k], [], 2.25))
+            chosen.append(Pen(theme.measured[k], theme.measured_text[k], [], 2.25, s.mark == "points"))
     return chosen
 
 
@@ -204,17 +208,27 @@ def _between(series: Sequence[Series], frame: Frame, data: list[Spec]) -> list[S
     return [mark("area", {**area, "fill": frame.canvas.theme.bounds[0], "fillOpacity": 0.07}, data="between")]
 
 
-def label_marks(labels: Sequence[Label], frame: Frame) -> list[Spec]:
-    """The labels in the right margin, each with a thin line to its end where it had to move."""
+def _label_marks(labels: Sequence[Placed], keyed: bool, frame: Frame) -> list[Spec]:
+    """The labels in the right margin. Nothing of them is inside the frame, where it would look like data."""
+    left = frame.width + 11
     marks: list[Spec] = []
-    for placed in place(labels, frame.right - 18, 0, frame.height):
-        x, y = placed.label.end
-        if all(map(isfinite, (x, y))) and (abs(placed.y - y) > 4 or frame.width - x > 12):
-            leader = {"x": x + 3, "y": y, "x2": frame.width + 8, "y2": placed.y, "stroke": placed.label.colour}
-            marks.append(mark("rule", {**leader, "strokeWidth": 0.75, "strokeOpacity": 0.6}))
-        first = placed.y - (len(placed.lines) - 1) * LEADING / 2 + SIZE * 0.36
-        marks.append(_label(list(placed.lines), frame.width + 11, first, placed.label.colour))
+    for placed in labels:
+        middle = placed.y - (len(placed.lines) - 1) * LEADING / 2
+        if keyed and placed.label.pen is not None:
+            marks += _key(placed.label.pen, left, middle, frame.canvas.theme)
+        indent = KEY + 6 if keyed else 0
+        marks.append(_label(list(placed.lines), left + indent, middle + SIZE * 0.36, placed.label.colour))
     return marks
+
+
+def _key(pen: Pen, x: float, y: float, theme: Theme) -> list[Spec]:
+    """A piece of a curve, or one of its points, in a small box; `y` is its middle."""
+    box = {"x": x, "y": y - 6.5, "width": KEY, "height": 13, "cornerRadius": 3}
+    frame = mark("rect", {**box, "fill": theme.box, "stroke": theme.grid, "strokeWidth": 1})
+    if pen.points:
+        return [frame, mark("symbol", {"x": x + KEY / 2, "y": y, "size": 34, "fill": pen.colour, "shape": "circle"})]
+    line = {"x": x + 2, "x2": x + KEY - 2, "y": y, "stroke": pen.colour, "strokeWidth": pen.width}
+    return [frame, mark("rule", {**line, "strokeDash": {"value": pen.dash}})]
 
 
 def _label(lines: list[str], x: float, y: float, colour: str) -> Spec:

@@ -4,9 +4,8 @@ from math import isfinite
 
 from ftheta.logic.chart import Histogram
 
-from .curves import drawn
-from .frame import Canvas, Frame, Spec, empty, field, framed, mark, specification
-from .labels import margin
+from .curves import drawn, labelled
+from .frame import Canvas, Frame, Spec, empty, field, mark, specification
 from .scales import scaled
 
 
@@ -22,10 +21,9 @@ def histogram(chart: Histogram, canvas: Canvas) -> Spec:
     y = scaled(chart.y, heights, nice=True, zero=True)
     if x is None or y is None:
         return empty(chart.title, canvas, "no finite values to draw")
-    names = [s.name for s in chart.curves]
-    frame = framed(chart.title, x, y, canvas, right=margin(names, canvas.width) if names else 0.0)
-    data, marks = drawn(chart.curves, names, frame)
-    return specification(frame, chart.title, [_bars(bars, frame, data), *marks], data=data)
+    frame, labels = labelled(chart.title, x, y, canvas, chart.curves)
+    data, marks = drawn(chart.curves, frame)
+    return specification(frame, chart.title, [_bars(bars, frame, data), *marks, *labels], data=data)
 
 
 def _bars(bars: list[tuple[float, float, float]], frame: Frame, data: list[Spec]) -> Spec:

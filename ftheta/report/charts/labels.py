@@ -1,4 +1,8 @@
-"""Direct labels beside the ends of the curves, moved apart where they would overlap."""
+"""Labels in the right margin, beside the ends of the curves, moved apart where they would overlap.
+
+No line leads from a label to its curve: it would look like one. Where there are several curves, or one that ends
+before the margin, labels have a key before them: a piece of their curve in a small box.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,15 +13,29 @@ from .measure import text_width, wrapped
 SIZE = 12
 LEADING = 15
 GAP = 4
+KEY = 24  # the width of a key
+_EDGES = 18  # pixels before and after the text
+
+
+@dataclass(frozen=True, slots=True)
+class Pen:
+    """How a series is drawn: its colour, that of its letters, the dashes and the width of its line, or as points."""
+
+    colour: str
+    words: str
+    dash: list[int]
+    width: float
+    points: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A text that belongs to the point `end` of the drawing."""
+    """A text that belongs to the point `end` of the drawing, and to what was drawn with `pen`, if anything was."""
 
     text: str
     end: tuple[float, float]
     colour: str
+    pen: Pen | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +47,22 @@ class Placed:
     y: float
 
 
-def margin(texts: Sequence[str], width: float) -> float:
+def margin(texts: Sequence[str], width: float, keyed: bool) -> float:
     """The room that labels take to the right of a drawing of this width."""
     most = max(90.0, min(190.0, 0.3 * width))
     counted = ["+99 more"] if len(texts) > 12 else []
     lines = (line for text in (*texts, *counted) for line in lines_of(text, most))
     widest = max((text_width(line, SIZE, bold=True) for line in lines), default=0.0)
-    return min(most, widest) + 18 if texts else 0.0
+    return min(most, widest) + _EDGES + _indent(keyed) if texts else 0.0
+
+
+def room(right: float, keyed: bool) -> float:
+    """The room for the text of a label in a margin of this width."""
+    return right - _EDGES - _indent(keyed)
+
+
+def _indent(keyed: bool) -> float:
+    return KEY + 6 if keyed else 0
 
 
 def lines_of(text: str, room: float, most: int = 3) -> list[str]:

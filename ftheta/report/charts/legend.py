@@ -38,15 +38,22 @@ def legend_marks(
     colours: Sequence[str],
     y: float,
     ink: str,
-    shape: str = "square",
+    shape: str | Sequence[str] = "square",
     left: float = 0.0,
+    opacity: Sequence[float] = (),
 ) -> list[Spec]:
-    """The marks of a legend that begins `left` of the frame's edge (negative: outside), its first row at `y`."""
+    """The marks of a legend that begins `left` of the frame's edge (negative: outside), its first row at `y`.
+
+    The signs have one shape, or each its own, and are opaque unless `opacity` says how much each.
+    """
     marks = []
     for r, row in enumerate(rows):
         middle = y + _ROW * (r + 0.5)
         for x, word, i in row:
-            sign = {"x": left + x + 5, "y": middle, "shape": shape, "size": 90 if shape == "square" else 60}
-            marks.append(mark("symbol", {**sign, "fill": colours[i % len(colours)]}))
+            form = shape if isinstance(shape, str) else shape[i]
+            sign = {"x": left + x + 5, "y": middle, "shape": form, "size": 90 if form == "square" else 60}
+            turned = {"angle": 45} if form == "cross" else {}
+            look = {"fill": colours[i % len(colours)], "fillOpacity": opacity[i] if opacity else 1.0}
+            marks.append(mark("symbol", {**sign, **turned, **look}))
             marks.append(text([word], left + x + _SIGN + 1, middle + TICK * 0.36, ink, size=TICK))
     return marks

@@ -36,10 +36,12 @@ def level(value: float, lo: float, hi: float) -> int:
     return min(LEVELS - 1, max(0, int(share * LEVELS)))
 
 
-def picture(rows: Sequence[bytes]) -> str:
-    """Rows of palette entries, the uppermost first, as a PNG in a data address."""
+def picture(rows: Sequence[bytes], colours: Sequence[tuple[int, int, int]] | None = None) -> str:
+    """Rows of palette entries, the uppermost first, as a PNG in a data address; `colours` are those of the first
+    entries, without them the levels of the viridis scale."""
     width, height = len(rows[0]), len(rows)
-    palette = b"".join(bytes(viridis(i / (LEVELS - 1))) for i in range(LEVELS)) + bytes((15, 23, 42)) + b"\xff\xff\xff"
+    shades = [viridis(i / (LEVELS - 1)) for i in range(LEVELS)] if colours is None else colours
+    palette = b"".join(map(bytes, shades)).ljust(3 * LEVELS, b"\0") + bytes((15, 23, 42)) + b"\xff\xff\xff"
     header = pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)
     pixels = compress(b"".join(b"\0" + row for row in rows), 9)
     chunks = (

@@ -1,19 +1,25 @@
-"""Polygons in the plane, coloured by a value: exact up to a few thousand, an image above."""
+"""Polygons in the plane, coloured by a value or by class: exact up to a few thousand, an image above."""
 
 from collections import defaultdict
 from math import ceil, floor, isfinite
 
 from ftheta.logic.chart import Regions
 
+from .classes import TINT, class_colours, mixed, row_marks, signs
 from .colourbar import bar_marks, beside, border, colour_ends, value_scale
-from .frame import Canvas, Frame, Spec, empty, mark, specification
-from .png import EDGE, LEVELS, NOTHING, colour, level, picture
-from .scales import scaled
+from .frame import Canvas, Frame, Spec, empty, evened, framed, mark, specification
+from .legend import legend_height, legend_marks, legend_rows
+from .png import EDGE, LEVELS, NOTHING, level, picture, viridis
+from .scales import Scaled, scaled
 
 EXACT = 5000  # more polygons than this are drawn as an image
 _PIXELS = 700
 RIMMED = (("#ffffff", 4.2), ("#0f172b", 2.2))  # colours and widths of a line over the polygons
+ALIKE = 2.5  # up to this ratio of the axes, a unit is as long on both
 Corners = list[tuple[float, float]]
+Shaded = tuple[Corners, int]  # in pixels, with the number of its colour
+Valued = tuple[tuple[tuple[float, float], ...], float]  # as in the chart, with its value
+Rgb = tuple[int, int, int]
 
 
 def regions(chart: Regions, canvas: Canvas) -> Spec:
@@ -23,14 +29,44 @@ def regions(chart: Regions, canvas: Canvas) -> Spec:
     y = scaled(chart.y, (c[1] for p, _ in kept for c in p))
     if x is None or y is None:
         return empty(chart.title, canvas, "no polygons to draw")
-    numbers = [v for _, v in kept]
-    values = value_scale(numbers) if chart.values else None
+    draw = _by_class if chart.classes else _by_value
+    return draw(chart, kept, x, y, canvas)
+
+
+def _by_value(chart: Regions, kept: list[Valued], x: Scaled, y: Scaled, canvas: Canvas) -> Spec:
+    values = value_scale([v for _, v in kept]) if chart.values else None
     ends = colour_ends(values)
-    frame = beside(chart.title, x, y, canvas, chart.label, values or x, alike=2.5)
+    frame = beside(chart.title, x, y, canvas, chart.label, values or x, alike=ALIKE)
     polygons = [([frame.at(a, b) for a, b in p], level(v, *ends)) for p, v in kept]
-    inside = _exact(polygons, frame) if len(polygons) <= EXACT else [_raster(polygons, frame)]
+    inside = _polygons(polygons, [viridis(i / (LEVELS - 1)) for i in range(LEVELS)], frame)
     bar = bar_marks(frame, chart.label, values) if values else []
     return specification(frame, chart.title, [*inside, *_lines(chart, frame), border(frame), *bar], grid=False)
+
+
+def _by_class(chart: Regions, kept: list[Valued], x: Scaled, y: Scaled, canvas: Canvas) -> Spec:
+    """Each class has a colour of its own, and the legend names them: between two classes there is nothing."""
+    theme = canvas.theme
+    entries = signs(chart, theme.ink)
+    rows = legend_rows([sign.name for sign in entries], canvas)
+    frame = evened(framed(chart.title, x, y, canvas, below=legend_height(rows)), ALIKE)
+    polygons = [([frame.at(a, b) for a, b in p], _class_of(v, chart)) for p, v in kept]
+    colours = [mixed(c, theme.background) for c in class_colours(min(len(chart.classes), LEVELS))]
+    inside = _polygons(polygons, colours, frame)
+    start = frame.height + 28 + (22 if x.axis.label else 0)
+    legend = legend_marks(
+        rows,
+        [sign.colour for sign in entries],
+        start,
+        theme.ink,
+        [sign.shape for sign in entries],
+        opacity=[TINT if sign.shape == "square" else 1.0 for sign in entries],
+    )
+    marks = [*inside, *_lines(chart, frame), *row_marks(chart, frame), border(frame), *legend]
+    return specification(frame, chart.title, marks, grid=False)
+
+
+def _class_of(value: float, chart: Regions) -> int:
+    return int(value) if isfinite(value) and 0 <= value < min(len(chart.classes), LEVELS) else NOTHING
 
 
 def _values(chart: Regions) -> list[float]:
@@ -42,7 +78,12 @@ def _drawable(polygon: tuple[tuple[float, float], ...]) -> bool:
     return len(polygon) >= 3 and all(isfinite(c) for corner in polygon for c in corner)
 
 
-def _exact(polygons: list[tuple[Corners, int]], frame: Frame) -> list[Spec]:
+def _polygons(polygons: list[Shaded], colours: list[Rgb], frame: Frame) -> list[Spec]:
+    """Polygons in the colours that they number."""
+    return _exact(polygons, colours, frame) if len(polygons) <= EXACT else [_raster(polygons, colours, frame)]
+
+
+def _exact(polygons: list[Shaded], colours: list[Rgb], frame: Frame) -> list[Spec]:
     """One path for each colour: polygons of the same colour are drawn together."""
     paths: dict[int, list[str]] = defaultdict(list)
     for corners, shade in polygons:
@@ -53,7 +94,7 @@ def _exact(polygons: list[tuple[Corners, int]], frame: Frame) -> list[Spec]:
             "path",
             {
                 "path": "".join(path),
-                "fill": frame.canvas.theme.box if shade == NOTHING else colour(shade / (LEVELS - 1)),
+                "fill": frame.canvas.theme.box if shade == NOTHING else "#{:02x}{:02x}{:02x}".format(*colours[shade]),
                 "stroke": "#0f172b",
                 "strokeWidth": thin,
                 "strokeOpacity": 0.75,
@@ -75,7 +116,7 @@ def _lines(chart: Regions, frame: Frame) -> list[Spec]:
     return [mark("path", {**stroke, "stroke": ink, "strokeWidth": wide}) for ink, wide in RIMMED]
 
 
-def _raster(polygons: list[tuple[Corners, int]], frame: Frame) -> Spec:
+def _raster(polygons: list[Shaded], colours: list[Rgb], frame: Frame) -> Spec:
     """An image of the polygons, with a dark pixel where one ends beside another."""
     scale = _PIXELS / max(frame.width, frame.height)
     wide, high = ceil(frame.width * scale), ceil(frame.height * scale)
@@ -89,7 +130,7 @@ def _raster(polygons: list[tuple[Corners, int]], frame: Frame) -> Spec:
         lefts = [row[0], *row[:-1]]
         ends = (here != left or here != up for here, left, up in zip(row, lefts, above))
         rows.append(bytes(EDGE if edged and end and here >= 0 else shades[here] for here, end in zip(row, ends)))
-    url = picture(rows)
+    url = picture(rows, colours)
     return mark("image", {"url": url, "x": 0, "y": 0, "width": frame.width, "height": frame.height, "aspect": False})
 
 
