@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ftheta.logic import Enclosure, Finding, SubjectError, hypothesis
+from ftheta.logic import Basis, Enclosure, Finding, SubjectError, hypothesis
 from ftheta.networks.realisation import compared, stored_apart
 from ftheta.relu.describe import plain_form
 
@@ -53,6 +53,10 @@ def describes_this_function(net: Network) -> Finding:
         return Finding.failed("unknown without layers")
     if getattr(net.apply, "__self__", None) is net.description and not stored_apart(net.params, net.description):
         return Finding.proved("the function is made from this list")
+    made_of = net.scaled_layers
+    if made_of is not None and net.description is made_of.folded and not stored_apart(net.params, made_of.layers):
+        note = "the function is made from this list; the scaling of its inputs is folded into layer 1 in float64"
+        return Finding.proved(note, basis=Basis.FLOAT)
     x = np.random.default_rng(0).normal(size=(INPUTS, net.description.widths[0]))
     try:
         seen = compared(net, net.description, x)
