@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path as FilePath
@@ -171,6 +171,8 @@ def doubled(array: np.ndarray, axis: int = 0) -> np.ndarray:
     return larger
 
 
+while_compiling: Callable[[], AbstractContextManager[None]] = nullcontext
+"""Entered while a kernel is compiled or loaded: whoever keeps another clock can stop it."""
 _announced: set[str] = set()
 
 
@@ -178,7 +180,7 @@ def compile_for(dispatcher: Any, what: str, arguments: tuple[Any, ...]) -> None:
     """Compile a kernel for arguments like these, or load what was compiled before; the clock stands still."""
     from numba import typeof
 
-    with clock_stopped():
+    with clock_stopped(), while_compiling():
         announce_compilation(dispatcher, what)
         dispatcher.compile(tuple(typeof(argument) for argument in arguments))
 
