@@ -16,7 +16,7 @@ from ftheta.logic.hypothesis import named
 from ftheta.logic.knob import Value, parse_knobs
 from ftheta.logic.result import conclude
 from ftheta.logic.verdict import Verdict
-from ftheta.subjects import Subject
+from ftheta.subjects import Network, Subject
 
 _RECORDED = ("ftheta", "jax", "jaxlib", "numpy", "scipy")
 
@@ -44,13 +44,15 @@ def run(
         if subject is not None:
             _accept(theorem, subject, knobs)
         chosen: Any = _built_in(theorem, seed, breaker, values) if subject is None else subject
+        fingerprint = chosen.fingerprint
+        if theorem.of_parameters and isinstance(chosen, Network):
+            chosen = chosen.behind_scaling()
         findings = [h(chosen, values) for h in theorem.assumes]
         failed = any(f.status is Status.FAILED for f in findings)
         evidence = Evidence(claims=())
         if force or not failed:
             rng = np.random.default_rng([seed, 1])
             evidence = theorem.measure(chosen, rng, **named(theorem.measure, values))
-        fingerprint = chosen.fingerprint
     provenance = Provenance(
         versions=dict(_versions()),
         seed=seed,

@@ -1,4 +1,4 @@
-"""How long an audit may take, and each part of it."""
+"""How long an audit may compute, and each part of it."""
 
 import re
 from dataclasses import dataclass
@@ -33,24 +33,33 @@ def told(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.2g} s"
 
 
-@dataclass(frozen=True)
+@dataclass
 class Clock:
-    """A budget that began to run. `share` is what one of many facts may take while others wait for their turn."""
+    """A budget. `share` is what one of many facts may take while others wait for their turn.
 
-    begun: float
+    It runs from `begun`, when the first worker has read the network; the `held` seconds are not counted (`fairness`).
+    """
+
     budget: float | None
     share: float
+    begun: float | None = None
+    held: float = 0.0
 
     @classmethod
-    def start(cls, budget: float | None, tasks: int, workers: int, begun: float | None = None) -> "Clock":
-        begun = monotonic() if begun is None else begun
+    def of(cls, budget: float | None, tasks: int, workers: int) -> "Clock":
+        """A clock that does not run yet."""
         if budget is None:
-            return cls(begun, None, inf)
-        return cls(begun, budget, budget * min(1.0, max(SHARE, workers / max(tasks, 1))))
+            return cls(None, inf)
+        return cls(budget, budget * min(1.0, max(SHARE, workers / max(tasks, 1))))
+
+    def begin(self) -> None:
+        """Run from now on, if it does not run already."""
+        if self.begun is None:
+            self.begun = monotonic()
 
     @property
     def used(self) -> float:
-        return monotonic() - self.begun
+        return 0.0 if self.begun is None else monotonic() - self.begun - self.held
 
     @property
     def left(self) -> float:

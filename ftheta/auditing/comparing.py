@@ -56,7 +56,8 @@ def compare(
 
     before = audited(against, "the first")
     after = not_begun(model, networks[1], before) if before.interrupted else audited(model, "the second")
-    run = Run([_DIFFERENCE], options.get("seed", 0), limit, begun, progress)
+    rest = None if limit is None else (1 - 2 * SHARE) * limit
+    run = Run([_DIFFERENCE], options.get("seed", 0), rest, begun, progress)
     if after.interrupted:
         run.interrupt()
     else:

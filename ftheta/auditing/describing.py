@@ -38,6 +38,8 @@ def in_words(net: Network) -> tuple[tuple[str, str], ...]:
         ]
     else:
         facts += _operations(_graph(net))
+    if net.scaled_layers is not None:
+        facts.append(("input scaling", "by constants before layer 1, which are no parameters"))
     if net.data is not None:
         labels = "" if net.data.y is None else " with labels"
         facts.append(("data", f"{net.data.name}, {len(net.data):,} rows{labels}"))

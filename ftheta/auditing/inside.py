@@ -1,23 +1,29 @@
 """Tasks in this very process: for networks that no other process can be handed.
 
 The budget is soft here. It is looked at between tasks; in the main thread a timer interrupts a task as well, which
-takes effect when the interpreter is next at work: a long call into compiled code is waited for.
+takes effect when the interpreter is next at work: a long call into compiled code is waited for. What other processes
+took of the machine is not counted, nor are kernels that are compiled.
 """
 
+import os
 import signal
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from math import isfinite
-from time import monotonic
 from types import FrameType
 
+from ftheta.pieces import enumeration
 from ftheta.subjects import Network
 
 from .budget import Clock
+from .fairness import CompilationRecord, Fairness
 from .performing import perform
 from .plan import Task
 from .pool import Done, Told, not_begun, stopped
+
+SOON = 0.05  # seconds
 
 
 class _Overdue(BaseException):
@@ -28,33 +34,81 @@ def run_inside(
     tasks: Sequence[Task], networks: Sequence[Network], seed: int, clock: Clock, done: Done, tell: Told
 ) -> None:
     """Perform the tasks in order and hand over each outcome."""
-    for k, task in enumerate(tasks):
-        if clock.left <= 0:
-            done(task, not_begun(task, clock))
-            continue
-        tell([task.id])
-        begun, last = monotonic(), k == len(tasks) - 1
-        try:
-            with _timer(clock.left if last else min(clock.left, clock.share_of(task))):
-                outcome = perform(task, networks, seed)
-        except _Overdue:
-            outcome = stopped(task, monotonic() - begun, clock)
-        done(task, outcome)
+    clock.begin()
+    with _watching() as here:
+        for k, task in enumerate(tasks):
+            clock.held += here.look()
+            if clock.left <= 0:
+                done(task, not_begun(task, clock))
+                continue
+            tell([task.id])
+            begun = clock.used
+            last = k == len(tasks) - 1
+            ends = clock.used + (clock.left if last else min(clock.left, clock.share_of(task)))
+
+            def left(ends: float = ends) -> float:
+                clock.held += here.look()
+                return ends - clock.used
+
+            try:
+                with _timer(left):
+                    outcome = perform(task, networks, seed)
+            except _Overdue:
+                outcome = stopped(task, clock.used - begun, clock)
+            done(task, outcome)
+
+
+@dataclass
+class _Here:
+    """This process, as `Fairness` looks at one."""
+
+    compilation: CompilationRecord = field(default_factory=CompilationRecord)
+    fairness: Fairness = field(default_factory=Fairness)
+    held: float = 0.0
+
+    @property
+    def pid(self) -> int:
+        return os.getpid()
+
+    @property
+    def compiled(self) -> float:
+        return self.compilation.seconds
+
+    def look(self) -> float:
+        return self.fairness.look([self])
 
 
 @contextmanager
-def _timer(seconds: float) -> Iterator[None]:
-    """Raise `_Overdue` here after so many seconds, where signals can be had: in the main thread, not on Windows."""
+def _watching() -> Iterator[_Here]:
+    """This process, whose compilations are recorded meanwhile."""
+    here = _Here()
+    here.look()
+    before = enumeration.while_compiling
+    enumeration.while_compiling = here.compilation.under_way
+    try:
+        yield here
+    finally:
+        enumeration.while_compiling = before
+        here.compilation.close()
+
+
+@contextmanager
+def _timer(left: Callable[[], float]) -> Iterator[None]:
+    """Raise `_Overdue` here when no seconds are left, where signals can be had: in the main thread, not on Windows."""
     usable = hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
+    seconds = left()
     if not usable or not isfinite(seconds):
         yield
         return
 
     def ring(number: int, frame: FrameType | None) -> None:
-        raise _Overdue
+        more = left()
+        if more <= SOON:
+            raise _Overdue
+        signal.setitimer(signal.ITIMER_REAL, more)  # the machine was busy with something else
 
     before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    signal.setitimer(signal.ITIMER_REAL, max(seconds, SOON))
     try:
         yield
     finally:

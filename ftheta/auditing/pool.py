@@ -5,6 +5,9 @@ a task may take a turn; then its process is set aside (suspended) and goes on la
 the theorems that apply, until they have used their share, and everything else when nothing waits any more. Where
 there is no room for that, a task that has used its share of the budget is stopped and, if time is left in the end,
 tried once more with all of it. Nothing begins or goes on when the budget is used up. A killed worker is replaced.
+
+The budget runs from when the first worker is ready. Neither it nor the turns of tasks count time in which the machine
+was busy with other processes or kernels were compiled (`fairness`): what is found depends little on either.
 """
 
 import os
@@ -27,6 +30,7 @@ from ftheta.caching import compiled_kept
 from ftheta.logic import Skipped
 
 from .budget import Clock, told
+from .fairness import CompilationRecord, Fairness
 from .memory import LEAST, available
 from .performing import Outcome
 from .plan import Task
@@ -51,6 +55,7 @@ class _Worker:
 
     def __init__(self, setup: Setup) -> None:
         self.errors = tempfile.TemporaryFile()  # noqa: SIM115 (lives as long as the process)
+        self.compilation = CompilationRecord()
         paths = os.pathsep.join(path or str(Path.cwd()) for path in sys.path)
         self.process = subprocess.Popen(
             _START,
@@ -58,6 +63,7 @@ class _Worker:
             stdout=subprocess.PIPE,
             stderr=self.errors,
             env={**os.environ, **compiled_kept(), "PYTHONPATH": paths},
+            pass_fds=(self.compilation.descriptor,),
         )
         self.hired = monotonic()
         self.ready = False
@@ -65,7 +71,8 @@ class _Worker:
         self.begun = inf
         self.turns = 0  # that its task has had
         self.spent = 0.0  # seconds, when it was set aside
-        self._say(setup)
+        self.held = 0.0  # seconds that its task was not charged for
+        self._say(replace(setup, record=self.compilation.descriptor))
 
     def _say(self, value: Any) -> None:
         data = pickle.dumps(value)
@@ -75,12 +82,21 @@ class _Worker:
             self.process.stdin.flush()
 
     def take(self, task: Task) -> None:
-        self.task, self.begun, self.turns = task, monotonic(), 0
+        self.task, self.begun, self.turns, self.held = task, monotonic(), 0, 0.0
         self._say(task)
 
     @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    @property
+    def compiled(self) -> float:
+        """Seconds that it has spent compiling kernels."""
+        return self.compilation.seconds
+
+    @property
     def busy_for(self) -> float:
-        return monotonic() - self.begun if self.task is not None else 0.0
+        return monotonic() - self.begun - self.held if self.task is not None else 0.0
 
     def rest(self) -> None:
         self.spent, self.turns = self.busy_for, self.turns + 1
@@ -88,6 +104,7 @@ class _Worker:
 
     def go_on(self) -> None:
         self.begun = monotonic() - self.spent
+        self.held = 0.0
         self.process.send_signal(signal.SIGCONT)
 
     def heard(self) -> tuple[bool, Any]:
@@ -101,6 +118,7 @@ class _Worker:
         for stream in (self.process.stdin, self.process.stdout):
             with suppress(OSError):
                 stream.close()  # type: ignore[union-attr]
+        self.compilation.close()
 
     def last_words(self) -> str:
         self.errors.seek(0)
@@ -148,15 +166,19 @@ class Pool:
 
     def run(self, tasks: Sequence[Task], clock: Clock, done: Done, tell: Told) -> None:
         """Perform the tasks in order and hand over each outcome; `tell` learns what is being done."""
+        fairness = Fairness()
         for task in tasks:
             (self.later if task.later else self.waiting).append(replace(task, looking=not task.is_fact))
         while self.waiting or self.later or self.aside or self.again or any(w.task for w in self.workers):
+            if any(worker.ready for worker in self.workers):
+                clock.begin()
             if clock.left <= 0:
                 return self._give_up(clock, done)
             self._assign(clock, done)
             tell([w.task.id for w in self.workers if w.task])
             for key, _ in self.ears.select(max(0.0, min(TICK, clock.left))):
                 self._hear(key.data, done)
+            clock.held += fairness.look([worker for worker in self.workers if worker.task])
             self._stop_late(clock)
 
     def _stop_late(self, clock: Clock) -> None:

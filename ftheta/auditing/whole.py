@@ -18,6 +18,7 @@ from ftheta.subjects import Network
 
 from .budget import DEFAULT, Clock, seconds_of, told
 from .describing import diagram, in_words
+from .fairness import cores
 from .inside import run_inside
 from .memory import available
 from .part import Part
@@ -50,7 +51,9 @@ def audit(
     model, data
         A `Network` and a `Dataset`, or anything `ftheta.load` turns into them.
     budget
-        Seconds, or words like "2m"; None for as long as it takes. What was stopped or not begun is listed as skipped.
+        Seconds, or words like "2m"; None for as long as it takes. It counts from when the first worker has read the
+        network, and neither kernels that are compiled (once for an installation) nor, on Linux, time in which the
+        machine was busy with other processes. What was stopped or not begun is listed as skipped.
     only, skip
         Ids of theorems or facts, chapters, or sections.
     seed
@@ -108,7 +111,7 @@ class Run:
             networks = self._in_workers(packed, hired, recipes, networks)
         networks = networks or made(recipes)
         if self._rest:
-            clock = Clock.start(self.limit, len(self.tasks), 1, self.begun)
+            clock = Clock.of(self.limit, len(self.tasks), 1)
             here = lambda: run_inside(self._rest, networks, self.seed, clock, self._done, self._teller(clock))
             self._heeding_interrupts(here)
         return networks
@@ -117,7 +120,7 @@ class Run:
         self, packed: bytes, workers: int, recipes: tuple[Recipe, ...], networks: tuple[Network, ...]
     ) -> tuple[Network, ...]:
         """Perform what the workers can; they start while this process reads the networks."""
-        clock = Clock.start(self.limit, len(self.tasks), workers, self.begun)
+        clock = Clock.of(self.limit, len(self.tasks), workers)
         with pool(Setup(packed, self.seed, available(workers)), workers) as hired:
             networks = networks or made(recipes)
             with suppress(CannotLoad):  # then everything is done here
@@ -169,8 +172,7 @@ def _joined(parts: Sequence[Part]) -> tuple[Any, Any, Any]:
 
 
 def _cores() -> int:
-    counted = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(MOST_WORKERS, counted)
+    return min(MOST_WORKERS, cores())
 
 
 def _audit(network: Network, run: Run, asked: Request) -> Audit:

@@ -18,11 +18,13 @@ PR_SET_PDEATHSIG = 1  # of prctl(2)
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """How to get the networks (`subjects.recalled`), the seed, and how many bytes the process may take."""
+    """How to get the networks (`subjects.recalled`), the seed, how many bytes the process may take, and the file into
+    which it writes how long it compiles kernels."""
 
     recipe: Any
     seed: int
     memory: int | None
+    record: int | None = None
 
 
 def main() -> None:
@@ -39,6 +41,7 @@ def main() -> None:
         from .subjects import recalled
 
         networks = recalled(setup.recipe)
+        _record_compilation(setup.record)
     except Exception as error:
         return send(answers, error if _survives(error) else RuntimeError(f"{type(error).__name__}: {error}"))
     send(answers, None)
@@ -67,6 +70,16 @@ def _limit(memory: int | None) -> None:
         import resource
 
         resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
+
+
+def _record_compilation(descriptor: int | None) -> None:
+    """Kernels that are compiled from now on are told of to the parent."""
+    if descriptor is not None:
+        from ftheta.pieces import enumeration
+
+        from .fairness import CompilationRecord
+
+        enumeration.while_compiling = CompilationRecord(descriptor).under_way
 
 
 def _survives(error: Exception) -> bool:

@@ -29,6 +29,7 @@ class Theorem:
     settings: tuple[Setting, ...]
     takes: tuple[type, ...]
     audited: bool
+    of_parameters: bool
     measure: Callable[..., Evidence] = field(repr=False)
 
     @property
@@ -49,6 +50,7 @@ def theorem(
     presets: Mapping[str, Mapping[str, Value]] | None = None,
     errata: str = "",
     audited: bool = True,
+    of_parameters: bool = False,
 ) -> Callable[[Callable[..., Evidence]], Theorem]:
     r"""Make a theorem of `measure(subject, rng, *, knobs...) -> Evidence`.
 
@@ -62,6 +64,8 @@ def theorem(
     - `presets`: name -> knobs.
     - `errata`: what the sources print wrongly.
     - `audited`: a theorem that takes a Network is part of every audit, unless it is about one network in particular.
+    - `of_parameters`: it reads the parameters off the list of layers, and not the function alone. A network whose
+      inputs are scaled first is then handed over as the layers that were trained, with scaled data.
     """
 
     def wrap(measure: Callable[..., Evidence]) -> Theorem:
@@ -80,6 +84,7 @@ def theorem(
             settings=settings_of(measure, on),
             takes=_subject_types(measure),
             audited=audited,
+            of_parameters=of_parameters,
             measure=measure,
         )
 

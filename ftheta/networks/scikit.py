@@ -1,10 +1,9 @@
-r"""Multi-layer perceptrons of scikit-learn, with the scalers before them, as lists of layers.
+"""Multi-layer perceptrons of scikit-learn as lists of layers, behind the scalers that stand before them.
 
-A scaler is an affine map $x\mapsto sx+t$ of every feature; the first layer becomes $W(sx+t)+b=(Ws)x+(b+Wt)$. What is
-read are the attributes of fitted objects; scikit-learn is not imported.
+The parameters are those of the perceptron; what a scaler has learnt are constants. What is read are the attributes of
+fitted objects; scikit-learn is not imported.
 """
 
-from math import fsum
 from typing import Any, Literal
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from ftheta.logic import SubjectError, UsageError
 
 from .description import Dense, Description
+from .scaling import Operation, ScaledLayers, Scaling, behind
 
 Outputs = Literal["logits", "probabilities"]
 ACTIVATIONS = {"identity": "identity", "logistic": "sigmoid", "tanh": "tanh", "relu": "relu"}
@@ -27,8 +27,8 @@ Last = Literal["", "softmax", "exp"]
 """What follows the layers and is no activation of theirs."""
 
 
-def read_scikit(model: Any, outputs: Outputs = "logits") -> tuple[Description, Last]:
-    """The layers of a fitted model, and what follows them.
+def read_scikit(model: Any, outputs: Outputs = "logits") -> tuple[Description | ScaledLayers, Last]:
+    """The layers of a fitted model behind its scalers, and what follows them.
 
     The outputs of a regressor are its predictions, those of a classifier logits, or probabilities if asked for. With
     two classes there is one output, of the second class: its log-odds or its probability.
@@ -48,8 +48,8 @@ def read_scikit(model: Any, outputs: Outputs = "logits") -> tuple[Description, L
             remedy="give a fitted MLPRegressor or MLPClassifier, or a Pipeline that ends in one",
         )
     layers = _layers(model)
-    for scaler in reversed(scalers):
-        layers[0] = _after(scaler, layers[0])
+    width = layers[0].weight.shape[1]
+    scaling = Scaling(tuple(step for scaler in scalers for step in _steps(scaler, width)))
     last = model.out_activation_
     if last not in ("identity", "logistic", "softmax", "exp"):
         raise SubjectError("Unknown activation of the outputs.", where=type(model).__name__, got=last)
@@ -58,7 +58,7 @@ def read_scikit(model: Any, outputs: Outputs = "logits") -> tuple[Description, L
     follows: Last = "exp" if last == "exp" else ""  # of Poisson regression
     if last == "softmax" and outputs == "probabilities":
         follows = "softmax"
-    return Description(tuple(layers)), follows
+    return behind(scaling, Description(tuple(layers))), follows
 
 
 def _kind(model: Any) -> str:
@@ -83,30 +83,31 @@ def _layers(model: Any) -> list[Dense]:
     return [Dense(np.asarray(w).T, np.asarray(b), word) for w, b, word in zip(weights, biases, words)]
 
 
-def _after(scaler: Any, first: Dense) -> Dense:
-    scale, shift = _affine(scaler, first.weight.shape[1])
-    weight = first.weight * scale
-    offset = [fsum((b, *(row * shift).tolist())) for b, row in zip(first.bias, first.weight)]
-    return Dense(weight, np.array(offset), first.activation)
-
-
-def _affine(scaler: Any, width: int) -> tuple[np.ndarray, np.ndarray]:
-    """$s$ and $t$ of $x\\mapsto sx+t$."""
-    ones, zeros, kind = np.ones(width), np.zeros(width), type(scaler).__name__
-    of = lambda name, default: default if getattr(scaler, name, None) is None else np.asarray(getattr(scaler, name))
+def _steps(scaler: Any, width: int) -> list[tuple[Operation, np.ndarray]]:
+    """What a scaler does to every feature, in its order."""
+    kind = type(scaler).__name__
     if not is_scikit(scaler) or kind not in ("StandardScaler", "RobustScaler", "MinMaxScaler", "MaxAbsScaler"):
         raise SubjectError(
-            "This step of the pipeline cannot be folded into the first layer.",
+            "This step of the pipeline is no scaling of the features.",
             got=kind,
-            remedy="StandardScaler, MinMaxScaler, MaxAbsScaler and RobustScaler can; give the MLP alone for others, "
+            remedy="StandardScaler, MinMaxScaler, MaxAbsScaler and RobustScaler are; give the MLP alone for others, "
             "and data that are transformed already",
         )
     if kind == "MinMaxScaler":
         if scaler.clip:
             raise SubjectError("A MinMaxScaler that clips is not affine.", got="clip=True", remedy="fit without clip")
-        return _fitted(scaler, "scale_"), _fitted(scaler, "min_")
-    _fitted(scaler, "scale_")
-    scale = 1 / of("scale_", ones)
-    centre = of("mean_", zeros) if kind == "StandardScaler" else of("center_", zeros)
+        return [("mul", _numbers(_fitted(scaler, "scale_"), width)), ("add", _numbers(_fitted(scaler, "min_"), width))]
+    spread = _fitted(scaler, "scale_")
+    centre = getattr(scaler, "mean_" if kind == "StandardScaler" else "center_", None)
     centred = getattr(scaler, "with_mean", True) and getattr(scaler, "with_centering", True)
-    return scale, (-centre * scale if centred else zeros)
+    steps: list[tuple[Operation, np.ndarray]] = []
+    if centre is not None and centred:
+        steps.append(("sub", _numbers(centre, width)))
+    if spread is not None:
+        steps.append(("div", _numbers(spread, width)))
+    return steps
+
+
+def _numbers(found: Any, width: int) -> np.ndarray:
+    """One number for each feature."""
+    return np.broadcast_to(np.asarray(found, np.float64), (width,))

@@ -56,6 +56,7 @@ def pieces(
     exact: Exactness = "auto",
     max_cells: int | None = None,
     max_seconds: float | None = None,
+    max_work: float | None = None,
     maps: bool = True,
     workers: int = 1,
 ) -> Complex:
@@ -63,12 +64,14 @@ def pieces(
 
     `exact="auto"` decides every sign in float64 with a rigorous error bound and only the open ones in rational
     arithmetic; `exact=True` computes in rational arithmetic throughout; `exact=False` takes open signs for zero and
-    says how many there were. Out of budget, the pieces found so far are returned and `certificate.complete` is False.
+    says how many there were. `max_cells`, and `max_work` in elementary steps (about 10⁸ a second), stop at the
+    same cell on every machine; `max_seconds` are of processor time, without that of compilation. Out of budget, the
+    pieces found so far are returned and `certificate.complete` is False.
     Without `maps` the affine maps are computed when they are first asked for. With several `workers`, threads share
     polygons and boxes (segments, rational arithmetic and boxes of many dimensions take one): the same pieces, in
     another order.
     """
-    budget = _checked_budget(max_cells, max_seconds)
+    budget = _checked_budget(max_cells, max_seconds, max_work)
     maps = maps or isinstance(domain, Polyline)  # its segments have charts of their own
     parts = _begin(net, domain, exact, budget, store=True, maps=maps, workers=workers)
     chunks, total = [], _Tally(complete=True)
@@ -90,10 +93,11 @@ def count_pieces(
     exact: Exactness = "auto",
     max_cells: int | None = None,
     max_seconds: float | None = None,
+    max_work: float | None = None,
     workers: int = 1,
 ) -> _Enclosure:
     """The number of pieces, nothing stored, by `workers` threads: exactly, or at least those found in the budget."""
-    budget = _checked_budget(max_cells, max_seconds)
+    budget = _checked_budget(max_cells, max_seconds, max_work)
     if isinstance(domain, Space):
         from .methods.space import count_in_space
 
@@ -117,11 +121,12 @@ def stream_pieces(
     exact: Exactness = "auto",
     max_cells: int | None = None,
     max_seconds: float | None = None,
+    max_work: float | None = None,
     maps: bool = False,
     workers: int = 1,
 ) -> Iterator[Chunk]:
     """The pieces in chunks of some ten thousand, while the enumeration runs: memory stays bounded."""
-    budget = _checked_budget(max_cells, max_seconds)
+    budget = _checked_budget(max_cells, max_seconds, max_work)
     for part in _begin(net, domain, exact, budget, store=True, maps=maps, workers=workers):
         yield from part.chunks
 

@@ -2,12 +2,16 @@
 
 A kernel runs for some tens of milliseconds and returns with a reason; all that is left to do lies in its stack. So an
 enumeration can stop at any budget, be interrupted from the keyboard, and hand over its cells while it runs.
+
+Budgets of cells and of work are the same on every machine. A budget of seconds is one of processor time of this thread,
+during which other programs cost nothing, and its clock stands still while a kernel is compiled or loaded.
 """
 
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path as FilePath
@@ -17,6 +21,7 @@ import numpy as np
 
 PAUSE_AFTER = 20_000_000  # units of work between two looks at the clock: some tens of milliseconds
 CHUNK = 1 << 15  # cells in a chunk
+ANSWER = 5_000  # units of work that a sign decided in rational arithmetic takes, about
 
 
 @dataclass(frozen=True)
@@ -25,6 +30,41 @@ class Budget:
 
     max_cells: int | None = None
     max_seconds: float | None = None
+    max_work: int | None = None  # units of work, about a hundred millions a second
+
+    def deadline(self) -> float:
+        """The time of `clock` at which the seconds are over."""
+        return inf if self.max_seconds is None else clock() + self.max_seconds
+
+    def spent(self, work: int, deadline: float) -> str:
+        """The limit, other than that of cells, that is reached after so much work; "" if none is."""
+        if self.max_work is not None and work > self.max_work:
+            return f"max_work = {self.max_work:,}"
+        return f"max_seconds = {self.max_seconds:g}" if clock() > deadline else ""
+
+
+class _Standstill(threading.local):
+    """Seconds of this thread's processor time that its clock has left out."""
+
+    seconds = 0.0
+
+
+_standstill = _Standstill()
+
+
+def clock() -> float:
+    """Processor time of this thread in seconds, without what compilation took."""
+    return time.thread_time() - _standstill.seconds
+
+
+@contextmanager
+def clock_stopped() -> Iterator[None]:
+    """What is done here takes no time on `clock`."""
+    began = clock()
+    try:
+        yield
+    finally:
+        _standstill.seconds += clock() - began
 
 
 @dataclass
@@ -40,12 +80,13 @@ class Tally:
     answered: int = 0  # signs decided in rational arithmetic
     vanished: int = 0  # among them, those that are exactly zero
     seconds: float = 0.0
+    work: int = 0  # units, as the kernels count them
     complete: bool = False
     stopped_by: str = ""  # the budget that ran out
 
     def plus(self, other: "Tally") -> "Tally":
         """The sum over two parts of a domain."""
-        names = ("cells", "corners", "cuts", "volume", "guessed", "answered", "vanished", "seconds")
+        names = ("cells", "corners", "cuts", "volume", "guessed", "answered", "vanished", "seconds", "work")
         sums = {name: getattr(self, name) + getattr(other, name) for name in names}
         complete = self.complete and other.complete
         return Tally(
@@ -79,6 +120,7 @@ class Kernel(Protocol):
     name: str
     tally: Tally
 
+    def prepare(self) -> None: ...
     def run(self, max_cells: int, pause: int) -> int: ...
     def grow_depth(self) -> None: ...
     def grow_width(self) -> None: ...
@@ -91,6 +133,7 @@ def enumerate_cells(kernel: Kernel, budget: Budget, deadline: float) -> Iterator
     from .kernels import parts as status
 
     limit = -1 if budget.max_cells is None else budget.max_cells
+    kernel.prepare()
     begun = time.perf_counter()
     react: dict[int, Callable[[], None]] = {
         status.SIGN: kernel.answer,
@@ -110,8 +153,8 @@ def enumerate_cells(kernel: Kernel, budget: Budget, deadline: float) -> Iterator
         elif reason == status.LIMIT:
             tally.cells = limit  # a count in larger steps stops before it, but knows that there are more
             tally.stopped_by = f"max_cells = {limit:,}"
-        elif time.perf_counter() > deadline:
-            tally.stopped_by = f"max_seconds = {budget.max_seconds:g}"
+        elif spent := budget.spent(tally.work, deadline):
+            tally.stopped_by = spent
             if (chunk := kernel.take()) is not None:
                 yield chunk
         tally.seconds = time.perf_counter() - begun
@@ -128,7 +171,18 @@ def doubled(array: np.ndarray, axis: int = 0) -> np.ndarray:
     return larger
 
 
+while_compiling: Callable[[], AbstractContextManager[None]] = nullcontext
+"""Entered while a kernel is compiled or loaded: whoever keeps another clock can stop it."""
 _announced: set[str] = set()
+
+
+def compile_for(dispatcher: Any, what: str, arguments: tuple[Any, ...]) -> None:
+    """Compile a kernel for arguments like these, or load what was compiled before; the clock stands still."""
+    from numba import typeof
+
+    with clock_stopped(), while_compiling():
+        announce_compilation(dispatcher, what)
+        dispatcher.compile(tuple(typeof(argument) for argument in arguments))
 
 
 def announce_compilation(dispatcher: Any, what: str) -> None:

@@ -1,6 +1,5 @@
 """From a network and a domain to an enumeration: which method, which budget, which arithmetic."""
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import inf
@@ -29,12 +28,15 @@ class Enumeration:
     chunks: Iterator[Chunk]
 
 
-def checked_budget(max_cells: Any, max_seconds: Any) -> Budget:
+def checked_budget(max_cells: Any, max_seconds: Any, max_work: Any = None) -> Budget:
     if max_cells is not None and (not isinstance(max_cells, int | np.integer) or max_cells < 1):
         raise UsageError("max_cells is a whole number >= 1 or None.", got=max_cells)
     if max_seconds is not None and not 0 < float(max_seconds) < inf:
         raise UsageError("max_seconds is a positive number or None.", got=max_seconds)
-    return Budget(None if max_cells is None else int(max_cells), max_seconds)
+    if max_work is not None and not 1 <= max_work < inf:
+        raise UsageError("max_work is a number >= 1 or None.", got=max_work)
+    most_cells = None if max_cells is None else int(max_cells)
+    return Budget(most_cells, max_seconds, None if max_work is None else int(max_work))
 
 
 def checked_arguments(net: Any, domain: Any, exact: Any) -> ReluNetwork:
@@ -62,7 +64,7 @@ def begin(
 ) -> list[Enumeration]:
     """The enumerations that make up a domain: one, or one for every segment of a polyline."""
     form = checked_arguments(net, domain, exact)
-    deadline = inf if budget.max_seconds is None else time.perf_counter() + budget.max_seconds
+    deadline = budget.deadline()
     parts = domain.segments if isinstance(domain, Polyline) else (domain,)
     checked_workers(workers)
     return [_begin(form, part, exact, budget, deadline, store, maps, workers) for part in parts]

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from ftheta.logic import Enclosure, Finding, Status, SubjectError, hypothesis
-from ftheta.networks.realisation import compared, is_realisation
+from ftheta.logic import Basis, Enclosure, Finding, Status, SubjectError, hypothesis
+from ftheta.networks.realisation import compared, is_realisation, stored_apart
 from ftheta.relu.describe import plain_form
 
 from .network import Network
@@ -55,6 +55,11 @@ def describes_this_function(net: Network) -> Finding:
     if is_realisation(net.apply, net.params, net.description):
         why = "it is the realisation of this very list, and every stored number is the list's"
         return Finding.proved("the function is made from this list", why)
+    made_of = net.scaled_layers
+    if made_of is not None and net.description is made_of.folded and not stored_apart(net.params, made_of.layers):
+        note = "the function is made from this list; the scaling of its inputs is folded into layer 1 in float64"
+        why = "it is the realisation of the layers behind the scaling, and every stored number is theirs"
+        return Finding.proved(note, why, basis=Basis.FLOAT)
     x = np.random.default_rng(0).normal(size=(INPUTS, net.description.widths[0]))
     try:
         seen = compared(net, net.description, x)

@@ -12,6 +12,7 @@ import numpy as np
 from ftheta.logic import SubjectError
 from ftheta.networks.description import Description
 from ftheta.networks.modules import is_nnx, is_stateful, split, split_nnx
+from ftheta.networks.scaling import ScaledLayers
 
 from .dataset import Dataset
 from .fingerprint import digest, digest_function
@@ -23,8 +24,9 @@ class Network:
     r"""$f_\theta$: `apply(params, x)` for one input `x` of shape `input_shape`.
 
     `params` are kept as float64 NumPy arrays whatever their dtype was. `data`, where given, is data the
-    network is to be judged on; theorems about a network and data ask for it by a hypothesis. `classes` are the names of
-    its outputs, in their order, where they are known.
+    network is to be judged on; theorems about a network and data ask for it by a hypothesis. `description`, where
+    there is one, describes the function of `x`; it has the same `params` unless the inputs are scaled first: see
+    `behind_scaling`. `classes` are the names of its outputs, in their order, where they are known.
     """
 
     name: str
@@ -36,8 +38,10 @@ class Network:
     classes: tuple[str, ...] = ()
 
     @classmethod
-    def described(cls, description: Description, name: str = "network") -> "Network":
-        return cls(name, description.apply, description.params, (description.widths[0],), description)
+    def described(cls, layers: Description | ScaledLayers, name: str = "network") -> "Network":
+        """A network from its layers; where they stand behind a scaling, the description is of both together."""
+        description = layers.folded if isinstance(layers, ScaledLayers) else layers
+        return cls(name, layers.apply, layers.params, (layers.widths[0],), description)
 
     @classmethod
     def of(cls, function: Callable[..., Any], example: Any, name: str = "") -> "Network":
@@ -105,6 +109,26 @@ class Network:
     def _traceable(self, x: Any) -> jax.Array:
         """`__call__` as a function: of any other object that it traces JAX writes down the whole `repr`."""
         return self(x)
+
+    @property
+    def scaled_layers(self) -> ScaledLayers | None:
+        """The layers and the fixed scaling of the inputs before them, where the function is made of these."""
+        maker = getattr(self.apply, "__self__", None)
+        return maker if isinstance(maker, ScaledLayers) and self.apply == maker.apply else None
+
+    def behind_scaling(self) -> "Network":
+        r"""The layers behind the fixed scaling of the inputs, with scaled data: the same loss of the same parameters,
+        $\mathcal L(\theta)=\frac1n\sum_i\ell(f_\theta(s(x_i)),y_i)$, in which the description has these parameters.
+        The network itself where no scaling is known."""
+        made_of = self.scaled_layers
+        if made_of is None:
+            return self
+        data = self.data
+        if data is not None:
+            data = replace(data, x=made_of.scaling(np.asarray(data.x, np.float64)))
+        layers = made_of.layers
+        same = all(np.array_equal(a, b) for a, b in zip(jax.tree.leaves(self.params), jax.tree.leaves(layers.params)))
+        return replace(self, apply=layers.apply, description=layers if same else None, data=data)
 
     @cached_property
     def output_shape(self) -> tuple[int, ...]:

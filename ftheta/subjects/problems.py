@@ -24,6 +24,7 @@ def rows_of(net: Network) -> tuple[np.ndarray, np.ndarray]:
 
 def last_layer_of(net: Network, ridge: float = 0.0) -> LastLayer:
     """The training of the last layer alone, on squared errors; `ridge` is in units of its largest curvature."""
+    net = net.behind_scaling()
     x, y = rows_of(net)
     if net.description is None or not len(x):
         raise SubjectError("The last layer needs a list of layers and data with labels.", where=net.name)

@@ -237,8 +237,8 @@ def _shape(asked: Asked) -> tuple[int, ...] | None:
 
 
 def _network(found: "Imported", name: str) -> Network:
-    if found.description is not None:
-        return Network.described(found.description, name)
+    if found.layers is not None:
+        return Network.described(found.layers, name)
     return Network.imported(found.apply, found.params, found.input_shape, name, found.outline)
 
 

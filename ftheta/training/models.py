@@ -11,6 +11,7 @@ import numpy as np
 from ftheta.logic import SubjectError, UsageError
 from ftheta.networks.description import Dense, Description
 from ftheta.networks.realisation import is_realisation
+from ftheta.networks.scaling import ScaledLayers
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,9 +72,23 @@ def _network(net: Any) -> Model:
             return replace(net, apply=description.apply, params=description.params, description=description)
 
         return replace(inner, rebuild=rebuild)
+    made_of = getattr(net.apply, "__self__", None)
+    if isinstance(made_of, ScaledLayers) and net.apply == made_of.apply:
+        return _behind_scaling(net, made_of)
     wide = lambda params: jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), params)
     model = _split(net.name, net.params, net.apply, lambda params: replace(net, params=wide(params), description=None))
     return replace(model, shape=net.input_shape)
+
+
+def _behind_scaling(net: Any, made_of: ScaledLayers) -> Model:
+    """The layers of a `Network` that scales its inputs first are trained; the scaling stays as it is."""
+    inner = _described(net.name, made_of.layers)
+
+    def rebuild(params: Any) -> Any:
+        trained = ScaledLayers(made_of.scaling, inner.rebuild(params))
+        return replace(net, apply=trained.apply, params=trained.params, description=trained.folded)
+
+    return replace(inner, apply=made_of.apply, params=net.params, rebuild=rebuild)
 
 
 def _split(name: str, tree: Any, apply: Callable[[Any, Any], Any], rebuild: Callable[[Any], Any]) -> Model:

@@ -26,10 +26,10 @@ HELD = """
 import sys
 sys.path.insert(0, {root!r})
 from tests.auditing import planted
-from tests.auditing.test_workers import NET, Clock, monotonic, whole
+from tests.auditing.test_workers import NET, Clock, whole
 from ftheta.auditing.pool import Pool
 whole.planned = lambda only, skip: [planted.task(name) for name in ("waits", "waits", "slow")]
-whole.Clock.start = lambda *_: Clock(monotonic(), 3600.0, 0.4)
+whole.Clock.of = lambda *_: Clock(3600.0, 0.4)
 resume = Pool._set_aside
 def told(self, worker):
     resume(self, worker)
@@ -63,8 +63,7 @@ def facts(found) -> list[str]:
 
 def short_shares(monkeypatch, seconds: float) -> None:
     """An hour in all, and a few seconds for each task while others wait: starting a process may take long."""
-    start = lambda *_: Clock(monotonic(), 3600.0, seconds)
-    monkeypatch.setattr(whole.Clock, "start", start)
+    monkeypatch.setattr(whole.Clock, "of", lambda *_: Clock(3600.0, seconds))
 
 
 def test_a_task_that_takes_long_is_set_aside_and_goes_on_where_it_was(monkeypatch, tmp_path):
@@ -130,7 +129,11 @@ def test_a_task_that_never_ends_is_stopped_and_says_how_it_gets_more_time(monkey
 
 def test_what_was_not_begun_says_so(monkeypatch):
     found = audited(monkeypatch, "slow quick", 0.05, workers=1)
-    assert {s.reason.split(":")[0] for s in found.skipped} == {"not begun"} and not found.sections
+    assert {id: s.reason.split(":")[0].split(" after")[0] for id, s in skipped(found).items()} == {
+        "slow": "stopped",
+        "quick": "not begun",
+    }
+    assert not found.sections
 
 
 def test_a_process_that_dies_loses_its_own_task_alone(monkeypatch):
@@ -184,4 +187,4 @@ def test_budgets_that_are_no_times_are_refused(words):
 
 
 def test_a_share_is_a_fifth_of_the_budget_or_more_where_there_are_few():
-    assert [Clock.start(60.0, tasks, 2).share for tasks in (1, 4, 40)] == [60.0, 30.0, 12.0]
+    assert [Clock.of(60.0, tasks, 2).share for tasks in (1, 4, 40)] == [60.0, 30.0, 12.0]

@@ -5,7 +5,7 @@ import numpy as np
 
 from ftheta.graph import GraphError, cost, trace
 from ftheta.logic import Enclosure, Fact, Table
-from ftheta.networks import count
+from ftheta.networks import Description, count
 from ftheta.subjects import Network
 
 from ..part import Part
@@ -23,7 +23,8 @@ def counts(net: Network, rng: np.random.Generator) -> Part:
         *_layered(net),
         *_operations(net),
     ]
-    return Part(tuple(facts), (_layers(net) if net.description else _arrays(leaves),))
+    layers = net.behind_scaling().description
+    return Part(tuple(facts), (_arrays(leaves) if layers is None else _layers(layers),))
 
 
 def _layered(net: Network) -> list[Fact]:
@@ -50,8 +51,7 @@ def _operations(net: Network) -> list[Fact]:
     return facts
 
 
-def _layers(net: Network) -> Table:
-    assert net.description is not None
+def _layers(description: Description) -> Table:
     rows = [
         (
             k,
@@ -61,7 +61,7 @@ def _layers(net: Network) -> Table:
             _share(W),
             float(np.abs(W).max()),
         )
-        for k, layer in enumerate(net.description.layers, 1)
+        for k, layer in enumerate(description.layers, 1)
         for W in (layer.weight,)
     ]
     return Table("layers", ("layer", "size", "activation", "parameters", "weights ≠ 0", "largest weight"), tuple(rows))

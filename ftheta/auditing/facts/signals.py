@@ -31,6 +31,7 @@ def gradients_by_layer(net: Network, rng: np.random.Generator) -> Part:
     """The norm of the gradient of the loss for every array of parameters."""
     if not net.parameters:
         raise SubjectError("This network has no parameters.", remedy="give an equinox module, or a file with weights")
+    net = net.behind_scaling()  # the parameters of its layers are those that are differentiated by
     objective, told = _objective(net, rng)
     slope = objective.gradient()
     tree = objective.build(jnp.asarray(slope))

@@ -10,7 +10,7 @@ from ftheta.pieces.plan import spectral_norm
 from ftheta.subjects import Network
 from ftheta.subjects.layers import describes_this_function
 
-from ..part import Part
+from ..part import Part, no_better
 from .inputs import affordable, outputs_at, piecewise_affine, some_rows
 
 POINTS, CLIMBS = 128, 16
@@ -48,10 +48,13 @@ def steepness(net: Network, rng: np.random.Generator) -> Part:
 
 def _product(net: Network) -> Enclosure | None:
     """The bound, where the layers are known to be what is computed."""
-    if net.description is None or describes_this_function(net, {}).status is not Status.PROVED:
+    if net.description is None:
         return None
+    described = describes_this_function(net, {})
     steepest = max(activation(layer.activation).lipschitz.hi for layer in net.description.layers)
-    return product_bound(net.description) if np.isfinite(steepest) else None
+    if described.status is not Status.PROVED or not np.isfinite(steepest):
+        return None
+    return no_better(product_bound(net.description), described.basis)
 
 
 def _product_of_steps(net: Network) -> Enclosure | None:

@@ -36,7 +36,7 @@ MOVES = {  # of the plane, rows downwards and columns to the right
 
 def canonical_form(net: Network, rng: np.random.Generator) -> Part:
     """Neurons that are left when copies are merged and silent ones dropped, in rationals; the copy of least norm."""
-    told = net.description
+    told = net.behind_scaling().description  # norms are those of the parameters
     why = plain_form(told)
     if told is None or why:
         raise SubjectError(

@@ -18,7 +18,7 @@ import numpy as np
 from ftheta.logic import UsageError
 from ftheta.networks.activations import activation
 from ftheta.networks.description import Description
-from ftheta.networks.realisation import is_realisation
+from ftheta.training.models import model_of
 
 Disturbance: TypeAlias = Callable[[Any, Any], Any]  # (input, random key) -> input
 Apply: TypeAlias = Callable[[Any, Any], Any]
@@ -91,10 +91,7 @@ def quiet(net: Any, trained: Any) -> Any:
         return Description(tuple(replace(old, weight=weight, bias=bias) for (weight, bias), old in layers))
     if isinstance(net, tuple):
         return params, net[1]
-    if is_realisation(net.apply, net.params, net.description):
-        description = quiet(net.description, (params,))
-        return replace(net, apply=description.apply, params=description.params, description=description)
-    return replace(net, params=params)
+    return model_of(net).rebuild(params)
 
 
 def _while_trained(net: Any, trained: Callable[..., Any], seed: int) -> Any:

@@ -8,6 +8,7 @@ from ftheta.networks.description import Description
 from ftheta.networks.programs.describe import describe
 from ftheta.networks.programs.interpret import Survey
 from ftheta.networks.programs.program import Node, Program
+from ftheta.networks.scaling import ScaledLayers
 
 from .call import Call
 from .rules import RULES
@@ -23,6 +24,7 @@ class Onnx:
     opset: int
     export: str = "export the network with standard operators (torch.onnx.export, opset 17)"
     check: str = "export the network again, and see what onnx.checker says of it"
+    marks_parameters: bool = False
 
     def near(self, node: Node) -> list[str] | None:
         if node.domain:
@@ -38,5 +40,5 @@ class Onnx:
     def is_whole(self, type: int, where: str) -> bool:
         return dtype_of(type, where).kind in "iub"
 
-    def describe(self, program: Program, name: str, seen: Survey) -> Description | None:
+    def describe(self, program: Program, name: str, seen: Survey) -> Description | ScaledLayers | None:
         return describe(program, name, seen)

@@ -4,22 +4,24 @@ The graph is read backwards from its output: an activation, a bias, a matrix, an
 operator that is none of these ends the reading: there is no description then. Operators are called by their names in
 ONNX; programs of other formats are translated first. Activations are recognised by the
 expressions of `SPELLINGS`, which are also the ones that are written. Constants that are added to the input or
-multiply it are folded into the first layer: $W(sx+t)+b=(Ws)x+(b+Wt)$, each number rounded once to float64.
+multiply it are a scaling, behind which the layers stand; they are no parameters. Where a format marks parameters and
+the scaling is learnt, the network is no list of layers.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from math import fsum, prod
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from ftheta.networks.activations import LEAK
 from ftheta.networks.description import Dense, Description
+from ftheta.networks.scaling import Operation, ScaledLayers, Scaling, behind
 
 from .interpret import Survey
-from .program import Node, Program
+from .program import Node, Program, ancestors
 
 Z = "z"
 """The argument of an activation, in its spelling."""
@@ -39,6 +41,9 @@ SPELLINGS: Mapping[str, Any] = {
 
 ONNX's own LeakyRelu is none of them: its slope is a float32, and 1/100 is not.
 """
+
+OPERATIONS: Mapping[str, Operation] = {"Add": "add", "Sub": "sub", "Mul": "mul", "Div": "div"}
+"""Operators by which a constant scales or shifts the input."""
 
 _UNMOVED = frozenset(("Identity", "Flatten", "Reshape", "Squeeze", "Unsqueeze", "Dropout", "Cast"))
 """Operators that leave the numbers of one input in their order."""
@@ -171,34 +176,37 @@ class _Reader:
 
     # ---- the input ----
 
-    def folded(self, weight: np.ndarray, bias: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray] | None:
-        """The first layer as a function of the input itself; None if something else stands between."""
+    def scaling(self, name: str, width: int) -> Scaling | None:
+        """What happens to the input before the tensor, of so many entries; None if it is no scaling by constants."""
+        steps: list[tuple[Operation, np.ndarray]] = []
         while (name := self.unmoved(name)) != self.input:
             node = self.program.maker.get(name)
-            if node is None or node.op not in ("Add", "Sub", "Mul", "Div"):
+            if node is None or node.op not in OPERATIONS:
                 return None
             numbers = [self.constant(k) for k in node.inputs]
             swapped = numbers[1] is None and node.op in ("Add", "Mul")
-            number, name = (numbers[0], node.inputs[1]) if swapped else (numbers[1], node.inputs[0])
-            if number is None or {self.size(name), self.size(node.outputs[0])} != {weight.shape[1]}:
+            place = 0 if swapped else 1
+            number = numbers[place]
+            if number is None or self._is_learnt(node.inputs[place]):
+                return None
+            name = node.inputs[1 - place]
+            if {self.size(name), self.size(node.outputs[0])} != {width}:
                 return None
             number = np.broadcast_to(number, self.seen.shapes[node.outputs[0]]).ravel()
-            weight, bias = _fold(node.op, number, weight, bias)
-        return weight, bias
+            steps.append((OPERATIONS[node.op], np.asarray(number, np.float64)))
+        return Scaling(tuple(reversed(steps)))
+
+    def _is_learnt(self, name: str) -> bool:
+        """Whether a tensor is made from parameters, where the format says which tensors are parameters."""
+        if not self.program.dialect.marks_parameters:
+            return False
+        made_from = ancestors(self.program.maker, [name])
+        return any(held in made_from for held in self.program.weights)
 
 
-def _fold(op: str, number: np.ndarray, W: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    if op in ("Mul", "Div"):
-        with np.errstate(all="ignore"):
-            return (W * number if op == "Mul" else W / number), b
-    shift = number if op == "Add" else -number
-    if not shift.any():
-        return W, b
-    return W, np.array([fsum((bi, *(row * shift).tolist())) for bi, row in zip(b, W)])
-
-
-def describe(program: Program, name: str, seen: Survey) -> Description | None:
-    """The layers of a graph that is a plain chain of them with input `name`; None for every other graph."""
+def describe(program: Program, name: str, seen: Survey) -> Description | ScaledLayers | None:
+    """The layers of a graph that is a plain chain of them with input `name`, perhaps behind a scaling of the input;
+    None for every other graph."""
     reader, layers = _Reader(program, name, seen), list[Dense]()
     at = program.outputs[0].name
     while True:
@@ -211,11 +219,14 @@ def describe(program: Program, name: str, seen: Survey) -> Description | None:
         at = found[2]
     if not layers:
         return None
-    first = reader.folded(layers[-1].weight, layers[-1].bias, at)
-    if first is None:
+    scaling = reader.scaling(at, layers[-1].weight.shape[1])
+    if scaling is None:
         return None
-    layers[-1] = Dense(*first, layers[-1].activation)
     chain = tuple(reversed(layers))
     fits = all(len(a.weight) == b.weight.shape[1] for a, b in pairwise(chain))
-    finite = all(np.isfinite(part).all() for layer in chain for part in (layer.weight, layer.bias))
-    return Description(chain) if fits and finite else None
+    if not fits:
+        return None
+    constants = [constant for _, constant in scaling.steps]
+    weights = [part for layer in (*chain, scaling.folded_into(chain[0])) for part in (layer.weight, layer.bias)]
+    finite = all(np.isfinite(numbers).all() for numbers in (*constants, *weights))
+    return behind(scaling, Description(chain)) if finite else None

@@ -10,6 +10,7 @@ import numpy as np
 
 from ftheta.logic import SubjectError
 from ftheta.networks.description import Description
+from ftheta.networks.scaling import ScaledLayers
 
 from .interpret import ensure_rules, function, parameters, survey
 from .program import Port, Program
@@ -20,7 +21,8 @@ MAX_INPUT = 1 << 27
 
 @dataclass(frozen=True, eq=False)
 class Imported:
-    """`apply(params, x)` for one input of shape `input_shape`, and the list of layers where the graph is one.
+    """`apply(params, x)` for one input of shape `input_shape`, and the layers, perhaps behind a scaling of the input,
+    where the graph is a list of them.
 
     `outline` has the shapes of `apply` and not its values; it is quick to trace.
     """
@@ -28,8 +30,13 @@ class Imported:
     apply: Callable[[Any, Any], Any]
     params: dict[str, np.ndarray]
     input_shape: tuple[int, ...]
-    description: Description | None
+    layers: Description | ScaledLayers | None
     outline: Callable[[Any, Any], Any] | None = None
+
+    @property
+    def description(self) -> Description | None:
+        """The list of layers of the function of the unscaled input."""
+        return self.layers.folded if isinstance(self.layers, ScaledLayers) else self.layers
 
 
 def imported(program: Program, shape: tuple[int, ...] | None = None) -> Imported:
@@ -41,11 +48,11 @@ def imported(program: Program, shape: tuple[int, ...] | None = None) -> Imported
     with jax.enable_x64(True):
         example = jax.ShapeDtypeStruct((1, *shape) if batch else shape, np.int64 if whole else np.float64)
         seen = survey(program, port.name, example)
-    params = parameters(program, seen)
-    description = None if whole else program.dialect.describe(program, port.name, seen)
+    params = parameters(program, port.name, seen)
+    layers = None if whole else program.dialect.describe(program, port.name, seen)
     apply = function(program, port.name, batch, whole, set(params))
     outline = function(program, port.name, batch, whole, set(params), shapes_alone=True)
-    return Imported(apply, params, shape, description, outline)
+    return Imported(apply, params, shape, layers, outline)
 
 
 def _input(program: Program) -> Port:

@@ -2,7 +2,8 @@
 
 Whatever depends on shapes and constants alone is computed with NumPy while the function is traced, so that the function
 is static. Which numbers of the file are parameters is settled once, at import: floats among the weights, except those
-that shapes depend on and the running statistics of batch normalisation.
+that shapes depend on, the running statistics of batch normalisation and, where the format does not mark parameters, the
+constants by which the input is scaled before the first layer.
 """
 
 from collections.abc import Callable, Mapping
@@ -194,13 +195,44 @@ def survey(program: Program, name: str, example: jax.ShapeDtypeStruct) -> Survey
     return seen
 
 
-def parameters(program: Program, seen: Survey) -> dict[str, np.ndarray]:
-    """Floats among the weights that no shape depends on."""
+def parameters(program: Program, name: str, seen: Survey) -> dict[str, np.ndarray]:
+    """Floats among the weights that no shape depends on and that are no scaling of the input `name`."""
     known = {
         name: node for name, node in program.maker.items() if name in seen.known and node.op not in ("Shape", "Size")
     }
     fixed = ancestors(known, seen.read)
+    if not program.dialect.marks_parameters:
+        fixed |= scaling_constants(program, name)
     return {k: v for k, v in program.weights.items() if v.dtype.kind == "f" and k not in fixed}
+
+
+SCALES = frozenset(("Add", "Sub", "Mul", "Div"))
+UNMOVED = frozenset(("Identity", "Flatten", "Reshape", "Squeeze", "Unsqueeze", "Dropout", "Cast", "Transpose"))
+LAYERS = frozenset(("Gemm", "MatMul", "Conv", "ConvTranspose"))
+
+
+def scaling_constants(program: Program, name: str) -> set[str]:
+    r"""Tensors that do nothing but scale or shift the input `name` of a first layer, as $\mu,\sigma$ of
+    $W(x-\mu)/\sigma+b$ do.
+
+    The input may be moved and reshaped on its way. Where it reaches anything but a layer the tensors may have been
+    learnt, and none is told.
+    """
+    reached = {name}
+    tensors = set[str]()
+    for node in program.nodes:
+        from_input = [k for k in node.inputs if k in reached]
+        others = [k for k in node.inputs if k and k not in reached]
+        if not from_input or node.op in LAYERS:
+            continue
+        scales = node.op in SCALES and len(from_input) == 1 and all(program.tensor(k) is not None for k in others)
+        if not scales and node.op not in UNMOVED:
+            return set()
+        reached |= set(node.outputs)
+        tensors |= set(others) if scales else set()
+    ends = {port.name for port in program.outputs}
+    elsewhere = {k for node in program.nodes if not reached & set(node.outputs) for k in node.inputs}
+    return set() if ends & reached else tensors - elsewhere
 
 
 def function(

@@ -11,6 +11,7 @@ import numpy as np
 from ftheta.logic import SubjectError
 from ftheta.networks.description import Description
 from ftheta.networks.reading import Malformed as Malformed
+from ftheta.networks.scaling import ScaledLayers
 
 if TYPE_CHECKING:
     from .interpret import Survey
@@ -59,6 +60,11 @@ class Dialect(Protocol):
         """What to do about a node that does not fit its inputs."""
         ...
 
+    @property
+    def marks_parameters(self) -> bool:
+        """Whether the format tells parameters from constants; else every array of floats may be either."""
+        ...
+
     def near(self, node: Node) -> list[str] | None:
         """None if there is a rule for the node, else the names of operators that are spelt alike and have one."""
         ...
@@ -75,7 +81,7 @@ class Dialect(Protocol):
         """Whether numbers of this type are integers or truth values."""
         ...
 
-    def describe(self, program: "Program", name: str, seen: "Survey") -> Description | None:
+    def describe(self, program: "Program", name: str, seen: "Survey") -> Description | ScaledLayers | None:
         """The list of layers of a program with the input `name`, where it is one."""
         ...
 

@@ -11,13 +11,14 @@ from ftheta.networks.description import Description
 from ftheta.networks.programs.describe import describe
 from ftheta.networks.programs.interpret import Survey
 from ftheta.networks.programs.program import Node, Program
+from ftheta.networks.scaling import ScaledLayers
 
 from .arguments import Dtype, Ref
 from .inplace import base
 from .tensors import DTYPES
 
 
-def translated(program: Program, name: str, seen: Survey) -> Description | None:
+def translated(program: Program, name: str, seen: Survey) -> Description | ScaledLayers | None:
     """The layers of a program that is a plain chain of them; None for every other program."""
     numbers: dict[str, np.ndarray] = {}
     nodes = tuple(word for node in program.nodes for word in _Words(node, numbers).all())

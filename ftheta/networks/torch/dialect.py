@@ -8,6 +8,7 @@ from ftheta.networks.description import Description
 from ftheta.networks.programs.call import Call
 from ftheta.networks.programs.interpret import Survey
 from ftheta.networks.programs.program import Node, Program
+from ftheta.networks.scaling import ScaledLayers
 
 from .archive import SAVE
 from .arguments import SUBGRAPH, filled
@@ -23,6 +24,7 @@ class Aten:
 
     export: str = f"rewrite it with operators of ATen and export it again: {SAVE}"
     check: str = f"export the network again: {SAVE}"
+    marks_parameters: bool = True
 
     def rule(self, node: Node) -> Any:
         op = node.op.removeprefix("aten.")
@@ -44,5 +46,5 @@ class Aten:
     def is_whole(self, type: int, where: str) -> bool:
         return dtype_of(type, where).kind in "iub"
 
-    def describe(self, program: Program, name: str, seen: Survey) -> Description | None:
+    def describe(self, program: Program, name: str, seen: Survey) -> Description | ScaledLayers | None:
         return translated(program, name, seen)

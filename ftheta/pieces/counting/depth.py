@@ -49,7 +49,7 @@ def bounded(pieces: Enclosure, d: int, layers: Sequence[Layer]) -> tuple[AtMost,
     return first, AtMost("bound of Serra et al. ≤ product bound (their quotient)", share, Enclosure.exact(1))
 
 
-def attained(d: int, layers: Sequence[Layer], folds: int, max_seconds: float) -> dict[str, Identity]:
+def attained(d: int, layers: Sequence[Layer], folds: int, max_work: int) -> dict[str, Identity]:
     """Linear regions of constructions in the cube: Montúfar's for these widths where it is small enough, a folding."""
     widths, lower = [layer.neurons for layer in layers], montufar_lower(d, [layer.neurons for layer in layers])
     made = {"folding": (folding_network(d, 2 * d, folds), 2 ** (folds * d), f"cube folded {folds} times")}
@@ -57,7 +57,7 @@ def attained(d: int, layers: Sequence[Layer], folds: int, max_seconds: float) ->
         made["Montúfar"] = (montufar_network(d, widths), lower, "network of Montúfar et al. with these widths")
     cube, found = Box(np.zeros(d), np.ones(d)), {}
     for name, (told, expected, words) in made.items():
-        cells = pieces(from_description(told), cube, max_seconds=max_seconds)
+        cells = pieces(from_description(told), cube, max_work=max_work)
         found[name] = Identity(f"linear regions of the {words}", linear_regions(cells), Enclosure.exact(expected))
     return found
 

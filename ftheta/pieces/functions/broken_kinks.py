@@ -21,7 +21,8 @@ from ..pictures import picture
 from ..slices import storable
 
 FOLLOWED = 60  # kinks
-MOST_CELLS, MOST_SECONDS = 20_000, 3.0
+MOST_CELLS = 20_000
+MOST_WORK = 3e8
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +38,7 @@ class OnSlice:
 
     @classmethod
     def of(cls, net: ReluNetwork, domain: Polygon | Segment, rng: np.random.Generator) -> "OnSlice":
-        cells = pieces(net, domain, max_cells=storable(net, MOST_CELLS), max_seconds=MOST_SECONDS)
+        cells = pieces(net, domain, max_cells=storable(net, MOST_CELLS), max_work=MOST_WORK)
         chart = domain.chart
         pairs = zip(chart.basis.tolist(), chart.tail.tolist())
         basis = [[Fraction(a) + Fraction(b) for a, b in zip(*rows)] for rows in pairs]

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..enumeration import CHUNK, Chunk, Tally, announce_compilation, doubled
+from ..enumeration import ANSWER, CHUNK, Chunk, Tally, compile_for, doubled
 from ..methods.signs import ExactForms, sign_at
 from ..plan import Plan
 from . import parts as at
@@ -102,11 +102,18 @@ class CompiledKernel(ABC):
             maps=np.empty((cells if self.maps else 1, self.plan.outputs, d + 1)),
         )
 
-    def run(self, max_cells: int, pause: int) -> int:
-        announce_compilation(self.compiled, self.name)
+    def prepare(self) -> None:
+        """Compile the kernel, which then runs at once."""
+        compile_for(self.compiled, self.name, self._arguments(-1, 0))
+
+    def _arguments(self, max_cells: int, pause: int) -> tuple[Any, ...]:
         arrays = (self.plan.weights, self.stack, self.path, self.scratch, self.cells, self.counters, self.gauges)
-        reason = self.compiled(*arrays, self.size, self.ask, self.store, self.maps, max_cells, pause)
+        return (*arrays, self.size, self.ask, self.store, self.maps, max_cells, pause)
+
+    def run(self, max_cells: int, pause: int) -> int:
+        reason = self.compiled(*self._arguments(max_cells, pause))
         count, tally = self.counters.tolist(), self.tally
+        tally.work += count[at.WORK]
         tally.cells, tally.corners, tally.cuts = count[at.CELLS], count[at.CORNERS], count[at.CUTS]
         tally.guessed, tally.margin = count[at.GUESSED], float(self.gauges[at.MARGIN])
         tally.volume = float(self.gauges[at.VOLUME]) if self.store else float("nan")
@@ -140,10 +147,12 @@ class CompiledKernel(ABC):
             self.counters[at.FORCED] = at.VANISHES
             self.tally.vanished += 1
             self.tally.answered += 1
+            self.tally.work += ANSWER
             return
         for i in self._open_corners(t):
             self.scratch.forced[i] = sign = sign_at(form, self._corner(self._exact, t, i, pattern))
             self.tally.answered += 1
+            self.tally.work += ANSWER
             self.tally.vanished += sign == 0
         self.counters[at.FORCED] = at.SIGNS
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import fields
 
-from ..enumeration import Budget, Chunk, Tally
+from ..enumeration import Budget, Chunk, Tally, clock
 from . import parts as status
 from .calling import CompiledKernel
 
@@ -17,7 +17,9 @@ PAUSE_AFTER = 500_000  # units of work between two looks at who is idle: about a
 
 def enumerate_together(kernel: CompiledKernel, workers: int, budget: Budget, deadline: float) -> Iterator[Chunk]:
     """Like `enumerate_cells`; the tally of the kernel becomes that of all."""
+    kernel.prepare()
     total, begun = kernel.tally, time.perf_counter()
+    ends = begun + deadline - clock()  # this thread waits for others: their seconds are those on the wall
     kernel.tally = Tally()
     with ThreadPoolExecutor(workers) as threads:
         team = _Team(kernel, workers, budget.max_cells, threads)
@@ -26,7 +28,10 @@ def enumerate_together(kernel: CompiledKernel, workers: int, budget: Budget, dea
                 total.stopped_by = f"max_cells = {budget.max_cells:,}"
                 break
             yield from team.harvest()
-            if time.perf_counter() > deadline:
+            if budget.max_work is not None and sum(member.tally.work for member in team.members) > budget.max_work:
+                total.stopped_by = f"max_work = {budget.max_work:,}"
+                break
+            if time.perf_counter() > ends:
                 total.stopped_by = f"max_seconds = {budget.max_seconds:g}"
                 break
         yield from team.dismissed()

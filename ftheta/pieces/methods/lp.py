@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from flint import fmpq
 
-from ..enumeration import CHUNK, Chunk, Tally, announce_compilation, doubled
+from ..enumeration import ANSWER, CHUNK, Chunk, Tally, compile_for, doubled
 from ..kernels import parts as at
 from ..kernels.lp import FRESH, run
 from ..kernels.lp_cells import ACTIVE, BOTH, INACTIVE, SIDE, Cells, Path, Stack
@@ -115,10 +115,17 @@ class LPKernel:
             maps=np.empty((cells if self.maps else 1, self.plan.outputs, n + 1)),
         )
 
-    def run(self, max_cells: int, pause: int) -> int:
-        announce_compilation(run, self.name)
+    def prepare(self) -> None:
+        """Compile the kernel, which then runs at once."""
+        compile_for(run, self.name, self._arguments(-1, 0))
+
+    def _arguments(self, max_cells: int, pause: int) -> tuple[Any, ...]:
         arrays = (self.plan.weights, self.stack, self.path, self.cells, self.counters, self.gauges)
-        reason = run(*arrays, self.size, self.ask, self.store, self.maps, max_cells, pause)
+        return (*arrays, self.size, self.ask, self.store, self.maps, max_cells, pause)
+
+    def run(self, max_cells: int, pause: int) -> int:
+        reason = run(*self._arguments(max_cells, pause))
+        self.tally.work += int(self.counters[at.WORK])
         counters, tally = self.counters, self.tally
         tally.cells, tally.cuts, tally.guessed = (int(counters[i]) for i in (at.CELLS, at.CUTS, at.GUESSED))
         tally.margin = float(self.gauges[at.MARGIN])
@@ -170,6 +177,7 @@ class LPKernel:
         pattern = int.from_bytes(stack.pattern[t].tobytes(), "little")
         form = exact.form(int(stack.layer[t]), int(self.counters[at.ASKED]), pattern)
         self.tally.answered += 1
+        self.tally.work += 20 * ANSWER  # a linear program
         self.counters[at.FORCED] = self._sign(t, form, pattern)
 
     def _sign(self, t: int, form: Form, pattern: int) -> int:

@@ -3,7 +3,6 @@ r"""Linear programs over a cell in rational arithmetic: what float64 leaves open
 Forms are integer tuples $(a,c)$ for $a\cdot x+c$; a cell is a box of rationals and rows that are $\ge0$ on it.
 """
 
-import time
 from collections.abc import Sequence
 from math import inf
 from typing import Any, NamedTuple
@@ -11,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from flint import fmpq, fmpq_mat, fmpz_mat
 
+from ..enumeration import clock
 from .signs import dyadic
 
 Form = Sequence[int]
@@ -142,11 +142,11 @@ def least(
     """The least value of a form on a cell and where it is attained; stops early at a bound that is at least `enough`.
 
     The dual simplex method from the corner of the box where the form is least, by Bland's rule: it ends, or raises
-    `TimeoutError` once the clock (`time.perf_counter`) has passed the deadline.
+    `TimeoutError` once `clock` has passed the deadline.
     """
     table = _Dictionary(form, rows, box)
     while (r := table.violated()) is not None and (enough is None or table.lines[-1][-1] < enough):
-        if time.perf_counter() > deadline:
+        if clock() > deadline:
             raise TimeoutError("an exact linear program")
         table.exchange(r, table.entering(r))
     return table.lines[-1][-1], table.vertex()

@@ -13,7 +13,7 @@ from math import gcd
 
 import numpy as np
 
-from ..enumeration import CHUNK, Budget, Chunk, Tally
+from ..enumeration import ANSWER, CHUNK, Budget, Chunk, Tally
 from ..plan import Plan
 from ..questions.corners import NO_LABEL
 from .signs import ExactForms, sign_at
@@ -53,8 +53,8 @@ class RationalEnumeration:
             if budget.max_cells is not None and self.tally.cells >= budget.max_cells:
                 self.tally.stopped_by = f"max_cells = {budget.max_cells:,}"
                 break
-            if time.perf_counter() > deadline:
-                self.tally.stopped_by = f"max_seconds = {budget.max_seconds:g}"
+            if spent := budget.spent(self.tally.work, deadline):
+                self.tally.stopped_by = spent
                 break
             now = self.stack.pop()
             while now.layer < last:
@@ -76,6 +76,7 @@ class RationalEnumeration:
         form = self.exact.form(now.layer, now.k, now.pattern)
         values = [sum(a * x for a, x in zip(form, v.point)) for v in now.cell]
         self.tally.answered += len(values)
+        self.tally.work += ANSWER // 10 * len(values)  # of a form that is known already
         self.tally.vanished += values.count(0)
         positive, negative = any(v > 0 for v in values), any(v < 0 for v in values)
         if positive and negative:

@@ -5,7 +5,6 @@ corner like any other. A piece may meet several cones; since patterns and pieces
 pieces is the number of different patterns.
 """
 
-import time
 from math import inf
 from typing import Any
 
@@ -20,7 +19,7 @@ from ..setting import Exactness, checked_arguments
 def count_in_space(net: Any, space: Space, exact: Exactness, budget: Budget) -> Enclosure:
     """The number of pieces in all of space: exactly, or at least those found within the budget."""
     plan = make_plan(checked_arguments(net, space, exact), space.chart)
-    deadline = inf if budget.max_seconds is None else time.perf_counter() + budget.max_seconds
+    deadline = budget.deadline()
     found: set[bytes] = set()
     total = Tally(complete=True)
     for generators in space.fan():
@@ -28,7 +27,8 @@ def count_in_space(net: Any, space: Space, exact: Exactness, budget: Budget) -> 
         if rest is not None and rest <= 0:
             total.complete = False
             break
-        limits = Budget(rest, budget.max_seconds)
+        left = None if budget.max_work is None else max(0, budget.max_work - total.work)
+        limits = Budget(rest, budget.max_seconds, left)
         tally = (_rational if exact is True or space.dimension == 1 else _compiled)(
             plan, generators, exact, limits, deadline, found
         )

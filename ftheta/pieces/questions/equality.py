@@ -4,7 +4,6 @@ Three ways to an answer, the cheap ones first: a point where the two differ, met
 prove equality everywhere; the cells of $f-g$, on each of which the affine map is zero or some corner is a witness.
 """
 
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -22,7 +21,7 @@ from ftheta.relu.symmetry.canonical import canonical
 from ftheta.relu.symmetry.folding import distance
 
 from ..domains import Box, Domain, Polygon, Polyline, Segment, Space
-from ..enumeration import Budget, Chunk
+from ..enumeration import Budget, Chunk, clock
 from ..methods.dyadic import float_multiple
 from ..methods.signs import ExactForms, exact_body
 from ..normal_forms import AnyNetwork, exact_network_of
@@ -199,7 +198,7 @@ def _minus(f: ExactNetwork, g: ExactNetwork) -> ExactNetwork:
 
 
 def _cell_by_cell(f: ExactNetwork, g: ExactNetwork, domain: Domain, budget: Budget) -> Equality:
-    deadline = inf if budget.max_seconds is None else time.perf_counter() + budget.max_seconds
+    deadline = budget.deadline()
     difference, _ = float_multiple(_minus(f, g))
     zero = 0
     for part, place in zip(begin(difference, domain, "auto", budget, store=True, maps=True), _places(domain)):
@@ -211,7 +210,7 @@ def _cell_by_cell(f: ExactNetwork, g: ExactNetwork, domain: Domain, budget: Budg
                     False if witness else None, how if witness else f"no point known of {how}", zero, witness
                 )
             zero += 1
-            if time.perf_counter() > deadline:
+            if clock() > deadline:
                 return Equality(None, f"undecided within max_seconds = {budget.max_seconds:g}", zero)
         if not part.tally.complete:
             return Equality(None, f"undecided within {part.tally.stopped_by}", zero)

@@ -64,6 +64,7 @@ def off_kinks(net: Network) -> Finding:
 @theorem(
     title="Back-propagation in a multilayer perceptron",
     sources=("seed 0", "seed 2", "rumelhart1986"),
+    of_parameters=True,
     assumes=(described, describes_this_function, labelled, off_kinks),
     on=perceptron,
     breaks_on=without_biases,

@@ -41,6 +41,7 @@ def told_smaller(rng: np.random.Generator) -> Network:
 @theorem(
     title="Vanishing gradients: the product of the Jacobians",
     sources=("seed 0", "seed 1", "seed 2", "hochreiter1998", "glorot2010"),
+    of_parameters=True,
     assumes=(described, describes_this_function),
     on=deep,
     breaks_on=told_smaller,

@@ -61,6 +61,7 @@ def cheap_operations(subject: Network | Target) -> Finding:
 @theorem(
     title="Reverse mode: the cheap gradient principle",
     sources=("seed 0", "seed 2", "baur1983", "griewank2008"),
+    of_parameters=True,
     assumes=(cheap_operations,),
     on=perceptron,
     breaks_on=powers,

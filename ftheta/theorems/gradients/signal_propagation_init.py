@@ -54,6 +54,7 @@ def gaussian_without_biases(net: Network) -> Finding:
 @theorem(
     title="Signal propagation at initialisation",
     sources=("seed 0", "seed 1", "glorot2010", "he2015"),
+    of_parameters=True,
     assumes=(described, describes_this_function, one_known_activation, gaussian_without_biases),
     on=initialised,
     breaks_on=heavy_with_biases,

@@ -56,6 +56,7 @@ def generic_neurons(net: Network) -> Finding:
 @theorem(
     title="Equivalent minima of the loss landscape",
     sources=("seed 1", "seed 2", "baldi1989", "kawaguchi2016", "ainsworth2023"),
+    of_parameters=True,
     assumes=(described, targets_known, generic_neurons, describes_this_function),
     on=teacher,
     breaks_on=with_twins,

@@ -35,6 +35,7 @@ def biases_left_out(rng: np.random.Generator) -> Network:
 @theorem(
     title="A network's description and its realisation",
     sources=("seed 0", "seed 1", "seed 2", "seed 3", "seed 4"),
+    of_parameters=True,
     assumes=(described, describes_this_function),
     on=dense,
     breaks_on=biases_left_out,

@@ -64,7 +64,9 @@ def regions_deep(
     radius: Annotated[float, Knob(0.1, 10, "half-width of the slice", "R", log=True, least=1e-3, most=1e3)] = 0.5,
     folds: Annotated[int, Knob(1, 5, "foldings of the square", "k", most=7)] = 3,
     max_cells: Annotated[int, Knob(100, 100_000, "cells at most", "N", log=True, least=1, most=300_000)] = 50_000,
-    max_seconds: Annotated[float, Knob(0.1, 20, "seconds at most", "s", log=True, least=1e-3, most=60)] = 4.0,
+    max_work: Annotated[
+        int, Knob(10**6, 2 * 10**9, "elementary steps at most", "S", log=True, least=1000, most=6 * 10**9)
+    ] = 400_000_000,
 ) -> Evidence:
     r"""A ReLU network with $n_0$ inputs and hidden widths $n_1,\dots,n_H$ has at most
     $$\sum_{(j_\ell)}\prod_{\ell=1}^H\binom{n_\ell}{j_\ell}\le\prod_{\ell=1}^H\sum_{j\le d_\ell}\binom{n_\ell}j,\qquad
@@ -76,11 +78,11 @@ def regions_deep(
     if form is None:
         return Evidence((), summary="no normal form, hence no cells")
     domain = slice_of(form.widths[0], None if net.data is None else net.data.x, rng, radius, 0.5)
-    cells = pieces(form, domain, maps=False, max_cells=max_cells, max_seconds=max_seconds)
+    cells = pieces(form, domain, maps=False, max_cells=max_cells, max_work=max_work)
     if not len(cells):
         return Evidence((), summary="the budget ran out before the first cell was found")
     d, layers = domain.dimension, bound.layers_of(told_form(net) or form)
-    claims, made = bounded(cells.count, d, layers), attained(d, layers, folds, max_seconds)
+    claims, made = bounded(cells.count, d, layers), attained(d, layers, folds, max_work)
     lower, upper = bound.montufar_lower(d, [layer.neurons for layer in layers]), bound.serra_upper(d, layers)
     numbers = {"pieces": cells.count, "lower bound": Enclosure.exact(lower), "Serra bound": claims[0].right}
     numbers |= {"product bound": Enclosure.exact(bound.product_upper(d, layers))} | {

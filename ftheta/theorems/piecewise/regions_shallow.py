@@ -57,7 +57,9 @@ def regions_shallow(
     *,
     radius: Annotated[float, Knob(0.1, 10, "half-width of the window", "R", log=True, least=1e-3, most=1e3)] = 4.0,
     max_cells: Annotated[int, Knob(100, 100_000, "cells at most", "N", log=True, least=1, most=300_000)] = 50_000,
-    max_seconds: Annotated[float, Knob(0.1, 20, "seconds at most", "s", log=True, least=1e-3, most=60)] = 4.0,
+    max_work: Annotated[
+        int, Knob(10**6, 2 * 10**9, "elementary steps at most", "S", log=True, least=1000, most=6 * 10**9)
+    ] = 400_000_000,
 ) -> Evidence:
     r"""The zero sets of the $n$ neurons of the first hidden layer are hyperplanes in $\mathbb R^d$; they cut it into
     $$\sum_i|\mu_i|=(-1)^d\chi(-1)\le\sum_{i=0}^d\binom ni$$
@@ -69,10 +71,10 @@ def regions_shallow(
         return Evidence((), summary="the first layer has no ReLUs")
     layer, n = lines.first_layer(form), lines.first_layer(told_form(net) or form).widths[1]
     domain = slice_of(form.widths[0], None if net.data is None else net.data.x, rng, radius)
-    cells = pieces(layer, domain, maps=False, max_cells=max_cells, max_seconds=max_seconds)
+    cells = pieces(layer, domain, maps=False, max_cells=max_cells, max_work=max_work)
     whole = form.widths[0] <= lines.LARGEST
     d, chart = (form.widths[0], Space(form.widths[0]).chart) if whole else (domain.dimension, domain.chart)
-    count = count_pieces(layer, Space(d), max_cells=max_cells, max_seconds=max_seconds) if whole else cells.count
+    count = count_pieces(layer, Space(d), max_cells=max_cells, max_work=max_work) if whole else cells.count
     found, most = lines.lattice(layer, chart, d), Enclosure.exact(arrangement(n, d))
     claims: list[AtMost | Identity] = [
         AtMost(f"regions {'of space' if whole else 'in the window'}", count, most, 2.0 ** min(n, 1000))

@@ -55,7 +55,9 @@ def relu_net_is_cpa(
     *,
     radius: Annotated[float, Knob(0.1, 10, "half-width of the slice", "R", log=True, least=1e-3, most=1e3)] = 2.0,
     max_cells: Annotated[int, Knob(100, 100_000, "cells at most", "N", log=True, least=1, most=300_000)] = 50_000,
-    max_seconds: Annotated[float, Knob(0.1, 20, "seconds at most", "s", log=True, least=1e-3, most=60)] = 5.0,
+    max_work: Annotated[
+        int, Knob(10**6, 2 * 10**9, "elementary steps at most", "S", log=True, least=1000, most=6 * 10**9)
+    ] = 400_000_000,
     jacobians: Annotated[int, Knob(1, 512, "cells differentiated", "m", log=True, most=2048)] = 128,
 ) -> Evidence:
     r"""Every ReLU network $f_\theta:\mathbb R^{d_0}\to\mathbb R^{d_L}$ is continuous and piecewise affine. With the
@@ -67,7 +69,7 @@ def relu_net_is_cpa(
     if form is None:
         return Evidence((), summary="no normal form, hence no cells")
     domain = slice_of(form.widths[0], None if net.data is None else net.data.x, rng, radius)
-    cells = pieces(form, domain, max_cells=storable(form, max_cells), max_seconds=max_seconds)
+    cells = pieces(form, domain, max_cells=storable(form, max_cells), max_work=max_work)
     if not len(cells):
         return Evidence((), summary="the budget ran out before the first cell was found")
     maps, whole = LocalMaps(cells, net, net.input_shape), Enclosure.equal(domain_volume(domain))

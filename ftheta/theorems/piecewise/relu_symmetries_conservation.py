@@ -40,6 +40,7 @@ def hyperbolic_tangents(rng: np.random.Generator) -> Network:
 @theorem(
     title="Symmetries of ReLU networks, and what gradient flow conserves",
     sources=("seed 2", "seed 3", "du2018", "neyshabur2015"),
+    of_parameters=True,
     assumes=(described, relu_layers, describes_this_function),
     on=random_network,
     breaks_on=hyperbolic_tangents,

@@ -80,7 +80,7 @@ def depth_separation(
         seen = broken_triples(told, x, v, 4096)
         return Evidence((AtMost("affine pieces", seen, most),), summary=f"at least {seen.lo:g} affine pieces")
     if sum(layer.weight.size for layer in told.layers[1:]) > 2000:  # rationals would take too long
-        cells = count_pieces(from_description(told), Segment(x, x + v), max_cells=10**6, max_seconds=5.0)
+        cells = count_pieces(from_description(told), Segment(x, x + v), max_cells=10**6, max_work=2e8)
         duel = sep.met_in_cells(cells, size.pieces, k)
     else:
         duel = sep.met(exact(told), x.tolist(), v.tolist(), k)

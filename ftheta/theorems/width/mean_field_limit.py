@@ -62,6 +62,7 @@ def errors_of(subject: Family | Network, draws: int, rng: np.random.Generator) -
 @theorem(
     title="Mean-field limit",
     sources=("seed 4", "seed 3", "mei2018", "chizat2018"),
+    of_parameters=True,
     assumes=(hidden_layer, independent_neurons),
     on=random_layers,
     breaks_on=lambda rng: random_layers(rng, neurons="quantiles"),

@@ -48,6 +48,7 @@ def has_a_measure(subject: Target | Network) -> Finding:
 @theorem(
     title="Functions as measures of neurons",
     sources=("seed 4", "barron1993", "savarese2019", "ema2022"),
+    of_parameters=True,
     assumes=(has_a_measure,),
     on=functions,
     breaks_on=lambda rng: functions(rng, name="hat"),

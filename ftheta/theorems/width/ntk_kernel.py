@@ -49,6 +49,7 @@ def gaussian_weights(subject: Family | Network) -> Finding:
 @theorem(
     title="Neural tangent kernel",
     sources=("seed 0", "seed 3", "jacot2018", "cho2009", "chizat2019"),
+    of_parameters=True,
     assumes=(limit_known, gaussian_weights),
     on=random_networks,
     breaks_on=lambda rng: random_networks(rng, weights="signs"),
