@@ -65,7 +65,7 @@ def sweep(
         asked.train,
         asked.grid | grid_of(grid) if grid else asked.grid,
         asked.seeds if seeds is None else seeds_of(seeds),
-        on=int(on) if on is not None and on.isdecimal() else on,
+        on=int(on) if on is not None and on.isdecimal() and len(on) < 10 else on,
         store=store,
         retry_failed=retry_failed,
         version=asked.version,

@@ -6,6 +6,7 @@ import threading
 import webbrowser
 from typing import Any
 
+from ftheta import interrupts
 from ftheta.logic import UsageError
 
 from .guard import Door, bracketed
@@ -31,7 +32,7 @@ def serve(
     try:
         asyncio.run(server.serve(sockets=[listening]))
     except KeyboardInterrupt:
-        pass
+        interrupts.heed()
     finally:
         listening.close()
     return 0

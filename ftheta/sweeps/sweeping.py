@@ -8,6 +8,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+from ftheta import interrupts
 from ftheta.logic import UsageError
 
 from .grid import Cell, Grid
@@ -143,10 +144,12 @@ class _Run:
             with self.line:
                 while self.todo or self.running or self.theirs:
                     self._hand_out()
-                    self._hear(self.crew.events(TICK) if self.running else self._wait())
+                    with interrupts.held():  # what has arrived is committed
+                        self._hear(self.crew.events(TICK) if self.running else self._wait())
                     self.line.draw()
             return False
         except KeyboardInterrupt:
+            interrupts.heed()
             self._hear(self.crew.events(0.0))
             return True
         finally:
