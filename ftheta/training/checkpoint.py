@@ -47,10 +47,10 @@ class Checkpoint:
         place = given if isinstance(given, Checkpoint) else cls(given)  # type: ignore[arg-type]
         if place.path.suffix != ".npz":
             raise UsageError("A checkpoint is an .npz file.", got=str(place.path), remedy="name it run.npz")
-        if not os.path.isdir(place.path.parent):
-            got = str(place.path.parent)
-            raise UsageError("The folder of the checkpoint does not exist.", got=got, remedy="create it first")
         try:  # better now than after an hour of training
+            if not place.path.parent.is_dir():
+                got = str(place.path.parent)
+                raise UsageError("The folder of the checkpoint does not exist.", got=got, remedy="create it first")
             _part(place.path).touch()
             _part(place.path).unlink()
         except OSError as error:
