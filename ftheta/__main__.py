@@ -2,15 +2,21 @@
 
 import sys
 
+from ftheta import interrupts, streams
+
 
 def main() -> None:
+    streams.prepare()
+    interrupts.watch()
     try:
         from ftheta.cli import run
 
         code = run(sys.argv[1:])
+        interrupts.end_watch()
     except KeyboardInterrupt:
+        interrupts.end_watch()
         print("\nftheta: interrupted", file=sys.stderr)
-        code = 130
+        code = interrupts.EXIT_CODE
     sys.exit(code)
 
 

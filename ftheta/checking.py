@@ -5,14 +5,14 @@ from dataclasses import replace
 from typing import Any
 
 from ftheta.catalogue import theorem
-from ftheta.logic import Result, UsageError
+from ftheta.logic import Result, Theorem, UsageError
 from ftheta.running import run
 from ftheta.subjects import Dataset, Network, Subject
 from ftheta.subjects.resolve import load
 
 
 def check(
-    id: str,
+    id: str | Theorem,
     on: Any = None,
     *,
     with_data: Any = None,
@@ -22,19 +22,28 @@ def check(
     force: bool = False,
     **knobs: Any,
 ) -> Result:
-    """Check the theorem `id` on its built-in subject, or on yours.
+    """Check the theorem `id`, or the theorem that is handed in, on its built-in subject, or on yours.
 
     `on` is a subject, anything `load` turns into one, or words (a file, `package.module:attribute`, a built-in
     name); `with_data` are data for a network, likewise. `breaker` takes the theorem's negative control instead;
     `force` measures even if a hypothesis fails. The remaining arguments are the theorem's knobs.
     """
-    chosen = theorem(id)
+    chosen = _chosen(id)
     subject = None if on is None else load(on, takes=chosen.takes)
     if with_data is not None:
         subject = _with(subject, load(with_data, takes=(Dataset,)))
     result = run(chosen, subject, seed=seed, preset=preset, breaker=breaker, force=force, **knobs)
     told = {"given": _words(on), "with_data": _words(with_data), "data_warnings": _warnings(subject)}
     return replace(result, provenance=replace(result.provenance, **told))
+
+
+def _chosen(given: Any) -> Theorem:
+    if isinstance(given, Theorem):
+        return given
+    if isinstance(given, str):
+        return theorem(given)
+    remedy = 'give its id, such as "gd-strongly-convex", or the theorem: ft.theorems()["gd-strongly-convex"]'
+    raise UsageError("It is not clear which theorem to check.", got=f"a {type(given).__name__}", remedy=remedy)
 
 
 def _with(subject: Subject | None, data: Any) -> Network:
@@ -53,7 +62,8 @@ def _warnings(subject: Subject | None) -> tuple[str, ...]:
 
 
 def _words(given: Any) -> str:
-    return str(given) if isinstance(given, (str, os.PathLike)) else ""
+    """As they can be printed: a name of a file that is not UTF-8 has halves of characters in it."""
+    return str(given).encode(errors="backslashreplace").decode() if isinstance(given, (str, os.PathLike)) else ""
 
 
 def measured(seed: int, id: str, **knobs: Any) -> dict[str, float | str]:

@@ -12,6 +12,7 @@ from typing import Any
 
 import jax
 
+from ftheta import interrupts
 from ftheta.logic import Audit, Request, Result, Section, Skipped
 from ftheta.running import ensure_seed
 from ftheta.subjects import Network
@@ -132,6 +133,7 @@ class Run:
         try:
             work()
         except KeyboardInterrupt:
+            interrupts.heed()
             self.interrupt()
 
     def interrupt(self) -> None:

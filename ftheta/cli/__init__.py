@@ -4,15 +4,15 @@ Exit codes: 0 all hold · 1 refuted · 2 usage · 3 a hypothesis fails (with --s
 read · 70 internal error · 130 interrupted.
 """
 
-import os
 import sys
 import traceback
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from cyclopts import App, CycloptsError
 
+from ftheta import interrupts
 from ftheta.logic import FthetaError, UsageError
+from ftheta.streams import OutputError, discard_output
 
 from .approximate import approximate
 from .audit import audit
@@ -49,21 +49,36 @@ def run(words: Sequence[str]) -> int:
     """Run one command line and return its exit code."""
     debug = "--debug" in words
     words = [w for w in words if w != "--debug"]
-    guarded: Callable[[], Any] = lambda: app(words, exit_on_error=False, print_error=False)
+    as_json = "--json" in words
     try:
-        code = guarded()
+        code = app(words, exit_on_error=False, print_error=False)
+        if sys.stdout is not None:
+            sys.stdout.flush()
         return code if isinstance(code, int) else 0
-    except FthetaError as error:
-        if debug:
-            traceback.print_exc()
-        return _fail(error, "--json" in words)
-    except CycloptsError as error:
-        return _fail(UsageError(str(error).strip(), remedy="`ftheta --help` lists the commands"), "--json" in words)
     except BrokenPipeError:  # the reader (`| head`) has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        discard_output()
         return 0
     except Exception as error:
+        if interrupts.pressed():  # a library has made another exception of it
+            raise interrupts.Interrupted from None
         if debug:
             traceback.print_exc()
-        what = f"Internal error: {type(error).__name__}: {error}"
-        return _fail(FthetaError(what, remedy="run again with --debug and report the traceback"), "--json" in words)
+        if isinstance(error, OutputError):
+            discard_output()
+            as_json = False
+        return _fail(_ours(error), as_json)
+
+
+def _ours(error: Exception) -> FthetaError:
+    """The error in the one form that users are told in."""
+    if isinstance(error, FthetaError):
+        return error
+    if isinstance(error, CycloptsError):
+        return UsageError(str(error).strip(), remedy="`ftheta --help` lists the commands")
+    if isinstance(error, OutputError):
+        remedy = "make room, or send it to a file on another disk"
+        return UsageError("Standard output cannot be written.", got=error.strerror, remedy=remedy)
+    if isinstance(error, OSError) and error.filename is not None:
+        return UsageError("The system does not let this file be used.", where=str(error.filename), got=error.strerror)
+    what = f"Internal error: {type(error).__name__}: {error}"
+    return FthetaError(what, remedy="run again with --debug and report the traceback")

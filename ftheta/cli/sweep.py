@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from ftheta.logic import UsageError
+from ftheta.logic import SubjectError, UsageError
 
 from .common import Flag, Json, print_json
 
@@ -20,6 +20,7 @@ def sweep(
     store: Path | None = None,
     out: Path | None = None,
     retry_failed: Annotated[bool, Flag] = False,
+    wait: float = 600.0,
     status: Annotated[bool, Flag] = False,
     json: Json = False,
 ) -> int:
@@ -44,6 +45,8 @@ def sweep(
         Write the table to a file: .csv .parquet .json.
     retry_failed
         Do the cells again that failed.
+    wait
+        Seconds to wait for workers of a Dask cluster that has none, or none that stay; then it ends with what is done.
     status
         Say what is in the store and do nothing.
     """
@@ -61,14 +64,18 @@ def sweep(
     from ftheta.subjects.resolve import import_object, load_as
 
     asked = request_of(what, import_object, lambda words: load_as(Dataset, words))
+    if grid and not isinstance(asked.grid, dict):
+        remedy = "write [grid] with one line per setting, or leave --grid out"
+        raise UsageError("The grid of the file is a list, which --grid cannot add to.", got=what, remedy=remedy)
     found = run(
         asked.train,
         asked.grid | grid_of(grid) if grid else asked.grid,
         asked.seeds if seeds is None else seeds_of(seeds),
-        on=int(on) if on is not None and on.isdecimal() else on,
+        on=int(on) if on is not None and on.isdecimal() and len(on) < 10 else on,
         store=store,
         retry_failed=retry_failed,
         version=asked.version,
+        wait=wait,
     )
     return _told(found, out, json)
 
@@ -79,10 +86,15 @@ def _told(found: "Sweep", out: Path | None, json: bool) -> int:
         table.save(out)
     if json:
         clean = [{k: None if v != v else v for k, v in row.items()} for row in table.rows()]
-        print_json({**vars(counts), "cells": len(found.grid), "interrupted": found.interrupted, "rows": clean})
+        ended = {"interrupted": found.interrupted, "stopped": found.stopped}
+        print_json({**vars(counts), "cells": len(found.grid), **ended, "rows": clean})
     else:
         print(f"{table}\n{found}" if len(table) else found)
-    return 130 if found.interrupted else 1 if counts.failed else 0
+    if found.interrupted:
+        return 130
+    if found.stopped:
+        return SubjectError.exit_code
+    return 1 if counts.failed else 0
 
 
 def _status(store: Path | None, json: bool) -> int:

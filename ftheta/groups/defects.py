@@ -157,6 +157,12 @@ def representations_for(
     if not hasattr(net, "input_shape"):
         remedy = "wrap a JAX function or module by ft.Network.of(function, example), or read a file by ft.load"
         raise UsageError("A defect is that of a network.", got=type(net).__name__, remedy=remedy)
+    remedy = "ft.equivariance_defect(net, ft.groups.cyclic(4), x=rows): first the group, and rows by their name"
+    if not isinstance(group, Group | Representation):
+        raise UsageError("A defect is asked for a group.", got=f"a {type(group).__name__}", remedy=remedy)
+    if not isinstance(target, Representation | None):
+        got = f"a {type(target).__name__}"
+        raise UsageError("How outputs move is told by a representation.", got=got, remedy=remedy)
     source = on_shape(group, net.input_shape) if isinstance(group, Group) else group
     if target is None:
         target = _outputs_as_inputs(source, net.input_shape, output_shape(net))

@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 import uvicorn
 
+from ftheta import interrupts
 from ftheta.logic import UsageError
 
 from .app import Lab, make_app
@@ -33,7 +34,7 @@ def serve(
     try:
         asyncio.run(server.serve(sockets=[listening]))
     except KeyboardInterrupt:
-        pass
+        interrupts.heed()
     finally:
         listening.close()
     return 0

@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from ftheta.logic import SubjectError
@@ -76,6 +77,11 @@ class Description:
         for (weight, bias), layer in zip(params, self.layers):
             x = activation(layer.activation).function(x @ weight.T + bias)
         return x
+
+    def __call__(self, x: Any) -> jax.Array:
+        """The value at `x` of shape `(..., d_0)`, in float64."""
+        with jax.enable_x64(True):
+            return self.apply(self.params, jnp.asarray(x, np.float64))
 
 
 def random_mlp(

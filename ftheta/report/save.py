@@ -101,7 +101,8 @@ def _numbered(path: Path, index: int) -> Path:
 
 def _write(path: Path, content: str | bytes) -> Path:
     try:
-        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        # a name of a file that is not UTF-8 has halves of characters in it
+        path.write_bytes(content.encode(errors="backslashreplace") if isinstance(content, str) else content)
     except OSError as error:
         raise UsageError("The file cannot be written.", where=str(path), got=error.strerror) from None
     return path

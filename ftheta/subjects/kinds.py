@@ -117,6 +117,43 @@ class Training:
     smoothness: float | None = None
     hessian: np.ndarray | None = None
 
+    def __post_init__(self) -> None:
+        if not callable(self.objective):
+            raise SubjectError(
+                "The objective of a training is a function of θ.",
+                where=self.name,
+                got=f"a {type(self.objective).__name__}",
+                remedy="give objective(theta), which returns one number",
+            )
+        start = self._array("start", self.start)
+        shapes = {"optimum": start.shape, "hessian": (start.size, start.size)}
+        for name, shape in shapes.items():
+            if getattr(self, name) is None:
+                continue
+            array = self._array(name, getattr(self, name))
+            if array.shape != shape:
+                raise SubjectError(
+                    f"The {name} does not fit the start.",
+                    where=self.name,
+                    got=f"{name} {array.shape}, start {start.shape}",
+                    remedy=f"give one of shape {shape}",
+                )
+            object.__setattr__(self, name, array)
+        object.__setattr__(self, "start", start)
+
+    def _array(self, name: str, given: Any) -> np.ndarray:
+        """A finite array in float64; lists of numbers are as good."""
+        try:
+            array = np.asarray(given, np.float64)
+            finite = bool(np.isfinite(array).all())
+        except (TypeError, ValueError):
+            finite = False
+        if not finite:
+            raise SubjectError(
+                f"The {name} of a training is an array of finite numbers.", where=self.name, got=repr(given)[:80]
+            )
+        return array
+
     @classmethod
     def quadratic(cls, name: str, hessian: np.ndarray, start: np.ndarray, **claimed: float) -> "Training":
         r"""$F(\theta)=\frac12\theta^\top H\theta$ with minimiser 0; `claimed` may state `mu` and `smoothness`."""

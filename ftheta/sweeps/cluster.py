@@ -6,23 +6,27 @@ import queue
 import threading
 import time
 from contextlib import suppress
+from math import inf
 from typing import Any
 
 from ftheta.logic import SubjectError, UsageError
 
 from .grid import Cell
-from .pool import Event, Payload, Worker, arrived, cannot_load
+from .pool import Event, NobodyWorks, Payload, Worker, arrived, cannot_load
 from .store import Outcome
 
 AHEAD = 2  # tasks a Dask thread holds
 PATIENCE = 20.0  # seconds to find a scheduler
+LOOK = 1.0  # seconds between two looks at who is there
+STEADY = 10.0  # seconds after which a worker counts as one that stays
+SILENCE = 3.0  # seconds without a worker before it is said
 SCHEMES = ("dask://", "tcp://", "tls://", "ucx://", "ws://", "wss://", "inproc://")
 
 _local = threading.local()
 
 
-def dask_crew(on: Any) -> "DaskCrew":
-    """Of a Dask client, a cluster, or the address of a scheduler."""
+def dask_crew(on: Any, wait: float) -> "DaskCrew":
+    """Of a Dask client, a cluster, or the address of a scheduler; `wait` seconds for workers where there are none."""
     try:
         from distributed import Client
     except ImportError:
@@ -31,15 +35,16 @@ def dask_crew(on: Any) -> "DaskCrew":
             raise UsageError("Dask is not installed.", got=f"on={on!r}", remedy=remedy) from None
         raise _unknown(on) from None
     if isinstance(on, Client):
-        return DaskCrew(on, ours=False)
+        return DaskCrew(on, ours=False, wait=wait)
     if isinstance(on, str) and on.startswith(SCHEMES):
         try:
-            return DaskCrew(Client(on.replace("dask://", "tcp://"), timeout=PATIENCE, set_as_default=False), ours=True)
+            client = Client(on.replace("dask://", "tcp://"), timeout=PATIENCE, set_as_default=False)
         except (OSError, ValueError) as error:
             remedy = "start one with `dask scheduler` and `dask worker`, and give its address"
             raise SubjectError("There is no Dask scheduler.", where=on, got=str(error), remedy=remedy) from error
+        return DaskCrew(client, ours=True, wait=wait)
     if hasattr(on, "scheduler_address"):
-        return DaskCrew(Client(on, set_as_default=False), ours=True)
+        return DaskCrew(Client(on, set_as_default=False), ours=True, wait=wait)
     raise _unknown(on)
 
 
@@ -51,23 +56,27 @@ def _unknown(on: Any) -> UsageError:
 class DaskCrew:
     """Tasks as Dask futures; what comes of them is heard in the order in which they end."""
 
-    def __init__(self, client: Any, ours: bool) -> None:
-        self.client, self._ours = client, ours
+    def __init__(self, client: Any, ours: bool, wait: float) -> None:
+        self.client, self._ours, self._wait = client, ours, wait
+        self.note = ""
         self._inbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._futures: dict[int, Any] = {}
         self._payloads: dict[str, Any] = {}
-        self._counted, self._threads = -10.0, 1
+        self._threads = 1
+        self._since: dict[str, float] = {}  # when each worker that is there was first seen
+        self._looked = -inf
+        self._useful = time.monotonic()  # when there was last a result, or a worker that stays
 
     @property
     def size(self) -> int:
         """Threads of the cluster, as it was a moment ago."""
-        if time.monotonic() - self._counted > 1.0:
-            self._counted, self._threads = time.monotonic(), self._count()
+        now = time.monotonic()
+        if now - self._looked > LOOK:
+            self._looked = now
+            workers = self.client.scheduler_info(n_workers=-1)["workers"]
+            self._threads = max(1, sum(worker["nthreads"] for worker in workers.values()))
+            self._since = {address: self._since.get(address, now) for address in workers}
         return self._threads
-
-    def _count(self) -> int:
-        workers = self.client.scheduler_info(n_workers=-1)["workers"].values()
-        return max(1, sum(worker["nthreads"] for worker in workers))
 
     def room(self) -> bool:
         return len(self._futures) < AHEAD * self.size
@@ -75,13 +84,30 @@ class DaskCrew:
     def submit(self, payload: Payload, task: int, cells: list[Cell]) -> None:
         if payload.name not in self._payloads:
             # a task, not scattered data: Dask can make it again when the worker that held it is lost
-            self._payloads[payload.name] = self.client.submit(_kept, payload, key=f"ftheta-{payload.name}", pure=True)
+            self._payloads[payload.name] = self.client.submit(_kept, payload, key=f"ftheta-{payload.name}-{task}")
         future = self.client.submit(_on_a_worker, self._payloads[payload.name], task, cells, pure=False)
         self._futures[task] = future
         future.add_done_callback(lambda done: self._inbox.put((task, done)))
 
     def events(self, timeout: float) -> list[Event]:
-        return [event for message in arrived(self._inbox, timeout) for event in self._heard(*message)]
+        found = [event for message in arrived(self._inbox, timeout) for event in self._heard(*message)]
+        self._watch(any(event.kind == "cell" for event in found))
+        return found
+
+    def _watch(self, result: bool) -> None:
+        """Workers that are not there, or die before they are of use, are waited for so long and no longer."""
+        now = time.monotonic()
+        threads = self.size
+        if result or any(now - since >= min(STEADY, self._wait / 2) for since in self._since.values()):
+            self._useful, self.note = now, ""
+        elif now - self._useful > self._wait:
+            there = f"{threads:,} threads that do not last" if self._since else "none"
+            raise NobodyWorks(
+                f"the Dask cluster had no worker that stays for {self._wait:g} s (there are now: {there})"
+            )
+        elif now - self._useful > SILENCE:
+            what = "workers of the Dask cluster do not last" if self._since else "the Dask cluster has no workers"
+            self.note = f"{what}; the sweep ends after {self._wait:g} s without one"
 
     def _heard(self, task: int, future: Any) -> list[Event]:
         if self._futures.pop(task, None) is None:
@@ -89,6 +115,8 @@ class DaskCrew:
         try:
             outcomes, why, broken = future.result(timeout=60)
         except Exception as error:  # the worker is gone, or the network
+            for name in [name for name, kept in self._payloads.items() if kept.status not in ("pending", "finished")]:
+                del self._payloads[name]  # lost with its workers: the next task brings it again
             return [Event("lost", task, 1, f"The Dask worker was lost ({type(error).__name__}: {str(error)[:300]}).")]
         if broken:
             raise cannot_load(str(why))

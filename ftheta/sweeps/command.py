@@ -11,6 +11,7 @@ from ftheta.logic import SubjectError, UsageError
 
 from .networks import Networks
 
+DIGITS = 18  # of a seed: more do not fit into 64 bits
 PARTS = ("train", "networks", "grid", "seeds", "version")
 
 
@@ -38,21 +39,43 @@ def request_of(words: str, load: Callable[[str], Any], data: Callable[[str], Any
     if ("train" in told) == ("networks" in told):
         remedy = 'write train = "package.module:function", or a table [networks]'
         raise SubjectError("A sweep is of a function or of networks.", where=words, remedy=remedy)
-    train = load(told["train"]) if "train" in told else _networks(told["networks"], data, words)
+    train = _function(told["train"], load, words) if "train" in told else _networks(told["networks"], data, words)
     return Request(train, told.get("grid", {}), told.get("seeds", 1), str(told.get("version", "")))
 
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        told = tomllib.loads(path.read_text(encoding="utf-8"))
+        _ensure_64_bits(told)
+        return told
     except FileNotFoundError:
         raise SubjectError("There is no such file.", got=str(path)) from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except RecursionError:
+        raise SubjectError("The file is nested too deeply.", where=str(path)) from None
+    except (OSError, ValueError) as error:  # no TOML, no UTF-8, a number of more digits than Python reads
         raise SubjectError("The file cannot be read.", where=str(path), got=str(error)) from error
 
 
-def _networks(told: dict[str, Any], data: Callable[[str], Any], where: str) -> Networks:
+def _ensure_64_bits(told: Any) -> None:
+    """The whole numbers that TOML has. Longer ones in base 16 are read, and then cannot even be printed."""
+    if isinstance(told, int) and not -(1 << 63) <= told < 1 << 63:
+        raise ValueError("a whole number of more than 64 bits")
+    for part in told.values() if isinstance(told, dict) else told if isinstance(told, list) else ():
+        _ensure_64_bits(part)
+
+
+def _function(told: Any, load: Callable[[str], Any], where: str) -> Any:
+    if not isinstance(told, str) or ":" not in told:
+        remedy = 'write train = "package.module:function"'
+        raise SubjectError("A function is given by its name.", where=f"{where}: train", got=repr(told), remedy=remedy)
+    return load(told)
+
+
+def _networks(told: Any, data: Callable[[str], Any], where: str) -> Networks:
     known = [field.name for field in fields(Networks)]
+    if not isinstance(told, dict):
+        remedy = f"write a table [networks] with the settings {', '.join(known)}"
+        raise SubjectError("These are no networks.", where=f"{where}: networks", got=repr(told), remedy=remedy)
     unknown = [name for name in told if name not in known]
     if unknown or not isinstance(told.get("data"), str):
         got = ", ".join(unknown) or f"data = {told.get('data')!r}"
@@ -76,7 +99,7 @@ def grid_of(words: Sequence[str]) -> dict[str, list[Any]]:
 def seeds_of(words: str) -> int | list[int]:
     """`5` for five of them, `0,3,7` for these."""
     parts = [part.strip() for part in words.split(",") if part.strip()]
-    if not parts or not all(part.isdecimal() for part in parts):
+    if not parts or not all(part.isdecimal() and len(part) <= DIGITS for part in parts):
         raise UsageError("Seeds are whole numbers.", got=words, remedy="write --seeds 5, or --seeds 0,3,7")
     return int(parts[0]) if "," not in words else [int(part) for part in parts]
 
@@ -88,6 +111,6 @@ def value_of(word: str) -> Any:
         return named[word.strip().lower()]
     try:
         found = json.loads(word)
-    except json.JSONDecodeError:
+    except (ValueError, RecursionError):  # no JSON, or more digits or brackets than Python reads
         return word.strip()
     return found if isinstance(found, (int, float)) else word.strip()

@@ -150,7 +150,7 @@ def _distinct(axes: Mapping[str, list[Any]], rows: list[dict[str, Any]] | None, 
 
 
 def _seeds(seeds: Any) -> Sequence[int]:
-    if isinstance(seeds, (int, np.integer)) and not isinstance(seeds, bool) and seeds >= 1:
+    if isinstance(seeds, (int, np.integer)) and not isinstance(seeds, bool) and 1 <= seeds <= MOST:
         return range(int(seeds))
     if isinstance(seeds, Iterable) and not isinstance(seeds, str):
         found = [int(s) if isinstance(s, (int, np.integer)) and not isinstance(s, bool) else -1 for s in seeds]

@@ -36,8 +36,14 @@ class Event(NamedTuple):
     detail: Any = None
 
 
+class NobodyWorks(Exception):
+    """There has been no worker for so long that the sweep ends with what is done; the text says so."""
+
+
 class Crew(Protocol):
-    """Those who work: processes here, or a cluster."""
+    """Those who work: processes here, or a cluster. `note` is what there is to say of them, if anything."""
+
+    note: str
 
     @property
     def size(self) -> int: ...
@@ -96,6 +102,8 @@ class Pool:
 
     A pool can serve several sweeps (`on=pool`), which saves their start; close it, or use it in a `with`.
     """
+
+    note = ""
 
     def __init__(self, size: int | None = None) -> None:
         size = cores() if size is None else size

@@ -15,6 +15,7 @@ class Progress:
         self.began, self.before = time.monotonic(), done
         self.shown = sys.stderr.isatty() if shown is None else shown
         self._drawn = 0.0
+        self._remark = ""
 
     def __enter__(self) -> "Progress":
         return self
@@ -25,6 +26,14 @@ class Progress:
 
     def add(self, done: int, failed: int) -> None:
         self.done, self.failed = self.done + done, self.failed + failed
+
+    def tell(self, remark: str) -> None:
+        """Say this once: in the line, or where none is drawn in one of its own."""
+        if remark == self._remark:
+            return
+        self._remark = self.note = remark
+        if remark and not self.shown:
+            print(f"ftheta: {remark}", file=sys.stderr, flush=True)
 
     def draw(self) -> None:
         if self.shown and time.monotonic() - self._drawn >= OFTEN:

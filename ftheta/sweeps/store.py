@@ -75,7 +75,8 @@ class Store:
             raise UsageError("The folder of the store does not exist.", got=str(self.path.parent))
         self.owner = uuid4().hex
         self._lock: sqlite3.Connection | None = None
-        self._db = sqlite3.connect(":memory:" if path is None else path, timeout=PATIENCE, isolation_level=None)
+        with self.guarded():
+            self._db = sqlite3.connect(":memory:" if path is None else path, timeout=PATIENCE, isolation_level=None)
         try:
             with self.guarded():
                 self._open()
@@ -116,7 +117,8 @@ class Store:
                 self._db.execute("DELETE FROM claims WHERE owner = ?", (self.owner,))
             self._lock.close()
             self._lock = None
-            self._lock_of(self.owner).unlink(missing_ok=True)
+            with suppress(OSError):
+                self._lock_of(self.owner).unlink(missing_ok=True)
 
     def close(self) -> None:
         self.release()
@@ -133,15 +135,28 @@ class Store:
         """SQLite's troubles in the one form of errors."""
         try:
             yield
-        except sqlite3.DatabaseError as error:
+        except sqlite3.Error as error:
             words = str(error)
             if "full" in words or "disk I/O" in words:
                 remedy = "make room and run the same sweep again: what is committed stays, the rest is done then"
                 raise SubjectError("The store cannot grow.", where=self.told, got=words, remedy=remedy) from error
             if "not a database" in words or "malformed" in words or "corrupt" in words:
-                remedy = "restore the file from a copy (with its -wal file), or give the name of a new one"
-                raise SubjectError("The store is damaged.", where=self.told, got=words, remedy=remedy) from error
-            raise SubjectError("The store cannot be used.", where=self.told, got=words) from error
+                raise self._damaged(words) from error
+            remedy = "give the name of a file, in a folder where files can be written"
+            raise SubjectError("The store cannot be used.", where=self.told, got=words, remedy=remedy) from error
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """What SQLite finds in order may still not be what was written."""
+        try:
+            with self.guarded():
+                yield
+        except (ValueError, TypeError) as error:
+            raise self._damaged(str(error)) from error
+
+    def _damaged(self, words: str) -> SubjectError:
+        remedy = "restore the file from a copy (with its -wal file), or give the name of a new one"
+        return SubjectError("The store is damaged.", where=self.told, got=words, remedy=remedy)
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -173,13 +188,13 @@ class Store:
 
     def studies(self) -> list[dict[str, Any]]:
         """What is in the file: a study each, with its counts."""
-        with self.guarded():
+        with self.reading():
             found = self._db.execute("SELECT id, digest, name, about, made FROM studies ORDER BY id").fetchall()
             counts = [Study(self, row[0]).counts() for row in found]
-        return [
-            {"name": name, "digest": digest, "about": json.loads(about), "made": made, **vars(count)}
-            for (_, digest, name, about, made), count in zip(found, counts)
-        ]
+            return [
+                {"name": str(name), "digest": str(digest), "about": json.loads(about), "made": made, **vars(count)}
+                for (_, digest, name, about, made), count in zip(found, counts)
+            ]
 
     # owners: whoever holds the lock on its file is alive
 
@@ -190,8 +205,9 @@ class Store:
     def live(self) -> None:
         """Hold the lock that makes this client's claims count."""
         if self._lock is None and self.path is not None:
-            self._lock = sqlite3.connect(self._lock_of(self.owner), isolation_level=None)
-            self._lock.execute("BEGIN EXCLUSIVE")
+            with self.guarded():
+                self._lock = sqlite3.connect(self._lock_of(self.owner), isolation_level=None)
+                self._lock.execute("BEGIN EXCLUSIVE")
 
     def bury(self) -> None:
         """Drop the claims of clients that are no more. Called inside a transaction."""
@@ -328,12 +344,12 @@ class Study:
         test = " AND ".join(f"{quoted(name)} IS ?" for name in where or {}) or "1"
         chosen = ", ".join(["_key", "_error", "_seconds", "_attempts", *map(quoted, names)])
         ask = f"SELECT {chosen} FROM {self._table} WHERE {test}"
-        with self.store.guarded():
+        with self.store.reading():
             for key, error, seconds, attempts, *values in self._db.execute(ask, [*map(stored, (where or {}).values())]):
                 yield Row(key, dict(zip(names, map(read, values))), error, seconds, attempts)
 
     def arrays(self, name: str) -> dict[bytes, np.ndarray]:
-        with self.store.guarded():
+        with self.store.reading():
             ask = "SELECT key, data FROM arrays WHERE study = ? AND name = ?"
             return {key: unpacked(data) for key, data in self._db.execute(ask, (self.number, name))}
 

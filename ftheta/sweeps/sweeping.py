@@ -8,11 +8,12 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+from ftheta import interrupts
 from ftheta.logic import UsageError
 
 from .grid import Cell, Grid
 from .identity import digest
-from .pool import Crew, Event, Payload, Pool
+from .pool import Crew, Event, NobodyWorks, Payload, Pool
 from .progress import Progress
 from .schedule import Schedule
 from .store import Counts, Outcome, Row, Store, Study
@@ -20,6 +21,8 @@ from .table import Table
 from .trains import Train, train_of
 
 TICK = 0.1  # seconds between two looks at the clock
+WAIT = 600.0  # seconds for workers of a cluster that has none
+INTERRUPTED = "interrupted"
 POLL = 0.3  # seconds between two looks at what other clients do
 
 
@@ -33,6 +36,7 @@ def sweep(
     retries: int = 2,
     retry_failed: bool = False,
     version: str = "",
+    wait: float = WAIT,
     progress: bool | None = None,
 ) -> "Sweep":
     """Run `train` on every cell of `grid` with every seed.
@@ -58,6 +62,9 @@ def sweep(
         Do the cells again that are recorded as failed.
     version
         A word that makes this another study, where the code of `train` does not tell (it calls something that changed).
+    wait
+        Seconds to wait for workers of a Dask cluster that has none, or none that stay; the sweep then ends with what is
+        done. A queue that starts them later needs more.
     progress
         Whether to draw a line of progress; on a terminal only, if not said.
     """
@@ -65,14 +72,16 @@ def sweep(
     job.check(cells)
     if isinstance(retries, bool) or not isinstance(retries, int) or retries < 0:
         raise UsageError("`retries` must be a whole number of at least 0.", got=retries)
+    if isinstance(wait, bool) or not isinstance(wait, (int, float)) or not wait > 0:
+        raise UsageError("`wait` must be a positive number of seconds.", got=wait)
     about, payload = job.about(), _payload(job)
     home = store if isinstance(store, Store) else Store(store)
-    crew, ours = crew_of(on)
+    crew, ours = crew_of(on, wait)
     try:
         study = home.study(digest(about), job.name, about, cells.names)
         if retry_failed:
             study.forget_failures()
-        interrupted = _Run(job, cells, study, crew, payload, retries, progress).go()
+        stopped = _Run(job, cells, study, crew, payload, retries, progress).go()
     except BaseException:
         if home is not store:
             home.close()
@@ -80,10 +89,10 @@ def sweep(
     finally:
         if ours:
             crew.stop()
-    return Sweep(cells, study, interrupted)
+    return Sweep(cells, study, stopped)
 
 
-def crew_of(on: Any) -> tuple[Crew, bool]:
+def crew_of(on: Any, wait: float = WAIT) -> tuple[Crew, bool]:
     """Who works, and whether they end with the sweep."""
     if on is None or (isinstance(on, int) and not isinstance(on, bool)):
         return Pool(on), True
@@ -91,7 +100,7 @@ def crew_of(on: Any) -> tuple[Crew, bool]:
         return on, False
     from .cluster import dask_crew
 
-    return dask_crew(on), True
+    return dask_crew(on, wait), True
 
 
 def _payload(train: Train) -> Payload:
@@ -137,18 +146,23 @@ class _Run:
         there = self.study.finished(self.grid.key(place) for place in range(len(self.grid)))
         return (place for place, done in enumerate(there) if not done)
 
-    def go(self) -> bool:
-        """Until everything is done; whether Ctrl-C came first."""
+    def go(self) -> str:
+        """Until everything is done, or until something else ends it: then what."""
         try:
             with self.line:
                 while self.todo or self.running or self.theirs:
                     self._hand_out()
-                    self._hear(self.crew.events(TICK) if self.running else self._wait())
+                    with interrupts.held():  # what has arrived is committed
+                        self._hear(self.crew.events(TICK) if self.running else self._wait())
+                    self.line.tell(self.crew.note)
                     self.line.draw()
-            return False
+            return ""
+        except NobodyWorks as reason:
+            return str(reason)
         except KeyboardInterrupt:
+            interrupts.heed()
             self._hear(self.crew.events(0.0))
-            return True
+            return INTERRUPTED
         finally:
             if self.running:
                 self.crew.stop()
@@ -217,8 +231,14 @@ class _Run:
 class Sweep:
     """The cells of a grid in a store, in the order of the grid whatever the order in which they were done."""
 
-    def __init__(self, grid: Grid, study: Study, interrupted: bool = False) -> None:
-        self.grid, self.study, self.interrupted = grid, study, interrupted
+    def __init__(self, grid: Grid, study: Study, stopped: str = "") -> None:
+        self.grid, self.study = grid, study
+        self.stopped = stopped  # what ended it before every cell was tried, if anything did
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C ended it."""
+        return self.stopped == INTERRUPTED
 
     def _found(self, where: Mapping[str, Any] | None = None) -> list[Row]:
         """Rows of the store that are cells of this grid."""
@@ -273,4 +293,4 @@ class Sweep:
     def __str__(self) -> str:
         counts, total = self.counts, len(self.grid)
         parts = [f"{counts.done:,} of {total:,} cells done"] + ([f"{counts.failed:,} failed"] if counts.failed else [])
-        return ", ".join([*parts, "interrupted"] if self.interrupted else parts)
+        return ", ".join([*parts, self.stopped] if self.stopped else parts)

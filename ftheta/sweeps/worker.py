@@ -53,6 +53,13 @@ def main() -> None:
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     inbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(source, inbox), daemon=True).start()
+    try:
+        _work(inbox, sink)
+    except BrokenPipeError:  # the client is gone: nobody is left to be told
+        os._exit(0)
+
+
+def _work(inbox: "queue.SimpleQueue[Any]", sink: BinaryIO) -> None:
     send(sink, ("ready",))
     trains: dict[str, Any] = {}
     while True:

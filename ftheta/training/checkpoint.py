@@ -8,6 +8,7 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -31,17 +32,25 @@ class Checkpoint:
     path: Path
     seconds: float = 30.0
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.path, (str, os.PathLike)):
+            raise UsageError("A checkpoint is a file.", got=f"{self.path!r}", remedy='name it, such as "run.npz"')
+        object.__setattr__(self, "path", Path(self.path))
+        number = isinstance(self.seconds, (int, float)) and not isinstance(self.seconds, bool)
+        if not number or not 0 <= self.seconds < inf:
+            raise UsageError("`seconds` of a checkpoint is a number of at least 0.", got=f"{self.seconds!r}")
+
     @classmethod
     def of(cls, given: "str | Path | Checkpoint | None") -> "Checkpoint | None":
         if given is None:
             return None
-        place = given if isinstance(given, Checkpoint) else cls(Path(given))
+        place = given if isinstance(given, Checkpoint) else cls(given)  # type: ignore[arg-type]
         if place.path.suffix != ".npz":
             raise UsageError("A checkpoint is an .npz file.", got=str(place.path), remedy="name it run.npz")
-        if not place.path.parent.is_dir():
-            got = str(place.path.parent)
-            raise UsageError("The folder of the checkpoint does not exist.", got=got, remedy="create it first")
         try:  # better now than after an hour of training
+            if not place.path.parent.is_dir():
+                got = str(place.path.parent)
+                raise UsageError("The folder of the checkpoint does not exist.", got=got, remedy="create it first")
             _part(place.path).touch()
             _part(place.path).unlink()
         except OSError as error:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from ftheta import interrupts
 from ftheta.logic import SubjectError, UsageError
 from ftheta.networks.description import Description
 from ftheta.networks.files import save as save_description
@@ -83,6 +84,7 @@ class _Run:
                     line.now(self.at.step, loss, self.pace)
                     self._keep()
             except KeyboardInterrupt:
+                interrupts.heed()
                 interrupted = True
         self._keep(at_once=True)
         return self._fit("interrupted" if end is None else end.reason, interrupted)

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from ftheta.logic import SubjectError, UsageError
-from ftheta.sweeps import Networks, sweep
+from ftheta.sweeps import Networks, Pool, Store, sweep
 
 from . import trainings
 
@@ -75,3 +75,50 @@ def test_without_dask_it_is_said_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(UsageError, match="ftheta\\[distributed\\]"):
         sweep(trainings.tiny, {"a": [1]}, on="dask://127.0.0.1:9")
+
+
+def test_a_cluster_without_workers_is_said_and_left_after_a_stated_time(monkeypatch, capsys):
+    import ftheta.sweeps.cluster as module
+
+    monkeypatch.setattr(module, "SILENCE", 0.2)
+    with distributed.LocalCluster(n_workers=0, threads_per_worker=1, dashboard_address=None) as empty:
+        found = sweep(trainings.tiny, {"a": [1, 2]}, on=empty, wait=1.5)
+    assert found.counts.done == 0 and not found.interrupted and not found.complete
+    assert "no worker" in found.stopped and "1.5 s" in str(found)
+    assert "the Dask cluster has no workers; the sweep ends after 1.5 s" in capsys.readouterr().err
+
+
+def test_workers_that_die_quickly_are_left_with_what_is_done(monkeypatch, tmp_path):
+    import ftheta.sweeps.cluster as module
+
+    monkeypatch.setattr(module, "LOOK", 0.05)
+    with Store(tmp_path / "runs.db") as home, distributed.LocalCluster(n_workers=0, threads_per_worker=1, dashboard_address=None) as short_lived:
+        sweep(trainings.tiny, {"a": [1]}, on=1, store=home)
+        over = threading.Event()
+
+        def hire_and_lose():
+            while not over.is_set():
+                short_lived.scale(1)
+                over.wait(0.4)
+                short_lived.scale(0)
+                over.wait(0.1)
+
+        hiring = threading.Thread(target=hire_and_lose)
+        hiring.start()
+        found = sweep(trainings.tiny, {"a": [1, 2, 3]}, on=short_lived, store=home, wait=4, retries=1000)
+        over.set()
+        hiring.join()
+        assert found.counts.done >= 1 and "no worker that stays" in found.stopped
+
+
+def test_a_pool_never_waits_for_workers(pool_of_one):
+    assert pool_of_one.note == ""
+    for wait in (0, -1, True, "soon", float("nan")):
+        with pytest.raises(UsageError, match="wait"):
+            sweep(trainings.tiny, {"a": [1]}, on=pool_of_one, wait=wait)
+
+
+@pytest.fixture
+def pool_of_one():
+    with Pool(1) as pool:
+        yield pool

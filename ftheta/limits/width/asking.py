@@ -1,5 +1,6 @@
 """`ntk` and `nngp`: one question each, of an actual network or of an architecture."""
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,15 @@ def nngp(net: Any, x1: Any, x2: Any = None, **options: Any) -> np.ndarray:
             got=net.name,
             remedy="give a tuple of layers of ftheta.limits.width.kernels",
         )
+    for name, rows in (("x1", x1), ("x2", x2)):
+        size = None if rows is None else prod(np.shape(rows)[1:])
+        if size is not None and size != prod(net.input_shape):
+            raise UsageError(
+                "The rows are not inputs of this network.",
+                where=name,
+                got=f"{size:,} numbers per row, the network takes {prod(net.input_shape):,}",
+                remedy="give rows of shape (n, *net.input_shape)",
+            )
     return closed_form(architecture_of(net.description), x1, x2, **options).nngp
 
 
