@@ -25,6 +25,7 @@ from .forms import CONSTANT, ONE, ZERO, Forms, Row, Written, combined, constant,
 from .rounding import product_rows_are_exact, rows_that_pass
 
 MOST_TERMS = 500_000  # products of rationals, a second or two; beyond, weights stay rounded
+FEW_TERMS = 50_000  # the same where some constants are rounded anyway
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +56,7 @@ class Assembly:
         self.known: dict[int, Row] = {}  # what variables stand for, without rounding
         self.rounded: list[str] = []  # what was computed with rounding, and nothing can be said of
         self.terms = 0  # so many products of rationals were formed for the weights
+        self.gave_up = False  # there were too many
 
     def input_forms(self, start: int, shape: tuple[int, ...]) -> Forms:
         size = prod(shape)
@@ -106,12 +108,12 @@ class Assembly:
     def corrected(self, forms: Forms) -> Forms:
         """The forms with every row that was rounded on the way replaced by the floats next to the exact one."""
         wrong = np.flatnonzero(~forms.is_clean)
-        if not wrong.size or self.rounded or isinstance(forms.made, Written):
+        if not wrong.size or self.gave_up or isinstance(forms.made, Written):
             return forms
         try:
             rows = exact_rows(forms, wrong.tolist(), self._spend)
         except TooLong:
-            self.note_rounding(TOO_MANY)
+            self._give_up()
             return forms
         right = np.flatnonzero(forms.is_clean)
         place = np.empty(forms.size, np.int64)
@@ -121,8 +123,13 @@ class Assembly:
 
     def _spend(self, terms: int) -> None:
         self.terms += terms
-        if self.terms > MOST_TERMS:
+        if self.terms > (FEW_TERMS if self.rounded else MOST_TERMS):
             raise TooLong
+
+    def _give_up(self) -> None:
+        """Weights stay rounded from here on."""
+        self.gave_up = True
+        self.note_rounding("products of many weights, in float64")
 
     def definition(self, variable: int, spend: Callable[[int], None] | None = None) -> Row:
         """What a variable stands for, or what is under its ReLU."""
@@ -196,7 +203,7 @@ class Assembly:
         matrix = sparse.csr_array(A @ E)
         offset = A @ held.offset + rows.offset
         rectified = np.arange(rows.size) < neurons
-        if self.rounded:
+        if self.gave_up:
             return Step(settled(matrix), offset, rectified)
         good = rows.is_clean & rows_that_pass(held.is_clean[A.indices], A.indptr)
         good &= product_rows_are_exact(A, E, held.offset, rows.offset, matrix, offset)
@@ -204,7 +211,7 @@ class Assembly:
             self._afford(A, E, ~good)
             found = {i: self._in_state(exactly(i), state) for i in np.flatnonzero(~good).tolist()}
         except TooLong:
-            self.note_rounding(TOO_MANY)
+            self._give_up()
             return Step(settled(matrix), offset, rectified)
         if found:
             right = sparse.csr_array((good.astype(float), np.arange(len(good)), np.arange(len(good) + 1)))
@@ -217,7 +224,7 @@ class Assembly:
         """Raise at once if the exact rows of a product have more terms than can be spent."""
         sizes = np.concatenate([[0], np.cumsum(np.diff(E.indptr)[A.indices])])
         terms = sizes[A.indptr[1:]] - sizes[A.indptr[:-1]]
-        if self.terms + terms[wanted].sum() > MOST_TERMS:
+        if self.terms + terms[wanted].sum() > (FEW_TERMS if self.rounded else MOST_TERMS):
             raise TooLong
 
     def _in_state(self, row: Row, state: np.ndarray) -> Row:
@@ -262,7 +269,7 @@ class Assembly:
                 spread = sparse.csr_array((np.ones(rows.size), (rows, np.arange(rows.size))), shape=(n, rows.size))
                 read = D[rows]
                 matrix, offset = sparse.csr_array(read @ E), read @ e + b[rows]
-                if not self.rounded:
+                if not self.gave_up:
                     clean[rows] = known.is_clean[rows] & rows_that_pass(clean[read.indices], read.indptr)
                     clean[rows] &= product_rows_are_exact(read, E, e, b[rows], matrix, offset)
                 e[rows] = offset
@@ -272,9 +279,6 @@ class Assembly:
 
 class TooLong(Exception):
     """More rationals than are worth their time."""
-
-
-TOO_MANY = f"more than {MOST_TERMS:,} products of weights"
 
 
 def _is_long(row: Row) -> bool:

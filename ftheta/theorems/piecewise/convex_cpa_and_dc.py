@@ -48,7 +48,7 @@ def piecewise_affine(given: Network | Dataset) -> Finding:
         note = f"{len(given)} rows of {columns}, {0 if given.y is None else given.y.size} labels"
         return Finding.proved(note) if good else Finding.failed(f"{note}; at most {ROWS} of {COLUMNS}, one label each")
     form = normal_form(given)
-    return Finding.failed(form.refusal) if form.refusal else Finding.proved("a normal form of ReLUs", basis=form.basis)
+    return Finding.failed(form.refusal) if form.refusal else Finding.proved(form.meaning, basis=form.basis)
 
 
 @theorem(

@@ -39,7 +39,7 @@ def read(given: Given) -> MeshFunction | Form:
         return normal_form(given)
     if isinstance(given, Dataset):
         return MeshFunction.delaunay(given.x, np.zeros(0) if given.y is None else given.y)
-    return given.f if isinstance(given.f, MeshFunction) else Form(relu_form(given.f, *given.example), Basis.FLOAT)
+    return given.f if isinstance(given.f, MeshFunction) else Form(relu_form(given.f, *given.example))
 
 
 @hypothesis(
@@ -53,7 +53,7 @@ def piecewise_affine(given: Given) -> Finding:
         return Finding.failed(error.what)
     if isinstance(found, MeshFunction):
         return fills_convex_set(found)
-    return Finding.failed(found.refusal) if found.refusal else Finding.proved("in normal form", basis=found.basis)
+    return Finding.failed(found.refusal) if found.refusal else Finding.proved(found.meaning, basis=found.basis)
 
 
 @theorem(
