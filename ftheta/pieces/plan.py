@@ -91,7 +91,7 @@ class Plan:
 
         If not, a product or a square may overflow, and no comparison would be worth anything.
         """
-        if not LEAST_SIZE < size < GREATEST:
+        if not LEAST_SIZE < size < GREATEST or not np.isfinite(self.weights.norms).all():
             return False
         with np.errstate(over="ignore"):
             chart = self.chart_forms() * np.array([size] * self.dimension + [1.0])[:, None]
@@ -172,7 +172,9 @@ def _columns(steps: tuple[Step, ...]) -> dict[str, np.ndarray]:
 def _norms(step: Step) -> tuple[float, float, float, float]:
     n = step.matrix.shape[1] + (5 if step.long_rows else 4)
     gamma = n * UNIT_ROUNDOFF / (1 - n * UNIT_ROUNDOFF)
-    return spectral_norm(step.matrix), absolute_norm(step.matrix), 1.001 * gamma, 1.001 * frobenius(step.offset)
+    absolute, spectral = absolute_norm(step.matrix), spectral_norm(step.matrix)
+    spectral = spectral if spectral <= absolute else absolute  # also where the squares overflow
+    return spectral, absolute, 1.001 * gamma, 1.001 * frobenius(step.offset)
 
 
 def _blur(step: Step) -> np.ndarray:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from math import copysign, isfinite
+from math import isfinite
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -47,7 +47,9 @@ def nearest(q: fmpq) -> float:
         found = top / bottom  # Python divides integers with one rounding
     except OverflowError as overflow:
         raise SubjectError("A weight is too large for float64.", got=f"about 2^{top.bit_length()}") from overflow
-    return found if found or not top else copysign(LEAST, top)
+    if found or not top:
+        return found
+    return LEAST if top > 0 else -LEAST
 
 
 def vector(values: Iterable[Any]) -> tuple[fmpq, ...]:

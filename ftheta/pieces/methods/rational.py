@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import copysign, gcd, inf
+from math import gcd, inf
 
 import numpy as np
 
@@ -206,4 +206,4 @@ def _ratio(top: int, bottom: int) -> float:
     try:
         return top / bottom
     except OverflowError:
-        return copysign(inf, top)
+        return inf if top > 0 else -inf

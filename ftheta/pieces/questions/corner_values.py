@@ -48,11 +48,14 @@ def corner_values(cells: "Complex", forms: np.ndarray, error: float) -> tuple[np
     """
     d, size = cells.dimension, size_of(cells)
     mine = np.repeat(forms, np.diff(cells.ends), axis=0)
-    terms = mine[:, :-1] * cells.vertices
-    slope = np.abs(mine[:, :-1]).sum(axis=1) + d * error / size
-    rounding = 4 * (d + 2) * UNIT_ROUNDOFF * (np.abs(terms).sum(axis=1) + np.abs(mine[:, -1]))
-    bound = 1.01 * ((d + 1) ** 0.5 * error + slope * cells.radius + rounding) + TINY
-    return terms.sum(axis=1) + mine[:, -1], bound
+    with np.errstate(over="ignore", invalid="ignore"):
+        terms = mine[:, :-1] * cells.vertices
+        slope = np.abs(mine[:, :-1]).sum(axis=1) + d * error / size
+        rounding = 4 * (d + 2) * UNIT_ROUNDOFF * (np.abs(terms).sum(axis=1) + np.abs(mine[:, -1]))
+        bound = 1.01 * ((d + 1) ** 0.5 * error + slope * cells.radius + rounding) + TINY
+        values = terms.sum(axis=1) + mine[:, -1]
+    known = np.isfinite(values) & np.isfinite(bound)  # nothing is known of a value that overflows
+    return np.where(known, values, 0.0), np.where(known, bound, inf)
 
 
 def exact_corner(cells: "Complex", i: int, v: int) -> Point:

@@ -118,7 +118,7 @@ def _exactly(node: Node, values: Sequence[np.ndarray], has_rationals: bool) -> A
     if operation is None or size > MOST_RATIONALS:
         return None
     found = operation(node, *(_rationals(value) for value in values))
-    return None if found is None else _kept(found.reshape(node.shape), node.dtype)
+    return None if found is None else _kept(np.asarray(found, object).reshape(node.shape), node.dtype)
 
 
 def _in_floats(node: Node, values: Sequence[np.ndarray]) -> np.ndarray | None:

@@ -54,8 +54,9 @@ class Forms:
     def mapped(self, M: Any, shape: tuple[int, ...], exact: Sequence[fmpq] | None = None) -> "Forms":
         """The forms under the linear map `M` of the flattened array; `exact` has its entries where floats cannot."""
         M = sparse.csr_array(M)
-        matrix = sparse.csr_array(M @ self.matrix)
-        offset = M @ self.offset
+        with np.errstate(over="ignore", invalid="ignore"):
+            matrix = sparse.csr_array(M @ self.matrix)
+            offset = M @ self.offset
         if self.names and exact is None:
             return Forms(shape, matrix, offset)
         clean = rows_that_pass(self.is_clean[M.indices], M.indptr)
@@ -78,7 +79,7 @@ class Forms:
         if given.dtype == object:
             clean = self.is_clean if clean is None else clean
             clean = clean & np.array([rational(a) == q for a, q in zip(c.tolist(), given)], bool)
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             matrix = sparse.csr_array((own.data * at, own.indices, own.indptr), shape=own.shape)
             offset = c * self.offset
         made = Picked(self, np.arange(self.size), given if given.dtype == object else c)
@@ -109,7 +110,7 @@ class Forms:
         clean = self.is_clean & other.is_clean & sum_is_exact(self.offset, other.offset)
         if one.nnz and two.nnz and matrix.nnz < one.nnz + two.nnz:  # else no two entries meet
             clean &= _sum_rows_are_exact(one, two, matrix)
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             offset = self.offset + other.offset
         return Forms(self.shape, matrix, offset, Added(self, other), clean=clean)
 
