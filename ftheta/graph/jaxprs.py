@@ -51,13 +51,20 @@ CUSTOM = {"custom_jvp_call": "call_jaxpr", "custom_vjp_call": "call_jaxpr"}
 JAX_FOLDER = str(Path(jax.__file__).parent)
 
 
-def trace(f: Callable[..., Any], *args: Any, names: Sequence[str] | None = None, budget: int = BUDGET) -> Graph:
+def trace(
+    f: Callable[..., Any],
+    *args: Any,
+    names: Sequence[str] | None = None,
+    budget: int = BUDGET,
+    unrounded: frozenset[str] | None = None,
+) -> Graph:
     """The graph of `f` at the shapes and dtypes of `args` (arrays, `ShapeDtypeStruct`s, or pytrees of them).
 
     Leaves of `args` that are not arrays (functions inside a module, strings) are taken as part of the program.
     `names` renames the inputs, one name a leaf; by default they carry the argument's name and path. Inside `f`,
     `named(x, "u")` names a sub-expression. Nothing of JAX's configuration is changed: the graph is traced in the
-    precision mode of the caller (`jax.enable_x64`).
+    precision mode of the caller (`jax.enable_x64`). Constants that the program computes are computed here, in floats;
+    with a set of `unrounded` primitives those that another primitive had a part in stay nodes of the graph.
     """
     paths, tree = tree_flatten_with_path(tuple(args))
     is_input = tuple(_is_array(leaf) for _, leaf in paths)
@@ -81,7 +88,7 @@ def trace(f: Callable[..., Any], *args: Any, names: Sequence[str] | None = None,
             got=f"{len(given)} names for {len(shapes)} arrays",
             remedy="pass one name a leaf, in order",
         )
-    return _graph_of(closed, given, signature, definition(f), budget)
+    return _graph_of(closed, given, signature, definition(f), budget, unrounded)
 
 
 def named(x: Any, name: str) -> Any:
@@ -92,27 +99,32 @@ def named(x: Any, name: str) -> Any:
 # ---- from a closed jaxpr to a graph --------------------------------------------------------------------------
 
 
-def _graph_of(closed: Any, names: Sequence[str], signature: Signature, where: str, budget: int) -> Graph:
-    walk = _Walk(budget)
+def _graph_of(
+    closed: Any, names: Sequence[str], signature: Signature, where: str, budget: int, unrounded: frozenset[str] | None
+) -> Graph:
+    walk = _Walk(budget, unrounded)
     inputs = [walk.new_slot(v.aval, name) for v, name in zip(closed.jaxpr.invars, names)]
     walk.fixed_names.update(inputs)
     outputs = walk.enter(closed, inputs, where)
     return walk.finish(inputs, outputs, signature, where)
 
 
-def _inner_graph(closed: Any, where: str, budget: int) -> Graph:
+def _inner_graph(closed: Any, where: str, budget: int, unrounded: frozenset[str] | None) -> Graph:
     """A body or branch as a graph of its own, with flat arguments and results."""
     leaves = jax.tree.structure((0,) * len(closed.jaxpr.invars))
     results = jax.tree.structure([0] * len(closed.jaxpr.outvars))
     signature = Signature(leaves, (True,) * len(closed.jaxpr.invars), results)
-    return _graph_of(closed, [f"a{i + 1}" for i in range(len(closed.jaxpr.invars))], signature, where, budget)
+    names = [f"a{i + 1}" for i in range(len(closed.jaxpr.invars))]
+    return _graph_of(closed, names, signature, where, budget, unrounded)
 
 
 class _Walk:
     """The state of one flattening. Slots are numbered as they appear; `finish` renumbers those that are needed."""
 
-    def __init__(self, budget: int):
+    def __init__(self, budget: int, unrounded: frozenset[str] | None = None):
         self.budget, self.visited = budget, 0
+        self.unrounded = unrounded
+        self.computed: set[int] = set()  # constants that stay nodes
         self.avals: list[Any] = []
         self.names: dict[int, str] = {}
         self.fixed_names: set[int] = set()
@@ -162,7 +174,8 @@ class _Walk:
         return [read(atom) for atom in jaxpr.outvars]
 
     def equation(self, eqn: Any, inputs: list[int], source: str) -> list[int]:
-        if not eqn.effects and all(slot in self.constants for slot in inputs):
+        is_entered = self.unrounded is not None and eqn.primitive.name in HANDLERS
+        if not eqn.effects and not is_entered and all(slot in self.constants for slot in inputs):
             return self.fold(eqn, inputs, source)
         return HANDLERS.get(eqn.primitive.name, _keep)(self, eqn, inputs, source)
 
@@ -170,12 +183,27 @@ class _Walk:
         given = [self.constants[slot] for slot in inputs]
         if eqn.primitive.name in MOVES and isinstance(given[0], np.ndarray) and len(given) == 1:
             operand, result = (Slot(0, "", tuple(v.aval.shape), v.aval.dtype) for v in (eqn.invars[0], eqn.outvars[0]))
-            node = _node(0, eqn, [operand], [result], source, self.budget)
+            node = _node(0, eqn, [operand], [result], source, self.budget, None)
             values = [MOVES[node.primitive](node, given[0])]  # JAX would compile it for this shape
         else:
             with jax.core.ensure_compile_time_eval():
                 values = _one_equation(eqn)(*given)
-        return [self.constant(value, v.aval, source) for value, v in zip(values, eqn.outvars)]
+        if not self._stays(eqn, inputs):
+            return [self.constant(value, v.aval, source) for value, v in zip(values, eqn.outvars)]
+        outputs = _keep(self, eqn, inputs, source)
+        self.constants.update(
+            (slot, _concrete(value, v.aval.dtype)) for slot, value, v in zip(outputs, values, eqn.outvars)
+        )
+        self.computed.update(outputs)
+        return outputs
+
+    def _stays(self, eqn: Any, inputs: list[int]) -> bool:
+        """Whether constants that an equation computes may be rounded, and such are to stay nodes."""
+        if self.unrounded is None:
+            return False
+        is_real = any(jnp.issubdtype(v.aval.dtype, jnp.inexact) for v in eqn.outvars)
+        may_round = is_real and eqn.primitive.name not in self.unrounded
+        return may_round or any(slot in self.computed for slot in inputs)
 
     def count(self, equations: int, source: str, construct: str) -> None:
         self.visited += equations
@@ -190,11 +218,11 @@ class _Walk:
     def finish(self, inputs: list[int], outputs: list[int], signature: Signature, where: str) -> Graph:
         equations = self.needed(outputs)
         used = {slot for _, ins, _, _ in equations for slot in ins} | set(outputs)
-        constants = [slot for slot in self.constants if slot in used]
+        constants = [slot for slot in self.constants if slot in used and slot not in self.computed]
         order = [*inputs, *constants, *(slot for _, _, outs, _ in equations for slot in outs)]
         slots = self.slots(order, set(constants))
         nodes = tuple(
-            _node(i, eqn, [slots[s] for s in ins], [slots[s] for s in outs], source, self.budget)
+            _node(i, eqn, [slots[s] for s in ins], [slots[s] for s in outs], source, self.budget, self.unrounded)
             for i, (eqn, ins, outs, source) in enumerate(equations)
         )
         return Graph(
@@ -231,7 +259,15 @@ class _Walk:
         return slots
 
 
-def _node(number: int, eqn: Any, inputs: list[Slot], outputs: list[Slot], source: str, budget: int) -> Node:
+def _node(
+    number: int,
+    eqn: Any,
+    inputs: list[Slot],
+    outputs: list[Slot],
+    source: str,
+    budget: int,
+    unrounded: frozenset[str] | None,
+) -> Node:
     name = eqn.primitive.name
     inside = [eqn.params[CUSTOM[name]]] if name in CUSTOM else list(eqn.params["branches"]) if name == "cond" else []
     label, _, home = inside[0].jaxpr.debug_info.func_src_info.partition(" at ") if name in CUSTOM else ("", "", "")
@@ -246,7 +282,7 @@ def _node(number: int, eqn: Any, inputs: list[Slot], outputs: list[Slot], source
         _one_equation(eqn),
         label,
         home.startswith(JAX_FOLDER),
-        lambda: tuple(_inner_graph(_closed(j), source, budget) for j in inside),
+        lambda: tuple(_inner_graph(_closed(j), source, budget, unrounded) for j in inside),
         _kind(eqn),
     )
 

@@ -1,8 +1,9 @@
 r"""Exact polyhedral complexes of ReLU networks: the pieces on which a network is affine.
 
-`pieces` stores them, `count_pieces` counts them, `stream_pieces` hands them over while it runs. Weights are taken at
-their exact binary values, and degenerate networks (coincident or concurrent hyperplanes, neurons that vanish on a cell)
-are handled exactly. What a cell is, and how zeros are labelled: `ftheta.pieces.complex`.
+`pieces` stores them, `count_pieces` counts them, `stream_pieces` hands them over while it runs. They are pieces of the
+*real function with the stored weights*: weights are taken at their exact values, arithmetic is that of real numbers, and
+degenerate networks (coincident or concurrent hyperplanes, neurons that vanish on a cell) are handled exactly. What a
+cell is, and how zeros are labelled: `ftheta.pieces.complex`.
 """
 
 import sys
@@ -81,7 +82,7 @@ def pieces(
         total = total.plus(part.tally)
         if not part.tally.complete:
             break
-    certificate = Certificate.of(total, exact is not False, _domain_volume(domain))
+    certificate = Certificate.of(total, exact is not False, _domain_volume(domain), parts[0].plan.net)
     whole = _assemble(parts[0].plan, domain, chunks, certificate)
     return _sharpened(whole) if exact == "auto" and not isinstance(domain, Polyline) else whole
 
@@ -110,7 +111,7 @@ def count_pieces(
         total = total.plus(part.tally)
         if not part.tally.complete:
             break
-    basis = _Basis.EXACT if exact is not False and total.guessed == 0 else _Basis.FLOAT
+    basis = parts[0].plan.net.basis if exact is not False and total.guessed == 0 else _Basis.FLOAT
     return _Enclosure(total.cells, total.cells if total.complete else float("inf"), basis)
 
 

@@ -61,6 +61,7 @@ def facts(cells: Complex) -> dict[str, Enclosure | str]:
     found: dict[str, Enclosure | str] = {"pieces": cells.count}
     signs = f"{cells.certificate.rational_signs:,} signs decided in rationals"
     found["certificate"] = f"{cells.certificate.basis}; {signs}; {cells.certificate.seconds:.2f} s"
+    found["function"] = cells.certificate.meaning
     if not cells.certificate.complete:
         found["stopped by"] = cells.certificate.stopped_by
     activity = cells.activity

@@ -10,11 +10,13 @@ is lower-dimensional, and together they cover the domain.
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from math import inf, nan
 from typing import Any
 
 import numpy as np
 
 from ftheta.logic import Basis, Chart, Enclosure, UsageError
+from ftheta.relu.network import ReluNetwork
 
 from . import geometry
 from .domains import LARGEST_BOX, Box, Domain, Polyline
@@ -37,12 +39,16 @@ POOR = 1e-6  # corners with a larger error bound, relative to the domain, are co
 class Certificate:
     """How far the complex can be trusted.
 
-    `basis` is exact when every sign was certain by a rigorous error bound or decided in rational arithmetic: then the
-    number of cells, their patterns and their neighbours are proved. It is float when `guessed` decisions took a sign
-    below its error bound for zero.
+    It is about the function that `meaning` names: the real function with the stored weights, or one with rounded
+    constants. `is_certain` says that every sign was certain by a rigorous error bound or decided in rational arithmetic:
+    then the number of cells, their patterns and their neighbours are proved of the network. `basis` is exact if that
+    network is the real function with the stored weights; else, or when `guessed` decisions took a sign below its error
+    bound for zero, it is float.
     """
 
     basis: Basis
+    meaning: str
+    is_certain: bool
     complete: bool
     stopped_by: str  # the budget that ran out, if one did
     margin: float  # the narrowest sign decided in float64, as a multiple of its error bound
@@ -54,11 +60,23 @@ class Certificate:
     seconds: float
 
     @classmethod
-    def of(cls, tally: Tally, exact: bool, domain_volume: float) -> "Certificate":
-        basis = Basis.EXACT if exact and tally.guessed == 0 else Basis.FLOAT
-        defect = abs(tally.volume - domain_volume) / domain_volume if tally.complete else float("nan")
-        counts = (tally.margin, tally.answered, tally.vanished, tally.guessed)
-        return cls(basis, tally.complete, tally.stopped_by, *counts, tally.volume, defect, tally.seconds)
+    def of(cls, tally: Tally, exact: bool, domain_volume: float, net: ReluNetwork) -> "Certificate":
+        is_certain = exact and tally.guessed == 0
+        measured = tally.complete and 0 < domain_volume < inf
+        return cls(
+            basis=net.basis if is_certain else Basis.FLOAT,
+            meaning=net.meaning,
+            is_certain=is_certain,
+            complete=tally.complete,
+            stopped_by=tally.stopped_by,
+            margin=tally.margin,
+            rational_signs=tally.answered,
+            exact_zeros=tally.vanished,
+            guessed=tally.guessed,
+            volume=tally.volume,
+            volume_defect=abs(tally.volume - domain_volume) / domain_volume if measured else nan,
+            seconds=tally.seconds,
+        )
 
     def count(self, cells: int) -> Enclosure:
         """The number of cells: exactly, or at least those that were found."""
@@ -104,7 +122,8 @@ class Complex:
 
     def __repr__(self) -> str:
         state = "" if self.certificate.complete else f", stopped by {self.certificate.stopped_by}"
-        return f"Complex({len(self):,} cells, d = {self.dimension}, {self.certificate.basis}{state})"
+        rounded = ", constants rounded" if self.plan.net.rounded else ""
+        return f"Complex({len(self):,} cells, d = {self.dimension}, {self.certificate.basis}{rounded}{state})"
 
     @property
     def dimension(self) -> int:
@@ -321,7 +340,7 @@ def sharpened(cells: Complex) -> Complex:
         return cells
     size = max(1e-300, float(np.abs(cells.vertices).max(initial=0.0)))
     poor = np.flatnonzero(cells.radius > POOR * size)
-    if not len(poor) or cells.certificate.basis is not Basis.EXACT:
+    if not len(poor) or not cells.certificate.is_certain:
         return cells
     owner = np.searchsorted(cells.ends, poor, side="right") - 1
     for v, i in zip(poor.tolist(), owner.tolist()):

@@ -8,10 +8,11 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial import KDTree
 
-from ftheta.logic import Basis, UsageError
+from ftheta.logic import UsageError
 
 from .domains import Box, Polyline
 from .plan import Plan
+from .questions.corner_values import map_error, size_of
 from .questions.corners import NO_LABEL
 from .questions.measures import following
 from .questions.ways import Ways
@@ -64,7 +65,12 @@ def input_map(plan: Plan, active: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def domain_volume(domain: object) -> float:
-    """In the coordinates of the domain."""
+    """In the coordinates of the domain; zero or infinite where float64 has no number for it."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return _volume(domain)
+
+
+def _volume(domain: object) -> float:
     if isinstance(domain, Box):
         return float(np.prod(domain.upper - domain.lower))
     corners = getattr(domain, "corners", None)
@@ -95,7 +101,7 @@ def facet_forms(cells: "Complex", i: int) -> dict[int, np.ndarray]:
             form = _side_form(cells, -1 - label)
         form = form / np.linalg.norm(form[:-1])
         found[label] = form if form[:-1] @ centre + form[-1] >= 0 else -form
-    tolerance = 1e-9 * max(1.0, float(np.abs(corners).max()))
+    tolerance = 1e-9 * float(np.abs(cells.vertices).max())
     touching = {k: int((np.abs(corners @ f[:-1] + f[-1]) < tolerance).sum()) for k, f in found.items()}
     return {k: f for k, f in found.items() if touching[k] >= cells.dimension}
 
@@ -151,7 +157,7 @@ def _nowhere(point: np.ndarray) -> UsageError:
 
 def _contains(cells: "Complex", i: int, point: np.ndarray) -> bool:
     corners = cells.corners(i)
-    slack = 1e-9 * max(1.0, float(np.abs(corners).max()))
+    slack = 1e-9 * float(np.abs(cells.vertices).max())
     if (point < corners.min(axis=0) - slack).any() or (point > corners.max(axis=0) + slack).any():
         return False
     return all(f[:-1] @ point + f[-1] >= -slack for f in facet_forms(cells, i).values())
@@ -186,7 +192,7 @@ def adjacency(cells: "Complex") -> np.ndarray:
     pairs = [np.column_stack([owner, other, label])[found & (owner < other)]]
     rest = np.flatnonzero(~found)
     if len(rest) > 1:
-        scale = max(1.0, float(np.abs(cells.vertices).max()))
+        scale = float(np.abs(cells.vertices).max())
         close = KDTree(centre[rest]).query_pairs(1e-9 * scale, output_type="ndarray")
         i, j = rest[close[:, 0]], rest[close[:, 1]]
         different = owner[i] != owner[j]
@@ -225,9 +231,13 @@ def merged(cells: "Complex") -> np.ndarray:
     maps = cells.maps
     i, j = pairs[:, 0], pairs[:, 1]
     size = np.abs(maps).max(axis=(1, 2), initial=0.0)
-    gap = np.abs(maps[i] - maps[j]).max(axis=(1, 2), initial=0.0)
-    same = gap <= 1e-7 * np.maximum(size[i], size[j])
-    if cells.certificate.basis is Basis.EXACT and not isinstance(cells.domain, Polyline):
+    reach = np.array([size_of(cells)] * cells.dimension + [1.0])
+    with np.errstate(invalid="ignore"):
+        gap = np.abs(maps[i] - maps[j])
+        surely = (gap * reach).max(axis=(1, 2), initial=0.0) > 2.01 * map_error(cells.plan, size_of(cells))
+        gap = gap.max(axis=(1, 2), initial=0.0)
+    same = ~((gap > 1e-7 * np.maximum(size[i], size[j])) & surely)  # what is not surely different may be the same
+    if cells.certificate.is_certain and not isinstance(cells.domain, Polyline):
         ways = Ways(cells.plan)
         for row in np.flatnonzero(same):
             same[row] = _equal_maps(cells, ways, int(i[row]), int(j[row]))

@@ -8,7 +8,7 @@ import numpy as np
 from ftheta.logic import Basis, Finding, FthetaError, SubjectError, UsageError, hypothesis
 from ftheta.networks.description import Dense, Description
 from ftheta.networks.realisation import is_realisation
-from ftheta.relu.exact import ExactNetwork, exact, from_description, rounded
+from ftheta.relu.exact import ExactNetwork, exact, from_description, in_floats
 from ftheta.relu.network import ReluNetwork
 
 AnyNetwork: TypeAlias = Any
@@ -16,13 +16,13 @@ AnyNetwork: TypeAlias = Any
 
 
 def network_of(net: AnyNetwork) -> ReluNetwork:
-    """The normal form of any network; one with rational weights must consist of floats."""
+    """The normal form of any network: the real function with the stored weights, or what it says of itself."""
     if isinstance(net, ReluNetwork):
         return net
     if isinstance(net, Description):
         return from_description(net)
     if isinstance(net, ExactNetwork):
-        return _in_floats(net)
+        return in_floats(net)
     if not all(hasattr(net, name) for name in ("apply", "params", "example", "description")):
         remedy = "ft.load(file or module), ft.relu_form(function, example) or ReluNetwork.dense(weights, biases)"
         raise UsageError("Pieces are those of a network.", got=f"a {type(net).__name__}", remedy=remedy)
@@ -38,23 +38,24 @@ def exact_network_of(net: AnyNetwork) -> ExactNetwork:
     return net if isinstance(net, ExactNetwork) else exact(network_of(net))
 
 
-def _in_floats(net: ExactNetwork) -> ReluNetwork:
-    found = rounded(net)
-    if not found.is_exact:
-        got = f"an error of {found.largest_error:.3g} in a weight"
-        remedy = "ft.relu.rounded(net).network has the pieces of the rounded network; equal and decompile take it as is"
-        raise UsageError("The weights of this network are not all float64 numbers.", got=got, remedy=remedy)
-    return found.network
-
-
 @dataclass(frozen=True, eq=False)
 class Form:
-    """A network in normal form. `basis` is exact when the steps are the listed layers, float when they were combined
-    in float64; `refusal` says why there is no normal form: then `network` reads every hidden activation as a ReLU."""
+    """A network in normal form. `refusal` says why there is none: then `network` reads every hidden activation as a ReLU.
+
+    `basis` is exact when the network is the real function with the stored weights, float when constants were rounded on
+    the way to it; `meaning` says it in words.
+    """
 
     network: ReluNetwork | None
-    basis: Basis
     refusal: str = ""
+
+    @property
+    def basis(self) -> Basis:
+        return Basis.FLOAT if self.network is None or self.refusal else self.network.basis
+
+    @property
+    def meaning(self) -> str:
+        return "" if self.network is None else self.network.meaning
 
 
 def normal_form(net: Any) -> Form:
@@ -63,14 +64,13 @@ def normal_form(net: Any) -> Form:
     told: Description | None = net.description
     listed = is_realisation(net.apply, net.params, told)
     if told is not None and listed and {layer.activation for layer in told.layers} <= {"relu", "identity"}:
-        return Form(from_description(told), Basis.EXACT)
+        return Form(from_description(told))
     from ftheta.relu.reading.form import relu_form  # the tracer is slow to import
 
     try:
-        form = relu_form(net, net.example)
-        return Form(form, Basis.EXACT if told is not None and _as_told(form, told) else Basis.FLOAT)
+        return Form(relu_form(net, net.example))
     except FthetaError as error:
-        return Form(None if told is None else from_description(as_relu(told)), Basis.FLOAT, error.what)
+        return Form(None if told is None else from_description(as_relu(told)), error.what)
 
 
 @hypothesis(
@@ -82,24 +82,12 @@ def relu_network(net: Any) -> Finding:
     if form.refusal or form.network is None:
         return Finding.failed(form.refusal)
     neurons = sum(int(step.rectified.sum()) for step in form.network.steps)
-    how = "as listed" if form.basis is Basis.EXACT else "its normal form combined in float64"
-    note = f"{neurons:,} ReLUs in {len(form.network.steps) - 1} hidden layers, {how}"
+    note = f"{neurons:,} ReLUs in {len(form.network.steps) - 1} hidden layers: {form.meaning}"
     return Finding.proved(note, "each operation of the program was turned into such maps", basis=form.basis)
 
 
 def _same(params: Any, others: Any) -> bool:
     return len(params) == len(others) and all(np.array_equal(a, b) for p in zip(params, others) for a, b in zip(*p))
-
-
-def _as_told(form: ReluNetwork, told: Description) -> bool:
-    """Whether the steps read off the function are, number by number, the layers of the description."""
-    if not {layer.activation for layer in told.layers} <= {"relu", "identity"}:
-        return False
-    steps = from_description(told).steps
-    numbers = lambda step: (step.dense(), step.offset, step.rectified)
-    return len(steps) == len(form.steps) and all(
-        np.array_equal(a, b) for pair in zip(steps, form.steps) for a, b in zip(*map(numbers, pair))
-    )
 
 
 def told_form(net: Any) -> ReluNetwork | None:

@@ -4,24 +4,28 @@ Layer 0 is the chart (the inputs as affine forms of the domain's coordinates), l
 cell the state of a layer is a matrix $A_l$ of affine forms, $A_{l+1}=W_lD_lA_l+[0\;b_l]$ with the 0/1 mask $D_l$ of the
 active coordinates. In float64 the forms carry an error $E_l$ (Frobenius norm, coordinates scaled by the size of the
 domain) with
-$$E_{l+1}\le\|W_l\|_2E_l+\gamma_{n_l+4}\bigl(\||W_l|\|_2\|A_l\|_F+\|b_l\|_2\bigr),\qquad\gamma_n=\tfrac{nu}{1-nu},$$
-whatever the order of summation. The kernels use this bound to know which signs they may trust.
+$$E_{l+1}\le\|W_l\|_2E_l+\gamma_{n_l+4}\bigl(\||W_l|\|_2\|A_l\|_F+\|b_l\|_2\bigr)+\eta,\qquad\gamma_n=\tfrac{nu}{1-nu},$$
+whatever the order of summation; $\eta$ is more than underflow can take. Weights that float64 cannot hold
+(`Step.long_rows`) are off by $u$ more: $\gamma_{n_l+5}$. The kernels use this bound to know which signs they may trust.
+The bound needs numbers whose squares neither overflow nor vanish: `Plan.is_in_range` says whether they can.
 """
 
 from dataclasses import dataclass
 from functools import cache
-from math import isfinite, sqrt
+from math import sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
-from ftheta.logic import SubjectError, UsageError
+from ftheta.logic import UsageError
 from ftheta.relu.network import ReluNetwork, Step
 
 from .domains import Chart
 
 UNIT_ROUNDOFF = 2.0**-53
+GREATEST = 1e140  # the square of the largest number is far from overflow
+LEAST_SIZE = 1e-140  # the same of a domain, whose area would vanish
 ONE_THREAD = 1 << 18  # multiplications that OpenBLAS does not spread over threads
 
 
@@ -41,6 +45,9 @@ class Weights(NamedTuple):
     unit_layer: np.ndarray  # layer and coordinate of each neuron
     unit_coordinate: np.ndarray
     keys: np.ndarray  # Zobrist keys: the xor of those of the active neurons names a pattern
+    blur: (
+        np.ndarray
+    )  # relative error of the weights and the offset that lead to each coordinate: 0, or that of rounding
     norms: np.ndarray  # (L+1, 4): ‖W‖₂, ‖|W|‖₂, γ, ‖b‖₂ of each step, rounded up
 
 
@@ -81,6 +88,22 @@ class Plan:
         """Bound on the Frobenius norm of what the float64 chart leaves out, coordinates scaled by `size`."""
         return 1.001 * size * frobenius(self.chart.tail)
 
+    def is_in_range(self, size: float) -> bool:
+        """Whether the forms of all layers, on a domain of this size, are numbers that float64 can work with.
+
+        If not, a product or a square may overflow, and no comparison would be worth anything.
+        """
+        if not LEAST_SIZE < size < GREATEST or not np.isfinite(self.weights.norms).all():
+            return False
+        with np.errstate(over="ignore"):
+            chart = self.chart_forms() * np.array([size] * self.dimension + [1.0])[:, None]
+            largest = frobenius(chart) + size
+            for _, absolute, _, offset in self.weights.norms.tolist():
+                if not largest * max(1.0, 1.0 / size) < GREATEST:
+                    return False
+                largest = 1.01 * (absolute * largest + offset)
+        return bool(largest * max(1.0, 1.0 / size) < GREATEST)
+
 
 def make_plan(net: ReluNetwork, chart: Chart) -> Plan:
     inputs = net.widths[0]
@@ -95,12 +118,8 @@ def make_plan(net: ReluNetwork, chart: Chart) -> Plan:
     layer = np.repeat(np.arange(len(sizes)), sizes)[rectified]
     first = np.cumsum(sizes) - sizes
     coordinate = np.flatnonzero(rectified) - first[layer]
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         norms = np.array([_norms(step) for step in net.steps])
-    if not isfinite(norms.sum()):
-        raise SubjectError(
-            "The weights are too large for float64 analysis.", got="a norm overflows", remedy="rescale the network"
-        )
     weights = Weights(
         sizes=sizes,
         first=first,
@@ -109,6 +128,7 @@ def make_plan(net: ReluNetwork, chart: Chart) -> Plan:
         unit_layer=layer,
         unit_coordinate=coordinate,
         keys=_keys(total),
+        blur=np.concatenate([np.zeros(inputs), *map(_blur, net.steps)]),
         norms=norms,
         **_columns(net.steps),
     )
@@ -152,14 +172,22 @@ def _columns(steps: tuple[Step, ...]) -> dict[str, np.ndarray]:
 
 
 def _norms(step: Step) -> tuple[float, float, float, float]:
-    n = step.matrix.shape[1] + 4
+    n = step.matrix.shape[1] + (5 if step.long_rows else 4)
     gamma = n * UNIT_ROUNDOFF / (1 - n * UNIT_ROUNDOFF)
-    return spectral_norm(step.matrix), absolute_norm(step.matrix), 1.001 * gamma, 1.001 * frobenius(step.offset)
+    absolute, spectral = absolute_norm(step.matrix), spectral_norm(step.matrix)
+    spectral = spectral if spectral <= absolute else absolute  # also where the squares overflow
+    return spectral, absolute, 1.001 * gamma, 1.001 * frobenius(step.offset)
+
+
+def _blur(step: Step) -> np.ndarray:
+    found = np.zeros(len(step.offset))
+    found[list(step.long_rows)] = 1.001 * UNIT_ROUNDOFF
+    return found
 
 
 def frobenius(array: np.ndarray) -> float:
     """The root of the sum of squares, in float64; the excess covers squares that underflow."""
-    return sqrt(float(np.square(array).sum())) + 1e-150
+    return sqrt(float(np.square(array).sum())) + 1e-150 * sqrt(array.size)
 
 
 def spectral_norm(matrix: Any) -> float:
@@ -188,4 +216,4 @@ def absolute_norm(matrix: Any) -> float:
     r"""$\||W|\|_2\le\sqrt{\|W\|_1\|W\|_\infty}$, rounded up."""
     magnitude = abs(matrix)
     columns, rows = (float(magnitude.sum(axis=axis).max(initial=0.0)) for axis in (0, 1))
-    return 1.001 * sqrt(columns) * sqrt(rows)
+    return 1.001 * sqrt(columns) * sqrt(rows) + 1e-290  # covers weights so small that their rounding is not relative

@@ -83,6 +83,8 @@ def _begin(
     plan = make_plan(net, domain.chart)
     if isinstance(domain, Space):
         raise UsageError("Pieces of all of space are counted, not stored.", remedy="count_pieces(net, Space(d))")
+    if exact == "auto" and not plan.is_in_range(_size(domain)):
+        exact = True  # float64 would overflow, or lose everything to underflow
     if exact is True and plan.dimension > LARGEST_BOX:
         from .methods.lp import LPKernel
 
@@ -100,6 +102,12 @@ def _begin(
 
         return Enumeration(plan, kernel.tally, enumerate_together(kernel, workers, budget, deadline))
     return Enumeration(plan, kernel.tally, enumerate_cells(kernel, budget, deadline))
+
+
+def _size(domain: Any) -> float:
+    """The largest coordinate."""
+    ends = np.concatenate([domain.lower, domain.upper]) if isinstance(domain, Box) else domain.corners
+    return float(np.abs(ends).max())
 
 
 def _kernel(plan: Plan, domain: Any, ask: bool, store: bool, maps: bool, deadline: float) -> Any:

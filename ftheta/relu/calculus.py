@@ -44,7 +44,7 @@ class Steps(Protocol):
     def algebra(self) -> Algebra: ...
     @property
     def widths(self) -> tuple[int, ...]: ...
-    def rebuilt(self, parts: Sequence[tuple[Any, Any, np.ndarray]]) -> Any: ...
+    def rebuilt(self, parts: Sequence[tuple[Any, Any, np.ndarray]], *others: Any) -> Any: ...
 
 
 N = TypeVar("N", bound=Steps)
@@ -62,7 +62,7 @@ def compose(outer: N, inner: N) -> N:
     _chain(outer, inner)
     (A, b, _), (B, c, mask) = parts(inner)[-1], parts(outer)[0]
     middle = (algebra.product(B, A), algebra.add(algebra.image(B, b), c), mask)
-    return inner.rebuilt([*parts(inner)[:-1], middle, *parts(outer)[1:]])
+    return inner.rebuilt([*parts(inner)[:-1], middle, *parts(outer)[1:]], outer)
 
 
 def compose_sparse(outer: N, inner: N) -> N:
@@ -76,7 +76,8 @@ def compose_sparse(outer: N, inner: N) -> N:
             _doubled(algebra, parts(inner)[-1]),
             (algebra.beside([B, algebra.scaled(-1, B)]), c, mask),
             *parts(outer)[1:],
-        ]
+        ],
+        outer,
     )
 
 
@@ -105,7 +106,7 @@ def parallel(*nets: N) -> N:
     r"""$(x_1,\dots,x_n)\mapsto(f_1(x_1),\dots,f_n(x_n))$ with block-diagonal weights; shallower ones are padded."""
     algebra = alike(nets)
     layers = zip(*map(parts, level(nets)))
-    return nets[0].rebuilt([_side_by_side(algebra, layer, shared=False) for layer in layers])
+    return nets[0].rebuilt([_side_by_side(algebra, layer, shared=False) for layer in layers], *nets[1:])
 
 
 def stack(*nets: N) -> N:
@@ -115,7 +116,7 @@ def stack(*nets: N) -> N:
         raise SubjectError("Networks stacked on one input need equal input sizes.", got=[n.widths[0] for n in nets])
     first, *others = zip(*map(parts, level(nets)))
     top = _side_by_side(algebra, first, shared=True)
-    return nets[0].rebuilt([top, *(_side_by_side(algebra, layer, shared=False) for layer in others)])
+    return nets[0].rebuilt([top, *(_side_by_side(algebra, layer, shared=False) for layer in others)], *nets[1:])
 
 
 def combination(coefficients: Sequence[Number], nets: Sequence[N]) -> N:
@@ -157,7 +158,11 @@ def postcompose(net: N, A: Any, b: Any = None) -> N:
 
 
 class Operators:
-    r"""`f @ g` composes, `f + g`, `f - g`, `c * f` and `-f` combine, `f | g` is $x\mapsto(f(x),g(x))$."""
+    r"""`f @ g` composes, `f + g`, `f - g`, `c * f` and `-f` combine, `f | g` is $x\mapsto(f(x),g(x))$.
+
+    In float64 products of weights are rounded, and the result is the network with the rounded weights;
+    `exact(f) @ exact(g)` is the composition itself.
+    """
 
     def __repr__(self: Any) -> str:
         neurons = sum(int(step.rectified.sum()) for step in self.steps)

@@ -1,7 +1,8 @@
 r"""Networks with rational weights: the same steps, no rounding.
 
 `exact(net)` takes the float64 weights at their exact binary values. `rounded(net)` goes back and says whether every
-weight survived. All constructions of this package are made in rationals first.
+weight survived; `in_floats(net)` goes back and keeps, beside the nearest floats, the rationals that did not. All
+constructions of this package are made in rationals first.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,7 +18,7 @@ from ftheta.logic import SubjectError
 from ftheta.networks.description import Description
 
 from .calculus import Operators
-from .matrices import RATIONALS, Algebra, ExactMatrix, fraction, settled, vector
+from .matrices import RATIONALS, Algebra, ExactMatrix, fraction, nearest, rational, settled, vector
 from .network import ReluNetwork, Step, chained
 
 ZERO = fmpq(0)
@@ -48,9 +49,10 @@ class ExactStep:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ExactNetwork(Operators):
-    """Rational steps in order; on the last one nothing is rectified."""
+    """Rational steps in order; on the last one nothing is rectified. `rounded` is as in `ReluNetwork`."""
 
     steps: tuple[ExactStep, ...]
+    rounded: str = ""
 
     def __post_init__(self) -> None:
         chained(self.steps)
@@ -71,8 +73,9 @@ class ExactNetwork(Operators):
     def algebra(self) -> Algebra:
         return RATIONALS
 
-    def rebuilt(self, parts: Sequence[tuple[Any, Any, np.ndarray]]) -> "ExactNetwork":
-        return ExactNetwork(tuple(ExactStep(*part) for part in parts))
+    def rebuilt(self, parts: Sequence[tuple[Any, Any, np.ndarray]], *others: "ExactNetwork") -> "ExactNetwork":
+        notes = dict.fromkeys(net.rounded for net in (self, *others) if net.rounded)
+        return ExactNetwork(tuple(ExactStep(*part) for part in parts), "; ".join(notes))
 
     @property
     def widths(self) -> tuple[int, ...]:
@@ -110,7 +113,31 @@ def exact(net: ReluNetwork | ExactNetwork | Description) -> ExactNetwork:
         return net
     if isinstance(net, Description):
         return exact(from_description(net))
-    return ExactNetwork(tuple(ExactStep(s.matrix, vector(s.offset.tolist()), s.rectified) for s in net.steps))  # type: ignore[arg-type]
+    return ExactNetwork(tuple(map(_exact_step, net.steps)), net.rounded)
+
+
+def _exact_step(step: Step) -> ExactStep:
+    matrix, offset = ExactMatrix.of(step.matrix), vector(step.offset.tolist())
+    if step.long_rows:
+        rows = [step.long_rows[i][0] if i in step.long_rows else row for i, row in enumerate(matrix.rows)]
+        matrix = ExactMatrix(tuple(rows), matrix.shape)
+        offset = tuple(step.long_rows[i][1] if i in step.long_rows else b for i, b in enumerate(offset))
+    return ExactStep(matrix, offset, step.rectified)
+
+
+def in_floats(net: ExactNetwork) -> ReluNetwork:
+    """The same network with float64 weights, and the rationals of the rows that these cannot hold."""
+    steps = []
+    for step in net.steps:
+        offset = np.array([nearest(b) for b in step.offset], np.float64)
+        given = list(zip(step.matrix.rows, step.offset))
+        long = {i: (row, b) for i, (row, b) in enumerate(given) if not all(map(_is_float, (*row.values(), b)))}
+        steps.append(Step(_csr(step.matrix), offset, step.rectified, long))
+    return ReluNetwork(tuple(steps), net.rounded)
+
+
+def _is_float(q: fmpq) -> bool:
+    return rational(nearest(q)) == q
 
 
 def from_description(description: Description) -> ReluNetwork:
@@ -130,26 +157,19 @@ def from_description(description: Description) -> ReluNetwork:
 
 
 def rounded(net: ExactNetwork) -> Rounded:
-    """The network in float64, each weight rounded to nearest."""
+    """The network with every weight rounded to the nearest float64 number (and none to zero that is not)."""
     steps, errors = [], [Fraction(0)]
     for step in net.steps:
-        offset = np.array([_nearest(b) for b in step.offset], np.float64)
+        offset = np.array([nearest(b) for b in step.offset], np.float64)
         steps.append(Step(_csr(step.matrix), offset, step.rectified))
         numbers = (*step.offset, *(a for row in step.matrix.rows for a in row.values()))
-        errors.append(max((abs(fraction(a) - Fraction(_nearest(a))) for a in numbers), default=Fraction(0)))
+        errors.append(max((abs(fraction(a) - Fraction(nearest(a))) for a in numbers), default=Fraction(0)))
     error = max(errors)
     return Rounded(ReluNetwork(tuple(steps)), error == 0, float(error))
-
-
-def _nearest(q: fmpq) -> float:
-    try:
-        return int(q.p) / int(q.q)
-    except OverflowError as overflow:
-        raise SubjectError("A weight is too large for float64.", got=f"about 2^{int(q.p).bit_length()}") from overflow
 
 
 def _csr(matrix: ExactMatrix) -> Any:
     ends = np.cumsum([0, *map(len, matrix.rows)])
     columns = np.array([j for row in matrix.rows for j in row], np.int64)
-    data = np.array([_nearest(a) for row in matrix.rows for a in row.values()], np.float64)
+    data = np.array([nearest(a) for row in matrix.rows for a in row.values()], np.float64)
     return settled(sparse.csr_array((data, columns, ends), shape=matrix.shape))

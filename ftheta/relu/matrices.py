@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
+from math import isfinite
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -16,6 +17,7 @@ from scipy import sparse
 from ftheta.logic import SubjectError
 
 Number: TypeAlias = int | float | Fraction | fmpq
+LEAST = 5e-324  # the least positive float64 number
 SMALL = 4096  # entries below which a float matrix is kept dense whatever its zeros
 
 
@@ -25,6 +27,8 @@ def rational(x: Any) -> fmpq:
         return x
     if isinstance(x, int):
         return fmpq(x)
+    if isinstance(x, float) and isfinite(x):
+        return fmpq(*x.as_integer_ratio())
     if isinstance(x, (float, np.floating)) and not np.isfinite(x):
         raise SubjectError("A rational number is needed.", got=x, remedy="replace NaN and infinity")
     value = Fraction(x.item() if isinstance(x, np.generic) else x)
@@ -34,6 +38,18 @@ def rational(x: Any) -> fmpq:
 def fraction(q: fmpq) -> Fraction:
     """The same number as a Python fraction."""
     return Fraction(int(q.p), int(q.q))
+
+
+def nearest(q: fmpq) -> float:
+    """The float64 number next to a rational; what is not zero does not become zero."""
+    top, bottom = int(q.p), int(q.q)
+    try:
+        found = top / bottom  # Python divides integers with one rounding
+    except OverflowError as overflow:
+        raise SubjectError("A weight is too large for float64.", got=f"about 2^{top.bit_length()}") from overflow
+    if found or not top:
+        return found
+    return LEAST if top > 0 else -LEAST
 
 
 def vector(values: Iterable[Any]) -> tuple[fmpq, ...]:

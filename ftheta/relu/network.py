@@ -2,20 +2,30 @@ r"""The ReLU normal form: a state, an affine map on it, a ReLU on chosen coordin
 
 Every continuous piecewise-affine program can be written so. The description is kept apart from its
 realisation: `ReluNetwork` is data, calling it realises it.
+
+A network stands for a *real function*: its weights are the numbers that were stored, and sums and products are those of
+real numbers. Calling it computes that function in float64, with rounding; nothing here is said of the float program.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+from flint import fmpq  # type: ignore[import-untyped]
 from scipy import sparse
 
-from ftheta.logic import SubjectError
+from ftheta.logic import Basis, SubjectError
 
 from .calculus import Operators
 from .matrices import FLOATS, Algebra
+
+
+LongRow: TypeAlias = tuple[Mapping[int, fmpq], fmpq]
+"""A row in rationals: its weights that are not zero, by column, and its offset."""
+
+REAL = "the real function with the stored weights"
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,12 +33,14 @@ class Step:
     r"""$z\mapsto Az+b$ followed by ReLU on the coordinates in `rectified`.
 
     `matrix` $A$ is a dense array or a SciPy CSR array of shape `(out, in)`, `offset` $b$ has shape `(out,)`,
-    `rectified` is a Boolean mask of shape `(out,)`.
+    `rectified` is a Boolean mask of shape `(out,)`. `long_rows` are the rows with a number that float64 cannot hold: of
+    these, matrix and offset have the nearest floats (and none that is zero where the number is not).
     """
 
     matrix: Any
     offset: np.ndarray
     rectified: np.ndarray
+    long_rows: Mapping[int, LongRow] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         is_sparse = sparse.issparse(self.matrix)
@@ -68,9 +80,14 @@ def chained(steps: Sequence[Any]) -> None:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ReluNetwork(Operators):
-    """Steps in order; on the last one nothing is rectified, so that its output is affine in the last state."""
+    """Steps in order; on the last one nothing is rectified, so that its output is affine in the last state.
+
+    `rounded` says what was rounded on the way from the function that the network was read from, if something was: then
+    the network is another function than that one, and nothing exact of it is exact of the other.
+    """
 
     steps: tuple[Step, ...]
+    rounded: str = ""
 
     def __post_init__(self) -> None:
         chained(self.steps)
@@ -85,8 +102,25 @@ class ReluNetwork(Operators):
     def algebra(self) -> Algebra:
         return FLOATS
 
-    def rebuilt(self, parts: Sequence[tuple[Any, Any, np.ndarray]]) -> "ReluNetwork":
-        return ReluNetwork(tuple(Step(*part) for part in parts))
+    def rebuilt(self, parts: Sequence[tuple[Any, Any, np.ndarray]], *others: "ReluNetwork") -> "ReluNetwork":
+        """A network of these parts, made of this one and the others, in float64."""
+        notes = [net.rounded or "weights rounded to float64" for net in (self, *others) if net.rounded or net.is_long]
+        return ReluNetwork(tuple(Step(*part) for part in parts), "; ".join(dict.fromkeys(notes)))
+
+    @property
+    def is_long(self) -> bool:
+        """Whether some weights are rationals that float64 cannot hold."""
+        return any(step.long_rows for step in self.steps)
+
+    @property
+    def basis(self) -> Basis:
+        """Exact if what is exact of the network is exact of the function that it was read from."""
+        return Basis.FLOAT if self.rounded else Basis.EXACT
+
+    @property
+    def meaning(self) -> str:
+        """The function that this network is."""
+        return f"{REAL}, but for rounded constants ({self.rounded})" if self.rounded else REAL
 
     @property
     def widths(self) -> tuple[int, ...]:

@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 from ftheta.logic import Basis, UsageError, Verdict
 from ftheta.networks.description import Dense, Description
 from ftheta.pieces import Box, Polygon, Polyline, Segment, Space, equal
-from ftheta.pieces.methods.dyadic import float_multiple
 from ftheta.relu.calculus import pad
 from ftheta.relu.elementary.constructions import identity
-from ftheta.relu.exact import ExactNetwork, exact
+from ftheta.relu.exact import ExactNetwork, exact, in_floats
 from ftheta.relu.line.cpa1d import realisation
 from ftheta.relu.maxima.maximum import maximum
 from ftheta.relu.network import ReluNetwork, Step
@@ -105,14 +104,14 @@ def test_rational_networks_are_compared_without_rounding():
     assert found.witness is not None and 0 < found.witness.gap < Fraction(1, 10**39)
 
 
-def test_long_rationals_become_a_float_network_with_the_same_zeros():
+def test_rationals_that_floats_cannot_hold_are_kept_beside_them():
     rng = np.random.default_rng(3)
     long = lambda *shape: np.vectorize(lambda m: Fraction(int(m), 7**30))(rng.integers(-(2**62), 2**62, size=shape))
     net = ExactNetwork.dense([long(3, 2).tolist(), long(2, 3).tolist()], [long(3).tolist(), long(2).tolist()])
-    floats, factors = float_multiple(net)
-    assert all(factor > 0 for factor in factors)
+    floats = in_floats(net)
+    assert floats.is_long and not floats.rounded
     for x in rng.normal(size=(20, 2)).tolist():
-        assert exact(floats)(x) == tuple(c * y for c, y in zip(factors, net(x)))
+        assert exact(floats)(x) == net(x)
 
 
 def test_cells_that_have_no_corners_decide_in_many_dimensions():

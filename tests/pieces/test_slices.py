@@ -24,13 +24,15 @@ def random_network(widths, hidden="relu", seed=0) -> Network:
     return Network.described(random_mlp(np.random.default_rng(seed), widths, hidden, bias=0.5))
 
 
-def test_listed_layers_are_taken_as_they_are_and_others_are_traced():
+def test_a_normal_form_is_exact_unless_a_constant_was_rounded():
     net = random_network((2, 5, 1))
     assert normal_form(net).basis is Basis.EXACT
     with jax.enable_x64(True):
-        assert normal_form(random_network((2, 5, 1), "leaky-relu")).basis is Basis.FLOAT
+        assert normal_form(random_network((2, 5, 1), "leaky-relu")).basis is Basis.EXACT
         assert normal_form(replace(net, apply=lambda p, x: net.apply(p, x))).basis is Basis.EXACT
-        assert normal_form(replace(net, apply=lambda p, x: net.apply(p, 2 * x))).basis is Basis.FLOAT
+        assert normal_form(replace(net, apply=lambda p, x: net.apply(p, x / 3))).basis is Basis.EXACT
+        rooted = normal_form(replace(net, apply=lambda p, x: net.apply(p, x * jnp.sqrt(p[0][0][0, 0] ** 2 + 2))))
+    assert rooted.basis is Basis.FLOAT and "sqrt" in rooted.meaning
 
 
 def test_a_description_that_tells_something_else_is_not_believed():

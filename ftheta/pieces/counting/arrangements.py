@@ -15,7 +15,9 @@ from flint import fmpz_mat  # type: ignore[import-untyped]
 
 from ftheta.logic import Axis, Curves, Enclosure, Identity, Series
 from ftheta.networks.description import Dense, Description
-from ftheta.relu.network import ReluNetwork
+from ftheta.relu.exact import exact
+from ftheta.relu.matrices import fraction
+from ftheta.relu.network import ReluNetwork, Step
 
 from .bounds import arrangement
 
@@ -93,18 +95,20 @@ def first_layer(net: ReluNetwork) -> ReluNetwork:
     """The hidden neurons of the first step, and one output that sums them."""
     step, on = net.steps[0], net.steps[0].rectified
     n = int(on.sum())
-    return ReluNetwork.dense([step.dense()[on], np.ones((1, n))], [step.offset[on], np.zeros(1)])
+    long_rows = {k: step.long_rows[i] for k, i in enumerate(np.flatnonzero(on).tolist()) if i in step.long_rows}
+    first = Step(step.dense()[on], step.offset[on], np.ones(n, bool), long_rows)
+    return ReluNetwork((first, Step(np.ones((1, n)), np.zeros(1), np.zeros(1, bool))), net.rounded)
 
 
 def on_chart(layer: ReluNetwork, chart: Any) -> list[Row]:
     """The hyperplanes of a first layer in the coordinates of a domain, exactly; neurons constant there leave none."""
-    exact = lambda values: [Fraction(float(x)) for x in values]
-    basis = [[a + b for a, b in zip(exact(u), exact(v))] for u, v in zip(chart.basis.T, chart.tail.T)]
-    columns, rows = [*basis, exact(chart.origin)], []
-    for w, b in zip(layer.steps[0].dense(), layer.steps[0].offset):
-        weights = exact(w)
-        row = [sum((x * y for x, y in zip(weights, column) if x and y), Fraction(0)) for column in columns]
-        rows.append(primitive([*row[:-1], row[-1] + Fraction(float(b))]))
+    numbers = lambda values: [Fraction(float(x)) for x in values]
+    basis = [[a + b for a, b in zip(numbers(u), numbers(v))] for u, v in zip(chart.basis.T, chart.tail.T)]
+    columns, rows = [*basis, numbers(chart.origin)], []
+    first = exact(layer).steps[0]
+    for weights, b in zip(first.matrix.rows, first.offset):
+        row = [sum((fraction(a) * column[j] for j, a in weights.items()), Fraction(0)) for column in columns]
+        rows.append(primitive([*row[:-1], row[-1] + fraction(b)]))
     return distinct(rows)
 
 

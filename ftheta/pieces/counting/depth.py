@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ftheta.logic import AtMost, Axis, Curves, Enclosure, Finding, Identity, Series, Table, hypothesis
+from ftheta.logic import AtMost, Axis, Basis, Curves, Enclosure, Finding, Identity, Series, Table, hypothesis
 from ftheta.relu.exact import from_description
 
 from .. import Box, pieces
@@ -23,16 +23,15 @@ MOST_COMPARED = 3_000  # among them, cells whose maps are compared in rational a
     r"layer $\ell$ has $n_\ell$ ReLUs and no more", remedy="describe the network as it is applied, or not at all"
 )
 def neurons_as_told(net: Any) -> Finding:
-    form, told = normal_form(net).network, told_form(net)
+    read, told = normal_form(net), told_form(net)
+    form = read.network
     if form is None:
         return Finding.failed("there is no normal form to count in")
     found, listed = ([y.neurons for y in layers_of(f)] for f in (form, told or form))
     note = f"ReLUs in the normal form: {_listed(found)}; in the list of layers: {_listed(listed)}"
-    return (
-        Finding.proved(note, "counted in both")
-        if found == listed
-        else Finding.failed(note, Enclosure.exact(sum(found)))
-    )
+    if found != listed:
+        return Finding.failed(note, Enclosure.exact(sum(found)))
+    return Finding.proved(note, "counted in both", basis=Basis.EXACT if read.refusal else read.basis)
 
 
 def _listed(counts: list[int]) -> str:

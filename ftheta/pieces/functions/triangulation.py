@@ -18,11 +18,11 @@ from ftheta.relu.geometry import Form, Simplex, centre, interpolant, plus, posit
 from ftheta.relu.matrices import rational, vector
 from ftheta.relu.maxima.maximum import max_min
 from ftheta.relu.meshes.nodal import compile_cpa
+from ftheta.relu.network import REAL
 
 from ..complex import Complex
 from ..domains import Box, Polygon, Segment
-from ..methods.dyadic import float_multiple
-from ..normal_forms import AnyNetwork, exact_network_of
+from ..normal_forms import AnyNetwork, network_of
 from ..questions.equality import Values
 from ..questions.output_forms import OutputForms
 from ..questions.polytopes import polytope, pulled
@@ -30,11 +30,15 @@ from ..questions.polytopes import polytope, pulled
 
 @dataclass(frozen=True)
 class Triangulation:
-    """Rational `points` (in the coordinates of the domain), `simplices` of their numbers, `values` of all outputs."""
+    """Rational `points` (in the coordinates of the domain), `simplices` of their numbers, `values` of all outputs.
+
+    `meaning` names the function whose values they are.
+    """
 
     points: tuple[Values, ...]
     simplices: tuple[tuple[int, ...], ...]
     values: tuple[Values, ...]
+    meaning: str = REAL
 
     def network(self) -> ExactNetwork:
         """A network equal to the interpolant on the domain: two hidden layers in the plane."""
@@ -75,15 +79,14 @@ def decompile(
     """The network on the domain as a piecewise-affine interpolant, in rational arithmetic throughout."""
     from .. import pieces
 
-    float_net, factors = float_multiple(exact_network_of(net))
-    cells = pieces(float_net, domain, max_cells=max_cells, max_seconds=max_seconds, maps=False)
+    cells = pieces(network_of(net), domain, max_cells=max_cells, max_seconds=max_seconds, maps=False)
     if not cells.certificate.complete:
         raise UsageError("A mesh needs all cells.", got=cells.certificate.stopped_by, remedy="a larger budget")
-    return triangulated(cells, factors)
+    return triangulated(cells)
 
 
-def triangulated(cells: Complex, factors: tuple[Fraction, ...]) -> Triangulation:
-    """All cells cut into simplices; outputs are divided by the factors."""
+def triangulated(cells: Complex) -> Triangulation:
+    """All cells cut into simplices."""
     maps = OutputForms(cells.plan)
     number: dict[tuple[int, ...], int] = {}
     simplices, values = [], []
@@ -92,9 +95,8 @@ def triangulated(cells: Complex, factors: tuple[Fraction, ...]) -> Triangulation
         cell = polytope(cells, i)
         for point in cell.points:
             if number.setdefault(point, len(number)) == len(values):
-                one = point[-1] << maps.scale
-                at = [Fraction(sum(a * x for a, x in zip(form, point)), one) for form in forms]
-                values.append(tuple(value / factor for value, factor in zip(at, factors)))
+                one = point[-1] * maps.denominator
+                values.append(tuple(Fraction(sum(a * x for a, x in zip(form, point)), one) for form in forms))
         simplices += pulled(*cell.renumbered(number))
     points = tuple(tuple(Fraction(x, w) for x in t) for *t, w in number)
-    return Triangulation(points, tuple(simplices), tuple(values))
+    return Triangulation(points, tuple(simplices), tuple(values), cells.certificate.meaning)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .parts import U, compiled
+from .parts import FLAT, U, compiled
 
 
 class Stack(NamedTuple):
@@ -116,7 +116,8 @@ def set_plane(path, row, forms, k, error, size):
         path.plane[row, c] = forms[c, k] * inverse
     weight = norm * size + abs(forms[d, k])
     bound = 1.001 * sqrt(d + 1.0) * (error + 8.0 * (d + 2) * U * weight) * inverse
-    path.plane[row, d + 1] = bound if not bounded or error < 1e-4 * norm * size else np.inf
+    is_known = norm > FLAT and error < 1e-4 * norm * size
+    path.plane[row, d + 1] = bound if not bounded or is_known else np.inf
     return norm
 
 
@@ -157,7 +158,7 @@ def inspect(path, scratch, row, sides, size):
                 scratch.matrix[i, column] = plane[c]
                 column += 1
         norm = sqrt(square)
-        if not norm * scale > 4.0 * d * error:
+        if not (norm > FLAT and norm * scale > 4.0 * d * error):
             return
         inverse = 1.0 / norm
         reach = max(reach, (abs(residual) + error) * inverse)
@@ -199,7 +200,7 @@ def pass_on(path, scratch, row, v, u, left, new, rise, norm, allowance, worst, s
     know = path.know
     steep = rise / norm
     width = 0.999 * know[v, WIDTH] * (steep - 2.0 * allowance / norm) / (height + doubt)
-    known = rise > 1e3 * allowance and height > 1e3 * doubt and min(steep, height) > SHORT * size
+    known = norm > FLAT and rise > 1e3 * allowance and height > 1e3 * doubt and min(steep, height) > SHORT * size
     if path.bounded[0] and known and width > 0.0:
         residual = max(know[v, RESIDUAL], know[u, RESIDUAL], path.plane[new, d + 1])
         residual += 8.0 * U * size * sqrt(d + 0.0)

@@ -2,7 +2,8 @@
 
 Rounding is not bounded beforehand here but measured: every sum and product is followed by its exact error (two-sum,
 Dekker's product). Networks whose breakpoints and slopes are short binary fractions therefore carry no error at all, and
-zeros that are exact are known to be exact without rational arithmetic.
+zeros that are exact are known to be exact without rational arithmetic. A bound that is not zero is at least `TINY`, so
+that neither it nor a product with it underflows: zero means that there is no error.
 """
 
 from typing import NamedTuple
@@ -98,15 +99,32 @@ def sum_error(a, b, s):
 
 
 @compiled()
-def add_form(target, j, w, a, c, error, size):
-    """Form j += w·(form), with the bound on its error."""
+def product_bound(a, b):
+    """An upper bound on a·b for a, b ≥ 0: zero only if one of them is."""
+    if a == 0.0 or b == 0.0:
+        return 0.0
+    return max(a * b * SLACK, TINY)
+
+
+@compiled()
+def padded(total):
+    """A sum of bounds with the rounding of the sum."""
+    return 0.0 if total == 0.0 else max(total * SLACK, TINY)
+
+
+@compiled()
+def add_form(target, j, w, blur, a, c, error, size):
+    """Form j += w·(form), with the bound on its error; the weight itself is off by `blur` times its size at most."""
     slope = w * a
     constant = w * c
     new_slope = target[0, j] + slope
     new_constant = target[1, j] + constant
     lost = product_error(w, a, slope) + sum_error(target[0, j], slope, new_slope)
     gone = product_error(w, c, constant) + sum_error(target[1, j], constant, new_constant)
-    target[2, j] = (target[2, j] + abs(w) * error + lost * size + gone) * SLACK
+    grown = target[2, j] + product_bound(abs(w), error) + product_bound(lost, size) + gone
+    if blur > 0.0:
+        grown += product_bound(blur, product_bound(abs(w), padded(product_bound(abs(a), size) + abs(c) + error)))
+    target[2, j] = padded(grown)
     target[0, j] = new_slope
     target[1, j] = new_constant
 
@@ -114,16 +132,18 @@ def add_form(target, j, w, a, c, error, size):
 @compiled()
 def add_coordinate(weights, layer, forms, k, target, size):
     a, c, error = forms[0, k], forms[1, k], forms[2, k]
+    begin = weights.first[layer + 1]
     if weights.is_sparse[layer]:
         base = weights.pointer_start[layer] + k
         for e in range(weights.pointer[base], weights.pointer[base + 1]):
-            add_form(target, weights.index[e], weights.columns[e], a, c, error, size)
+            j = weights.index[e]
+            add_form(target, j, weights.columns[e], weights.blur[begin + j], a, c, error, size)
         return
     width = weights.sizes[layer + 1]
     start = weights.start[layer] + k * width
     column = weights.columns[start : start + width]
     for j in range(width):
-        add_form(target, j, column[j], a, c, error, size)
+        add_form(target, j, column[j], weights.blur[begin + j], a, c, error, size)
 
 
 @compiled()
@@ -133,7 +153,7 @@ def sign_of(forms, k, x, radius, gauges):
     p = a * x
     v = p + c
     rounding = product_error(a, x, p) + sum_error(p, c, v)
-    allowance = (forms[2, k] + abs(a) * radius + rounding) * SLACK
+    allowance = padded(forms[2, k] + product_bound(abs(a), radius) + rounding)
     if abs(v) > allowance:
         if allowance > 0.0:
             note_margin(gauges, abs(v), allowance)
@@ -149,11 +169,13 @@ def breakpoint_of(forms, k, low, high, size):
     x = min(max(x, low), high)
     p = a * x
     v = p + c
-    residual = (abs(v) + product_error(a, x, p) + sum_error(p, c, v) + error) * SLACK
-    steepness = abs(a) - error / size * SLACK
+    residual = padded(abs(v) + product_error(a, x, p) + sum_error(p, c, v) + error)
     if residual == 0.0:
         return x, 0.0
-    return x, min(residual / steepness * SLACK, 2.0 * size) if steepness > 0.0 else 2.0 * size
+    steepness = abs(a) - padded(error / size + (TINY if error > 0.0 else 0.0))
+    if not steepness > 0.0:
+        return x, 2.0 * size
+    return x, min(padded(residual / steepness + TINY), 2.0 * size)
 
 
 @compiled()
@@ -165,7 +187,9 @@ def enter(weights, stack, path, gauges, t, layer, size, need_map):
     target = stack.partial[t]
     if need_map:
         start_partial(weights, layer, target[:2])
-        target[2, : weights.sizes[layer + 1]] = 0.0
+        begin_next = weights.first[layer + 1]
+        for j in range(weights.sizes[layer + 1]):
+            target[2, j] = product_bound(weights.blur[begin_next + j], abs(weights.offset[begin_next + j]))
     waiting = 0
     for k in range(weights.sizes[layer]):
         if weights.neuron[begin + k] == passed:

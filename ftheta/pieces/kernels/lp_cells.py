@@ -88,7 +88,7 @@ def take_form(forms, k, form):
         form[c] = forms[c, k]
         if c < n:
             largest = max(largest, abs(form[c]))
-    if not 1e-200 < largest < 1e200:
+    if not 1e-140 < largest < 1e140:  # else the constant could overflow
         return 1.0
     scale = ldexp(1.0, -frexp(largest)[1])
     for c in range(n + 1):

@@ -23,6 +23,8 @@ BELOW, ABOVE, BOTH, OPEN, NOWHERE = range(5)
 
 U = 2.0**-53
 LEAST = 1e-290  # covers underflow
+VANISHING = 1e-150  # covers squares that underflow: their sum is lower by less than the square of this
+FLAT = 1e-150  # shorter normals have squares that underflow
 
 
 def compiled(fastmath: Any = False) -> Any:
@@ -121,7 +123,7 @@ def form_sizes(forms, width, size, sizes):
     for k in range(width):
         total += sizes[k]
         largest = max(largest, sizes[k])
-    return 1.0001 * sqrt(total), 1.0001 * sqrt(largest)
+    return 1.0001 * sqrt(total) + VANISHING, 1.0001 * sqrt(largest) + VANISHING
 
 
 @compiled()
@@ -131,7 +133,7 @@ def measure_forms(weights, path, layer, size):
     path.row_size[layer] = largest
     norms = weights.norms[layer]
     carried = norms[0] * path.form_error[layer]
-    path.form_error[layer + 1] = carried + norms[2] * (norms[1] * total + norms[3]) * 1.0001
+    path.form_error[layer + 1] = carried + norms[2] * (norms[1] * total + norms[3]) * 1.0001 + LEAST * (1.0 + size)
 
 
 @compiled()
@@ -282,7 +284,7 @@ def sign_at_zero(a, b, p, q, allowance, gauges):
     a, b = abs(a), abs(b)
     v = p * b + q * a
     spread = a + b + abs(p) + abs(q)
-    bound = 1.001 * allowance * (spread + 2.0 * allowance) + 4.0 * U * (abs(p) * b + abs(q) * a) + LEAST * LEAST
+    bound = 1.001 * allowance * (spread + 2.0 * allowance) + 4.0 * U * (abs(p) * b + abs(q) * a) + LEAST
     if abs(v) <= bound:
         return 0
     note_margin(gauges, abs(v), bound)

@@ -21,6 +21,7 @@ from .parts import (
     FULL,
     HEIGHT,
     KEPT_CORNERS,
+    LEAST,
     LIMIT,
     NOWHERE,
     OPEN,
@@ -189,9 +190,9 @@ def crossing(weights, path, scratch, polygon, i, j, edge, number, size):
     h = (abs(p) + abs(q)) * size
     first = abs(a * x + b * y + c) + 1.8 * e + 8.0 * U * (g + abs(c))
     second = abs(p * x + q * y + r) + 1.8 * f + 8.0 * U * (h + abs(r))
-    wide = abs(a * q - b * p) * size * size - (g + e) * (f + 8.0 * U * h) - (h + f) * e
+    wide = abs((a * size) * (q * size) - (b * size) * (p * size)) - (g + e) * (f + 8.0 * U * h) - (h + f) * e
     error = 4.0 * size
-    if wide > 0.0:
+    if wide > LEAST:  # else products that underflow may be part of it
         error = min(error, 1.00001 * size * (first * (h + f) + second * (g + e)) / wide)
     return x, y, error
 

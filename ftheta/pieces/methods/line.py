@@ -6,7 +6,7 @@ import numpy as np
 
 from ..kernels import parts as at
 from ..kernels.calling import CompiledKernel
-from ..kernels.line import Path, Scratch, Stack, run
+from ..kernels.line import TINY, Path, Scratch, Stack, run
 from ..plan import Plan
 from .signs import ExactForms, common_zero, dyadic, oriented
 
@@ -29,7 +29,8 @@ class LineKernel(CompiledKernel):
             **self._slots(START_DEPTH, 3),
         )
         self.path = Path(**self._layers(3))
-        self.path.forms[0, 2, : len(plan.chart.origin)] = 1.001 * self.size * np.abs(plan.chart.tail[:, 0])
+        tail = np.abs(plan.chart.tail[:, 0])
+        self.path.forms[0, 2, : len(tail)] = np.where(tail > 0, np.maximum(1.001 * self.size * tail, TINY), 0.0)
         self.scratch = Scratch(sign=np.zeros(2, np.int64), forced=np.zeros(2, np.int64))
         self.stack.ends[0], self.stack.label[0] = ends, (-1, -2)
         self.counters[at.HEIGHT] = 1

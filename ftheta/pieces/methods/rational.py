@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import gcd
+from math import gcd, inf
 
 import numpy as np
 
@@ -197,6 +197,14 @@ def pattern_names(words: np.ndarray, plan: Plan) -> np.ndarray:
 def exact_maps(exact: ExactForms, patterns: Sequence[int]) -> np.ndarray:
     """The output forms of cells, each entry the float64 nearest to its exact value: `(cells, outputs, d+1)`."""
     layer = len(exact.steps)
-    one = 1 << exact.scale(layer)
+    one = exact.denominator(layer)
     outputs = exact.plan.outputs
-    return np.array([[[x / one for x in exact.form(layer, j, p)] for j in range(outputs)] for p in patterns])
+    return np.array([[[_ratio(x, one) for x in exact.form(layer, j, p)] for j in range(outputs)] for p in patterns])
+
+
+def _ratio(top: int, bottom: int) -> float:
+    """The nearest float64 number; infinite where it is too large."""
+    try:
+        return top / bottom
+    except OverflowError:
+        return inf if top > 0 else -inf

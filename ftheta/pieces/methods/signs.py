@@ -1,14 +1,15 @@
 r"""Affine forms of a network on a cell in exact integer arithmetic, and the signs that float64 leaves open.
 
-Weights in float64 are integers times a power of two. The forms of layer $l$ are kept as integers times $2^{-\sigma_l}$,
-so signs are signs of integers: no rounding, no tolerance. Forms depend on the activation pattern of earlier layers only
-and are remembered by that prefix.
+Weights in float64 are integers times a power of two, those of `Step.long_rows` rationals. The forms of layer $l$ are
+kept as integers over one denominator $q_l>0$, so signs are signs of integers: no rounding, no tolerance. Forms depend
+on the activation pattern of earlier layers only and are remembered by that prefix.
 """
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from math import lcm
 from typing import Any
 
 import numpy as np
@@ -38,25 +39,54 @@ def exact_sum(a: np.ndarray, b: np.ndarray) -> tuple[list[int], int]:
     return [(x << (top - e)) + (y << (top - f)) for x, y in zip(p, q)], top
 
 
+def step_integers(step: Step, matrix: Any, before: int) -> tuple[list[int], list[int], int, int]:
+    r"""A step over the integers: its matrix $M$ and offset $c$ with $q'$ and $q$ such that $A=M/q'$ and $b=c/q$.
+
+    `matrix` is that of the step, dense or CSR; its entries are listed as they are stored. The forms before the step have
+    the denominator $q_0$ `before`, and those after it $q=q_0q'$.
+    """
+    is_sparse = sparse.issparse(matrix)
+    entries, exponent = dyadic(matrix.data if is_sparse else matrix)
+    offsets, offset_exponent = dyadic(step.offset)
+    if not step.long_rows:
+        lift = max(0, offset_exponent - exponent - ((before & -before).bit_length() - 1))
+        after = before << (exponent + lift)
+        return (
+            [m << lift for m in entries],
+            [m * (after >> offset_exponent) for m in offsets],
+            1 << (exponent + lift),
+            after,
+        )
+    rationals = [q for row, b in step.long_rows.values() for q in (*row.values(), b)]
+    common = lcm(1 << exponent, 1 << offset_exponent, *(int(q.q) for q in rationals))
+    entries = [m * (common >> exponent) for m in entries]
+    offsets = [m * (common >> offset_exponent) * before for m in offsets]
+    for i, (row, b) in step.long_rows.items():
+        if is_sparse:
+            span = range(int(matrix.indptr[i]), int(matrix.indptr[i + 1]))
+            place = {int(matrix.indices[e]): e for e in span}
+        else:
+            place = {j: i * matrix.shape[1] + j for j in range(matrix.shape[1])}
+        for j, q in row.items():
+            entries[place[j]] = int(q.p) * (common // int(q.q))
+        offsets[i] = int(b.p) * (common // int(b.q)) * before
+    return entries, offsets, common, before * common
+
+
 @dataclass(eq=False)
 class _ExactStep:
-    """One step over the integers: `scale` is the exponent of its result."""
+    """One step over the integers: `denominator` is that of its result."""
 
     step: Step
-    scale_before: int
-    scale: int = field(init=False)
+    before: int
+    denominator: int = field(init=False)
 
     def __post_init__(self) -> None:
         matrix: Any = self.step.matrix
         if not sparse.issparse(matrix) and SPARSE * np.count_nonzero(matrix) < matrix.size:
             matrix = sparse.csr_array(matrix)
         self.sparse = sparse.issparse(matrix)
-        entries, exponent = dyadic(matrix.data if self.sparse else matrix)
-        offsets, offset_exponent = dyadic(self.step.offset)
-        lift = max(0, offset_exponent - self.scale_before - exponent)
-        entries = [m << lift for m in entries]
-        self.scale = self.scale_before + exponent + lift
-        self.offsets = [m << (self.scale - offset_exponent) for m in offsets]
+        entries, self.offsets, _, self.denominator = step_integers(self.step, matrix, self.before)
         n = matrix.shape[1]
         if self.sparse:
             ends, columns = matrix.indptr.tolist(), matrix.indices.tolist()
@@ -113,10 +143,10 @@ class ExactForms:
         inputs = [(*entries[i * d : (i + 1) * d], origin[i]) for i in range(len(origin))]
         self._chart = _State(d + 1, len(inputs), inputs.__getitem__)
         self.steps: list[_ExactStep] = []
-        scale = top
+        denominator = 1 << top
         for step in plan.net.steps:
-            self.steps.append(_ExactStep(step, scale))
-            scale = self.steps[-1].scale
+            self.steps.append(_ExactStep(step, denominator))
+            denominator = self.steps[-1].denominator
         weights = plan.weights
         self._numbers = [
             weights.neuron[weights.first[layer] : weights.first[layer] + weights.sizes[layer]].tolist()
@@ -128,7 +158,7 @@ class ExactForms:
         self._states: OrderedDict[tuple[int, int], _State] = OrderedDict()
 
     def form(self, layer: int, k: int, pattern: int) -> Form:
-        """Coordinate `k` of a layer before its ReLU, on the cell of the pattern: integers over one power of two."""
+        """Coordinate `k` of a layer before its ReLU, on the cell of the pattern: integers over one denominator."""
         state = self._state(layer - 1, pattern)
         if k not in state.wanted:
             state.wanted[k] = self.steps[layer - 1].row(k, state)
@@ -138,9 +168,9 @@ class ExactForms:
         step, k = self.plan.units[neuron].tolist()
         return self.form(step + 1, k, pattern)
 
-    def scale(self, layer: int) -> int:
-        """The exponent $\\sigma$: forms of the layer are integers times $2^{-\\sigma}$."""
-        return self.steps[layer - 1].scale
+    def denominator(self, layer: int) -> int:
+        """The number under the forms of a layer."""
+        return self.steps[layer - 1].denominator
 
     def _state(self, layer: int, pattern: int) -> _State:
         if layer == 0:

@@ -20,6 +20,8 @@ def count_in_space(net: Any, space: Space, exact: Exactness, budget: Budget) -> 
     """The number of pieces in all of space: exactly, or at least those found within the budget."""
     plan = make_plan(checked_arguments(net, space, exact), space.chart)
     deadline = budget.deadline()
+    if exact == "auto" and not plan.is_in_range(1.0):
+        exact = True
     found: set[bytes] = set()
     total = Tally(complete=True)
     for generators in space.fan():
@@ -35,7 +37,7 @@ def count_in_space(net: Any, space: Space, exact: Exactness, budget: Budget) -> 
         total = total.plus(tally)
         if not tally.complete:
             break
-    basis = Basis.EXACT if exact is not False and total.guessed == 0 else Basis.FLOAT
+    basis = plan.net.basis if exact is not False and total.guessed == 0 else Basis.FLOAT
     return Enclosure(len(found), len(found) if total.complete else inf, basis)
 
 

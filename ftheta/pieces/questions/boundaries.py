@@ -54,7 +54,7 @@ def boundary(cells: "Complex", first: int, second: int | None) -> Boundary:
         if piece is not None:  # a piece along a facet lies in two cells and is listed once
             place = np.round(piece / size_of(cells), 10) + 0.0
             found.setdefault(place[np.lexsort(place.T)].tobytes(), (piece, i))
-    basis = Basis.EXACT if is_exact(cells) else Basis.FLOAT
+    basis = cells.certificate.basis if is_exact(cells) else Basis.FLOAT
     owners = np.array([i for _, i in found.values()], np.int64)
     return Boundary(tuple(piece for piece, _ in found.values()), owners, tied, basis)
 

@@ -5,14 +5,13 @@ scaled by the size of the domain), the recursion of `ftheta.pieces.plan` run onc
 """
 
 from fractions import Fraction
+from math import inf
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ftheta.logic import Basis
-
 from ..domains import Polyline
-from ..plan import UNIT_ROUNDOFF, Plan
+from ..plan import UNIT_ROUNDOFF, Plan, frobenius
 from .corners import Point, corner_at, planes_of
 
 if TYPE_CHECKING:
@@ -22,18 +21,18 @@ TINY = 1e-290  # more than underflow can take
 
 
 def is_exact(cells: "Complex") -> bool:
-    """Whether corners and maps of the complex can be computed exactly."""
-    return cells.certificate.basis is Basis.EXACT and not isinstance(cells.domain, Polyline)
+    """Whether corners and maps of the complex can be computed exactly: of the network, whatever that was read from."""
+    return cells.certificate.is_certain and not isinstance(cells.domain, Polyline)
 
 
 def map_error(plan: Plan, size: float) -> float:
     r"""A bound on $\|(\delta A\cdot\text{size},\delta c)\|_F$ for the float64 map of any cell."""
     chart = plan.chart_forms() * np.array([size] * plan.dimension + [1.0])[:, None]
-    largest, error = 1.001 * float(np.linalg.norm(chart)), plan.chart_error(size)
+    largest, error = 1.001 * frobenius(chart), plan.chart_error(size)
     for spectral, absolute, gamma, offset in plan.weights.norms.tolist():
-        error = 1.001 * (spectral * error + gamma * (absolute * (largest + error) + offset)) + TINY
+        error = 1.001 * (spectral * error + gamma * (absolute * (largest + error) + offset)) + TINY * (1 + size)
         largest = 1.001 * (spectral * largest + offset)
-    return error
+    return error if error < inf else inf
 
 
 def size_of(cells: "Complex") -> float:
@@ -49,11 +48,14 @@ def corner_values(cells: "Complex", forms: np.ndarray, error: float) -> tuple[np
     """
     d, size = cells.dimension, size_of(cells)
     mine = np.repeat(forms, np.diff(cells.ends), axis=0)
-    terms = mine[:, :-1] * cells.vertices
-    slope = np.abs(mine[:, :-1]).sum(axis=1) + d * error / size
-    rounding = 4 * (d + 2) * UNIT_ROUNDOFF * (np.abs(terms).sum(axis=1) + np.abs(mine[:, -1]))
-    bound = 1.01 * ((d + 1) ** 0.5 * error + slope * cells.radius + rounding) + TINY
-    return terms.sum(axis=1) + mine[:, -1], bound
+    with np.errstate(over="ignore", invalid="ignore"):
+        terms = mine[:, :-1] * cells.vertices
+        slope = np.abs(mine[:, :-1]).sum(axis=1) + d * error / size
+        rounding = 4 * (d + 2) * UNIT_ROUNDOFF * (np.abs(terms).sum(axis=1) + np.abs(mine[:, -1]))
+        bound = 1.01 * ((d + 1) ** 0.5 * error + slope * cells.radius + rounding) + TINY
+        values = terms.sum(axis=1) + mine[:, -1]
+    known = np.isfinite(values) & np.isfinite(bound)  # nothing is known of a value that overflows
+    return np.where(known, values, 0.0), np.where(known, bound, inf)
 
 
 def exact_corner(cells: "Complex", i: int, v: int) -> Point:
@@ -73,4 +75,4 @@ def exact_value(cells: "Complex", i: int, point: Point, output: int) -> Fraction
     """An output at a point of cell `i`."""
     layer = len(cells.plan.net.steps)
     form = cells.exact_forms.form(layer, output, cells.pattern_number(i))
-    return Fraction(sum(a * x for a, x in zip(form, point)), point[-1] << cells.exact_forms.scale(layer))
+    return Fraction(sum(a * x for a, x in zip(form, point)), point[-1] * cells.exact_forms.denominator(layer))

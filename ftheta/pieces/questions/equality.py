@@ -5,7 +5,7 @@ prove equality everywhere; the cells of $f-g$, on each of which the affine map i
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import chain
 from math import inf
@@ -16,13 +16,12 @@ import numpy as np
 from ftheta.logic import Basis, Enclosure, Identity, UsageError, Witness
 from ftheta.relu.calculus import combination, parts
 from ftheta.relu.counts import is_plain
-from ftheta.relu.exact import ExactNetwork, rounded
+from ftheta.relu.exact import ExactNetwork, in_floats, rounded
 from ftheta.relu.symmetry.canonical import canonical
 from ftheta.relu.symmetry.folding import distance
 
 from ..domains import Box, Domain, Polygon, Polyline, Segment, Space
 from ..enumeration import Budget, Chunk, clock
-from ..methods.dyadic import float_multiple
 from ..methods.signs import ExactForms, exact_body
 from ..normal_forms import AnyNetwork, exact_network_of
 from ..plan import Plan
@@ -51,27 +50,35 @@ class Difference:
 class Equality:
     """`equal` is True when it is proved, False when there is a `witness`, None when the budget ran out before.
 
-    `how` says by what means; `cells` of $f-g$ were shown to be zero.
+    `how` says by what means; `cells` of $f-g$ were shown to be zero. The answer is about the real functions with the
+    stored weights. Where constants of a network were rounded on the way (`rounded` says which) it is about the networks
+    with the rounded constants: then nothing is proved of the functions that they were read from.
     """
 
     equal: bool | None
     how: str
     cells: int = 0
     witness: Difference | None = None
+    rounded: str = ""
 
     def __bool__(self) -> bool:
         """Whether equality is proved."""
-        return self.equal is True
+        return self.equal is True and not self.rounded
 
     def __repr__(self) -> str:
         answer = {True: "equal", False: "different", None: "undecided"}[self.equal]
-        return f"Equality({answer}: {self.how})"
+        of = f", of the networks with rounded constants ({self.rounded})" if self.rounded else ""
+        return f"Equality({answer}{of}: {self.how})"
+
+    @property
+    def basis(self) -> Basis:
+        return Basis.FLOAT if self.rounded else Basis.EXACT
 
     @property
     def distance(self) -> Enclosure:
         r"""What is known of $\max_j\sup_x|f_j(x)-g_j(x)|$."""
         seen = Enclosure.exact(self.witness.gap).lo if self.witness else 0.0
-        return Enclosure(seen, 0.0 if self.equal else inf, Basis.EXACT)
+        return Enclosure(seen, 0.0 if self.equal else inf, self.basis)
 
     def claim(self, what: str = "sup |f − g|") -> Identity:
         """The claim that the two are equal: proved, refuted at the witness, or open."""
@@ -83,9 +90,9 @@ class Equality:
         x, f, g = self.witness.point, self.witness.left, self.witness.right
         j = max(range(len(f)), key=lambda j: abs(f[j] - g[j]))
         at = {f"x{i + 1}": str(t) for i, t in enumerate(x)}
-        return Witness(
-            at, Enclosure.exact(abs(f[j] - g[j])), Enclosure.exact(0), "both networks in rational arithmetic"
-        )
+        gap = Enclosure.exact(abs(f[j] - g[j]))
+        how = "both networks in rational arithmetic"
+        return Witness(at, Enclosure(gap.lo, gap.hi, self.basis), Enclosure.exact(0), how)
 
 
 def equal(
@@ -98,7 +105,7 @@ def equal(
     points: int = 1024,
     seed: int = 0,
 ) -> Equality:
-    """Whether two networks are the same function on a bounded domain; float64 weights count at their exact values.
+    """Whether two networks are the same real function on a bounded domain; weights count at their exact values.
 
     `points` random inputs are tried for a difference before anything is enumerated; `max_cells` and `max_seconds` limit
     the enumeration of the cells of the difference. On `Space(d)` only the first two ways are open.
@@ -106,7 +113,13 @@ def equal(
     budget = checked_budget(max_cells, max_seconds)
     one, other = exact_network_of(f), exact_network_of(g)
     _checked(one, other, domain)
-    rng = np.random.default_rng(seed)
+    found = _compared(one, other, domain, budget, points, np.random.default_rng(seed))
+    return replace(found, rounded="; ".join(dict.fromkeys(net.rounded for net in (one, other) if net.rounded)))
+
+
+def _compared(
+    one: ExactNetwork, other: ExactNetwork, domain: Domain, budget: Budget, points: int, rng: np.random.Generator
+) -> Equality:
     for place in _places(domain):
         if witness := _by_chance(one, other, place, points, rng):
             return Equality(False, "a point where they differ", witness=witness)
@@ -199,7 +212,7 @@ def _minus(f: ExactNetwork, g: ExactNetwork) -> ExactNetwork:
 
 def _cell_by_cell(f: ExactNetwork, g: ExactNetwork, domain: Domain, budget: Budget) -> Equality:
     deadline = budget.deadline()
-    difference, _ = float_multiple(_minus(f, g))
+    difference = in_floats(_minus(f, g))
     zero = 0
     for part, place in zip(begin(difference, domain, "auto", budget, store=True, maps=True), _places(domain)):
         for chunk, i, forms in _affine_maps(part):

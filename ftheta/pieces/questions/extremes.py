@@ -52,5 +52,5 @@ def extreme(cells: "Complex", output: int, sign: int) -> Extreme:
     assert best is not None
     known = Enclosure.exact(best)
     rest = float((values + error)[order[MOST_SETTLED]]) if len(order) > MOST_SETTLED else known.hi
-    found = Enclosure(known.lo, max(known.hi, rest), Basis.EXACT)
+    found = Enclosure(known.lo, max(known.hi, rest), cells.certificate.basis)
     return Extreme(found if sign > 0 else -found, tuple(Fraction(x, at[-1]) for x in at[:-1]), cell)

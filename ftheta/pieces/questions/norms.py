@@ -65,7 +65,8 @@ def _float(cells: "Complex", rows: slice, norm: Norm | float) -> Enclosure:
 
 def _settled(cells: "Complex", rows: slice, norm: Norm | float) -> Enclosure:
     """Cells in descending order of their upper bounds, settled one after the other until no other can be steeper."""
-    upper = _upper_bounds(cells, rows, norm)
+    with np.errstate(over="ignore", invalid="ignore"):
+        upper = np.nan_to_num(_upper_bounds(cells, rows, norm), nan=inf, posinf=inf)
     order = np.argsort(-upper, kind="stable")
     gram = _gram(cells.plan.chart)
     low, high, seen = 0.0, 0.0, set()
@@ -80,20 +81,20 @@ def _settled(cells: "Complex", rows: slice, norm: Norm | float) -> Enclosure:
         slopes = tuple(form[:-1] for form in forms[rows])
         if slopes not in seen:
             seen.add(slopes)
-            value = _norm(slopes, exact_maps.scale, gram, cells.plan.chart, norm)
+            value = _norm(slopes, exact_maps.denominator, gram, cells.plan.chart, norm)
             low, high = max(low, value.lo), max(high, value.hi)
-    return Enclosure(low, high, Basis.EXACT)
+    return Enclosure(low, high, cells.certificate.basis)
 
 
 # -- one map, exactly -----------------------------------------------------------------------------
 
 
-def _norm(slopes: tuple, scale: int, gram: fmpq_mat, chart: Chart, norm: Norm | float) -> Enclosure:
+def _norm(slopes: tuple, below: int, gram: fmpq_mat, chart: Chart, norm: Norm | float) -> Enclosure:
     if norm != 2:
         length = _aligned(chart, norm)
         lines = zip(*slopes) if norm == 1 else slopes
-        return Enclosure.exact(Fraction(max(sum(map(abs, line)) for line in lines), 1 << scale) / length)
-    A = fmpq_mat([[fmpq(a, 1 << scale) for a in row] for row in slopes])
+        return Enclosure.exact(Fraction(max(sum(map(abs, line)) for line in lines), below) / length)
+    A = fmpq_mat([[fmpq(a, below) for a in row] for row in slopes])
     if not any(map(any, slopes)):
         return Enclosure.exact(0)
     return _root(*_largest_square(A.transpose() * A, gram))

@@ -2,18 +2,20 @@ r"""The affine maps of many cells at once, in exact integers.
 
 With homogeneous matrices $\hat W_l=\begin{pmatrix}W_l&b_l\\0&1\end{pmatrix}$ the outputs on a cell are
 $\hat W_LD_{L-1}\hat W_{L-1}\cdots D_1\hat W_1\hat J$ with the chart $\hat J$. Multiplied from the shorter end, a cell
-is some rows, and the rows of all cells go through a step in one product. Weights are integers over a power of two.
+is some rows, and the rows of all cells go through a step in one product. Weights are integers over one denominator.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
+from math import prod
 from typing import Any
 
 import numpy as np
 from flint import fmpz, fmpz_mat
-from scipy import sparse
 
-from ..methods.signs import dyadic, exact_sum
+from ftheta.relu.network import Step
+
+from ..methods.signs import dyadic, exact_sum, step_integers
 from ..plan import Plan
 
 BATCH = 256
@@ -22,13 +24,13 @@ Form = tuple[int, ...]
 
 
 class OutputForms:
-    """The outputs on cells named by their patterns: forms in the coordinates of the domain times 2 to the `scale`."""
+    """The outputs on cells named by their patterns: forms in the coordinates of the domain times the `denominator`."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        steps = [_homogeneous(*_integers(step.matrix, step.offset)) for step in plan.net.steps]
+        steps = [_homogeneous(*_integers(step)) for step in plan.net.steps]
         chart = _homogeneous(*_chart(plan))
-        self.scale = sum(exponent for _, exponent in (*steps, chart))
+        self.denominator = prod(below for _, below in (*steps, chart))
         matrices = [matrix for matrix, _ in (chart, *steps)]
         masks = list(_bits(plan))
         self._from_outputs = plan.outputs <= plan.dimension + 1
@@ -80,10 +82,13 @@ def _bits(plan: Plan) -> Iterator[list[int]]:
         used += int(step.rectified.sum())
 
 
-def _integers(matrix: Any, offset: np.ndarray) -> tuple[list[int], int, int]:
-    dense = matrix.toarray() if sparse.issparse(matrix) else matrix
-    numbers, exponent = dyadic(np.column_stack([dense, offset]))
-    return numbers, dense.shape[1] + 1, exponent
+def _integers(step: Step) -> tuple[list[int], int, int]:
+    """The matrix with its offset as the last column, row by row; how wide it is; the denominator of its entries."""
+    matrix = step.dense()
+    n = matrix.shape[1]
+    entries, offsets, below, _ = step_integers(step, matrix, 1)
+    rows = zip(range(0, len(entries), n), offsets) if n else ((0, b) for b in offsets)
+    return [x for begin, b in rows for x in (*entries[begin : begin + n], b)], n + 1, below
 
 
 def _chart(plan: Plan) -> tuple[list[int], int, int]:
@@ -91,9 +96,9 @@ def _chart(plan: Plan) -> tuple[list[int], int, int]:
     origin, other = dyadic(plan.chart.origin)
     top, d = max(exponent, other), plan.dimension
     rows = [[*(x << (top - exponent) for x in slopes[i * d : (i + 1) * d]), p] for i, p in enumerate(origin)]
-    return [x for *row, p in rows for x in (*row, p << (top - other))], d + 1, top
+    return [x for *row, p in rows for x in (*row, p << (top - other))], d + 1, 1 << top
 
 
-def _homogeneous(numbers: list[int], width: int, exponent: int) -> tuple[fmpz_mat, int]:
-    rows = [*numbers, *[0] * (width - 1), 1 << exponent]
-    return fmpz_mat(len(rows) // width, width, rows), exponent
+def _homogeneous(numbers: list[int], width: int, below: int) -> tuple[fmpz_mat, int]:
+    rows = [*numbers, *[0] * (width - 1), below]
+    return fmpz_mat(len(rows) // width, width, rows), below

@@ -6,11 +6,15 @@ Most often where $g=0$ no way is left, or the ways cancel one another soon: $\ma
 $b>a$. So few numbers tell, long before the maps themselves are compared.
 """
 
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from scipy import sparse
+
+from ftheta.relu.matrices import fraction
+from ftheta.relu.network import LongRow
 
 from ..plan import Plan
 
@@ -23,6 +27,7 @@ class Ways:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self._columns = [_columns(step.matrix) for step in plan.net.steps]
+        self._long_rows = [step.long_rows for step in plan.net.steps]
         first = plan.weights.first[1:]
         self._neurons = [plan.weights.neuron[a : a + len(s.offset)] for a, s in zip(first, plan.net.steps)]
 
@@ -31,9 +36,10 @@ class Ways:
         passing = np.append(active, True)  # coordinates that are passed through count as the last neuron
         step, coordinate = self.plan.units[neuron].tolist()
         reached, gains = np.array([coordinate]), {coordinate: Fraction(1)}
-        for columns, neurons in zip(self._columns[step + 1 :], self._neurons[step + 1 :]):
+        after = zip(self._columns[step + 1 :], self._long_rows[step + 1 :], self._neurons[step + 1 :])
+        for columns, long_rows, neurons in after:
             if len(reached) <= FEW and gains:
-                gains = _gains(columns, gains)
+                gains = _gains(columns, long_rows, gains)
                 met = np.array(sorted(gains), np.int64)
             else:
                 gains, met = {}, _met(columns, reached)
@@ -69,10 +75,11 @@ def _met(columns: Any, reached: np.ndarray) -> np.ndarray:
     return np.unique(np.concatenate([_column(columns, k)[0] for k in reached]))
 
 
-def _gains(columns: Any, before: dict[int, Fraction]) -> dict[int, Fraction]:
+def _gains(columns: Any, long_rows: Mapping[int, LongRow], before: dict[int, Fraction]) -> dict[int, Fraction]:
     """The gains one step later, in rationals; what cancels is left out."""
     after: dict[int, Fraction] = {}
     for k, gain in before.items():
         for row, weight in zip(*(part.tolist() for part in _column(columns, k))):
-            after[row] = after.get(row, 0) + gain * Fraction(weight)
+            exact = fraction(long_rows[row][0][k]) if row in long_rows else Fraction(weight)
+            after[row] = after.get(row, 0) + gain * exact
     return {row: gain for row, gain in after.items() if gain}

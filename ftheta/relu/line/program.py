@@ -32,17 +32,18 @@ class LineFunction:
 def exact_pieces(f: Callable[..., Any], dimension: int = 1) -> tuple[PiecewiseAffine, Basis] | str:
     """The pieces of a function of one number and how they are known, or why there are none.
 
-    A traced program is known in float64 only: its constants are combined with rounding on the way to the pieces.
+    Those of a traced program are exact, unless it computes constants that are rounded.
     """
     if dimension != 1:
         return f"{dimension} variables, not one"
     if isinstance(f, LineFunction):
         return f.form, Basis.EXACT
     try:
-        outputs = on_line(relu_form(f, 0.0))
+        form = relu_form(f, 0.0)
+        outputs = on_line(form)
     except (FthetaError, NotImplementedError, TypeError) as error:
         return str(error).splitlines()[0]
-    return (outputs[0], Basis.FLOAT) if len(outputs) == 1 else f"{len(outputs)} outputs, not one"
+    return (outputs[0], form.basis) if len(outputs) == 1 else f"{len(outputs)} outputs, not one"
 
 
 def pieces_or_interpolant(

@@ -4,9 +4,14 @@ While a program is read, every number in it is an affine form over *variables*: 
 and *held* values (affine combinations that were given a name, so that later steps can carry them instead of all they
 are made of). A neuron has the level $1+\max$ of the levels it reads, a held value the largest level it reads. The
 network's state after step $t$ consists of the neurons of level $t$ and of all older variables that are still needed.
+
+The network is the *real function with the stored weights*: its weights are the floats next to the exact ones, and rows
+that float64 cannot hold are handed on in rationals too (`Step.long_rows`). Only where that is impossible (a constant
+that the program computes by a root or an exponential, too many numbers) is it another function; then `rounded` says so.
 """
 
 from bisect import bisect_right
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -14,9 +19,13 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..matrices import settled
-from ..network import ReluNetwork, Step
-from .forms import ONE, Forms, Row, combined, constant, exact_rows, pooled, widened
+from ..matrices import nearest, rational, settled
+from ..network import LongRow, ReluNetwork, Step
+from .forms import CONSTANT, ONE, ZERO, Forms, Row, Written, combined, constant, exact_rows, pooled, widened, written
+from .rounding import product_rows_are_exact, rows_that_pass
+
+MOST_TERMS = 500_000  # products of rationals, a second or two; beyond, weights stay rounded
+FEW_TERMS = 50_000  # the same where some constants are rounded anyway
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +54,9 @@ class Assembly:
         self.is_neuron = np.zeros(inputs, bool)
         self.blocks: list[_Block] = []
         self.known: dict[int, Row] = {}  # what variables stand for, without rounding
+        self.rounded: list[str] = []  # what was computed with rounding, and nothing can be said of
+        self.terms = 0  # so many products of rationals were formed for the weights
+        self.gave_up = False  # there were too many
 
     def input_forms(self, start: int, shape: tuple[int, ...]) -> Forms:
         size = prod(shape)
@@ -54,6 +66,7 @@ class Assembly:
 
     def relu(self, forms: Forms) -> Forms:
         r"""$\max\{0,\cdot\}$ of every entry. What is a constant or has a known sign needs no neuron."""
+        forms = self.corrected(forms)
         matrix, offset = forms.matrix, forms.offset
         matrix.eliminate_zeros()
         entries = np.diff(matrix.indptr)
@@ -82,15 +95,47 @@ class Assembly:
         n = len(self.level)
         rows = [sparse.csr_array((self.inputs, n)), *(widened(block.matrix, n) for block in self.blocks)]
         offset = np.concatenate([np.zeros(self.inputs), *(block.offset for block in self.blocks)])
-        return Forms((n,), sparse.csr_array(sparse.vstack(rows, format="csr")), offset)
+        clean = np.concatenate([np.ones(self.inputs, bool), *(block.forms.is_clean for block in self.blocks)])
+        return Forms((n,), sparse.csr_array(sparse.vstack(rows, format="csr")), offset, clean=clean)
 
     # ---- without rounding --------------------------------------------------------------------------------------
 
-    def definition(self, variable: int) -> Row:
+    def note_rounding(self, what: str) -> None:
+        """From here on the network is that of a function with rounded constants."""
+        if what not in self.rounded:
+            self.rounded.append(what)
+
+    def corrected(self, forms: Forms) -> Forms:
+        """The forms with every row that was rounded on the way replaced by the floats next to the exact one."""
+        wrong = np.flatnonzero(~forms.is_clean)
+        if not wrong.size or self.gave_up or isinstance(forms.made, Written):
+            return forms
+        try:
+            rows = exact_rows(forms, wrong.tolist(), self._spend)
+        except TooLong:
+            self._give_up()
+            return forms
+        right = np.flatnonzero(forms.is_clean)
+        place = np.empty(forms.size, np.int64)
+        place[right] = np.arange(right.size)
+        place[wrong] = right.size + np.arange(wrong.size)
+        return pooled([forms.taken(right), written(rows, forms.matrix.shape[1])]).taken(place.reshape(forms.shape))
+
+    def _spend(self, terms: int) -> None:
+        self.terms += terms
+        if self.terms > (FEW_TERMS if self.rounded else MOST_TERMS):
+            raise TooLong
+
+    def _give_up(self) -> None:
+        """Weights stay rounded from here on."""
+        self.gave_up = True
+        self.note_rounding("products of many weights, in float64")
+
+    def definition(self, variable: int, spend: Callable[[int], None] | None = None) -> Row:
         """What a variable stands for, or what is under its ReLU."""
         if variable not in self.known:
             block = self.blocks[bisect_right(self.blocks, variable, key=lambda b: b.start) - 1]
-            (self.known[variable],) = exact_rows(block.forms, [variable - block.start])
+            (self.known[variable],) = exact_rows(block.forms, [variable - block.start], spend)
         return self.known[variable]
 
     def unfolded(self, row: Row) -> Row:
@@ -101,6 +146,7 @@ class Assembly:
         return row
 
     def _define(self, forms: Forms, rectified: bool) -> Forms:
+        forms = self.corrected(forms)
         start, size = len(self.level), forms.size
         self.blocks.append(_Block(start, forms, rectified))
         below = _row_max(forms.matrix, self.level)
@@ -114,6 +160,7 @@ class Assembly:
     # ---- writing the network ---------------------------------------------------------------------------------
 
     def finish(self, outputs: Forms) -> ReluNetwork:
+        outputs = self.corrected(outputs)
         n = len(self.level)
         out = widened(outputs.matrix, n)
         known = self.definitions()
@@ -123,17 +170,73 @@ class Assembly:
         last = self._last_use(D, out, live, T)
         state, steps = np.arange(self.inputs), []
         for t in range(T + 1):
-            E, e = self._expressed(D, b, state, live & (self.level == t) & ~self.is_neuron, n)
+            held = self._expressed(known, state, live & (self.level == t) & ~self.is_neuron)
             if t == T:
-                steps.append(Step(settled(out @ E), out @ e + outputs.offset, np.zeros(outputs.size, bool)))
+                rows = Forms(outputs.shape, out, outputs.offset, outputs.made, clean=outputs.clean)
+                exactly = lambda i: exact_rows(outputs, [i], self._spend)[0]
+                steps.append(self._step(rows, exactly, held, state, 0))
                 break
             neurons = np.flatnonzero(live & self.is_neuron & (self.level == t + 1))
             carried = np.flatnonzero(live & (self.level <= t) & (last > t + 1))
-            matrix = sparse.vstack([D[neurons] @ E, E[carried]], format="csr")
-            offset = np.concatenate([D[neurons] @ e + b[neurons], e[carried]])
-            steps.append(Step(settled(matrix), offset, np.arange(len(offset)) < len(neurons)))
-            state = np.concatenate([neurons, carried])
-        return ReluNetwork(tuple(steps))
+            given = np.concatenate([neurons, carried])
+            itself = sparse.csr_array(
+                (np.ones(len(carried)), carried, np.arange(len(carried) + 1)), shape=(len(carried), n)
+            )
+            matrix = sparse.csr_array(sparse.vstack([D[neurons], itself], format="csr"))
+            offset = np.concatenate([b[neurons], np.zeros(len(carried))])
+            clean = np.concatenate([known.is_clean[neurons], np.ones(len(carried), bool)])
+            exactly = lambda i, given=given, k=len(neurons): (
+                self.definition(int(given[i]), self._spend) if i < k else {int(given[i]): ONE}
+            )
+            steps.append(
+                self._step(Forms((len(given),), matrix, offset, clean=clean), exactly, held, state, len(neurons))
+            )
+            state = given
+        return ReluNetwork(tuple(steps), "; ".join(self.rounded))
+
+    def _step(self, rows: Forms, exactly: Callable[[int], Row], held: Forms, state: np.ndarray, neurons: int) -> Step:
+        """The step that computes `rows` of variables from the state, where the variables `held` are known there.
+
+        `exactly(i)` is row `i` without rounding; it is asked for where the product of float64 may have been rounded.
+        """
+        A, E = rows.matrix, held.matrix
+        matrix = sparse.csr_array(A @ E)
+        offset = A @ held.offset + rows.offset
+        rectified = np.arange(rows.size) < neurons
+        if self.gave_up:
+            return Step(settled(matrix), offset, rectified)
+        good = rows.is_clean & rows_that_pass(held.is_clean[A.indices], A.indptr)
+        good &= product_rows_are_exact(A, E, held.offset, rows.offset, matrix, offset)
+        try:
+            self._afford(A, E, ~good)
+            found = {i: self._in_state(exactly(i), state) for i in np.flatnonzero(~good).tolist()}
+        except TooLong:
+            self._give_up()
+            return Step(settled(matrix), offset, rectified)
+        if found:
+            right = sparse.csr_array((good.astype(float), np.arange(len(good)), np.arange(len(good) + 1)))
+            nearer = written([found.get(i, {}) for i in range(len(good))], len(state))
+            matrix = sparse.csr_array(right @ matrix + nearer.matrix)
+            offset = np.where(good, offset, nearer.offset)
+        return Step(settled(matrix), offset, rectified, {i: _long(row) for i, row in found.items() if _is_long(row)})
+
+    def _afford(self, A: Any, E: Any, wanted: np.ndarray) -> None:
+        """Raise at once if the exact rows of a product have more terms than can be spent."""
+        sizes = np.concatenate([[0], np.cumsum(np.diff(E.indptr)[A.indices])])
+        terms = sizes[A.indptr[1:]] - sizes[A.indptr[:-1]]
+        if self.terms + terms[wanted].sum() > (FEW_TERMS if self.rounded else MOST_TERMS):
+            raise TooLong
+
+    def _in_state(self, row: Row, state: np.ndarray) -> Row:
+        """A row of variables as one of the state, the held values that do not belong to it written out."""
+        place = {int(v): k for k, v in enumerate(state)}
+        place[CONSTANT] = CONSTANT
+        while open_ones := [v for v in row if v not in place]:
+            others = {v: a for v, a in row.items() if v in place}
+            parts = [(row[v], self.definition(v, self._spend)) for v in open_ones]
+            self._spend(sum(len(part) for _, part in parts))
+            row = combined([(ONE, others), *parts])
+        return {place[v]: a for v, a in row.items()}
 
     def _live(self, D: Any, out: Any) -> np.ndarray:
         """Which variables the outputs depend on."""
@@ -154,18 +257,36 @@ class Assembly:
         np.maximum.at(last, part.indices, np.repeat(step, np.diff(part.indptr)))
         return last
 
-    def _expressed(self, D: Any, b: np.ndarray, state: np.ndarray, held: np.ndarray, n: int) -> tuple[Any, np.ndarray]:
+    def _expressed(self, known: Forms, state: np.ndarray, held: np.ndarray) -> Forms:
         """Variables as affine forms of the state: themselves, or (held values of this level) what they stand for."""
+        D, b, n = known.matrix, known.offset, known.size
         E = sparse.csr_array((np.ones(len(state)), (state, np.arange(len(state)))), shape=(n, len(state)))
-        e, held = np.zeros(n), held.copy()
+        e, clean, held = np.zeros(n), np.ones(n, bool), held.copy()
         held[state] = False
         for block in self.blocks:
             rows = block.start + np.flatnonzero(held[block.start : block.start + len(block.offset)])
             if rows.size and not block.rectified:
                 spread = sparse.csr_array((np.ones(rows.size), (rows, np.arange(rows.size))), shape=(n, rows.size))
-                e[rows] = D[rows] @ e + b[rows]
-                E = sparse.csr_array(E + spread @ (D[rows] @ E))
-        return E, e
+                read = D[rows]
+                matrix, offset = sparse.csr_array(read @ E), read @ e + b[rows]
+                if not self.gave_up:
+                    clean[rows] = known.is_clean[rows] & rows_that_pass(clean[read.indices], read.indptr)
+                    clean[rows] &= product_rows_are_exact(read, E, e, b[rows], matrix, offset)
+                e[rows] = offset
+                E = sparse.csr_array(E + spread @ matrix)
+        return Forms((n,), E, e, clean=clean)
+
+
+class TooLong(Exception):
+    """More rationals than are worth their time."""
+
+
+def _is_long(row: Row) -> bool:
+    return any(rational(nearest(a)) != a for a in row.values())
+
+
+def _long(row: Row) -> LongRow:
+    return {k: a for k, a in row.items() if k != CONSTANT}, row.get(CONSTANT, ZERO)
 
 
 def _rows_where(matrix: Any, holds: np.ndarray) -> np.ndarray:

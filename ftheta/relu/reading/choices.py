@@ -18,9 +18,10 @@ from scipy import sparse
 from ftheta.graph import Node
 from ftheta.logic import SubjectError
 
+from ..matrices import nearest
 from .assembly import Assembly
 from .entries import Choice, Comparison, Signs, Truth, as_forms, as_truth, refused, spread
-from .forms import CONSTANT, ONE, Forms, Row, combined, exact_rows, multiples, nearest, ratio, written
+from .forms import CONSTANT, ONE, Forms, Row, combined, exact_rows, multiples, ratio, written
 
 WIDE = 64  # forms of more variables than this are not looked into
 NESTED = 3  # neurons of neurons that are looked through, as in min(max(x, -1), 1)
@@ -121,17 +122,17 @@ def _one_comparison(assembly: Assembly, node: Node, which: Truth, no: Forms, yes
 def _factors(assembly: Assembly, node: Node, difference: Forms, side: Forms) -> np.ndarray | None:
     r"""$\alpha$ with $\text{difference}_i=\alpha_i\,\text{side}_i$ where $\text{side}_i\ge0$; None if there is none."""
     x, y = multiples(difference), multiples(side)
-    found = np.full(side.size, np.nan)
+    found = np.full(side.size, None, object)
     if x.of is y.of:
         same = (x.rows == y.rows) & (y.times != 0)
-        found[same] = [nearest(a / b) for a, b in zip(x.times[same], y.times[same])]
-    left = np.flatnonzero(np.isnan(found))
+        found[same] = x.times[same] / y.times[same]
+    left = np.flatnonzero(found == None)  # noqa: E711
     _within_budget(node, left.size)
     for i, a, b in zip(left, exact_rows(difference, left.tolist()), exact_rows(side, left.tolist())):
         factor = _factor(assembly, a, b)
         if factor is None:
             return None
-        found[i] = nearest(factor)
+        found[i] = factor
     return found
 
 
@@ -214,9 +215,10 @@ def _realised(assembly: Assembly, lines: Sequence[_Line]) -> Forms:
     total = written([line.first for line in lines], known)
     if not bends:
         return total
-    rows, factors = [i for i, _, _ in bends], [nearest(alpha) for _, _, alpha in bends]
-    M = sparse.csr_array((factors, (rows, np.arange(len(rows)))), shape=(len(lines), len(rows)))
-    return total + assembly.relu(written(under, known)).mapped(M, total.shape)
+    rows = [i for i, _, _ in bends]
+    factors = [alpha for _, _, alpha in bends]
+    M = sparse.csr_array((list(map(nearest, factors)), (rows, np.arange(len(rows)))), shape=(len(lines), len(rows)))
+    return total + assembly.relu(written(under, known)).mapped(M, total.shape, factors)
 
 
 def _line(assembly: Assembly, choice: Choice, sides: list[Row], cases: list[Row]) -> _Line | None:

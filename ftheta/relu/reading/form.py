@@ -6,7 +6,6 @@ network", read as a compiler.
 """
 
 from collections.abc import Callable, Mapping
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -18,30 +17,11 @@ from ftheta.logic import SubjectError
 from ..network import ReluNetwork
 from .assembly import Assembly
 from .choices import choose, combine, compare, equal, negate
+from .constants import DATA, MOVES, UNROUNDED, folded, moved_operands, places_of
 from .entries import Choice, Positions, Truth, as_forms, as_truth, pair, refused, spread
 from .forms import Forms, constant, pooled
 from .kinks import absolute, clamp, largest, maximum, minimum, pool, reduce, sort, tournament
-from .linear_maps import contraction, convolution, groups, prefixes, scatter_places, summation, windows
-
-DATA = {"pad": (0, 1), "gather": (0,), "dynamic_slice": (0,), "dynamic_update_slice": (0, 1), "scatter": (0, 2)}
-"""Operands that are moved (not read as indices); all of them where a primitive is not named here."""
-
-MOVES = (
-    *("reshape", "transpose", "slice", "pad", "broadcast_in_dim", "concatenate", "gather", "dynamic_slice"),
-    *(
-        "dynamic_update_slice",
-        "rev",
-        "squeeze",
-        "expand_dims",
-        "split",
-        "stack",
-        "unstack",
-        "copy",
-        "copy_p",
-        "scatter",
-    ),
-)
-"""Primitives whose outputs are entries of their inputs, in another order."""
+from .linear_maps import contraction, convolution, groups, prefixes, scatter_places, summation, windows, with_numbers
 
 CURVED = frozenset(
     (
@@ -62,10 +42,12 @@ OPEN = frozenset((*MOVES, "select_n", "convert_element_type", "stop_gradient", "
 def relu_form(f: Callable[..., Any], *examples: Any) -> ReluNetwork:
     """The normal form of `f` at the shapes of `examples` (arrays, or `jax.ShapeDtypeStruct`s, or trees of them).
 
-    The network maps the flattened inputs, one after the other, to the flattened outputs. Weights are read in the
-    precision in which `f` holds them and combined in float64; whether cases of a choice meet is decided in rationals.
+    The network maps the flattened inputs, one after the other, to the flattened outputs. It is the real function with
+    the stored weights: these are read at their exact values and combined without rounding (see `Step.long_rows`), casts
+    between float types are the identity. Constants that the program computes otherwise than by +, -, × and ÷ are rounded
+    as the program rounds them; `ReluNetwork.rounded` then says so.
     """
-    graph = trace(f, *examples)
+    graph = trace(f, *examples, unrounded=UNROUNDED)
     sizes = [slot.size for slot in graph.inputs]
     assembly = Assembly(sum(sizes))
     starts = np.cumsum([0, *sizes])
@@ -92,8 +74,7 @@ def domain(assembly: Assembly) -> Domain:
 def _bound(rule: Callable[..., Any], assembly: Assembly) -> Callable[..., Any]:
     def bound(node: Node, *values: Any) -> Any:
         if all(isinstance(value, np.ndarray) for value in values):
-            results = [np.asarray(out) for out in node.evaluate(*values)]
-            return results[0] if len(node.outputs) == 1 else results
+            return folded(assembly, node, rule, values)
         for value in values:
             if isinstance(value, Positions) or (isinstance(value, Choice) and node.primitive not in OPEN):
                 raise value.error
@@ -175,22 +156,13 @@ def _select(assembly: Assembly, node: Node, which: Any, *cases: Any) -> Any:
 
 def _move(assembly: Assembly, node: Node, *values: Any) -> Any:
     """Run the primitive on the numbers of the entries, and take the entries in that order."""
-    data = DATA.get(node.primitive, tuple(range(len(values))))
-    data = tuple(range(1, len(values))) if node.primitive == "select_n" else data
+    data = moved_operands(node, len(values))
     if any(isinstance(value, (Truth, Choice)) for value in values):
         return _move_together(assembly, node, *values)
     if any(isinstance(value, Forms) for k, value in enumerate(values) if k not in data):
         raise refused(node, "Indices that depend on the input make a program discontinuous.")
     entries = pooled([as_forms(values[k]) for k in data])
-    start, operands = 0, list(values)
-    for k in data:
-        shape = np.shape(values[k]) if isinstance(values[k], np.ndarray) else values[k].shape
-        operands[k] = np.arange(start, start + prod(shape), dtype=np.int32).reshape(shape)
-        start += prod(shape)
-    places = [np.asarray(out) for out in node.evaluate(*operands)]
-    if any((place < 0).any() or (place >= start).any() for place in places):
-        raise refused(node, "An index lies outside the array.", "gather with indices inside the array")
-    taken = [entries.taken(place) for place in places]
+    taken = [entries.taken(place) for place in places_of(node, values)]
     return taken[0] if len(node.outputs) == 1 else taken
 
 
@@ -198,7 +170,7 @@ def _move_together(assembly: Assembly, node: Node, *values: Any) -> Any:
     """A truth value or an open choice: everything that it is made of is moved."""
     first, *others = values
     alone = isinstance(first, (Truth, Choice)) and all(isinstance(value, np.ndarray) for value in others)
-    if not alone or len(node.outputs) != 1 or len(DATA.get(node.primitive, (0,))) > 1:
+    if not alone or len(node.outputs) != 1 or (node.primitive in DATA and len(DATA[node.primitive]) > 1):
         mixed = refused(node, "Comparisons may be moved, not mixed with other values.")
         raise next((value.error for value in values if isinstance(value, Choice)), mixed)
     return first.moved(lambda forms: _move(assembly, node, forms, *others))
@@ -232,8 +204,9 @@ def _dot(assembly: Assembly, node: Node, x: Any, y: Any) -> Forms:
         raise refused(node, "A product of two values that depend on the input is not piecewise affine.")
     first = isinstance(x, Forms)
     forms, fixed = (x, y) if first else (y, x)
-    M = contraction(node.params["dimension_numbers"], forms.shape, fixed, first)
-    return assembly.hold(forms.mapped(M, node.shape), always=True)
+    numbers = node.params["dimension_numbers"]
+    M, exact = with_numbers(lambda weights: contraction(numbers, forms.shape, weights, first), fixed)
+    return assembly.hold(forms.mapped(M, node.shape, exact), always=True)
 
 
 def _convolve(assembly: Assembly, node: Node, x: Any, kernel: Any) -> Forms:
@@ -241,8 +214,8 @@ def _convolve(assembly: Assembly, node: Node, x: Any, kernel: Any) -> Forms:
         raise refused(node, "A convolution with a kernel that depends on the input is not piecewise affine.")
     if node.params["batch_group_count"] != 1:
         raise refused(node, "Convolutions with batch groups are not read.", "use feature groups")
-    M = convolution(node.params, x.shape, kernel, node.shape)
-    return assembly.hold(x.mapped(M, node.shape), always=True)
+    M, exact = with_numbers(lambda weights: convolution(node.params, x.shape, weights, node.shape), kernel)
+    return assembly.hold(x.mapped(M, node.shape, exact), always=True)
 
 
 def _sum(assembly: Assembly, node: Node, x: Any) -> Forms:

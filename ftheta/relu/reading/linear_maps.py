@@ -1,6 +1,6 @@
 """The linear primitives of JAX as sparse matrices acting on flattened arrays."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import product
 from math import prod
 from typing import Any
@@ -8,8 +8,11 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from flint import fmpq  # type: ignore[import-untyped]
 from jax import lax
 from scipy import sparse
+
+from ..matrices import nearest
 
 Triples = tuple[np.ndarray, np.ndarray, np.ndarray]
 
@@ -18,6 +21,19 @@ def from_triples(triples: Sequence[Triples], shape: tuple[int, int]) -> Any:
     rows, columns, values = (np.concatenate([np.asarray(t[k]).ravel() for t in triples]) for k in range(3))
     used = values != 0
     return sparse.csr_array((values[used], (rows[used], columns[used])), shape=shape)
+
+
+def with_numbers(build: Callable[[np.ndarray], Any], numbers: np.ndarray) -> tuple[Any, list[fmpq] | None]:
+    """The matrix that `build` makes of an array, and its entries in rationals if the array has rationals.
+
+    Of these, `build` is given the places instead: it puts every number somewhere, and changes none.
+    """
+    if numbers.dtype != object:
+        return build(np.asarray(numbers, np.float64)), None
+    matrix = build(np.arange(1.0, numbers.size + 1).reshape(numbers.shape))
+    taken = numbers.ravel()[matrix.data.astype(np.int64) - 1]
+    matrix.data = np.array([nearest(q) for q in taken], np.float64)
+    return matrix, list(taken)
 
 
 def contraction(dimension_numbers: Any, moving: tuple[int, ...], fixed: np.ndarray, moving_first: bool) -> Any:

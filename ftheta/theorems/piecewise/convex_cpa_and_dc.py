@@ -49,7 +49,9 @@ def piecewise_affine(given: Network | Dataset) -> Finding:
         note = f"{len(given)} rows of {columns}, {labels} labels; at most {ROWS} of {COLUMNS}, one label each"
         return Finding.decide(good, note, "counted", basis=Basis.EXACT)
     form = normal_form(given)
-    return Finding.decide(not form.refusal, form.refusal or "ReLUs", "a normal form was made", basis=form.basis)
+    if form.refusal:
+        return Finding.failed(form.refusal)
+    return Finding.proved(form.meaning, "a normal form was made of its graph", basis=form.basis)
 
 
 @theorem(

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import numpy as np
 
-from ftheta.logic import Basis, Evidence, Finding, FthetaError, Knob, hypothesis, theorem
+from ftheta.logic import Evidence, Finding, FthetaError, Knob, hypothesis, theorem
 from ftheta.networks import random_mlp
 from ftheta.pieces.functions.compiler import Compiled, Source, fills_convex_set, meshed
 from ftheta.pieces.functions.composition import known
@@ -39,7 +39,7 @@ def read(given: Given) -> MeshFunction | Form:
         return normal_form(given)
     if isinstance(given, Dataset):
         return MeshFunction.delaunay(given.x, np.zeros(0) if given.y is None else given.y)
-    return given.f if isinstance(given.f, MeshFunction) else Form(relu_form(given.f, *given.example), Basis.FLOAT)
+    return given.f if isinstance(given.f, MeshFunction) else Form(relu_form(given.f, *given.example))
 
 
 @hypothesis(
@@ -55,7 +55,7 @@ def piecewise_affine(given: Given) -> Finding:
         return fills_convex_set(found)
     if found.refusal:
         return Finding.failed(found.refusal)
-    return Finding.proved("in normal form", "read off the graph", basis=found.basis)
+    return Finding.proved(found.meaning, "a normal form was made of its graph", basis=found.basis)
 
 
 @theorem(
