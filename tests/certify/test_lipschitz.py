@@ -80,9 +80,7 @@ def test_a_network_steeper_than_its_description_is_refuted_by_a_witness():
     rng = np.random.default_rng(0)
     claim = ladder(steep, HINGES, rng.normal(size=(8, 1)), rng).claims()[0]
     assert claim.judge().verdict is Verdict.REFUTED
-    assert (
-        ladder(Network.described(HINGES), HINGES, rng.normal(size=(8, 1)), rng).claims()[0].judge().verdict.holds
-    )
+    assert ladder(Network.described(HINGES), HINGES, rng.normal(size=(8, 1)), rng).claims()[0].judge().verdict.holds
 
 
 def test_data_rows_are_among_the_inputs_searched_from():
