@@ -14,7 +14,6 @@ from ftheta.graph.graph import Graph
 from ftheta.graph.jaxprs import trace
 from ftheta.logic import Enclosure
 
-
 MOST_WORK = 4e8  # floating-point operations of a program that is evaluated again
 MOST_ENTRIES = 1 << 22  # of an array in it
 
