@@ -11,8 +11,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ftheta.graph import GraphError, intervals, trace
 from ftheta.graph.compiling import call_compiled
-from ftheta.graph.enclosing import enclose
+from ftheta.graph.enclosing import affordable
 from ftheta.logic import Enclosure, Witness
 from ftheta.networks import Description, activation
 
@@ -24,6 +25,7 @@ CHUNK = 1 << 22  # entries of Jacobians held at once
 ROWS = 2048  # points sent through the network at once
 AGAIN = 8  # of the steepest secants in float64, how many are evaluated again with outward rounding
 LENGTHS = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)  # of the secants tried around the steepest point
+MIDDLE = 3  # of them, long enough that rounding hardly matters and short enough to be as steep as the Jacobian
 
 
 def layer_norms(description: Description) -> tuple[Enclosure, ...]:
@@ -77,17 +79,26 @@ def slope(f: Callable[[Any], Any], x: np.ndarray, y: np.ndarray) -> float:
 
 
 def enclosed_slopes(f: Callable[[Any], Any], x: np.ndarray, y: np.ndarray) -> list[Enclosure]:
-    r"""$\|f(x)-f(y)\|/\|x-y\|$ for each row of `x` and of `y`, with outward rounding."""
+    r"""$\|f(x)-f(y)\|/\|x-y\|$ for each row of `x` and of `y`, with outward rounding.
+
+    Of a large program the first few alone, or none, are evaluated: of the others nothing is known.
+    """
 
     def slope_between(x: jax.Array, y: jax.Array) -> jax.Array:
         rise = jnp.ravel(f(x)) - jnp.ravel(f(y))
         run = jnp.ravel(x) - jnp.ravel(y)
         return jnp.sqrt(jnp.sum(rise * rise) / jnp.sum(run * run))
 
-    found = enclose(jax.vmap(slope_between), x, y)
-    if found is None:
-        return [Enclosure.unknown()] * len(x)
-    return [Enclosure.between(max(0.0, float(lo)), float(hi)) for lo, hi in zip(found.lo, found.hi)]
+    unknown = [Enclosure.unknown()] * len(x)
+    try:
+        with jax.enable_x64(True):
+            graph = trace(slope_between, x[0], y[0])
+            count = sum(affordable(graph, k) for k in range(1, len(x) + 1))
+            boxes = [intervals(graph, a, b).outputs for a, b in zip(x[:count], y[:count])]
+    except (GraphError, TypeError, ValueError):
+        return unknown
+    found = [Enclosure.between(max(0.0, float(box.lo)), float(box.hi)) for box in boxes]
+    return found + unknown[len(found) :]
 
 
 @np.errstate(all="ignore")
@@ -118,10 +129,11 @@ def steepest_secant(
     pairs += [(a, b) for a, b in zip(x, y) if np.isfinite(a).all() and np.isfinite(b).all()]
     x, y = (np.array([pair[end] for pair in pairs]) for end in (0, 1))
     slopes = _slopes(one, x, y)
-    again = sorted({*range(len(LENGTHS)), *np.argsort(-slopes, kind="stable")[:AGAIN].tolist()})
+    steepest = np.argsort(-slopes, kind="stable")[:AGAIN].tolist()
+    again = list(dict.fromkeys([MIDDLE, *steepest, *reversed(range(len(LENGTHS)))]))  # the most telling ones first
     enclosed = enclosed_slopes(one, x[again], y[again])
     tried = len(points) + 2 * len(best) * steps
-    if isinf(enclosed[0].lo):
+    if all(isinf(found.lo) for found in enclosed):
         k = int(slopes.argmax())
         return Secant(x[k].reshape(shape), y[k].reshape(shape), float(slopes[k]), tried, Enclosure.unknown())
     top = max(range(len(again)), key=lambda i: enclosed[i].lo)

@@ -7,23 +7,34 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ftheta.graph.domains.cost import total_cost
 from ftheta.graph.domains.interval import Interval, intervals
 from ftheta.graph.errors import GraphError
+from ftheta.graph.graph import Graph
 from ftheta.graph.jaxprs import trace
 from ftheta.logic import Enclosure
+
+MOST_WORK = 4e8  # floating-point operations of a program that is evaluated again
+MOST_ENTRIES = 1 << 22  # of an array in it
+
+
+def affordable(graph: Graph, times: int = 1) -> bool:
+    """Whether so many evaluations in intervals take seconds at most, and little memory."""
+    small = all(slot.size <= MOST_ENTRIES for slot in graph.slots)
+    return small and times * total_cost(graph).flops <= MOST_WORK
 
 
 def enclose(f: Callable[..., Any], *args: Any) -> Interval | None:
     """An enclosure of the array `f(*args)`, for the real function that `f` denotes with its constants as stored.
 
     `f` is traced and interpreted in intervals with points for its arguments, or with the intervals that are given in
-    their place. None where it cannot be traced, or where a primitive has no rule.
+    their place. None where it cannot be traced, where a primitive has no rule, or where it would take long.
     """
     points = [arg.lo if isinstance(arg, Interval) else arg for arg in args]
     try:
         with jax.enable_x64(True):
             graph = trace(f, *points)
-            return intervals(graph, *args).outputs
+            return intervals(graph, *args).outputs if affordable(graph) else None
     except (GraphError, TypeError, ValueError, FloatingPointError):
         return None
 

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ftheta.estimates import largest
 from ftheta.graph.enclosing import enclose, enclose_number
 from ftheta.logic import AtMost, Axis, Bars, Chart, Claim, Enclosure, Heatmap, Identity, Witness
 from ftheta.networks.architectures.mosaics import tiled
@@ -272,7 +273,7 @@ def label_conflict(x: np.ndarray, y: np.ndarray, source: Representation, target:
             j = where.get(row.tobytes())
             if j is not None and j != i:
                 met += 1
-                worst = max(worst, float(np.abs(y[j] - target.move(g, y[i])).max()))
+                worst = largest(worst, np.abs(y[j] - target.move(g, y[i])))
     return met, worst
 
 

@@ -12,6 +12,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ftheta.estimates import largest
+
 
 def taps(extent: Sequence[int]) -> list[tuple[int, ...]]:
     """The shifts of a centred kernel, in row-major order."""
@@ -84,7 +86,7 @@ def waves_error(aligned: np.ndarray, kernel: np.ndarray, frequencies: np.ndarray
         conjugate = np.eye(order)[-powers % order]
         value = np.tensordot(kernel.reshape(N, S, T).astype(np.float64), conjugate, (0, 0))
         turned = (np.arange(order)[None] - powers[:, None]) % order
-        worst = max(worst, float(np.abs(found - np.moveaxis(value[..., turned], 2, 0)).max()))
+        worst = largest(worst, np.abs(found - np.moveaxis(value[..., turned], 2, 0)))
     return worst
 
 

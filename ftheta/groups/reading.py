@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ftheta.estimates import largest, worst_ratio
 from ftheta.limits.orders import observed_order
 from ftheta.logic import AtMost, Axis, Claim, Curves, Enclosure, FthetaError, Identity, Series, Table
 from ftheta.networks.architectures import Conv, table_of
@@ -67,7 +68,7 @@ def expansion(stencils: list[Stencil]) -> Claim:
             value = stencil.applied(_wave, (0.0,) * stencil.dimension, h)
             bound = stencil.remainder(h, TERMS, max(omega))
             gap = abs(value - stencil.series(omega, PHASE, h, TERMS))
-            worst = max(worst, gap / bound if bound else 0.0)
+            worst = largest(worst, worst_ratio(gap, bound))
     what = f"error of the series below order {TERMS} on a cosine, over its remainder; steps {STEPS}"
     return AtMost(what, Enclosure.equal(worst), Enclosure.exact(1))
 

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
+from ftheta.estimates import largest
 from ftheta.graph.compiling import call_compiled
 from ftheta.graph.enclosing import enclose_number
 from ftheta.logic import AtMost, Axis, Claim, Curves, Enclosure, Evidence, Identity, Points, Series, Table, Witness
@@ -215,7 +216,7 @@ def nonlinearity(apply: Callable[[Any, Any], Any], params: Any, x: np.ndarray, r
     for _ in range(4):
         a, b = rng.normal(size=(2, flat.size))
         parts = at(a + b), at(a), at(b), at(np.zeros(flat.size))
-        worst = max(worst, float(np.abs(parts[0] - parts[1] - parts[2] + parts[3]).max()))
+        worst = largest(worst, np.abs(parts[0] - parts[1] - parts[2] + parts[3]))
         size = max(size, *(float(np.abs(p).max()) for p in parts))
     return worst / max(size, 1e-300)
 

@@ -4,16 +4,21 @@ from typing import Any
 
 import numpy as np
 
-from ftheta.estimates import fit_rate
-from ftheta.logic import Rate
+from ftheta.estimates import fit_rate, largest
+from ftheta.logic import Enclosure, Rate
 
 
 def observed_order(
     what: str, order: float, scales: Any, errors: Any, *, sharp: bool = False, slack: float = 0.1
 ) -> tuple[Rate, ...]:
-    r"""The claim $e(n)=O(n^{-\text{order}})$ fitted to the positive finite `errors`, if they are three or more."""
+    r"""The claim $e(n)=O(n^{-\text{order}})$ fitted to the positive `errors`, if they are three or more.
+
+    An error that is not finite speaks against it: then nothing is known of the slope.
+    """
     n, e = np.asarray(scales, np.float64), np.asarray(errors, np.float64)
-    usable = np.isfinite(e) & (e > 0)
+    if not np.isfinite(e).all():
+        return (Rate(what, order, Enclosure(), tuple(n.tolist()), tuple(largest(v) for v in e), slack, sharp),)
+    usable = e > 0
     if usable.sum() < 3:
         return ()
     n, e = n[usable], e[usable]

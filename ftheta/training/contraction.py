@@ -38,15 +38,15 @@ def contraction_claims(
     tau = constants[0]
     sharp = float(sharp_factor(*constants))
     k = np.arange(len(path))
-    distance = np.linalg.norm((path - optimum).reshape(len(path), -1), axis=1)
+    distance = _lengths(path - optimum)
     rounding = step_errors(objective, path, tau)
     # a step brings points together by √γ where the theorem applies: so the later steps carry its error on
     carried = carried_on(rounding, max(gamma, 0.0) ** 0.5)
     root = max(gamma, 0.0) ** (k / 2)
     allowed = carried + (1 + root) * doubt
-    ratio = worst_ratio(distance, root * distance[0], allowed) ** 2
+    ratio = _squared(worst_ratio(distance, root * distance[0], allowed))
     excess = distance[1:] - rounding - 2 * doubt
-    steepest = worst_ratio(excess, distance[:-1]) ** 2
+    steepest = _squared(worst_ratio(excess, distance[:-1]))
     witness = _one_step(objective, path, optimum, constants) if steepest > sharp and doubt == 0 else None
     what = f"max over k of ‖θ_k − θ*‖² / (γᵏ ‖θ₀ − θ*‖²), distances up to {allowed.max():.1e} of rounding"
     return (
@@ -71,10 +71,23 @@ def _one_step(
     def allowed(theta: Any, optimum: Any, tau: Any, mu: Any, L: Any) -> Any:
         return sharp_factor(tau, mu, L) * square(theta - optimum)
 
-    distance = np.linalg.norm((path - optimum).reshape(len(path), -1), axis=1)
+    distance = _lengths(path - optimum)
     with np.errstate(all="ignore"):
         factors = distance[1:] / distance[:-1]
     k = int(np.argmax(np.where(np.isfinite(factors), factors, 0.0)))
     left = enclose_number(after, path[k], optimum, constants[0])
     right = enclose_number(allowed, path[k], optimum, *constants)
     return Witness({"k": float(k)}, left, right, "‖θ_{k+1} − θ*‖² and its bound from θ_k, in intervals rounded outward")
+
+
+def _squared(x: float) -> float:
+    """Infinite where it leaves the range of float64."""
+    return x * x
+
+
+def _lengths(rows: np.ndarray) -> np.ndarray:
+    """The Euclidean length of each, also where its square would underflow or overflow."""
+    flat = rows.reshape(len(rows), -1)
+    size = np.abs(flat).max(axis=1, initial=0.0)
+    unit = np.where((size > 0) & np.isfinite(size), size, 1.0)
+    return unit * np.linalg.norm(flat / unit[:, None], axis=1)

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from ftheta.estimates import mean
+from ftheta.estimates import mean, worst_ratio
 from ftheta.logic import AtMost, Axis, Claim, Curves, Enclosure, Evidence, Exists, Identity, Points, Series, Table
 from ftheta.relu.counts import count
 
@@ -21,13 +21,13 @@ TURNED = [[Fraction(3, 5), Fraction(-4, 5)], [Fraction(4, 5), Fraction(3, 5)]]
 
 def largest_ratio(problem: SparseCoding, path: np.ndarray, bounds: np.ndarray) -> float:
     r"""The largest $(F_k-D)/(\text{bound}+\text{gap})$ over steps $k\ge1$ and signals. Each rate holds against every
-    point in place of the minimiser, so against the solution found, whose dual value $D$ is below $F^*$."""
+    point in place of the minimiser, so against the solution found, whose dual value $D$ is below $F^*$. To rounding
+    $10^{-13}\|x\|^2$ are granted."""
     z = problem.solution
     least, gap = problem.duals(z), np.maximum(problem.gaps(z), 0)
     size = (problem.signals**2).sum(1)
     excess = np.array([problem.values(codes) for codes in path[1:]]) - least
-    ratio = excess / np.maximum(bounds + gap, ROUNDING * np.maximum(size, 1e-300))
-    return float(min(np.nan_to_num(ratio, nan=np.inf).max(initial=0.0), 1e300))
+    return worst_ratio(excess, bounds + gap, ROUNDING * size)
 
 
 def rate_claims(problem: SparseCoding, steps: int) -> tuple[Claim, ...]:

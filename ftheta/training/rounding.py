@@ -13,7 +13,6 @@ import numpy as np
 from ftheta.graph.enclosing import enclose, enclose_number
 from ftheta.logic import Enclosure
 
-MOST_NUMBERS = 1 << 20  # of a history that is evaluated again in intervals
 ROUNDING = 1e-13  # of the size of the numbers, where a program has no evaluation in intervals
 
 
@@ -22,7 +21,7 @@ def value_errors(objective: Callable[[Any], Any], points: np.ndarray, values: np
 
     Where $F$ cannot be enclosed it is 10⁻¹³ of the largest value: granted, not shown.
     """
-    found = enclose(jax.vmap(objective), points) if points.size <= MOST_NUMBERS else None
+    found = enclose(jax.vmap(objective), points)
     if found is None:
         return np.full(len(values), ROUNDING * float(np.abs(values).max(initial=0.0)))
     return np.nextafter(np.maximum(found.hi - values, values - found.lo), np.inf)
@@ -35,7 +34,7 @@ def step_errors(objective: Callable[[Any], Any], points: np.ndarray, tau: float)
     """
     rows = points.reshape(len(points), -1)
     step = jax.vmap(lambda theta, tau: theta - tau * jax.grad(objective)(theta), (0, None))
-    found = enclose(step, points[:-1], tau) if points.size <= MOST_NUMBERS else None
+    found = enclose(step, points[:-1], tau)
     if found is None:
         return np.full(len(rows) - 1, ROUNDING * float(np.linalg.norm(rows, axis=1).max(initial=0.0)))
     lo, hi = (end.reshape(len(rows) - 1, -1) for end in (found.lo, found.hi))

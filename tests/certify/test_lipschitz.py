@@ -9,7 +9,8 @@ import pytest
 from ftheta.certify import inputs_near, product_bound, slope, spectral_norm, steepest_secant, stretches
 from ftheta.certify.ladder import HINGES, KNOWN, ladder
 from ftheta.logic import Verdict
-from ftheta.networks import ACTIVATIONS, random_mlp
+from ftheta.networks import ACTIVATIONS, Dense, Description, random_mlp
+from ftheta.networks.realisation import layers_of
 from ftheta.subjects import Network
 
 BOUNDED = [name for name, a in ACTIVATIONS.items() if np.isfinite(a.lipschitz.hi)]
@@ -79,9 +80,7 @@ def test_a_network_steeper_than_its_description_is_refuted_by_a_witness():
     rng = np.random.default_rng(0)
     claim = ladder(steep, HINGES, rng.normal(size=(8, 1)), rng).claims()[0]
     assert claim.judge().verdict is Verdict.REFUTED
-    assert (
-        ladder(Network.described(HINGES), HINGES, rng.normal(size=(8, 1)), rng).claims()[0].judge().verdict.holds
-    )
+    assert ladder(Network.described(HINGES), HINGES, rng.normal(size=(8, 1)), rng).claims()[0].judge().verdict.holds
 
 
 def test_data_rows_are_among_the_inputs_searched_from():
@@ -96,3 +95,12 @@ def test_non_finite_outputs_are_no_slopes():
     f = lambda x: np.inf * x
     met = steepest_secant(f, np.ones((4, 2)), np.random.default_rng(0), climbs=2, steps=3)
     assert met.slope == 0
+
+
+@pytest.mark.parametrize("weight, offset", [(1e-3, 1e12), (1e-8, 1e15), (1.0, 1e15), (float(np.float32(0.1)), 1e9)])
+def test_a_secant_that_is_rounding_refutes_nothing(weight, offset):
+    net = Network.described(Description((Dense(np.array([[weight]]), np.array([offset])),)))
+    rng = np.random.default_rng(0)
+    rungs = ladder(net, layers_of(net.description), rng.normal(size=(16, 1)), rng, climbs=2)
+    assert rungs.secant.slope <= weight * (1 + 1e-12)
+    assert rungs.claims()[0].judge().verdict is Verdict.CONSISTENT

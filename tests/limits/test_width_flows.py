@@ -97,7 +97,8 @@ def test_a_student_at_the_teacher_stays_and_one_sign_cannot_learn_the_other():
     found = teachers.study(given.task, given.start, given, 3, 100, 1e-3, rng)
     floor = (np.minimum(given.task.y, 0) ** 2).mean() / 2  # outputs of neurons with μ > 0 are not negative
     assert found.lowest >= floor > found.found.target
-    assert found.again() == pytest.approx(found.lowest, rel=1e-12)
+    assert found.again().middle == pytest.approx(found.lowest, rel=1e-12)
+    assert found.again().width < 1e-12
     assert found.claims(True)[2].judge().verdict.name == "REFUTED"
 
 

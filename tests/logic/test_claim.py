@@ -72,15 +72,48 @@ def test_at_most_is_proved_exactly_when_every_pair_obeys_it_and_refuted_when_non
 
 
 @given(finite, finite, st.floats(1e-12, 1e-3))
-def test_float64_refutes_only_strictly_beyond_the_tolerance(a, b, rtol):
-    verdict = AtMost("x", Enclosure.equal(a), Enclosure.equal(b), rtol=rtol).judge().verdict
+def test_float64_contradicts_only_strictly_beyond_the_tolerance_and_never_refutes(a, b, rtol):
+    judged = AtMost("x", Enclosure.equal(a), Enclosure.equal(b), rtol=rtol).judge()
     slack = rtol * (abs(a) + abs(b))
-    if verdict is Verdict.REFUTED:
+    assert judged.verdict is not Verdict.REFUTED
+    if judged.contradicted:
         assert a - b > slack * (1 - 1e-9)
     if a <= b:
-        assert verdict is Verdict.CERTIFIED
+        assert judged.verdict is Verdict.CERTIFIED
     if a - b > slack * (1 + 1e-9) + 1e-300:
-        assert verdict is Verdict.REFUTED
+        assert judged.contradicted and judged.verdict is Verdict.INCONCLUSIVE
+
+
+@given(compared, enclosures(bases=(Basis.EXACT, Basis.FLOAT)), enclosures(bases=(Basis.EXACT, Basis.FLOAT)))
+def test_what_refutes_is_exact_on_both_sides_and_apart(claim, left, right):
+    claim = replace(claim, witness=Witness({}, left, right, "again"))
+    judged = claim.judge()
+    fails = (lambda a, b: a.lo > b.hi) if isinstance(claim, AtMost) else (lambda a, b: a.lo > b.hi or b.lo > a.hi)
+    exactly = lambda a, b: a.basis is b.basis is Basis.EXACT and fails(a, b)
+    if judged.verdict is Verdict.REFUTED:
+        assert exactly(claim.left, claim.right) or exactly(left, right)
+    if exactly(claim.left, claim.right):
+        assert judged.verdict is Verdict.REFUTED
+
+
+def test_a_witness_in_float64_contradicts_and_one_in_rationals_refutes():
+    above, bound = Enclosure.at_least(3.0, samples=10), Enclosure.equal(2.0)
+    noise = Witness({"x": 1.0}, Enclosure.equal(3.0), Enclosure.exact(2), "in float64")
+    judged = AtMost("x", above, bound, witness=noise).judge()
+    assert judged.verdict is Verdict.INCONCLUSIVE and judged.contradicted
+    sure = Witness({"x": 1.0}, Enclosure.exact(3), Enclosure.exact(2), "in rationals")
+    assert AtMost("x", above, bound, witness=sure).judge().verdict is Verdict.REFUTED
+    unknown = Witness({"x": 1.0}, Enclosure.unknown(), Enclosure.exact(2), "without rules")
+    judged = AtMost("x", above, bound, witness=unknown).judge()
+    assert judged.verdict is Verdict.INCONCLUSIVE and judged.contradicted
+
+
+def test_a_witness_has_to_exceed_the_tolerance_of_a_claim_that_has_one():
+    tiny = Witness({"x": 1.0}, Enclosure.exact(Fraction(1, 10**12)), Enclosure.exact(0), "in rationals")
+    far = Identity("x", Enclosure.equal(1.0), Enclosure.exact(0), tiny, atol=1e-9)
+    assert far.judge().verdict is Verdict.INCONCLUSIVE and not far.judge().contradicted
+    large = replace(tiny, left=Enclosure.exact(Fraction(1, 10**8)))
+    assert replace(far, witness=large).judge().verdict is Verdict.REFUTED
 
 
 def test_equality_attained_in_float64_is_certified_within_the_tolerance_and_proved_in_rationals():

@@ -279,7 +279,7 @@ def constant_far_out(net: Description, rays: Sequence[Ray], values: Any, times: 
         limits.append(found.limit)
         seen = values(ray.at(np.array(times)))
         for t, y in zip(times, seen):
-            off, bound = float(np.linalg.norm(y - found.limit)), found.within(t)
+            off, bound = largest(np.linalg.norm(y - found.limit)), found.within(t)
             worst = max(worst, (off - bound.hi, off, bound.hi, t))
     size = max(float(np.abs(v).max()) for v in limits) + 1
     claim = AtMost(f"|f(x + tv) − limit| ≤ Π‖W‖Lip · |h(t) − h(∞)|, worst of {len(times)} times (t = {worst[3]:g})",

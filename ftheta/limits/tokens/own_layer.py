@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ftheta.estimates import largest
 from ftheta.limits.orders import observed_order
 from ftheta.logic import AtMost, Axis, Curves, Enclosure, Evidence, Identity, Series
 from ftheta.networks.transformers.heads import Attention
@@ -66,7 +67,7 @@ def _fitted(run: Run, inputs: list[np.ndarray], others: list[np.ndarray]) -> Lay
         y, A = _parts(run, x)
         made = np.stack([_weights(x, head) for head in layer])
         result = _averages(x, made) @ found
-        gap = max(gap, float(np.abs(made - A).max()), float(np.abs(result - y).max() / (np.abs(y).max() + 1e-300)))
+        gap = largest(gap, np.abs(made - A), np.abs(result - y) / (np.abs(y).max() + 1e-300))
     return Layer(layer, skip, gap)
 
 

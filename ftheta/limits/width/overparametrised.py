@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 from flint import arb
 
+from ftheta.estimates import worst_ratio
 from ftheta.logic import AtMost, Axis, Curves, Enclosure, Series, Witness
 
 from .relu import arc_cosine
@@ -73,7 +74,7 @@ class Descents:
     @property
     def excess(self) -> np.ndarray:
         """The largest ratio of the residual to its bound, network by network."""
-        return (self.residuals / (self.decay * self.residuals[:, :1])).max(1)
+        return np.array([worst_ratio(row, self.decay * row[0]) for row in self.residuals])
 
     def radius(self) -> np.ndarray:
         r"""$\frac{4\sqrt n\|u_0-y\|}{\sqrt m\lambda_0}$: how far a neuron can move, network by network."""
@@ -85,9 +86,10 @@ class Descents:
         best = int(self.excess.argmin())
         moved, allowed = float(self.moved[best].max()), float(self.radius()[best])
         ratio = Enclosure.equal(float(self.excess[best]))
+        which = f"the best of {len(self.residuals)} networks"
         return (
-            AtMost("largest ‖u_k − y‖² / ((1 − ηλ₀/2)^k ‖u₀ − y‖²)", ratio, Enclosure.exact(1)),
-            AtMost("largest ‖w_r(k) − w_r(0)‖", Enclosure.equal(moved), Enclosure.equal(allowed)),
+            AtMost(f"largest ‖u_k − y‖² / ((1 − ηλ₀/2)^k ‖u₀ − y‖²), {which}", ratio, Enclosure.exact(1)),
+            AtMost(f"largest ‖w_r(k) − w_r(0)‖, {which}", Enclosure.equal(moved), Enclosure.equal(allowed)),
         )
 
     def observed_rate(self) -> float:

@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ftheta.estimates import fit_rate
+from ftheta.estimates import fit_rate, largest
 from ftheta.logic import Axis, Curves, Enclosure, Identity, Rate, Series
 from ftheta.networks.description import Description
 
@@ -92,7 +92,7 @@ class Flow:
         worst, size = 0.0, 0.0
         for ((W, b), (G, g)), ((A, _), (H, _)) in pairwise(pairs):
             terms = ((W * G).sum(axis=1) + b * g, (A * H).sum(axis=0))
-            worst = max(worst, float(np.abs(terms[0] - terms[1]).max(initial=0)))
+            worst = largest(worst, np.abs(terms[0] - terms[1]))
             size = max(
                 size, float((np.abs(W * G).sum(axis=1) + np.abs(b * g) + np.abs(A * H).sum(axis=0)).max(initial=0))
             )

@@ -38,11 +38,13 @@ def test_the_heads_of_a_layer_are_one_product_with_their_weights():
     np.testing.assert_allclose(y, A @ v, rtol=1e-12)
 
 
-def test_the_same_numbers_come_node_by_node():
+def test_the_weights_lie_in_narrow_intervals():
     attention, x = found_in(KINDS["causal"], layer()), tokens(3)
-    for one, other in zip(attention.at(x), attention.again(x)):
-        for a, b in zip(one, other):
-            np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-15)
+    for product, (A, _, _) in enumerate(attention.at(x)):
+        ends = attention.enclosed_weights(x, product)
+        assert ends is not None
+        assert (ends[0] - 1e-15 <= A).all() and (ends[1] + 1e-15 >= A).all()
+        assert (ends[1] - ends[0] < 1e-11).all()
 
 
 def test_a_mask_shows_as_weights_that_are_zero():
