@@ -50,6 +50,16 @@ POLES: dict[str, Callable[..., Any]] = {
 }
 """Where a primitive may have a pole, on operands that lie in these intervals."""
 
+VERTICAL: dict[str, Callable[..., Any]] = {
+    "sqrt": lambda x: x.lo <= 0,
+    "cbrt": lambda x: _holds(x, 0.0),
+    "pow": lambda x, y: x.lo <= 0,
+    "asin": lambda x: (x.lo <= -1) | (x.hi >= 1),
+    "acos": lambda x: (x.lo <= -1) | (x.hi >= 1),
+    "acosh": lambda x: x.lo <= 1,
+}
+"""Where a primitive may have no finite derivative though it has a value."""
+
 
 def polynomial_degree(f: Callable[..., Any], *example: Any) -> int | None:
     """An upper bound of the degree of f in all its arguments, if its program is one of a polynomial."""
@@ -100,6 +110,21 @@ def is_pole_free(graph: Graph, lo: Any, hi: Any) -> bool:
         return not _poles(graph, [boxes[slot] for slot in graph.inputs])
     except GraphError:
         return False
+
+
+def is_smooth_at(graph: Graph, *point: Any) -> bool:
+    """Whether the program is smooth near a point: smooth operations, away from their poles and vertical tangents."""
+    if not is_smooth(graph):
+        return False
+    try:
+        inputs = [Interval.point(np.asarray(value, np.float64)) for value in point]
+        box = forward(INTERVAL, graph, *inputs)
+        if _poles(graph, inputs):
+            return False
+    except GraphError:
+        return False
+    steep = [(VERTICAL[n.primitive], [box[s] for s in n.inputs]) for n in graph.nodes if n.primitive in VERTICAL]
+    return not any(bool(np.any(rule(*operands))) for rule, operands in steep)
 
 
 def _poles(graph: Graph, inputs: Sequence[Any]) -> bool:

@@ -15,7 +15,7 @@ from ftheta.training.study import affordable, first_rows, natural_loss
 from .hypotheses import curvature_of
 from .kinds import Training
 from .network import Network
-from .stated import floor_of, is_smooth_everywhere, why_quadratic
+from .stated import floor_of, is_smooth_everywhere, steepest_secant, why_quadratic
 
 
 def rows_of(net: Network) -> tuple[np.ndarray, np.ndarray]:
@@ -97,9 +97,9 @@ def smooth_and_bounded_below(subject: Training | Network) -> Finding:
             why = f"a smooth program, its Hessian enclosed over all of space; {floor.proof}"
             return Finding.proved(note, why, basis=Basis.FLOAT)
         return Finding.assumed(f"{note}; that F is bounded below is not shown")
-    felt = max(abs(end) for e in curvature_of(subject) for end in (e.lo, e.hi))
+    felt = max(steepest_secant(subject), *(abs(end) for e in curvature_of(subject) for end in (e.lo, e.hi)))
     note = f"curvature up to {felt:.6g} met, L = {subject.smoothness:g}"
-    return Finding.failed(note) if felt > subject.smoothness * (1 + 1e-9) else Finding.sampled(note)
+    return Finding.failed(note) if felt > subject.smoothness * (1 + 1e-6) else Finding.sampled(note)
 
 
 def _smoothness_everywhere(run: Training) -> float | None:

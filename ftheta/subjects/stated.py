@@ -21,6 +21,7 @@ PAIRS = 16  # of points at which gradients are compared with H
 RADII = np.geomspace(0.05, 8.0, PAIRS)  # of those points around the start, in units of the problem's size
 TOLERANCE = 1e-9  # relative: what rounding may do to a matrix or a minimiser that is stated in float64
 EPS = float(np.finfo(np.float64).eps)
+HALVINGS = 20  # of the distance of two points: to a millionth, where rounding is far below the slopes
 LARGEST = 200  # numbers in θ up to which a Hessian is enclosed entry by entry
 
 
@@ -150,6 +151,34 @@ def optimum_gap(run: Training) -> Gap:
     curvature = float(np.max(turned / away))
     allowed = TOLERANCE * curvature * (_size(run) + float(np.linalg.norm(optimum)))
     return Gap(float(np.linalg.norm(least[0])), float(np.linalg.norm(most[0])), allowed)
+
+
+@lru_cache(32)
+def steepest_secant(run: Training) -> float:
+    r"""The largest $\|\nabla F(a)-\nabla F(b)\|/\|a-b\|$ met, which is at most $L$ for an $L$-smooth $F$.
+
+    Pairs of points are halved towards the steeper half, so that a kink or a narrow bend between them is found.
+    """
+    shape = np.shape(run.start)
+    compiled = jax.jit(jax.vmap(jax.grad(run.objective)))
+    gradient = lambda rows: np.asarray(compiled(rows.reshape(PAIRS, *shape)), np.float64).reshape(PAIRS, -1)
+    a, b = _points(run).reshape(2, PAIRS, -1)
+    slope_a = gradient(a)
+    slope_b = gradient(b)
+    steepest = 0.0
+    for _ in range(HALVINGS):
+        middle = (a + b) / 2
+        slope_middle = gradient(middle)
+        half = np.linalg.norm(b - a, axis=1) / 2
+        left = np.linalg.norm(slope_middle - slope_a, axis=1) / half
+        right = np.linalg.norm(slope_b - slope_middle, axis=1) / half
+        steepest = max(steepest, float(np.nanmax(np.maximum(left, right))))
+        keep_left = (left >= right)[:, None]
+        a = np.where(keep_left, a, middle)
+        b = np.where(keep_left, middle, b)
+        slope_a = np.where(keep_left, slope_a, slope_middle)
+        slope_b = np.where(keep_left, slope_middle, slope_b)
+    return steepest
 
 
 @hypothesis(

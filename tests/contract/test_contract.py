@@ -9,7 +9,7 @@ import pytest
 
 from ftheta.bibliography import references
 from ftheta.catalogue import theorems
-from ftheta.logic import Enclosure, Result, Theorem, Verdict
+from ftheta.logic import Enclosure, Result, Status, Theorem, Verdict
 from ftheta.report.document import from_json, to_json
 from ftheta.report.render import render
 from ftheta.running import run
@@ -81,6 +81,13 @@ def test_the_default_run_holds_or_is_inconclusive_and_shows_something(theorem: T
     assert result.verdict not in (Verdict.REFUTED, Verdict.INAPPLICABLE), result.summary
     assert result.claims and result.charts and result.summary
     assert not any(j.judgement.contradicted for j in result.claims)
+
+
+@unhurried
+@each_theorem
+def test_every_proof_of_a_hypothesis_says_why_it_is_one(theorem: Theorem):
+    for check in default_result(theorem.id).checks:
+        assert bool(check.finding.why) == (check.finding.status is Status.PROVED), check.name
 
 
 @pytest.mark.nightly

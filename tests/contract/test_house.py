@@ -1,5 +1,6 @@
 """Rules of the house that no linter knows."""
 
+import ast
 import re
 from pathlib import Path
 
@@ -36,3 +37,19 @@ def test_no_file_handed_in_is_unpickled_or_executed():
     risky = re.compile(r"pickle\.loads?\(|Unpickler|(?<![.\w])eval\(|\bexec\(|allow_pickle=True|torch\.load\(")
     found = {p.relative_to(PACKAGE).as_posix() for p in PACKAGE.rglob("*.py") if risky.search(p.read_text())}
     assert found <= between
+
+
+def test_every_hypothesis_that_is_proved_says_why():
+    """`Finding.proved(note, why)` and `Finding.decide(holds, note, why)` are the only ways to a proof."""
+    places = {"proved": 1, "decide": 2}
+    for path in PACKAGE.rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        if "Finding" not in text or path == PACKAGE / "logic" / "hypothesis.py":
+            continue
+        assert not re.search(r"\bFinding\(", text), path
+        calls = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
+        for call in calls:
+            if isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) == "Finding":
+                place = places.get(call.func.attr)
+                assert place is None or len(call.args) > place, f"{path}:{call.lineno}"
+                assert place is None or ast.unparse(call.args[place]) not in ("''", "note"), f"{path}:{call.lineno}"

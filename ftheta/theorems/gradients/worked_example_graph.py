@@ -10,6 +10,7 @@ from flint import arb, ctx
 from ftheta.certify.balls import PRECISION, ball_gradient, known
 from ftheta.certify.sweeps import against_differences, against_secants, section, sweep_in_box
 from ftheta.graph import Tableau, named
+from ftheta.graph.certain import is_smooth_at
 from ftheta.logic import Basis, Enclosure, Evidence, Finding, Identity, Knob, hypothesis, theorem
 from ftheta.subjects import Target
 
@@ -50,6 +51,8 @@ def smooth_nodes(target: Target, *, theta1: float, theta2: float) -> Finding:
     if wrong:
         return Finding.failed("; ".join(wrong[:2]))
     note = f"{len(found.graph.nodes)} nodes, all finite"
+    if is_smooth_at(found.graph, *[found.value[slot] for slot in found.graph.inputs]):
+        return Finding.proved(note, "smooth operations at values that are enclosed with outward rounding")
     return Finding.proved(note, "no node is at a kink, at its values in float64", basis=Basis.FLOAT)
 
 
