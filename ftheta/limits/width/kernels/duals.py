@@ -99,13 +99,17 @@ def _erf_moments(p: np.ndarray, q: np.ndarray, c: np.ndarray, gap: np.ndarray) -
 
 
 def _gelu_moments(p: np.ndarray, q: np.ndarray, c: np.ndarray, gap: np.ndarray) -> Pair:
-    r"""$\mathbb E[uv\mathbf 1[z_1<u,z_2<v]]$ with fresh Gaussians $z$, by parts; then its derivative in $c$."""
-    rest = np.sqrt(1 + p + q + _determinant(p, q, gap))  # of (1 + p)(1 + q) − c²
+    r"""$\mathbb E[uv\mathbf 1[z_1<u,z_2<v]]$ with fresh Gaussians $z$, by parts; then its derivative in $c$.
+
+    With $r^2=(1+p)(1+q)-c^2$ and $e=\frac1{1+p}+\frac1{1+q}$ the terms are
+    $pq-c^2+ec^2$ over $2\pi r$, and $c(e+r^{-2})$ over the same.
+    """
+    determinant = _determinant(p, q, gap)
+    rest = np.sqrt(1 + p + q + determinant)
     both = np.arctan2(rest, -c) / (2 * np.pi)  # that both are positive
-    bend = 1 / (1 + p) + 1 / (1 + q) - 1
-    square = p * q + bend * c**2
-    values = c * both + square / (2 * np.pi * rest)
-    return values, both + c * ((1 + 2 * bend) + square / rest**2) / (2 * np.pi * rest)
+    share = 1 / (1 + p) + 1 / (1 + q)
+    values = c * both + (determinant + share * c**2) / (2 * np.pi * rest)
+    return values, both + c * (share + rest**-2) / (2 * np.pi * rest)
 
 
 def _sine_moments(p: np.ndarray, q: np.ndarray, c: np.ndarray, gap: np.ndarray) -> Pair:
