@@ -171,6 +171,6 @@ def network_evidence(found: Risk, rng: np.random.Generator, n: int) -> Evidence:
     chart = Histogram(title, Axis("R_n"), Axis("density"), edges, heights, curve)
     interval = found.interval
     rows = ((found.loss, found.value, interval.lo, interval.hi, error),)
-    table = Table("risk on these rows", ("loss", "risk", "95% from", "to", "standard error"), rows)
+    table = Table("risk on these rows", ("loss", "risk", "bootstrap 95% from", "to", "standard error"), rows)
     numbers = {"risk": found.value, "risk within (bootstrap)": interval, "standard error": error}
     return Evidence(experiment.claims(rng)[:2], (chart,), numbers, (table,), (single_draw(),), str(found))

@@ -2,17 +2,17 @@
 
 An open problem has no theorem, so nothing here may be proved or refuted. An entry is expected to have a negative effect
 on average; what is claimed is the existence of an effect, and only from a sample: such a claim is consistent where
-the confidence interval of the mean lies below zero, and inconclusive anywhere else.
+the interval of the mean (nominal level, by the central limit theorem) lies below zero, and inconclusive anywhere else.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 
 import numpy as np
 
 from ftheta.estimates import mean
-from ftheta.logic import Axis, Bars, Chart, Enclosure, Evidence, Exists, Table, UsageError
+from ftheta.logic import Axis, Bars, Basis, Chart, Enclosure, Evidence, Exists, Table, UsageError
 
 CONFIDENCE = 0.95
 DIVERGED = 1e100
@@ -35,11 +35,15 @@ class Observed:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The confidence interval of the mean effect; all numbers where a run has diverged."""
-        if not (np.abs(self.effects) < DIVERGED).all():
-            return -inf, inf
-        found = mean(self.effects, CONFIDENCE)
+        """The interval of the mean effect; all numbers where a run has diverged."""
+        found = self._mean
         return found.lo, found.hi
+
+    @property
+    def _mean(self) -> Enclosure:
+        if (np.abs(self.effects) < DIVERGED).all():
+            return mean(self.effects, CONFIDENCE)
+        return Enclosure(-inf, inf, Basis.SAMPLED, len(self.effects))
 
     @property
     def agree(self) -> float:
@@ -48,9 +52,10 @@ class Observed:
 
     def claim(self, problem: str) -> Exists:
         """A sampled claim of existence: by its kind never proved, never refuted."""
-        seeds, (_, high) = len(self.effects), self.interval
+        found = self._mean
+        highest = replace(found, lo=found.hi)
         told = f"{problem}: {self.what} < 0"
-        return Exists(told, {"seeds": float(seeds)}, Enclosure.measured(high, samples=seeds), Enclosure.exact(0))
+        return Exists(told, {"seeds": float(len(self.effects))}, highest, Enclosure.exact(0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +77,7 @@ def register_evidence(entries: Sequence[Entry], seed: int, seeds: int) -> Eviden
         (e.problem, e.proxy, e.protocol, len(o.effects), told(o), f"{o.agree:.0%}", STATUS)
         for e, o in zip(entries, seen)
     )
-    columns = ("problem", "proxy", "protocol", "seeds", "mean effect, 95 %", "seeds that agree", "status")
+    columns = ("problem", "proxy", "protocol", "seeds", "mean effect, nominal 95 %", "seeds that agree", "status")
     shown = sum(o.interval[1] < 0 for o in seen)
     return Evidence(
         claims=tuple(o.claim(e.problem) for e, o in zip(entries, seen)),

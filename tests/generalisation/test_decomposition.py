@@ -223,7 +223,7 @@ def test_a_network_with_rows_is_judged_on_held_out_rows():
     n = result.numbers
     total = sum(n[name].middle for name in ("generalisation", "optimisation", "statistical", "approximation"))
     assert total == pytest.approx(n["risk"].middle, rel=1e-12)
-    assert n["risk"].middle in n["risk within (95%)"] and n["risk within (95%)"].confidence == 0.95
+    assert n["risk"].middle in n["risk within (nominal 95%)"] and n["risk within (nominal 95%)"].nominal == 0.95
     assert run(error_decomposition, load_as(Network, "digits-mlp")).verdict is Verdict.INAPPLICABLE
 
 

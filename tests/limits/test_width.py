@@ -52,8 +52,8 @@ def test_the_two_layer_kernels_at_sixty_degrees():
 def test_two_layers_are_half_of_one_hidden_layer_in_he_scaling(phi):
     X = np.array([[1.0, 0.0], [cos(phi), np.sin(phi)]])
     nngp, ntk = WideLimit((1.0,)).kernels(X)
-    assert 2 * two_layer(phi)[0] == pytest.approx(nngp[0, 1], abs=1e-7)  # the angle is read off a rounded cosine
-    assert 2 * two_layer(phi)[2] == pytest.approx(ntk[0, 1], abs=1e-7)
+    assert 2 * two_layer(phi)[0] == pytest.approx(nngp[0, 1], abs=1e-14)
+    assert 2 * two_layer(phi)[2] == pytest.approx(ntk[0, 1], abs=1e-14)
 
 
 @pytest.mark.parametrize(("layers", "expected"), [(1, 0.3183098862), (2, 0.6857086363), (3, 1.0603881068)])

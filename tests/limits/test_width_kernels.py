@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from flint import arb, ctx
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import special
@@ -27,6 +28,7 @@ from ftheta.limits.width.kernels import (
 from ftheta.logic import UsageError
 from ftheta.networks import random_mlp
 from ftheta.subjects import Network
+from trials.kernels import BITS, exact_kernels, relative_error
 
 SMOOTH = {
     "erf": (special.erf, lambda u: 2 / sqrt(pi) * np.exp(-(u**2))),
@@ -91,6 +93,55 @@ def test_a_function_handed_in_is_expanded_like_a_named_activation():
     assert np.allclose(found, named, rtol=1e-13)
 
 
+@pytest.mark.parametrize("depth", [1, 3, 10])
+@pytest.mark.parametrize("away", [1e-1, 1e-3, 1e-6, 1e-9, 1e-14])
+@pytest.mark.parametrize("sign, scale", [(1.0, 1.0), (1.0, 1e-40), (-1.0, 1.0), (-1.0, 1e40)])
+def test_relu_kernels_agree_with_many_digits_at_the_hardest_angles(sign, scale, away, depth):
+    """A cosine that is rounded once would leave nothing of these kernels near opposite inputs."""
+    x = np.array([1.0, -2.0, 0.5])
+    y = sign * scale * (x + away * np.array([0.3, 0.1, -0.7]))
+    for bias in (0.0, 0.3):
+        found = closed_form(fully_connected("relu", depth, weight=2.0, bias=bias), x[None], y[None])
+        with ctx.workprec(BITS):
+            k, theta, size_k, size_theta = exact_kernels("relu", depth, 2.0, bias, x, y)
+            assert relative_error(float(found.nngp[0, 0]), k, size_k) <= 1e-13
+            assert relative_error(float(found.ntk[0, 0]), theta, size_theta) <= 1e-13
+
+
+@pytest.mark.parametrize("name", ["erf", "gelu", "sine"])
+@pytest.mark.parametrize("p, q, away", [(1e8, 1e8, 1e-12), (3e4, 5e7, 1e-6), (2.0, 3.0, 1e-15), (1e-9, 1e4, 0.5)])
+def test_closed_forms_of_smooth_activations_agree_with_many_digits(name, p, q, away):
+    """Large variances and nearly equal arguments: (1 + 2p)(1 + 2q) − 4c² is a difference of large numbers."""
+    with ctx.workprec(BITS):
+        size = (arb(p) * arb(q)).sqrt()
+        c = size * (1 - arb(away))
+        found = dual(name).through(array(p), array(q), array(c.mid()), array((size - c).mid()))
+        for ours, truth in zip(found[:2], EXACTLY[name](arb(p), arb(q), c)):
+            assert relative_error(float(ours[0, 0]), truth, abs(truth) + 1e-280) <= (1e-12 if name == "sine" else 1e-13)
+
+
+def exact_erf(p, q, c):
+    square = (1 + 2 * p) * (1 + 2 * q)
+    return 2 / arb.pi() * (2 * c / square.sqrt()).asin(), 4 / arb.pi() / (square - 4 * c**2).sqrt()
+
+
+def exact_sine(p, q, c):
+    near, far = (c - (p + q) / 2).exp() / 2, (-c - (p + q) / 2).exp() / 2
+    return near - far, near + far
+
+
+def exact_gelu(p, q, c):
+    root = ((1 + p) * (1 + q) - c**2).sqrt()
+    both = arb(1) / 4 + arb.atan2(c, root) / (2 * arb.pi())
+    bend = 1 / (1 + p) + 1 / (1 + q) - 1
+    square = p * q + bend * c**2
+    slope = both + c * ((1 + 2 * bend) + square / root**2) / (2 * arb.pi() * root)
+    return c * both + square / (2 * arb.pi() * root), slope
+
+
+EXACTLY = {"erf": exact_erf, "sine": exact_sine, "gelu": exact_gelu}
+
+
 @pytest.mark.parametrize(("depth", "expected"), [(1, 0.3183098862), (2, 0.6857086363), (3, 1.0603881068)])
 def test_the_deep_kernel_of_orthogonal_inputs(depth, expected):
     layers = fully_connected("relu", depth, weight=2.0)
@@ -117,8 +168,8 @@ def test_the_recursion_is_that_of_the_wide_relu_limit(seed, depth):
         layers += [Activation("relu"), Dense(2 * gain)]
     K, T = WideLimit(gains).kernels(X)
     found = closed_form(tuple(layers), X)
-    assert np.allclose(found.nngp, K, rtol=1e-12) and np.allclose(found.ntk, T, rtol=1e-7)  # arccos of rounded cosines
-    assert np.allclose(closed_form(tuple(layers), X, X[:2] + 0.0).ntk, T[:, :2], rtol=1e-6)
+    assert np.allclose(found.nngp, K, rtol=1e-12) and np.allclose(found.ntk, T, rtol=1e-12)
+    assert np.allclose(closed_form(tuple(layers), X, X[:2] + 0.0).ntk, T[:, :2], rtol=1e-12)
 
 
 def test_networks_of_finite_width_scatter_around_the_limit():

@@ -242,9 +242,9 @@ def held_out_evidence(net: Any, rng: np.random.Generator, steps: int) -> Evidenc
         Identity("[R_n − R](θ*), expected", mean(best_train) - mean(best_held), ZERO),
     )
     numbers = terms_at_end(terms) | {
-        "generalisation within (95%)": mean(held[-1] - terms.train[-1], 0.95),
-        "approximation within (95%)": mean(best_held, 0.95),
-        "risk within (95%)": mean(held[-1], 0.95),
+        "generalisation within (nominal 95%)": mean(held[-1] - terms.train[-1], 0.95),
+        "approximation within (nominal 95%)": mean(best_held, 0.95),
+        "risk within (nominal 95%)": mean(held[-1], 0.95),
     }
     title = f"{loss} risk: estimates on {len(order) - n:,} held-out rows"
     charts = (stacked(terms, title=title), estimates_chart(terms, held, loss))
@@ -262,7 +262,7 @@ def trained_at(start: Any, apply: Any, data: tuple[np.ndarray, np.ndarray], loss
 
 
 def estimates_chart(terms: Terms, held: np.ndarray, loss: str) -> Curves:
-    """Training and held-out risk with its 95% band."""
+    """Training and held-out risk with its nominal 95% band."""
     t, known = np.maximum(terms.steps, 0.5), [mean(losses, 0.95) for losses in held]
     lo, hi = ([getattr(k, end) for k in known] for end in ("lo", "hi"))
     best = Series("the network handed in", t, np.full(len(t), terms.best_true), "reference")
@@ -271,7 +271,7 @@ def estimates_chart(terms: Terms, held: np.ndarray, loss: str) -> Curves:
         Axis("training step t", "log"),
         Axis("risk"),
         (
-            Series("held-out rows, 95%", t, terms.true, "measured", "line", lo, hi),
+            Series("held-out rows, nominal 95%", t, terms.true, "measured", "line", lo, hi),
             Series("sample", t, terms.train),
             best,
         ),

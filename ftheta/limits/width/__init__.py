@@ -1,5 +1,6 @@
 """Infinite width: kernels of wide networks in closed form, tangent kernels of actual ones, neurons as particles."""
 
+from .angles import arc_cosine as arc_cosine
 from .asking import nngp as nngp
 from .asking import ntk as ntk
 from .flows import MeanField as MeanField
@@ -7,7 +8,6 @@ from .flows import mean_field as mean_field
 from .regimes import drift_with_width as drift_with_width
 from .regimes import lazy_scale as lazy_scale
 from .relu import WideLimit as WideLimit
-from .relu import arc_cosine as arc_cosine
 from .relu import gaussian_p_value as gaussian_p_value
 from .relu import he_network as he_network
 from .relu import he_params as he_params

@@ -13,7 +13,7 @@ from flint import arb
 from ftheta.estimates import worst_ratio
 from ftheta.logic import AtMost, Axis, Curves, Enclosure, Series, Witness
 
-from .relu import arc_cosine
+from .angles import arc_cosine_of_gap, gap_of_inputs
 
 LARGE = 1e100  # residuals are cut here: descent diverges
 
@@ -22,7 +22,10 @@ def limit_gram(X: np.ndarray) -> np.ndarray:
     r"""$H^\infty$ of the rows of `X`, which have norm 1."""
     cosine = np.clip(X @ X.T, -1.0, 1.0)
     np.fill_diagonal(cosine, 1.0)
-    return cosine * arc_cosine(cosine)[0] / 2
+    ones = np.ones(len(X))
+    gap = gap_of_inputs(X, X, ones, ones, cosine)
+    np.fill_diagonal(gap, 0.0)
+    return cosine * arc_cosine_of_gap(gap, cosine >= 0).k0 / 2
 
 
 def smallest_eigenvalue(X: np.ndarray) -> float:

@@ -6,6 +6,7 @@ import numpy as np
 
 from ftheta.logic import UsageError
 
+from ..angles import gap_of_inputs
 from .layers import Activation, Architecture, AveragePool, Dense, Kernels, Layer, Residual, through
 
 MEMORY = 4_000_000_000  # bytes that the covariances may take
@@ -16,6 +17,13 @@ def closed_form(layers: Architecture, x1: Any, x2: Any = None, *, memory: int = 
 
     Rows are vectors `(n, d)`, from $K=\frac1dx_1x_2^\top$ and $\Theta=0$, or images `(n, height, width, channels)`.
     With an average pool all pairs of pixels are kept, else each pixel with itself; `memory` bounds the bytes held.
+
+    **Precision.** For vectors and ReLU, $|u|$ or the identity the relative error is below $10^{-13}$ to depth 10, also
+    where inputs are nearly parallel or nearly opposite, whatever their sizes: next to each covariance its distance from
+    $\pm\sqrt{K(x,x)K(x',x')}$ is carried without cancellation (`angles`). Where Θ, or K of a leaky ReLU, changes its
+    sign, the error is relative to the terms that cancel. After any other activation, a convolution or a pool that
+    distance is a difference: K keeps its precision relative to $\sqrt{K(x,x)K(x',x')}$, and behind a later ReLU Θ may
+    lose $10^{-8}$ of it where the angle is below $10^{-8}$.
     """
     one = _rows(x1, "x1")
     two = one if x2 is None else _rows(x2, "x2")
@@ -67,10 +75,22 @@ def _start(one: np.ndarray, two: np.ndarray, pairs: bool) -> Kernels:
         nngp = a @ b.T / channels
         if two is one:
             np.fill_diagonal(nngp, own1)
-        return Kernels(nngp, np.zeros_like(nngp), own1, own2)
+        gap = gap_of_inputs(a, b, own1, own2, nngp)
+        if two is one:
+            np.fill_diagonal(gap, 0.0)
+        return Kernels(nngp, np.zeros_like(nngp), own1, own2, gap=gap)
     cross, same = ("ipc,jqc->ijpq", "ipc,iqc->ipq") if pairs else ("ipc,jpc->ijp", "ipc,ipc->ip")
     own1, own2 = (np.einsum(same, x, x, optimize=True) / channels for x in (a, b))
     nngp = np.einsum(cross, a, b, optimize=True) / channels
     if two is one:
         nngp[np.arange(len(a)), np.arange(len(a))] = own1
-    return Kernels(nngp, np.zeros_like(nngp), own1, own2, grid)
+    gap = None if pairs else _pixel_gaps(a, b, own1, own2, nngp)
+    return Kernels(nngp, np.zeros_like(nngp), own1, own2, grid, gap)
+
+
+def _pixel_gaps(a: np.ndarray, b: np.ndarray, own1: np.ndarray, own2: np.ndarray, nngp: np.ndarray) -> np.ndarray:
+    """The gaps of each pixel with the same one of another image; one channel has no angles."""
+    if a.shape[-1] == 1:
+        return np.zeros_like(nngp)
+    pixels = range(a.shape[1])
+    return np.stack([gap_of_inputs(a[:, k], b[:, k], own1[:, k], own2[:, k], nngp[..., k]) for k in pixels], -1)

@@ -17,9 +17,10 @@ from ftheta.logic import UsageError
 from ftheta.networks import ACTIVATIONS, activation
 from ftheta.networks.activations import LEAK
 
-from ..relu import arc_cosine
+from ..angles import arc_cosine_of_gap, gap_by_difference, geometric_mean
 
 Pair: TypeAlias = tuple[np.ndarray, np.ndarray]
+Moments: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray | None]
 Scalar: TypeAlias = Callable[[Any], Any]
 
 LEVELS = ((1000, 320), (4000, 1280))  # nodes of the Gauss–Hermite rule, and degree of the expansion
@@ -29,11 +30,20 @@ NEGLIGIBLE = 1e-16  # what the coefficients left out may add, relative to the la
 
 @dataclass(frozen=True)
 class Dual:
-    """`moments(p, q, c)` is the pair of expectations, `own(p)` the same for $u=v$; `name` says of which activation."""
+    r"""`through(p, q, c, gap)` are the two expectations and the gap of the first, None where it is not known better
+    than by a difference; `own(p)` the two for $u=v$; `name` says of which activation.
+
+    `gap` is $\sqrt{pq}-|c|$ (see `angles`).
+    """
 
     name: str
-    moments: Callable[[np.ndarray, np.ndarray, np.ndarray], Pair]
+    through: Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], Moments]
     own: Callable[[np.ndarray], Pair]
+
+    def moments(self, p: np.ndarray, q: np.ndarray, c: np.ndarray) -> Pair:
+        """The two expectations, from the covariance alone."""
+        first, second, _ = self.through(p, q, c, gap_by_difference(p, q, c))
+        return first, second
 
 
 def dual(of: str | Scalar) -> Dual:
@@ -53,40 +63,70 @@ def dual(of: str | Scalar) -> Dual:
 
 
 def _bent(leak: float) -> Dual:
-    r"""$\sigma(u)=\max(u,0)+\ell\min(u,0)=\ell u+(1-\ell)u_+$, with $\mathbb E[uv_+]=c/2$ by Stein's identity."""
+    r"""$\sigma(u)=\max(u,0)+\ell\min(u,0)=\ell u+(1-\ell)u_+$, with $\mathbb E[uv_+]=c/2$ by Stein's identity.
+
+    The new covariance is $\ell c+\frac12(1-\ell)^2\sqrt{pq}\,\kappa_1$, its gap
+    $\ell(\sqrt{pq}-c)+\frac12(1-\ell)^2\sqrt{pq}(1-\kappa_1)$ where that covariance is positive, and the same with
+    both signs turned where it is not. $|u|$, the leak $-1$, does not see the sign of $c$.
+    """
     both, one = leak**2 + leak * (1 - leak), (1 - leak) ** 2 / 2
 
-    def moments(p: np.ndarray, q: np.ndarray, c: np.ndarray) -> Pair:
-        size = np.sqrt(p * q)  # exactly p where the two are the same point
-        k0, k1 = arc_cosine(np.divide(c, size, out=np.zeros(np.shape(c)), where=size > 0))
-        return both * c + one * size * k1, both + one * k0
+    def through(p: np.ndarray, q: np.ndarray, c: np.ndarray, gap: np.ndarray) -> Moments:
+        size = geometric_mean(p, q)
+        share = np.divide(gap, size, out=np.ones(np.shape(gap)), where=size > 0)
+        acute = c >= 0
+        kappa = arc_cosine_of_gap(share, acute)
+        values = both * c + one * size * kappa.k1
+        if leak == -1:
+            apart = arc_cosine_of_gap(share, np.ones_like(acute)).rest
+            return values, both + one * kappa.k0, 2 * size * apart - gap
+        away = 2 * size - gap
+        below = both * np.where(acute, gap, away) + one * size * kappa.rest
+        above = both * np.where(acute, away, gap) + one * size * (1 + kappa.k1)
+        return values, both + one * kappa.k0, np.where(values >= 0, below, above)
 
-    return Dual(f"leak {leak:g}", moments, lambda p: ((both + one) * p, np.full_like(p, both + one)))
-
-
-def _erf_moments(p: np.ndarray, q: np.ndarray, c: np.ndarray) -> Pair:
-    square = (1 + 2 * p) * (1 + 2 * q)
-    values = 2 / np.pi * np.arcsin(np.clip(2 * c / np.sqrt(square), -1, 1))
-    return values, 4 / np.pi / np.sqrt(square - 4 * c**2)
-
-
-def _gelu_moments(p: np.ndarray, q: np.ndarray, c: np.ndarray) -> Pair:
-    r"""$\mathbb E[uv\mathbf 1[z_1<u,z_2<v]]$ with fresh Gaussians $z$, by parts; then its derivative in $c$."""
-    gap = np.sqrt((1 + p) * (1 + q) - c**2)
-    both = 0.25 + np.arctan2(c, gap) / (2 * np.pi)  # that both are positive
-    bend = 1 / (1 + p) + 1 / (1 + q) - 1
-    square = p * q + bend * c**2
-    values = c * both + square / (2 * np.pi * gap)
-    return values, both + c * ((1 + 2 * bend) + square / gap**2) / (2 * np.pi * gap)
+    return Dual(f"leak {leak:g}", through, lambda p: ((both + one) * p, np.full_like(p, both + one)))
 
 
-def _sine_moments(p: np.ndarray, q: np.ndarray, c: np.ndarray) -> Pair:
-    up, down = np.exp(c - (p + q) / 2) / 2, np.exp(-c - (p + q) / 2) / 2
-    return up - down, up + down
+def _determinant(p: np.ndarray, q: np.ndarray, gap: np.ndarray) -> np.ndarray:
+    r"""$pq-c^2=(\sqrt{pq}-|c|)(\sqrt{pq}+|c|)$."""
+    return gap * (2 * geometric_mean(p, q) - gap)
 
 
-def _same(moments: Callable[[np.ndarray, np.ndarray, np.ndarray], Pair], name: str) -> Dual:
-    return Dual(name, moments, lambda p: moments(p, p, p))
+def _erf_moments(p: np.ndarray, q: np.ndarray, c: np.ndarray, gap: np.ndarray) -> Pair:
+    rest = np.sqrt(1 + 2 * (p + q) + 4 * _determinant(p, q, gap))
+    return 2 / np.pi * np.arctan2(2 * c, rest), 4 / np.pi / rest
+
+
+def _gelu_moments(p: np.ndarray, q: np.ndarray, c: np.ndarray, gap: np.ndarray) -> Pair:
+    r"""$\mathbb E[uv\mathbf 1[z_1<u,z_2<v]]$ with fresh Gaussians $z$, by parts; then its derivative in $c$.
+
+    With $r^2=(1+p)(1+q)-c^2$ and $e=\frac1{1+p}+\frac1{1+q}$ the terms are
+    $pq-c^2+ec^2$ over $2\pi r$, and $c(e+r^{-2})$ over the same.
+    """
+    determinant = _determinant(p, q, gap)
+    rest = np.sqrt(1 + p + q + determinant)
+    both = np.arctan2(rest, -c) / (2 * np.pi)  # that both are positive
+    share = 1 / (1 + p) + 1 / (1 + q)
+    values = c * both + (determinant + share * c**2) / (2 * np.pi * rest)
+    return values, both + c * (share + rest**-2) / (2 * np.pi * rest)
+
+
+def _sine_moments(p: np.ndarray, q: np.ndarray, c: np.ndarray, gap: np.ndarray) -> Pair:
+    """E sin u sin v and E cos u cos v, from the laws of u − v and u + v."""
+    near = np.exp(-((np.sqrt(p) - np.sqrt(q)) ** 2) / 2 - gap) / 2  # of the smaller variance of the two
+    share = np.exp(-2 * np.abs(c))
+    return np.sign(c) * near * -np.expm1(-2 * np.abs(c)), near * (1 + share)
+
+
+def _square_moments(p: np.ndarray, q: np.ndarray, c: np.ndarray, gap: np.ndarray) -> Pair:
+    return p * q + 2 * c**2, 4 * c
+
+
+def _smooth(moments: Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], Pair], name: str) -> Dual:
+    """An activation whose expectations are smooth in the covariance."""
+    through = lambda p, q, c, gap: (*moments(p, q, c, gap), None)
+    return Dual(name, through, lambda p: moments(p, p, p, np.zeros_like(p)))
 
 
 CLOSED: dict[str, Dual] = {
@@ -94,10 +134,10 @@ CLOSED: dict[str, Dual] = {
     "relu": _bent(0.0),
     "leaky-relu": _bent(float(LEAK)),
     "abs": _bent(-1.0),
-    "erf": _same(_erf_moments, "erf"),
-    "gelu": _same(_gelu_moments, "gelu"),
-    "sine": _same(_sine_moments, "sine"),
-    "square": _same(lambda p, q, c: (p * q + 2 * c**2, 4 * c), "square"),
+    "erf": _smooth(_erf_moments, "erf"),
+    "gelu": _smooth(_gelu_moments, "gelu"),
+    "sine": _smooth(_sine_moments, "sine"),
+    "square": _smooth(_square_moments, "square"),
 }
 
 
@@ -162,14 +202,14 @@ def _by_hermite(sigma: Scalar) -> Dual:
         first, second = (part.moment.reshape(np.shape(p)) for part in expanded(p))
         return first, second
 
-    def moments(p: np.ndarray, q: np.ndarray, c: np.ndarray) -> Pair:
-        size = np.sqrt(p * q)
+    def through(p: np.ndarray, q: np.ndarray, c: np.ndarray, gap: np.ndarray) -> Moments:
+        size = geometric_mean(p, q)
         rho = np.clip(np.divide(c, size, out=np.zeros(np.shape(c)), where=size > 0), -1, 1)
         pairs = zip(expanded(p), expanded(q))
         first, second = (_mehler(a, b, np.shape(p), np.shape(q), rho) for a, b in pairs)
-        return first, second
+        return first, second, None
 
-    return Dual(getattr(sigma, "__name__", "activation"), moments, own)
+    return Dual(getattr(sigma, "__name__", "activation"), through, own)
 
 
 def _mehler(left: _Expansion, right: _Expansion, rows: tuple, columns: tuple, rho: np.ndarray) -> np.ndarray:

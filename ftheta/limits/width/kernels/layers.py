@@ -14,6 +14,7 @@ import numpy as np
 
 from ftheta.logic import UsageError
 
+from ..angles import Part, gap_by_difference, gap_of_sum
 from .duals import dual
 
 
@@ -22,7 +23,8 @@ class Kernels:
     r"""`nngp` $K$ and `ntk` $\Theta$ between the inputs `(n1, n2)`; `own1`, `own2` are $K$ of each input with itself.
 
     Images carry the covariances of pixels behind these axes: `(…, P)` of each pixel with itself, or `(…, P, P)` of all
-    pairs; `grid` is then the shape of the image, whose pixels are in C order.
+    pairs; `grid` is then the shape of the image, whose pixels are in C order. `gap` is
+    $\sqrt{K(x,x)K(x',x')}-|K|$ where it is known without cancellation (see `angles`).
     """
 
     nngp: np.ndarray
@@ -30,6 +32,12 @@ class Kernels:
     own1: np.ndarray
     own2: np.ndarray
     grid: tuple[int, ...] = ()
+    gap: np.ndarray | None = None
+
+    @property
+    def part(self) -> Part | None:
+        """Variances, covariance and gap of each pair; None where the gap is not known."""
+        return None if self.gap is None else Part(self.own1[:, None], self.own2[None, :], self.nngp, self.gap)
 
     @property
     def pairs(self) -> bool:
@@ -41,7 +49,23 @@ class Kernels:
     ) -> "Kernels":
         """`covariance` applied to the three covariances and `tangent` to the NTK."""
         nngp, own1, own2 = covariance(self.nngp), covariance(self.own1), covariance(self.own2)
-        return replace(self, nngp=nngp, ntk=tangent(self.ntk), own1=own1, own2=own2)
+        return replace(self, nngp=nngp, ntk=tangent(self.ntk), own1=own1, own2=own2, gap=None)
+
+    def scaled(self, factor: float) -> "Kernels":
+        """Every covariance and the NTK times a number."""
+        new = self.each(lambda K: factor * K, lambda T: factor * T)
+        return replace(new, gap=None if self.gap is None else factor * self.gap)
+
+    def biased(self, bias: float) -> "Kernels":
+        """A constant of this variance added."""
+        if not bias:
+            return self
+        new = self.each(lambda K: K + bias, lambda T: T)
+        if self.part is None:
+            return new
+        level = np.full_like(self.nngp, bias)
+        parts = (self.part, Part(level, level, level, np.zeros_like(level)))
+        return replace(new, gap=gap_of_sum(parts, new.own1[:, None], new.own2[None, :], new.nngp))
 
 
 @dataclass(frozen=True)
@@ -57,7 +81,7 @@ class Dense:
     fan_in: int | None = None
 
     def __call__(self, k: Kernels) -> Kernels:
-        new = k.each(lambda K: self.weight * K + self.bias, lambda T: self.weight * T)
+        new = k.scaled(self.weight).biased(self.bias)
         own = new.nngp if self.fan_in is None else self.fan_in * k.nngp + 1.0
         return replace(new, ntk=own + new.ntk)
 
@@ -74,11 +98,13 @@ class Activation:
         rows, columns = one[:, None], two[None, :]
         if k.pairs:
             rows, columns = rows[..., :, None], columns[..., None, :]
-        values, slopes = sigma.moments(rows, columns, k.nngp)
+        gap = gap_by_difference(rows, columns, k.nngp) if k.gap is None else k.gap
+        values, slopes, after = sigma.through(rows, columns, k.nngp, gap)
+        new = replace(k, nngp=values, ntk=k.ntk * slopes, gap=None if k.pairs else after)
         if not k.pairs:
-            return replace(k, nngp=values, ntk=k.ntk * slopes, own1=sigma.own(one)[0], own2=sigma.own(two)[0])
+            return replace(new, own1=sigma.own(one)[0], own2=sigma.own(two)[0])
         own1, own2 = (sigma.moments(v[:, :, None], v[:, None, :], o)[0] for v, o in ((one, k.own1), (two, k.own2)))
-        return replace(k, nngp=values, ntk=k.ntk * slopes, own1=own1, own2=own2)
+        return replace(new, own1=own1, own2=own2)
 
 
 @dataclass(frozen=True)
@@ -97,7 +123,10 @@ class Residual:
         if new.grid != k.grid:
             got = f"images {k.grid} become {new.grid}"
             raise UsageError("A residual block keeps the size of its images.", got=got, remedy="take stride 1 in it")
-        return replace(k, nngp=k.nngp + new.nngp, ntk=k.ntk + new.ntk, own1=k.own1 + new.own1, own2=k.own2 + new.own2)
+        own1, own2, nngp = k.own1 + new.own1, k.own2 + new.own2, k.nngp + new.nngp
+        parts = [part for part in (k.part, new.part) if part is not None]
+        gap = gap_of_sum(parts, own1[:, None], own2[None, :], nngp) if len(parts) == 2 else None
+        return replace(k, nngp=nngp, ntk=k.ntk + new.ntk, own1=own1, own2=own2, gap=gap)
 
 
 @dataclass(frozen=True)
@@ -168,7 +197,9 @@ class LayerNorm:
         rows, columns = one[:, None], two[None, :]
         if not k.pairs:
             size = rows * columns
-            return replace(k, nngp=k.nngp / size, ntk=k.ntk / size, own1=np.ones_like(one), own2=np.ones_like(two))
+            gap = None if k.gap is None else k.gap / size
+            ones1, ones2 = np.ones_like(one), np.ones_like(two)
+            return replace(k, nngp=k.nngp / size, ntk=k.ntk / size, own1=ones1, own2=ones2, gap=gap)
         size = rows[..., :, None] * columns[..., None, :]
         own1, own2 = (own / (s[:, :, None] * s[:, None, :]) for own, s in ((k.own1, one), (k.own2, two)))
         return replace(k, nngp=k.nngp / size, ntk=k.ntk / size, own1=own1, own2=own2)
