@@ -90,6 +90,6 @@ def contradictory_rows(rng: np.random.Generator) -> str | None:
 
 
 TRIALS = (
-    Trial("coded-labels", "labels that are taken for others without a word", coded_labels, 10),
+    Trial("coded-labels", "labels that are taken for others without a word", coded_labels, 6),
     Trial("contradictory-rows", "rows with two labels that go unmentioned or are miscounted", contradictory_rows, 20),
 )
