@@ -63,8 +63,13 @@ def read(made: onnx.ModelProto | bytes, shape: tuple[int, ...] | None = None, un
 
 
 def ours(net: Imported, x: np.ndarray) -> np.ndarray:
+    """The value at `x`; what is traced in place of the function has its shape and type."""
+    assert net.outline is not None
     with jax.enable_x64(True):
-        return np.asarray(net.apply(net.params, np.asarray(x, np.float64)))
+        y = net.apply(net.params, np.asarray(x, np.float64))
+        outline = jax.eval_shape(net.outline, net.params, np.asarray(x, np.float64))
+    assert (outline.shape, outline.dtype) == (y.shape, y.dtype)
+    return np.asarray(y)
 
 
 def agrees(made: onnx.ModelProto, x: np.ndarray, rtol: float = 1e-5) -> None:

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+import ftheta as ft
 from ftheta.logic import SubjectError
+from ftheta.networks.programs import interpret
 
 from .graphs import agrees, model, node, ours, read, reference
 
@@ -170,3 +172,37 @@ def test_a_size_that_depends_on_the_input_is_refused_with_its_node():
     with pytest.raises(SubjectError, match="depends on the input") as caught:
         read(model(nodes, [1], {"c": normal(6)}))
     assert "Reshape" in str(caught.value) and "until=" in str(caught.value)
+
+
+def test_nodes_that_are_alike_are_traced_once(monkeypatch, tmp_path):
+    """A graph of thousands of nodes is loaded in the time of a few kinds of them; its function is still every node."""
+    n = 500
+    names = ["x", *(f"v{k}" for k in range(n - 1)), "y"]
+    nodes = [node("Add" if k % 2 else "Tanh", names[k], *["c"] * (k % 2), out=[names[k + 1]]) for k in range(n)]
+    made = model(nodes, [1, 4], {"c": 0.1})
+    computed = []
+    plain = interpret._computed
+    monkeypatch.setattr(interpret, "_computed", lambda *given: computed.append(given[1]) or plain(*given))
+    (tmp_path / "net.onnx").write_bytes(made.SerializeToString())
+    net = ft.load(tmp_path / "net.onnx")
+    assert len(computed) <= 10
+    agrees(made, X[:, 0, :4])
+    assert len(computed) > n and isinstance(net, ft.Network) and net.output_shape == (4,)
+
+
+def test_nodes_that_differ_in_what_shapes_depend_on_are_told_apart():
+    """The same operator, inputs of the same shape: other numbers, other attributes, an input twice or two inputs."""
+    steps = [
+        node("Reshape", "x", "a", out=["r"]),
+        node("Reshape", "x", "b", out=["s"]),
+        node("Transpose", "r", out=["t"], perm=[0, 2, 1]),
+        node("Transpose", "r", out=["u"], perm=[0, 1, 2]),
+        node("Concat", "t", "s", out=["c"], axis=1),
+        node("Slice", "c", "zero", "two", "one", out=["d"]),
+        node("Slice", "c", "zero", "three", "one", out=["e"]),
+        node("Concat", "d", "e", "d", out=["f"], axis=1),
+        node("ReduceSum", "u", out=["g"], keepdims=0),
+        node("Mul", "f", "g"),
+    ]
+    held = {"a": I64(1, 4, 6), "b": I64(1, 6, 4), "zero": I64(0), "one": I64(1), "two": I64(2), "three": I64(3)}
+    agrees(model(steps, [1, 24], held), normal(1, 24).astype(np.float32))

@@ -51,6 +51,11 @@ def read(program: torch.export.ExportedProgram | bytes) -> Program:
 
 
 def ours(net: Imported, x: Any) -> np.ndarray:
+    """The value at `x`; what is traced in place of the function has its shape and type."""
+    assert net.outline is not None
+    with jax.enable_x64(True):
+        shapes = [jax.eval_shape(f, net.params, np.asarray(x)) for f in (net.apply, net.outline)]
+    assert (shapes[0].shape, shapes[0].dtype) == (shapes[1].shape, shapes[1].dtype)
     return np.asarray(evaluated(lambda x: net.apply(net.params, x), np.asarray(x))[0])
 
 

@@ -236,6 +236,23 @@ def test_deep_and_long_json_is_refused(monkeypatch):
     refused(DATA, "larger than is allowed")
 
 
+@pytest.mark.parametrize("specs", [[5], [None], ["user_output"], [[]], 5, None])
+def test_outputs_that_are_no_objects_are_refused(specs):
+    document = json.loads(entries()[named("model.json")])
+    document["graph_module"]["signature"]["output_specs"] = specs
+    refused(packed(entries() | {named("model.json"): json.dumps(document).encode()}), "not a sound")
+
+
+def test_a_weight_of_stride_zero_takes_no_more_memory_than_is_allowed(monkeypatch):
+    monkeypatch.setattr(reading, "ALWAYS_ALLOWED", 1 << 20)
+    document = json.loads(entries()[named("weights_config.json")])
+    for entry in document["config"].values():
+        entry["tensor_meta"] |= {"sizes": [{"as_int": 1 << 27}], "strides": [{"as_int": 0}]}
+    refused(
+        packed(entries() | {named("weights_config.json"): json.dumps(document).encode()}), "more memory than is allowed"
+    )
+
+
 def test_limits_on_bytes_entries_and_nodes(monkeypatch):
     for place, name, value in ((model, "MAX_NODES", 3), (archive, "MAX_ENTRIES", 3), (reading, "MAX_MEMORY", 200)):
         with monkeypatch.context() as patch:
