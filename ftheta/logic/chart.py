@@ -110,6 +110,7 @@ class Histogram(_Frozen):
 class Regions(_Frozen):
     """Polygons, each a tuple of (x, y) corners, coloured by `values`; `lines` are drawn over them.
 
+    `label` says what the values are; without one they mean nothing, and only tell polygons apart.
     With `classes`, the names of the classes 0, 1, …, the values are their numbers, and the colours are those of the
     classes. `points` are then rows of data: x, y, the class of the row (−1 if it is not known), and the class that it
     is given.

@@ -18,7 +18,7 @@ LABELS = {
     "slope": "steepest slope",
     "active": "active neurons",
     "output": "value",
-    "region": "linear region",
+    "region": "",  # these colours mean nothing, neighbours only differ in them
     "class": "largest output",
 }
 
@@ -44,6 +44,10 @@ def drawn(
     title = f"{len(cells):,} pieces" + ("" if cells.certificate.complete else " (not all)")
     if colour == "class":
         return classified(cells, title, lines, data)
+    if colour == "region" and cells.dimension == 1:
+        return picture(cells, title, cells.linear_regions().astype(float), "number of the linear region")
+    if colour == "region":
+        title += f" in {len(np.unique(cells.linear_regions())):,} linear regions, each in a colour of its own"
     return picture(cells, title, _colours(cells, colour, output), LABELS[colour], lines)
 
 

@@ -148,3 +148,11 @@ def test_rows_that_are_no_inputs_and_other_colours_are_refused():
         cells.chart("class", data=(np.zeros((2, 3)), [0, 1]))
     with pytest.raises(UsageError, match="picture of classes"):
         cells.chart("slope", data=(np.zeros((2, 2)), [0, 1]))
+
+
+def test_linear_regions_have_colours_without_a_scale_and_on_a_line_their_numbers():
+    net = classifier("generic", 2, 1, 4)
+    plane = pieces(net, Box([-1.0, -1.0], [1.0, 1.0]), maps=True).chart("region")
+    assert isinstance(plane, Regions) and not plane.label and "linear regions" in plane.title
+    line = pieces(net, Segment([-3.0, 0.0], [3.0, 1.0]), maps=True).chart("region")
+    assert isinstance(line, Curves) and all(y == int(y) for y in line.series[0].y)

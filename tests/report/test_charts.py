@@ -193,7 +193,7 @@ def test_a_large_heatmap_and_many_regions_are_images() -> None:
 
 def test_the_bar_has_the_colours_of_the_picture_the_largest_value_above() -> None:
     squares = tuple(((float(k), 0.0), (k + 1.0, 0.0), (k + 1.0, 1.0)) for k in range(3))
-    spec = vega(Regions("c", Axis(), Axis(), squares, (0.0, 1.0, 2.0)))
+    spec = vega(Regions("c", Axis(), Axis(), squares, (0.0, 1.0, 2.0), "value"))
     bar = next(m for m in spec["marks"] if m["type"] == "group")
     strips = sorted(bar["data"][0]["values"], key=lambda strip: strip["y"])
     thick = bar["marks"][0]["encode"]["enter"]["height"]["value"]
@@ -386,6 +386,17 @@ def test_a_picture_of_classes_has_their_colours_and_no_values_between_them() -> 
     assert len(set(fills)) == 2
     assert not any(m["type"] == "group" for m in spec["marks"]), "a bar of colours"
     assert not named(spec["marks"], "rule"), "ticks of a bar"
+
+
+def test_values_without_a_name_have_no_bar_and_many_classes_are_counted() -> None:
+    squares = tuple(((float(k), 0.0), (k + 1.0, 0.0), (k + 1.0, 1.0)) for k in range(30))
+    numbers = tuple(map(float, range(30)))
+    bare = vega(Regions("c", Axis(), Axis(), squares, numbers))
+    assert not any(m["type"] == "group" for m in bare["marks"])
+    many = vega(Regions("c", Axis(), Axis(), squares, numbers, "class", (), tuple(f"class {k}" for k in range(30))))
+    words = [word["text"]["value"] for word in named(many["marks"], "text")]
+    assert "class 15" in words and "class 16" not in words and "and 14 more" in words
+    assert len({m["fill"]["value"] for m in named(many["marks"], "path") if "fill" in m}) == 30
 
 
 def test_rows_are_marked_by_their_class_and_by_whether_they_are_given_it() -> None:

@@ -212,7 +212,9 @@ def graph_chart(graph: Graph, title: str, parts: tuple[int, ...] = ()) -> Region
     pairs = [(i, j) for i, j in np.argwhere(graph.edges[:shown, :shown] != 0).tolist() if i < j]
     lines = tuple(_between(places[i], places[j], radius) for i, j in pairs)
     colours = weisfeiler_leman(graph)[-1][:shown]
-    return Regions(title, Axis(""), Axis(""), polygons, colours.astype(float), "colour", lines)
+    kinds, numbers = np.unique(colours, return_inverse=True)
+    names = tuple(f"colour {k}" for k in range(len(kinds)))
+    return Regions(title, Axis(""), Axis(""), polygons, numbers.astype(float), "colour", lines, names)
 
 
 def _between(a: tuple[float, float], b: tuple[float, float], gap: float) -> tuple[tuple[float, float], ...]:

@@ -11,6 +11,7 @@ from .frame import Frame, Spec, mark
 
 TINT = 0.5  # the opacity of a part: the rows in the same colour stand out against it
 _TEN = ("#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#b07aa1", "#edc948", "#76b7b2", "#ff9da7", "#9c755f", "#8c8580")
+_MOST = 16  # classes that the legend names
 _GOLDEN = 0.618033988749895  # steps of the hue that come near no earlier one for long
 _RIGHT, _WRONG, _UNKNOWN = "row given its own class", "row given another class", "row of unknown class"
 
@@ -47,6 +48,8 @@ def signs(chart: Regions, ink: str) -> list[Sign]:
     points = _drawable(chart)
     seen = {int(c) for c in (*chart.values, *(p[2] for p in points)) if isfinite(c)}
     found = [Sign(name, colours[c], "square") for c, name in enumerate(chart.classes) if c in seen]
+    if len(found) > _MOST:
+        found = [*found[:_MOST], Sign(f"and {len(found) - _MOST} more", ink, "square")]
     kinds = {_kind(p, chart) for p in points}
     shapes = {_RIGHT: "circle", _WRONG: "cross", _UNKNOWN: "circle"}
     return found + [Sign(kind, ink, shape) for kind, shape in shapes.items() if kind in kinds]

@@ -34,12 +34,13 @@ def regions(chart: Regions, canvas: Canvas) -> Spec:
 
 
 def _by_value(chart: Regions, kept: list[Valued], x: Scaled, y: Scaled, canvas: Canvas) -> Spec:
+    """With a bar that says which value has which colour; without a label the colours only tell polygons apart."""
     values = value_scale([v for _, v in kept]) if chart.values else None
     ends = colour_ends(values)
     frame = beside(chart.title, x, y, canvas, chart.label, values or x, alike=ALIKE)
     polygons = [([frame.at(a, b) for a, b in p], level(v, *ends)) for p, v in kept]
     inside = _polygons(polygons, [viridis(i / (LEVELS - 1)) for i in range(LEVELS)], frame)
-    bar = bar_marks(frame, chart.label, values) if values else []
+    bar = bar_marks(frame, chart.label, values) if values and chart.label else []
     return specification(frame, chart.title, [*inside, *_lines(chart, frame), border(frame), *bar], grid=False)
 
 
