@@ -5,6 +5,7 @@ import signal
 import threading
 import time
 from contextlib import nullcontext
+from typing import Any
 
 import pytest
 
@@ -127,7 +128,8 @@ def test_workers_that_die_quickly_are_left_after_a_stated_time(monkeypatch, last
 
 def test_a_pool_never_waits_for_workers(pool_of_one):
     assert pool_of_one.note == ""
-    for wait in (0, -1, True, "soon", float("nan")):
+    waits: list[Any] = [0, -1, True, "soon", float("nan")]
+    for wait in waits:
         with pytest.raises(UsageError, match="wait"):
             sweep(trainings.tiny, {"a": [1]}, on=pool_of_one, wait=wait)
 
