@@ -47,26 +47,34 @@ def _fail(error: FthetaError, as_json: bool) -> int:
 
 def run(words: Sequence[str]) -> int:
     """Run one command line and return its exit code."""
-    debug = "--debug" in words
-    words = [w for w in words if w != "--debug"]
-    as_json = "--json" in words
     try:
-        code = app(words, exit_on_error=False, print_error=False)
+        code = _attempt(words)
         if sys.stdout is not None:
             sys.stdout.flush()
-        return code if isinstance(code, int) else 0
+        return code
     except BrokenPipeError:  # the reader (`| head`) has seen enough
         discard_output()
         return 0
+    except OutputError as error:
+        discard_output()
+        remedy = "make room, or send it to a file on another disk"
+        return _fail(UsageError("Standard output cannot be written.", got=error.strerror, remedy=remedy), as_json=False)
+
+
+def _attempt(words: Sequence[str]) -> int:
+    debug = "--debug" in words
+    words = [w for w in words if w != "--debug"]
+    try:
+        code = app(words, exit_on_error=False, print_error=False)
+        return code if isinstance(code, int) else 0
+    except (BrokenPipeError, OutputError):
+        raise
     except Exception as error:
         if interrupts.pressed():  # a library has made another exception of it
             raise interrupts.Interrupted from None
         if debug:
             traceback.print_exc()
-        if isinstance(error, OutputError):
-            discard_output()
-            as_json = False
-        return _fail(_ours(error), as_json)
+        return _fail(_ours(error), "--json" in words)
 
 
 def _ours(error: Exception) -> FthetaError:
@@ -75,9 +83,6 @@ def _ours(error: Exception) -> FthetaError:
         return error
     if isinstance(error, CycloptsError):
         return UsageError(str(error).strip(), remedy="`ftheta --help` lists the commands")
-    if isinstance(error, OutputError):
-        remedy = "make room, or send it to a file on another disk"
-        return UsageError("Standard output cannot be written.", got=error.strerror, remedy=remedy)
     if isinstance(error, OSError) and error.filename is not None:
         return UsageError("The system does not let this file be used.", where=str(error.filename), got=error.strerror)
     what = f"Internal error: {type(error).__name__}: {error}"

@@ -1,13 +1,22 @@
 """One form for every error a user can cause: what, where, what was got, what to do."""
 
 
+def _printable(got: object) -> object:
+    """What was got, unless Python refuses to print it."""
+    try:
+        str(got)
+    except ValueError:
+        return "a number of more digits than are printed"
+    return got
+
+
 class FthetaError(Exception):
     """Something the user can mend. `exit_code` is what the command line returns."""
 
     exit_code = 70
 
     def __init__(self, what: str, *, where: str = "", got: object = None, remedy: str = "") -> None:
-        self.what, self.where, self.got, self.remedy = what, where, got, remedy
+        self.what, self.where, self.got, self.remedy = what, where, _printable(got), remedy
         super().__init__(str(self))
 
     def __str__(self) -> str:

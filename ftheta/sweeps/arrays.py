@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from .grid import BITS, is_text
+
 LONGEST = 10_000  # characters of a word
 LARGEST = 1 << 28  # bytes of an array
 MOST = 500  # results of a cell
@@ -22,9 +24,11 @@ def packed(array: np.ndarray) -> bytes:
 def unpacked(data: bytes) -> np.ndarray:
     """The array that was packed; ValueError where these bytes are not one. No more memory is taken than they have."""
     file = io.BytesIO(data)
-    if np.lib.format.read_magic(file) != (1, 0):
-        raise ValueError("an array of another format")
-    shape, fortran, dtype = np.lib.format.read_array_header_1_0(file)
+    try:
+        np.lib.format.read_magic(file)
+        shape, fortran, dtype = np.lib.format.read_array_header_1_0(file)
+    except Exception as error:  # it reads Python's syntax, and raises whatever can be wrong with that
+        raise ValueError(f"this is not the head of an array: {error}") from error
     if dtype.hasobject or prod(shape) * dtype.itemsize != len(data) - file.tell():
         raise ValueError(f"{len(data):,} bytes are no array {dtype}{shape}")
     flat = np.frombuffer(data, dtype, offset=file.tell())
@@ -41,7 +45,8 @@ def result_of(returned: Any) -> dict[str, Any]:
 
 
 def _name(name: Any) -> str:
-    if not isinstance(name, str) or not name.strip() or name.startswith("_") or name.lower() == "seed" or "\0" in name:
+    good = isinstance(name, str) and bool(name.strip()) and is_text(name)
+    if not good or name.startswith("_") or name.lower() == "seed" or "\0" in name:
         raise TypeError(f"{name!r} cannot be the name of a result")
     return name
 
@@ -53,9 +58,11 @@ def _value(name: str, value: Any) -> Any:
         if value.dtype.kind not in "biufc" or value.nbytes > LARGEST:
             raise TypeError(f"the array {name!r} cannot be kept: {value.dtype}, {value.nbytes:,} bytes")
         value = value.item() if value.ndim == 0 else value
+    if isinstance(value, int) and value.bit_length() > BITS:
+        raise TypeError(f"the result {name!r} cannot be kept: a whole number of more than {BITS} bits")
     if value is None or isinstance(value, (bool, int, float, np.ndarray)):
         return value
-    if isinstance(value, str) and len(value) <= LONGEST:
+    if isinstance(value, str) and len(value) <= LONGEST and is_text(value):
         return value
     remedy = "`train` returns a dict of numbers, short words and arrays"
     raise TypeError(f"the result {name!r} cannot be kept: {type(value).__name__}; {remedy}")

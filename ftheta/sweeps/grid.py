@@ -11,6 +11,7 @@ import numpy as np
 from ftheta.logic import UsageError
 
 MOST = 100_000_000  # cells
+BITS = 1024  # of a whole number: Python does not print those of more than 14,000
 
 
 class Cell(NamedTuple):
@@ -98,10 +99,23 @@ def plain(value: Any, where: str) -> Any:
     value = value.tolist() if isinstance(value, np.ndarray) else value
     if isinstance(value, (list, tuple)):
         return tuple(plain(part, where) for part in value)
-    if value is None or isinstance(value, (bool, int, str)) or (isinstance(value, float) and not isnan(value)):
+    if isinstance(value, int) and value.bit_length() > BITS:
+        raise UsageError(f"A setting is a whole number of at most {BITS} bits.", where=where, got="a longer one")
+    if value is None or isinstance(value, (bool, int)) or (isinstance(value, float) and not isnan(value)):
+        return value
+    if isinstance(value, str) and is_text(value):
         return value
     remedy = "give numbers, words or lists of them; name an object and let `train` make it"
     raise UsageError("This cannot be a setting of a cell.", where=where, got=repr(value), remedy=remedy)
+
+
+def is_text(words: str) -> bool:
+    """Whether it has an encoding: halves of characters, as names of files can have them, have none."""
+    try:
+        words.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _name(name: Any) -> str:
@@ -112,6 +126,9 @@ def _name(name: Any) -> str:
 
 
 def _axis(name: str, values: Any) -> list[Any]:
+    if isinstance(values, Mapping):
+        remedy = "give a list of values per setting"
+        raise UsageError("A setting has values, not names.", where=f"grid[{name!r}]", got=repr(values), remedy=remedy)
     listed = not isinstance(values, str) and isinstance(values, (Iterable, np.ndarray))
     found = [plain(value, f"grid[{name!r}]") for value in (values if listed else [values])]
     if not found:

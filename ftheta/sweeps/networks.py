@@ -75,6 +75,8 @@ class Networks:
     def __post_init__(self) -> None:
         if self.dtype not in ("float32", "float64"):
             raise UsageError("Networks are trained in float32 or float64.", got=self.dtype)
+        if not isinstance(self.keep, bool):
+            raise UsageError("`keep` is true or false.", where="Networks", got=f"{self.keep!r}")
         if callable(self.data) and self.test is not None:
             remedy = "let the function return (x, y, x_test, y_test)"
             raise UsageError("Data that are made bring their own test data.", remedy=remedy)

@@ -135,6 +135,8 @@ class Store:
         """SQLite's troubles in the one form of errors."""
         try:
             yield
+        except UnicodeDecodeError as error:  # SQLite quotes what it finds, and that is no text
+            raise self._damaged(str(error)) from error
         except sqlite3.Error as error:
             words = str(error)
             if "full" in words or "disk I/O" in words:

@@ -86,7 +86,8 @@ def told(failure: BaseException) -> str:
     """An exception in words, with the line that raised it."""
     frames = traceback.extract_tb(failure.__traceback__)
     place = f" ({frames[-1].filename}:{frames[-1].lineno})" if frames else ""
-    return f"{type(failure).__name__}: {failure}"[:LONGEST] + place
+    words = f"{type(failure).__name__}: {failure}"[:LONGEST] + place
+    return words.encode(errors="backslashreplace").decode()
 
 
 def train_of(given: Any, version: str) -> Train:

@@ -25,26 +25,27 @@ from .stopping import Best
 FORMAT = 1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class Checkpoint:
     """Write to `path` every so many `seconds`, at the end, and on Ctrl-C."""
 
     path: Path
-    seconds: float = 30.0
+    seconds: float
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.path, (str, os.PathLike)):
-            raise UsageError("A checkpoint is a file.", got=f"{self.path!r}", remedy='name it, such as "run.npz"')
-        object.__setattr__(self, "path", Path(self.path))
-        number = isinstance(self.seconds, (int, float)) and not isinstance(self.seconds, bool)
-        if not number or not 0 <= self.seconds < inf:
-            raise UsageError("`seconds` of a checkpoint is a number of at least 0.", got=f"{self.seconds!r}")
+    def __init__(self, path: str | Path, seconds: float = 30.0) -> None:
+        if not isinstance(path, (str, os.PathLike)):
+            raise UsageError("A checkpoint is a file.", got=f"{path!r}", remedy='name it, such as "run.npz"')
+        number = isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
+        if not number or not 0 <= seconds < inf:
+            raise UsageError("`seconds` of a checkpoint is a number of at least 0.", got=f"{seconds!r}")
+        object.__setattr__(self, "path", Path(path))
+        object.__setattr__(self, "seconds", seconds)
 
     @classmethod
     def of(cls, given: "str | Path | Checkpoint | None") -> "Checkpoint | None":
         if given is None:
             return None
-        place = given if isinstance(given, Checkpoint) else cls(given)  # type: ignore[arg-type]
+        place = given if isinstance(given, Checkpoint) else cls(given)
         if place.path.suffix != ".npz":
             raise UsageError("A checkpoint is an .npz file.", got=str(place.path), remedy="name it run.npz")
         try:  # better now than after an hour of training

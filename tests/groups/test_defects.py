@@ -162,3 +162,11 @@ def test_outputs_with_other_channels_move_as_the_inputs_do():
 def test_bad_questions_are_said(make, words):
     with pytest.raises(UsageError, match=words):
         make()
+
+
+@pytest.mark.parametrize("group, target", [(np.zeros((4, 3)), None), (None, None), (cyclic(4), np.zeros((4, 3)))])
+def test_rows_in_the_place_of_the_group_are_refused(group, target):
+    net = ft.Network.of(lambda x: x, (4,), "identity")
+    with pytest.raises(UsageError, match=r"group|representation") as caught:
+        ft.equivariance_defect(net, group, target)
+    assert "x=rows" in caught.value.remedy

@@ -278,3 +278,11 @@ def test_the_kernels_of_a_network_without_a_description_are_not_guessed():
         nngp(Network("f", lambda p, x: p @ x, np.ones(2), (2,)), np.eye(2))
     with pytest.raises(UsageError, match=r"ft\.Network\.of"):
         ntk(lambda x: x, np.eye(2))
+
+
+def test_rows_of_another_size_are_refused():
+    net = Network.described(random_mlp(np.random.default_rng(0), (3, 8, 2)), "mlp")
+    for x1, x2 in (((4, 2), None), ((4, 3), (4, 5)), ((3,), None), ((2, 3, 1, 2), None)):
+        with pytest.raises(UsageError, match="not inputs"):
+            nngp(net, np.ones(x1), None if x2 is None else np.ones(x2))
+    assert nngp(net, np.ones((4, 3))).shape == (4, 4)

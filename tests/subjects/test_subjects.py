@@ -1,4 +1,5 @@
 from dataclasses import replace
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -6,7 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from ftheta.logic import Status, SubjectError
+import ftheta as ft
+from ftheta.logic import Status, SubjectError, UsageError
 from ftheta.networks import random_mlp
 from ftheta.subjects import Dataset, Measure, Network, Target, Training
 from ftheta.subjects.hypotheses import curvature_of, optimum_of
@@ -109,3 +111,56 @@ def test_the_optimum_of_a_convex_objective_is_found_with_its_error():
         lo, hi = curvature_of(Training("softly convex", objective, np.zeros(2), centre))
     np.testing.assert_allclose(found, centre, atol=1e-10)
     assert doubt < 1e-10 and 0.2 <= lo.lo <= hi.hi <= 1.2 + 1e-12
+
+
+def test_a_training_takes_lists():
+    given: dict[str, Any] = {"start": [1.0, 2], "optimum": [0, 0], "hessian": [[1, 0], [0, 1]]}
+    lists = Training("lists", lambda t: t @ t / 2, **given)
+    assert lists.start.dtype == np.float64 and lists.optimum is not None and lists.hessian is not None
+    arrays = Training("arrays", lambda t: t @ t / 2, np.array([1.0, 2.0]), np.zeros(2), hessian=np.eye(2))
+    results = [ft.check("gd-strongly-convex", subject) for subject in (lists, arrays)]
+    assert results[0].verdict == results[1].verdict and results[0].numbers == results[1].numbers
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"objective": 3.0},
+        {"start": ["a", "b"]},
+        {"start": [[1.0], [1.0, 2.0]]},
+        {"start": [np.nan, 0.0]},
+        {"start": None},
+        {"optimum": [0.0]},
+        {"optimum": "origin"},
+        {"hessian": [1.0, 1.0]},
+        {"hessian": [[1.0]]},
+    ],
+)
+def test_a_training_of_other_things_is_refused_at_once(given):
+    good = {"name": "mine", "objective": lambda t: t @ t / 2, "start": [1.0, 2.0]}
+    with pytest.raises(SubjectError) as caught:
+        Training(**{**good, **given})
+    assert caught.value.where == "mine"
+
+
+def test_a_theorem_is_checked_by_its_id_or_itself():
+    from ftheta.theorems.optimisation.gd_strongly_convex import gd_strongly_convex as theorem
+
+    by_id, itself = ft.check("gd-strongly-convex", kappa=7), ft.check(theorem, kappa=7)
+    assert by_id.numbers == itself.numbers and by_id.verdict == itself.verdict
+    others: list[Any] = [None, 5, theorem.measure, ["gd-strongly-convex"]]
+    for other in others:
+        with pytest.raises(UsageError, match="which theorem"):
+            ft.check(other)
+
+
+def test_a_trained_description_can_be_called():
+    rng = np.random.default_rng(0)
+    net = random_mlp(rng, (3, 4, 2))
+    x = rng.normal(size=(5, 3))
+    trained = ft.fit(net, (x, rng.normal(size=(5, 2))), steps=3).network
+    wrapped = Network.described(trained, "trained")
+    for rows in (x[0], x, x[0].tolist()):
+        value = trained(rows)
+        assert value.dtype == np.float64
+        np.testing.assert_array_equal(value, wrapped(np.asarray(rows)))

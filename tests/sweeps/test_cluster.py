@@ -4,11 +4,14 @@ import os
 import signal
 import threading
 import time
+from contextlib import nullcontext
+from typing import Any
 
 import pytest
 
 from ftheta.logic import SubjectError, UsageError
-from ftheta.sweeps import Networks, Pool, Store, sweep
+from ftheta.sweeps import Networks, Pool, sweep
+from ftheta.sweeps.pool import NobodyWorks
 
 from . import trainings
 
@@ -88,32 +91,45 @@ def test_a_cluster_without_workers_is_said_and_left_after_a_stated_time(monkeypa
     assert "the Dask cluster has no workers; the sweep ends after 1.5 s" in capsys.readouterr().err
 
 
-def test_workers_that_die_quickly_are_left_with_what_is_done(monkeypatch, tmp_path):
+class Flapping:
+    """A client of a cluster whose workers are new at every look; `last` is the time after which they stay."""
+
+    def __init__(self, clock, last=float("inf")):
+        self.clock, self.last = clock, last
+
+    def scheduler_info(self, n_workers):
+        name = "the one that stays" if self.clock.now > self.last else f"worker {self.clock.now}"
+        return {"workers": {name: {"nthreads": 1}}}
+
+
+class Clock:
+    def __init__(self):
+        self.now = 0.0
+
+    def monotonic(self):
+        return self.now
+
+
+@pytest.mark.parametrize("last, ends", [(float("inf"), True), (30.0, False)])
+def test_workers_that_die_quickly_are_left_after_a_stated_time(monkeypatch, last, ends):
     import ftheta.sweeps.cluster as module
 
-    monkeypatch.setattr(module, "LOOK", 0.05)
-    with Store(tmp_path / "runs.db") as home, distributed.LocalCluster(n_workers=0, threads_per_worker=1, dashboard_address=None) as short_lived:
-        sweep(trainings.tiny, {"a": [1]}, on=1, store=home)
-        over = threading.Event()
-
-        def hire_and_lose():
-            while not over.is_set():
-                short_lived.scale(1)
-                over.wait(0.4)
-                short_lived.scale(0)
-                over.wait(0.1)
-
-        hiring = threading.Thread(target=hire_and_lose)
-        hiring.start()
-        found = sweep(trainings.tiny, {"a": [1, 2, 3]}, on=short_lived, store=home, wait=4, retries=1000)
-        over.set()
-        hiring.join()
-        assert found.counts.done >= 1 and "no worker that stays" in found.stopped
+    clock = Clock()
+    monkeypatch.setattr(module, "time", clock)
+    crew = module.DaskCrew(Flapping(clock, last), ours=False, wait=60.0)
+    said = set()
+    with pytest.raises(NobodyWorks, match="60 s") if ends else nullcontext():
+        for clock.now in range(600):
+            crew._watch(result=False)
+            said.add(crew.note)
+    assert clock.now == (61 if ends else 599)
+    assert "workers of the Dask cluster do not last; the sweep ends after 60 s without one" in said
 
 
 def test_a_pool_never_waits_for_workers(pool_of_one):
     assert pool_of_one.note == ""
-    for wait in (0, -1, True, "soon", float("nan")):
+    waits: list[Any] = [0, -1, True, "soon", float("nan")]
+    for wait in waits:
         with pytest.raises(UsageError, match="wait"):
             sweep(trainings.tiny, {"a": [1]}, on=pool_of_one, wait=wait)
 

@@ -96,3 +96,58 @@ def test_bad_words_give_a_clear_error(capsys, folder, line, code, part):
 def test_words_become_values():
     assert grid_of(["a=1,2.5,x", "b=none,true,64-64"]) == {"a": [1, 2.5, "x"], "b": [None, True, "64-64"]}
     assert seeds_of("5") == 5 and seeds_of("5,") == [5] and seeds_of("0,3") == [0, 3]
+
+
+DAMAGED = {
+    "networks is a truth value": "networks = true",
+    "networks is a list": "networks = [1]",
+    "networks is empty": "networks = []",
+    "train is a number": "train = 5",
+    "train is a word": 'train = "sweepable"',
+    "a number of 5,000 digits": "train = 'sweepable:train'\nseeds = " + "9" * 5000,
+    "a number of 5,000 digits in base 16": "train = 'sweepable:train'\nseeds = 0x" + "f" * 5000,
+    "5,000 brackets": "train = 'sweepable:train'\ngrid = " + "[" * 5000 + "]" * 5000,
+    "a date as a version": "train = 'sweepable:train'\nversion = 2020-01-01\ngrid = {width = [2020-01-01]}",
+    "a table of tables": "train = 'sweepable:train'\n[grid.width.height]\na = 1",
+    "more seeds than cells can be": "train = 'sweepable:train'\nseeds = 9223372036854775807",
+    "no UTF-8": b"train = '\xff'",
+}
+
+
+@pytest.mark.parametrize("text", DAMAGED.values(), ids=DAMAGED)
+def test_a_damaged_file_is_an_error_in_our_form(capsys, folder, text):
+    (folder / "bad.toml").write_bytes(text if isinstance(text, bytes) else text.encode())
+    code, out, err = words(capsys, "sweep", "bad.toml", "--on", "1")
+    assert code in (2, 4) and out == "" and err.startswith("ftheta: ") and "Internal error" not in err
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        ["--grid", "width=" + "9" * 5000, "--seeds", "9" * 5000],
+        ["--grid", "width=" + "[" * 5000],
+        ["--grid", "width=1", "--seeds", "9" * 5000],
+        ["--grid", "width=1", "--on", "9" * 5000],
+        ["--grid", "width=\udcff"],
+        ["--grid", "width=1", "--store", "."],
+        ["--grid", "width=1", "--store", "/proc/runs.db"],
+        ["--grid", "width=1", "--store", "x" * 300],
+        ["--grid", "width=1", "--store", "no/such/runs.db"],
+        ["--status", "--store", "x" * 300],
+    ],
+    ids=lambda line: " ".join(line)[:30],
+)
+def test_hopeless_words_are_an_error_in_our_form(capsys, folder, line):
+    code, out, err = (
+        words(capsys, "sweep", "sweepable:train", *line, "--on", "1")
+        if "--on" not in line
+        else words(capsys, "sweep", "sweepable:train", *line)
+    )
+    assert code in (1, 2, 4) and "Internal error" not in err
+    assert code != 1 or "failed" in out  # the grid was all right, the cell was not
+
+
+def test_a_list_of_settings_is_not_added_to(capsys, folder):
+    (folder / "list.toml").write_text("train = 'sweepable:train'\n[[grid]]\nwidth = 1\n")
+    code, _, err = words(capsys, "sweep", "list.toml", "--grid", "width=2", "--on", "1")
+    assert code == 2 and "--grid cannot add" in err

@@ -5,6 +5,7 @@ import sqlite3
 import subprocess
 import sys
 import textwrap
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -185,3 +186,60 @@ def test_a_table_keeps_its_types_in_every_file(tmp_path):
         table.save(tmp_path / "t.xlsx")
     with pytest.raises(UsageError, match="no such column"):
         table["zzz"]
+
+
+@pytest.mark.parametrize("damage", ["cut", "empty", "shape", "object", "word", "noise"])
+def test_a_damaged_array_is_said_so(tmp_path, damage):
+    store, study = filled(tmp_path / "runs.db")
+    whole = study._db.execute("SELECT data FROM arrays").fetchone()[0]
+    data = {
+        "cut": whole[:-3],
+        "empty": b"",
+        "shape": whole.replace(b"(3,)", b"(9999999999999,)"),
+        "object": whole.replace(b"<f8", b"|O "),
+        "word": "a word",
+        "noise": bytes(reversed(whole)),
+    }[damage]
+    study._db.execute("UPDATE arrays SET data = ?", (data,))
+    with pytest.raises(SubjectError, match="damaged"):
+        study.arrays("w")
+    store.close()
+
+
+@given(st.data())
+def test_any_damage_of_an_array_is_an_error_or_an_array_of_its_size(data):
+    from ftheta.sweeps.arrays import packed, unpacked
+
+    whole = bytearray(packed(np.arange(6.0).reshape(2, 3)))
+    for _ in range(data.draw(st.integers(1, 4))):
+        whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
+    with suppress(ValueError):
+        assert unpacked(bytes(whole)).nbytes <= len(whole)
+
+
+def test_values_of_another_kind_are_damage_too(tmp_path):
+    store, study = filled(tmp_path / "runs.db")
+    study._db.execute("UPDATE cells_1 SET b = ?", (b"{no json",))
+    with pytest.raises(SubjectError, match="damaged"):
+        list(study.rows())
+    study._db.execute("UPDATE studies SET about = ?", ("{no json",))
+    with pytest.raises(SubjectError, match="damaged"):
+        store.studies()
+    store.close()
+
+
+def test_a_folder_that_cannot_be_written_is_said_so(tmp_path, monkeypatch):
+    with pytest.raises(SubjectError, match="cannot be used"):
+        Store(tmp_path)
+    store, study = filled(tmp_path / "runs.db")
+    refused = sqlite3.OperationalError("unable to open database file")
+
+    def refuse(*_, **__):
+        raise refused
+
+    monkeypatch.setattr(sqlite3, "connect", refuse)
+    with pytest.raises(SubjectError, match="cannot be used"):  # the lock of this client is a file beside the store
+        study.claim([GRID.key(0)])
+    with pytest.raises(SubjectError, match="cannot be used"):
+        Store(tmp_path / "other.db")
+    store.close()

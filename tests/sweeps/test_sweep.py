@@ -16,6 +16,7 @@ import ftheta as ft
 from ftheta.logic import SubjectError, UsageError
 from ftheta.sweeps import Pool, Store, sweep
 from ftheta.sweeps.identity import code_digest
+from ftheta.sweeps.worker import environment
 
 from . import trainings
 
@@ -266,3 +267,14 @@ def test_progress_says_how_much_is_left(capsys):
     sweep(trainings.slow, {"a": list(range(30)), "log": os.devnull}, on=1, progress=True)
     words = capsys.readouterr().err
     assert "of 30 cells" in words and "left" in words and "cells/s" in words
+
+
+def test_a_worker_whose_client_is_gone_ends_quietly():
+    command = [sys.executable, "-P", "-c", "from ftheta.sweeps.worker import main; main()"]
+    pipe = subprocess.PIPE
+    worker = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=environment())
+    assert worker.stdout is not None and worker.stderr is not None and worker.stdin is not None
+    worker.stdout.close()  # nobody hears that it is ready
+    assert worker.wait(60) == 0 and worker.stderr.read() == b""
+    worker.stdin.close()
+    worker.stderr.close()

@@ -215,3 +215,24 @@ def test_the_line_of_progress_is_for_terminals(capsys):
     fit(mlp(), regression(), steps=3, progress=True, stop=Stop(), **HOW)
     assert "compiling" in capsys.readouterr().err
     assert drawn(50, 100, 0.125, 25.0) == "████████████░░░░░░░░░░░░ 50 of 100 · loss 0.125 · 25 steps/s · 0:02 left"
+
+
+@pytest.mark.parametrize("path", [5, None, b"run.npz", ["run.npz"]])
+def test_a_checkpoint_is_a_file(path):
+    with pytest.raises(UsageError, match="is a file"):
+        Checkpoint(path)
+
+
+@pytest.mark.parametrize("seconds", [-1, float("nan"), float("inf"), "30", None, True])
+def test_a_checkpoint_is_written_every_so_many_seconds(seconds):
+    with pytest.raises(UsageError, match="seconds"):
+        Checkpoint("run.npz", seconds)
+
+
+def test_the_name_of_a_checkpoint_may_be_a_word(tmp_path):
+    place = tmp_path / "run.npz"
+    fit(mlp(), regression(), steps=2, checkpoint=Checkpoint(str(place), 1), **HOW)
+    assert Checkpoint(str(place), 1) == Checkpoint(place, 1) and place.is_file()
+    for name in ("x" * 300 + ".npz", "/proc/run.npz", str(tmp_path / "no" / "run.npz")):
+        with pytest.raises(UsageError):
+            fit(mlp(), regression(), steps=2, checkpoint=name, **HOW)
