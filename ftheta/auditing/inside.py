@@ -23,7 +23,6 @@ from .performing import perform
 from .plan import Task
 from .pool import Done, Told, not_begun, stopped
 
-
 SOON = 0.05  # seconds
 
 

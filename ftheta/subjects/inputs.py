@@ -10,10 +10,10 @@ from ftheta.logic import Finding, hypothesis
 
 from .network import Network
 
-CARRIES = frozenset(  # operations that move the entries of an array, or round them
-    "reshape squeeze expand_dims broadcast_in_dim transpose slice dynamic_slice concatenate copy "
-    "convert_element_type round floor ceil clamp".split()
-)
+_MOVES = ("reshape", "squeeze", "expand_dims", "broadcast_in_dim", "transpose", "slice", "concatenate", "copy")
+_ROUNDS = ("convert_element_type", "round", "floor", "ceil", "clamp")
+CARRIES = frozenset((*_MOVES, *_ROUNDS))
+"""Operations that move the entries of an array, or round them."""
 
 
 @lru_cache(maxsize=4)  # several hypotheses and facts ask for the same

@@ -14,7 +14,6 @@ from ftheta.subjects.inputs import takes_tokens
 
 BATCH = 256  # rows sent through the network at once
 MOST_PRODUCTS = 10_000_000  # of a normal form
-)
 
 
 def affordable(net: Network, work: float, least: int, most: int) -> int:

@@ -13,15 +13,7 @@ from ftheta.subjects import Network
 from ftheta.subjects.layers import describes_this_function
 
 from ..part import Part, no_better
-from .inputs import (
-    affordable,
-    chosen_rows,
-    classes_of,
-    ensure_real_inputs,
-    outputs_at,
-    piecewise_affine,
-    some_rows,
-)
+from .inputs import affordable, chosen_rows, classes_of, ensure_real_inputs, outputs_at, piecewise_affine, some_rows
 
 POINTS, CLIMBS = 128, 16
 CLIMBING = 3e6  # multiplications of one evaluation, times the steps of an ascent
@@ -96,7 +88,9 @@ def certified_rows(net: Network, rng: np.random.Generator) -> Part:
         held = np.array([ok and _holds(graph, net, row, radius * scale) for ok, row in zip(held, x)])
         counts.append(int(held.sum()))
     name = "certified share of rows" if right is None else "certified accuracy"
-    tried = f"of {len(x):,} {_tried(net)}, every input within ε of its value, ε relative to the largest entry {scale:.3g}"
+    tried = (
+        f"of {len(x):,} {_tried(net)}, every input within ε of its value, ε relative to the largest entry {scale:.3g}"
+    )
     facts = tuple(
         Fact(f"{name} at ε = {radius:g}", Enclosure.exact(Fraction(count, len(x))), f"{count:,} {tried}")
         for radius, count in zip(RADII, counts)
