@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 LEAST = 0.25  # of the time on the wall counts, however busy the machine is
 LOOK = 0.1  # seconds between two looks
@@ -94,12 +94,16 @@ class Busy(Protocol):
         ...
 
 
+_Known: TypeAlias = dict[int, tuple[Usage | None, float]]
+"""Of every process, by its number: what it used, and how long it compiled."""
+
+
 class Fairness:
     """Looks at processes at work from time to time, and tells how much of the time since then does not count."""
 
     def __init__(self) -> None:
         self._looked = monotonic()
-        self._known: dict[int, tuple[Usage | None, float]] = {}
+        self._known: _Known = {}
 
     def look(self, busy: Sequence[Busy]) -> float:
         """Seconds since the last look that are not counted; each process is told its own in `held`.
@@ -112,21 +116,23 @@ class Fairness:
         if passed < LOOK:
             return 0.0
         self._looked = now
-        before = self._known
-        self._known = {process.pid: (usage_of(process.pid), process.compiled) for process in busy}
-        share = self._share(before, passed)
+        before = {process.pid: self._known.get(process.pid, (None, 0.0)) for process in busy}
+        known = {process.pid: (usage_of(process.pid), process.compiled) for process in busy}
+        self._known |= known
+        share = self._share(before, known, passed)
         held = []
         for process in busy:
-            compiled = self._known[process.pid][1] - before.get(process.pid, self._known[process.pid])[1]
+            compiled = known[process.pid][1] - before[process.pid][1]
             counted = max(0.0, passed - compiled) * share
             process.held += passed - counted
             held.append(passed - counted)
         return sum(held) / len(held) if held else 0.0
 
-    def _share(self, before: dict[int, tuple[Usage | None, float]], passed: float) -> float:
+    @staticmethod
+    def _share(before: _Known, now: _Known, passed: float) -> float:
         ran = asked = 0.0
-        for pid, (usage, _) in self._known.items():
-            old = before[pid][0] if pid in before else None
+        for pid, (usage, _) in now.items():
+            old = before[pid][0]
             if usage is not None and old is not None:
                 ran += max(0.0, usage.ran - old.ran)
                 asked += max(0.0, usage.ran - old.ran) + max(0.0, usage.waited - old.waited)

@@ -42,7 +42,9 @@ def audit(
     out
         Write the report to this file (.html, with the .json beside it; or .json alone).
     budget
-        How long it may take: 60s, 2m, 1h. What was not finished is listed with what would give it more time.
+        How long it may compute: 60s, 2m, 1h, counted from when the network is read. Starting (some seconds), kernels
+        that are compiled (once for an installation) and time that other processes take do not count. What was not
+        finished is listed with what would give it more time.
     only
         Run these alone: ids of theorems or facts, chapters or sections.
     skip

@@ -76,7 +76,7 @@ def pieces(
     max_cells
         Stop after so many pieces.
     max_seconds
-        Stop after so long.
+        Stop after so many seconds of processor time; kernels that are compiled first do not count.
     workers
         Threads.
     """

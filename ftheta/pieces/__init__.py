@@ -65,9 +65,9 @@ def pieces(
 
     `exact="auto"` decides every sign in float64 with a rigorous error bound and only the open ones in rational
     arithmetic; `exact=True` computes in rational arithmetic throughout; `exact=False` takes open signs for zero and
-    says how many there were. `max_cells`, and `max_work` in elementary steps (about 10⁸ a second), stop at the
-    same cell on every machine; `max_seconds` are of processor time, without that of compilation. Out of budget, the
-    pieces found so far are returned and `certificate.complete` is False.
+    says how many there were. `max_cells`, and `max_work` in elementary steps (about a hundred millions a second), end
+    at the same cell on every machine; `max_seconds` are of processor time, without that of compilation. Out of budget,
+    the pieces found so far are returned and `certificate.complete` is False.
     Without `maps` the affine maps are computed when they are first asked for. With several `workers`, threads share
     polygons and boxes (segments, rational arithmetic and boxes of many dimensions take one): the same pieces, in
     another order.

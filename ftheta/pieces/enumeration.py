@@ -60,11 +60,11 @@ def clock() -> float:
 @contextmanager
 def clock_stopped() -> Iterator[None]:
     """What is done here takes no time on `clock`."""
-    began = clock()
+    began = time.thread_time() - _standstill.seconds
     try:
         yield
     finally:
-        _standstill.seconds += clock() - began
+        _standstill.seconds = time.thread_time() - began
 
 
 @dataclass
@@ -141,7 +141,8 @@ def enumerate_cells(kernel: Kernel, budget: Budget, deadline: float) -> Iterator
         status.WIDER: kernel.grow_width,
     }
     while True:
-        reason = kernel.run(limit, PAUSE_AFTER)
+        left = PAUSE_AFTER if budget.max_work is None else max(1, budget.max_work - kernel.tally.work)
+        reason = kernel.run(limit, min(PAUSE_AFTER, left))
         if reason in react:
             with suppress(TimeoutError):  # the clock is looked at below
                 react[reason]()

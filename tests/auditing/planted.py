@@ -9,6 +9,7 @@ from pathlib import Path
 from ftheta.auditing.part import Part
 from ftheta.auditing.plan import Task
 from ftheta.logic import Enclosure, Fact, SubjectError
+from ftheta.pieces import enumeration
 
 
 def task(name: str) -> Task:
@@ -74,3 +75,28 @@ def faulty(net, rng):
 
 def refuses(net, rng):
     raise SubjectError("It does not apply.", got="this", remedy="give that")
+
+
+LOADING = 4.0
+
+
+def loaded_slowly():
+    time.sleep(LOADING)
+    return None
+
+
+class Doubles:
+    """`apply` of a network with something in it."""
+
+    def __init__(self, part) -> None:
+        self.part = part
+
+    def __call__(self, params, x):
+        return 2 * x
+
+
+def compiles(net, rng):
+    """A kernel is compiled for longer than the audit may take."""
+    with enumeration.while_compiling():
+        time.sleep(4)
+    return quick(net, rng)

@@ -1,5 +1,6 @@
 """Numbers of an audit beside the same numbers found another way."""
 
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -194,18 +195,41 @@ def test_steepness_lies_between_a_secant_and_the_product_of_norms(small):
 
 
 def test_no_perturbation_of_a_certified_row_changes_its_class(small):
-    found = part("certified-rows", small)
+    unlabelled = small.with_data(replace(small.data, y=None))
+    found, blind = part("certified-rows", small), part("certified-rows", unlabelled)
     rows = np.sort(np.random.default_rng([0, 1]).permutation(40)[:24])
     x = small.data.x[rows]
     scale, rng = np.abs(x).max(), np.random.default_rng(5)
     decided = by_hand(small, x)[-1].argmax(1)
+    right = decided == small.data.y[rows]
     for radius in (1e-3, 1e-2, 1e-1):
         stay = np.ones(len(x), bool)
         for _ in range(200):
             moved = x + radius * scale * rng.choice([-1.0, 1.0], x.shape)
             stay &= by_hand(small, moved)[-1].argmax(1) == decided
-        assert value(found, f"rows certified at ε = {radius:g}").lo <= stay.sum()
-    assert value(found, "rows certified at ε = 0.0001").lo >= 20
+        assert value(blind, f"certified share of rows at ε = {radius:g}").lo <= stay.mean()
+        assert value(found, f"certified accuracy at ε = {radius:g}").lo <= (stay & right).mean()
+    assert value(blind, "certified share of rows at ε = 0.0001").lo >= 20 / 24
+    assert 0 < value(found, "certified accuracy at ε = 0.0001").lo <= right.mean() < 1
+    (told,) = {fact.note for fact in blind.facts if fact.name.endswith("= 0.0001")}
+    assert " of 24 rows tried (40 in the data)" in told
+
+
+@pytest.mark.parametrize(
+    ("id", "looked_at"),
+    [
+        ("active-units", "1,024 of the 1,500 rows of rows"),
+        ("gradients-by-layer", "64 of the 1,500 rows of rows"),
+        ("test-error", "all 1,500 rows of rows"),
+        ("steepness", "1,024 of the 1,500 rows of rows"),
+        ("tangent-spectrum", "64 of the 1,500 rows of rows"),
+        ("curvature-of-the-loss", "256 of the 1,500 rows of rows"),
+    ],
+)
+def test_facts_say_of_how_many_rows_they_speak(id, looked_at, small):
+    rng = np.random.default_rng(3)
+    many = small.with_data(Dataset("rows", rng.normal(size=(1500, 3)), rng.integers(0, 2, 1500)))
+    assert any(looked_at in fact.note for fact in part(id, many).facts)
 
 
 def test_a_copied_and_a_silent_neuron_are_found():

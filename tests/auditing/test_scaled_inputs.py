@@ -158,7 +158,11 @@ def test_the_function_is_the_same_on_rows_as_they_were_measured(net, own):
 def test_gradients_and_curvature_are_those_of_the_parameters_that_were_trained(net, own):
     with jax.enable_x64(True):
         loss, theta = loss_by_hand(own)
-        value, slope, hessian = float(loss(theta)), np.asarray(jax.grad(loss)(theta)), np.asarray(jax.hessian(loss)(theta))
+        value, slope, hessian = (
+            float(loss(theta)),
+            np.asarray(jax.grad(loss)(theta)),
+            np.asarray(jax.hessian(loss)(theta)),
+        )
     ends = np.linalg.eigvalsh(hessian)
     found = known("curvature-of-the-loss", net)
     scale = found["loss"].lo / value  # of the loss that the audit chose

@@ -4,6 +4,7 @@ import subprocess
 import sys
 import time
 from fractions import Fraction
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,19 @@ import pytest
 
 from ftheta.logic import Basis, SubjectError, UsageError
 from ftheta.networks.description import Dense, Description
-from ftheta.pieces import Box, Polygon, Polyline, Segment, Space, count_pieces, decompile, equal, pieces, stream_pieces
+from ftheta.pieces import (
+    Box,
+    Polygon,
+    Polyline,
+    Segment,
+    Space,
+    count_pieces,
+    decompile,
+    enumeration,
+    equal,
+    pieces,
+    stream_pieces,
+)
 from ftheta.relu.exact import exact as in_rationals
 from ftheta.relu.network import ReluNetwork
 from ftheta.subjects import Network
@@ -48,6 +61,47 @@ def test_a_budget_of_seconds_ends_a_network_of_very_many_pieces(net, domain):
     count = count_pieces(net, domain, max_seconds=0.5)
     assert count.hi == float("inf") and count.lo > 10
     assert time.perf_counter() - begun < 30
+
+
+def burn(seconds: float) -> None:
+    begun = time.thread_time()
+    while time.thread_time() - begun < seconds:
+        sum(range(1000))
+
+
+@pytest.mark.parametrize(
+    "domain", [Box([0.0], [1.0]), SQUARE, Box.cube(4), Space(3)], ids=["line", "plane", "box", "space"]
+)
+def test_compilation_takes_nothing_off_a_budget_of_seconds(domain, monkeypatch):
+    monkeypatch.setattr(enumeration, "announce_compilation", lambda *_: burn(1.1))
+    monkeypatch.setattr(enumeration, "PAUSE_AFTER", 100)  # the clock is looked at often
+    assert count_pieces(default_network((domain.dimension, 6, 6, 1)), domain, max_seconds=1.0).hi < inf
+
+
+@pytest.mark.parametrize(
+    ("net", "domain", "exact"),
+    [
+        (tent(30), Box([0.0], [1.0]), "auto"),
+        (default_network((2, 200, 200, 1)), SQUARE, "auto"),
+        (default_network((4, 60, 60, 60, 1)), Box.cube(4), "auto"),
+        (default_network((4, 60, 60, 60, 1)), Space(4), "auto"),
+        (default_network((12, 30, 30, 1)), Box.cube(12), "auto"),
+        (default_network((2, 20, 20, 1)), SQUARE, True),
+    ],
+    ids=["line", "plane", "box", "space", "many dimensions", "rational"],
+)
+def test_a_budget_of_work_ends_at_the_same_cell_however_busy_the_machine_is(net, domain, exact, monkeypatch):
+    monkeypatch.setattr(enumeration, "PAUSE_AFTER", 10_000)
+    free = count_pieces(net, domain, max_work=100_000, exact=exact)
+    ages = iter(range(10**9))
+    monkeypatch.setattr(enumeration, "clock", lambda: 1e6 * next(ages))  # every look is a million seconds later
+    assert count_pieces(net, domain, max_work=100_000, exact=exact) == free
+    assert free.hi == inf and free.lo > 0
+
+
+def test_a_budget_of_work_that_is_none_is_refused():
+    with pytest.raises(UsageError, match="max_work"):
+        pieces(tent(3), SQUARE, max_work=0)
 
 
 def test_streaming_can_be_left_at_any_time():

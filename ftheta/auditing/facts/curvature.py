@@ -11,7 +11,7 @@ from ftheta.spectra.objective import Objective, natural_objective
 from ftheta.subjects import Network
 
 from ..part import Part
-from .inputs import labelled, misfit, multiplications
+from .inputs import labelled, misfit, multiplications, told_rows
 
 ROWS = (4, 256)  # at least, at most
 PRODUCTS = (10, 120)
@@ -28,7 +28,7 @@ def curvature_of_the_loss(net: Network, rng: np.random.Generator) -> Part:
     if objective is None:
         remedy = "give a class a row, or a number an output"
         raise SubjectError("No loss fits these labels.", got=misfit(net, y), remedy=remedy)
-    told = f"{objective.loss.name} loss on {len(objective.examples)} rows of {data.name}"
+    told = f"{objective.loss.name} loss on {told_rows(len(objective.examples), data)}"
     value, slope = objective.value_and_gradient()
     ends = extremes(objective.hessian(), rng=rng, **_effort(objective, each))
     top, norm = ends.top(), float(np.linalg.norm(slope))

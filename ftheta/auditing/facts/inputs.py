@@ -10,6 +10,7 @@ from ftheta.logic import Basis, SubjectError
 from ftheta.pieces.normal_forms import normal_form
 from ftheta.relu import ReluNetwork
 from ftheta.subjects import Dataset, Network
+from ftheta.subjects.inputs import takes_tokens
 
 BATCH = 256  # rows sent through the network at once
 MOST_PRODUCTS = 10_000_000  # of a normal form
@@ -20,13 +21,35 @@ def affordable(net: Network, work: float, least: int, most: int) -> int:
     return int(np.clip(work / multiplications(net), least, most))
 
 
+def chosen_rows(data: Dataset, most: int, rng: np.random.Generator) -> np.ndarray:
+    """The numbers of up to `most` rows, drawn from the data, in order."""
+    return np.sort(rng.permutation(len(data))[:most])
+
+
 def some_rows(net: Network, most: int, rng: np.random.Generator) -> tuple[np.ndarray, str]:
     """Up to `most` rows, drawn from the data where there are any, and where they come from."""
     if net.data is None:
+        if takes_tokens(net):
+            remedy = "add --data with one row of token ids per input"
+            raise SubjectError("Requires data: the inputs are token ids, and none are drawn at random.", remedy=remedy)
         return rng.normal(size=(most, *net.input_shape)), f"{most} standard normal inputs"
-    n = len(net.data)
-    chosen = np.sort(rng.permutation(n)[:most])
-    return net.data.x[chosen].astype(np.float64), f"{len(chosen):,} rows of {net.data.name}"
+    chosen = chosen_rows(net.data, most, rng)
+    return net.data.x[chosen].astype(np.float64), told_rows(len(chosen), net.data)
+
+
+def ensure_real_inputs(net: Network, required: str = "real-valued inputs") -> None:
+    """Raise where the inputs are token ids, between which there is nothing: a change of them is never small."""
+    if takes_tokens(net):
+        remedy = "this is not about networks on tokens"
+        raise SubjectError(f"Requires {required}.", got="this network takes token ids", remedy=remedy)
+
+
+def told_rows(looked_at: int, data: Dataset) -> str:
+    """So many rows, and of how many: `24 of the 397 rows of digits-test`."""
+    whole = len(data)
+    if looked_at == whole:
+        return f"all {whole:,} rows of {data.name}" if whole > 1 else f"the one row of {data.name}"
+    return f"{looked_at:,} of the {whole:,} rows of {data.name}"
 
 
 def outputs_at(net: Network, x: np.ndarray) -> np.ndarray:

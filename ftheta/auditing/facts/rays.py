@@ -9,7 +9,7 @@ from ftheta.relu import ReluNetwork
 from ftheta.subjects import Network
 
 from ..part import Part, no_better
-from .inputs import affordable, outputs_at, piecewise_affine, some_rows
+from .inputs import affordable, ensure_real_inputs, outputs_at, piecewise_affine, some_rows
 
 RAYS = 8
 FAR = 100.0  # times the distance of the row that a ray goes through
@@ -20,6 +20,7 @@ TIMES = np.geomspace(0.1, FAR, 61)
 
 def rays(net: Network, rng: np.random.Generator) -> Part:
     """Pieces, the last kink and the slope far out, for networks that are piecewise affine; growth for all."""
+    ensure_real_inputs(net)
     x, source = some_rows(net, affordable(net, 5e9 / len(TIMES), 2, RAYS), rng)
     flat = x.reshape(len(x), -1)
     centre = np.zeros(flat.shape[1]) if net.data is None else net.data.x.reshape(len(net.data), -1).mean(0)

@@ -16,7 +16,7 @@ from ftheta.subjects import Network
 
 from ..part import Part
 from .counting import named
-from .inputs import BATCH, affordable, some_rows
+from .inputs import BATCH, affordable, some_rows, told_rows
 
 ROWS = 64  # for gradients
 LOOKED_AT = 1024  # rows, for units
@@ -63,7 +63,7 @@ def _objective(net: Network, rng: np.random.Generator) -> tuple[Objective, str]:
     found = natural_objective(net, ROWS) if net.data is not None else None
     if found is not None:
         assert net.data is not None
-        return found, f"{found.loss.name} loss on {len(found.examples)} rows of {net.data.name}"
+        return found, f"{found.loss.name} loss on {told_rows(len(found.examples), net.data)}"
     x, source = some_rows(net, affordable(net, 1e9, 4, ROWS), rng)
     y = rng.normal(size=(len(x), *net.output_shape))
     return Objective.of((net.params, net.apply), (x, y), "squared"), f"squared loss, {source}, random targets"
@@ -121,10 +121,11 @@ def active_units(net: Network, rng: np.random.Generator) -> Part:
     if relus:
         dead, total = sum(int((~u.on).sum()) for u in relus), sum(u.on.size for u in relus)
         always = sum(int(u.always.sum()) for u in relus)
+        of_them = f"of {total:,} units; {told}"
         facts += [
             Fact("rectified units", Enclosure.exact(total)),
-            Fact("units that are zero on every row", Enclosure.measured(dead, samples=n), told),
-            Fact("units that are on for every row", Enclosure.measured(always, samples=n), told),
+            Fact("units that are zero on every row", Enclosure.measured(dead, samples=n), of_them),
+            Fact("units that are on for every row", Enclosure.measured(always, samples=n), of_them),
         ]
     if curved:
         worst = max(u.flat for u in curved)

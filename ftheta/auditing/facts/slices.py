@@ -11,7 +11,7 @@ from ftheta.pieces.slices import slice_of, storable
 from ftheta.subjects import Network
 
 from ..part import Part, no_better
-from .inputs import piecewise_affine
+from .inputs import ensure_real_inputs, piecewise_affine
 
 MOST_CELLS = 20_000  # no clock: the same pieces on every machine
 LESS = 8  # a fraction of the cells that theorems about pieces may take
@@ -24,6 +24,7 @@ def pieces_on_a_slice(net: Network, rng: np.random.Generator) -> Part:
 
     Where there are too many of them, the slice is made smaller.
     """
+    ensure_real_inputs(net)
     form, basis = piecewise_affine(net)
     data = None if net.data is None else net.data.x
     seed = int(rng.integers(2**32))
@@ -39,6 +40,7 @@ def pieces_on_a_slice(net: Network, rng: np.random.Generator) -> Part:
 
 def _facts(cells: Complex, basis: Basis, where: str) -> Iterator[Fact]:
     activity = cells.activity
+    neurons = f"of {cells.plan.neurons:,} neurons, {where}"
     found = {"pieces": cells.count, "neurons that bend there": activity.bends, "neurons always on": activity.always}
     if cells.certificate.complete:
         regions = len(np.unique(cells.linear_regions()))
@@ -47,7 +49,8 @@ def _facts(cells: Complex, basis: Basis, where: str) -> Iterator[Fact]:
             "neurons never on": activity.dead,
             "Lipschitz constant there": cells.lipschitz(),
         }
-    yield from (Fact(name, no_better(value, basis), where) for name, value in found.items())
+    for name, value in found.items():
+        yield Fact(name, no_better(value, basis), neurons if name.startswith("neurons") else where)
     if not cells.certificate.complete:
         yield Fact("stopped by", cells.certificate.stopped_by, where)
 

@@ -10,7 +10,7 @@ from ftheta.logic import Enclosure, Fact, SubjectError, Table
 from ftheta.subjects import Network
 
 from ..part import Part
-from .inputs import affordable, classes_of, labelled, misfit, outputs_at
+from .inputs import affordable, classes_of, labelled, misfit, outputs_at, told_rows
 
 CONFIDENCE = 0.95
 WITHIN = 0.01  # an error of one in a hundred
@@ -23,7 +23,7 @@ def test_error(net: Network, rng: np.random.Generator) -> Part:
     few = np.sort(rng.permutation(len(data))[: affordable(net, WORK, 100, len(data))])
     y, outputs = y[few], outputs_at(net, data.x[few])
     classes = classes_of(net, y)
-    told = f"{len(few):,} rows of {data.name}"
+    told = told_rows(len(few), data)
     if classes is not None:
         return _classification(outputs.argmax(1), classes, told, data.classes)
     if y.shape != outputs.shape:

@@ -1,5 +1,7 @@
 """How steep the network is, and how far its decisions hold."""
 
+from fractions import Fraction
+
 import numpy as np
 
 from ftheta.certify import inputs_near, product_bound, steepest_secant
@@ -11,7 +13,7 @@ from ftheta.subjects import Network
 from ftheta.subjects.layers import describes_this_function
 
 from ..part import Part, no_better
-from .inputs import affordable, outputs_at, piecewise_affine, some_rows
+from .inputs import affordable, chosen_rows, classes_of, ensure_real_inputs, outputs_at, piecewise_affine, some_rows
 
 POINTS, CLIMBS = 128, 16
 CLIMBING = 3e6  # multiplications of one evaluation, times the steps of an ascent
@@ -22,6 +24,7 @@ WORK = 2e9  # multiplications of all interval evaluations
 
 def steepness(net: Network, rng: np.random.Generator) -> Part:
     """The Lipschitz constant from below by a search, from above by the product of norms where layers are known."""
+    ensure_real_inputs(net)
     starts = inputs_near(
         None if net.data is None else net.data.x, net.input_shape, affordable(net, 1e7, 4, POINTS), 1.0, rng
     )
@@ -70,26 +73,47 @@ def _product_of_steps(net: Network) -> Enclosure | None:
 
 
 def certified_rows(net: Network, rng: np.random.Generator) -> Part:
-    """For how many rows no change of the inputs by at most ε alters the largest output: by intervals."""
+    """For how many rows no change of the inputs by at most ε alters the largest output, by intervals; where labels are
+    classes, for how many of them that output is the right one: the certified accuracy."""
+    ensure_real_inputs(net)
     if int(np.prod(net.output_shape)) < 2:
         raise SubjectError("There is one output, hence no class.", remedy="this is about networks with several outputs")
     graph = trace(net.apply, net.params, net.example)
-    x, source = some_rows(net, affordable(net, WORK / len(RADII), 1, ROWS), rng)
+    most = affordable(net, WORK / len(RADII), 1, ROWS)
+    x, right = _rows_to_certify(net, most, rng)
     scale = float(np.abs(x).max()) or 1.0
-    shares = []
-    held = np.ones(len(x), bool)
+    counts = []
+    held = np.ones(len(x), bool) if right is None else right
     for radius in RADII:  # what fails at one radius is not tried at a larger one
         held = np.array([ok and _holds(graph, net, row, radius * scale) for ok, row in zip(held, x)])
-        shares.append(float(held.mean()))
-    told = f"{source}, every input within ε of its value, ε relative to the largest entry {scale:.3g}"
+        counts.append(int(held.sum()))
+    name = "certified share of rows" if right is None else "certified accuracy"
+    tried = (
+        f"of {len(x):,} {_tried(net)}, every input within ε of its value, ε relative to the largest entry {scale:.3g}"
+    )
     facts = tuple(
-        Fact(f"rows certified at ε = {radius:g}", Enclosure.exact(round(share * len(x))), told)
-        for radius, share in zip(RADII, shares)
+        Fact(f"{name} at ε = {radius:g}", Enclosure.exact(Fraction(count, len(x))), f"{count:,} {tried}")
+        for radius, count in zip(RADII, counts)
         if radius in (1e-4, 1e-3, 1e-2, 1e-1)
     )
-    series = Series("certified by intervals", RADII, shares)
-    chart = Curves("rows whose class cannot change", Axis("ε", "log"), Axis("share of rows"), (series,))
+    series = Series("certified by intervals", RADII, [count / len(x) for count in counts])
+    title = "rows whose class cannot change" if right is None else "rows that are right and stay so"
+    chart = Curves(title, Axis("ε", "log"), Axis(f"share of the {len(x):,} rows tried"), (series,))
     return Part(facts, charts=(chart,))
+
+
+def _rows_to_certify(net: Network, most: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray | None]:
+    """Some rows and, where the labels are classes, which of them the network classifies rightly."""
+    if net.data is None or net.data.y is None:
+        return some_rows(net, most, rng)[0], None
+    chosen = chosen_rows(net.data, most, rng)
+    x = net.data.x[chosen].astype(np.float64)
+    classes = classes_of(net, net.data.y.reshape(len(net.data), -1))
+    return x, None if classes is None else outputs_at(net, x).argmax(1) == classes[chosen]
+
+
+def _tried(net: Network) -> str:
+    return "standard normal inputs tried" if net.data is None else f"rows tried ({len(net.data):,} in the data)"
 
 
 def _holds(graph: Graph, net: Network, row: np.ndarray, radius: float) -> bool:

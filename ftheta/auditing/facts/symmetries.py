@@ -16,7 +16,7 @@ from ftheta.subjects import Network
 from ftheta.subjects.layers import MOST_WEIGHTS
 
 from ..part import Part
-from .inputs import affordable, outputs_at, some_rows
+from .inputs import affordable, ensure_real_inputs, outputs_at, some_rows
 
 ROWS = 64
 MOST_BALANCED = 2_000_000  # weights
@@ -70,6 +70,7 @@ def canonical_form(net: Network, rng: np.random.Generator) -> Part:
 
 def shifts(net: Network, rng: np.random.Generator) -> Part:
     """How much the outputs change when the input is shifted cyclically along each axis."""
+    ensure_real_inputs(net, "images or sequences of real numbers as inputs")
     grid = image_of(net.input_shape)
     if grid is None:
         got = f"inputs of shape {net.input_shape}"
@@ -115,6 +116,7 @@ def _where(change: np.ndarray, grid: "Grid") -> tuple[Heatmap, ...]:
 
 def turns(net: Network, rng: np.random.Generator) -> Part:
     """How much the outputs change when an image is turned or reflected; pixels move, none is interpolated."""
+    ensure_real_inputs(net, "image inputs")
     grid = image_of(net.input_shape)
     if grid is None or len(grid.axes) < 2:
         got = f"inputs of shape {net.input_shape}"

@@ -10,6 +10,7 @@ from ftheta.groups.representations import Representation
 from ftheta.logic import Basis, Enclosure, Evidence, Finding, Knob, hypothesis, theorem
 from ftheta.networks import random_mlp
 from ftheta.subjects import Dataset, Network
+from ftheta.subjects.inputs import real_inputs
 
 
 def on_whole_orbits(
@@ -60,7 +61,7 @@ def invariant_targets(net: Network, *, action: str) -> Finding:
 @theorem(
     title="Averaging over a group: Reynolds projection and symmetrised networks",
     sources=("seed 2", "seed 3", "zaheer2017", "maron2019", "cohen2016", "elesedy2021"),
-    assumes=(group_acts, invariant_targets),
+    assumes=(real_inputs, group_acts, invariant_targets),
     on=on_whole_orbits,
     breaks_on=lambda rng: on_whole_orbits(rng, targets="its own values"),
     presets={

@@ -13,6 +13,7 @@ from ftheta.learning.outputs import outputs_of
 from ftheta.logic import Basis, Evidence, Finding, Knob, hypothesis, theorem
 from ftheta.networks.description import Dense, Description, random_mlp
 from ftheta.subjects import Dataset, Network
+from ftheta.subjects.inputs import real_inputs
 from ftheta.training.study import ROWS
 
 
@@ -63,7 +64,7 @@ def unit_probes(net: Network, *, probe: str) -> Finding:
 @theorem(
     title="Penalties and architectures that keep a network from being steep",
     sources=("seed 2", "drucker1992", "bishop1995", "hutchinson1990", "miyato2018", "yoshida2017"),
-    assumes=(smooth_somewhere, unit_probes),
+    assumes=(real_inputs, smooth_somewhere, unit_probes),
     on=few_noisy_rows,
     breaks_on=on_its_kinks,
     presets={

@@ -10,6 +10,7 @@ from ftheta.certify.differences import Slopes, slopes_of
 from ftheta.graph.differences import ULP
 from ftheta.logic import Enclosure, Evidence, Finding, Knob, hypothesis, theorem
 from ftheta.subjects import Network, Target
+from ftheta.subjects.inputs import real_inputs
 
 FUNCTIONS = {"exp": jnp.exp, "sin": jnp.sin, "two hinges": lambda s: jax.nn.relu(s) - jax.nn.relu(-s)}
 
@@ -59,7 +60,7 @@ def twice_differentiable(subject: Target | Network) -> Finding:
 @theorem(
     title="Forward mode and finite differences",
     sources=("seed 0", "griewank2008"),
-    assumes=(twice_differentiable,),
+    assumes=(real_inputs, twice_differentiable),
     on=ridge,
     breaks_on=two_hinges,
     presets={
