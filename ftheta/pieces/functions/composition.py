@@ -6,6 +6,7 @@ from functools import cached_property
 from math import atan2
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 from flint import fmpq  # type: ignore[import-untyped]
 
@@ -16,6 +17,7 @@ from ftheta.relu.exact import ExactNetwork, exact
 from ftheta.relu.geometry import Point, Simplex
 from ftheta.relu.matrices import fraction, rational
 from ftheta.relu.network import ReluNetwork
+from ftheta.relu.reading.enclosing import gap_to
 
 from ..domains import Polygon, Segment
 from ..pictures import axes_of
@@ -110,9 +112,13 @@ class Window:
         sides = Enclosure.equal(float(found[k, o])), Enclosure.equal(float(meant[k, o]))
         witness = Witness({"x": tuple(x[k].tolist())}, *sides, how)
         what = f"largest |f − (Ax + c)| at inner points of {len(pieces):,} pieces"
-        return Identity(
-            what, Enclosure.equal(float(gap.max())), Enclosure.exact(0), witness, atol=1e-9 * max(size, 1e-300)
-        )
+        atol = 1e-9 * max(size, 1e-300)
+        if gap.max() > atol:
+            f = lambda point: jnp.ravel(net(point.reshape(shape)))[keep]
+            real = gap_to(f, x[k], int(o), float(meant[k, o]))
+            if real is not None and real.lo <= atol:  # rounding of the program alone would explain it
+                return Identity(what, real, Enclosure.exact(0), atol=atol)
+        return Identity(what, Enclosure.equal(float(gap.max())), Enclosure.exact(0), witness, atol=atol)
 
 
 def within_budget(net: ExactNetwork, cell: Polyhedron, max_pieces: int) -> list[Piece] | None:
