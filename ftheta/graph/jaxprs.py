@@ -191,7 +191,9 @@ class _Walk:
         if not self._stays(eqn, inputs):
             return [self.constant(value, v.aval, source) for value, v in zip(values, eqn.outvars)]
         outputs = _keep(self, eqn, inputs, source)
-        self.constants.update((slot, _concrete(value, v.aval.dtype)) for slot, value, v in zip(outputs, values, eqn.outvars))
+        self.constants.update(
+            (slot, _concrete(value, v.aval.dtype)) for slot, value, v in zip(outputs, values, eqn.outvars)
+        )
         self.computed.update(outputs)
         return outputs
 

@@ -45,7 +45,9 @@ class Weights(NamedTuple):
     unit_layer: np.ndarray  # layer and coordinate of each neuron
     unit_coordinate: np.ndarray
     keys: np.ndarray  # Zobrist keys: the xor of those of the active neurons names a pattern
-    blur: np.ndarray  # relative error of the weights and the offset that lead to each coordinate: 0, or that of rounding
+    blur: (
+        np.ndarray
+    )  # relative error of the weights and the offset that lead to each coordinate: 0, or that of rounding
     norms: np.ndarray  # (L+1, 4): ‖W‖₂, ‖|W|‖₂, γ, ‖b‖₂ of each step, rounded up
 
 

@@ -113,14 +113,23 @@ def test_float32_weights_count_at_their_values():
 
 
 def test_networks_of_rationals_have_pieces():
-    third = ExactNetwork.dense([[[Fraction(1, 3)], [Fraction(1, 3)], [1]], [[1, 1, 1]]], [[0, Fraction(-1, 10**30), 0], [0]])
+    third = ExactNetwork.dense(
+        [[[Fraction(1, 3)], [Fraction(1, 3)], [1]], [[1, 1, 1]]], [[0, Fraction(-1, 10**30), 0], [0]]
+    )
     cells = pieces(third, Segment([-1.0], [1.0]))
     assert len(cells) == 3 and cells.lipschitz("inf").hi == pytest.approx(5 / 3)
     low, high = cells.extreme()
     assert low.lo == 0 and high.lo <= float(Fraction(5, 3) - Fraction(1, 10**30)) <= high.hi
     square = Box.cube(2)
     lines = ExactNetwork.dense(
-        [[[Fraction(1, 3), Fraction(1, 7)], [Fraction(7), Fraction(3)], [Fraction(7, 3), Fraction(10**30 + 1, 10**30)]], [[1] * 3]],
+        [
+            [
+                [Fraction(1, 3), Fraction(1, 7)],
+                [Fraction(7), Fraction(3)],
+                [Fraction(7, 3), Fraction(10**30 + 1, 10**30)],
+            ],
+            [[1] * 3],
+        ],
         [[0, 0, 0], [0]],
     )
     assert len(pieces(lines, square)) == 4  # two of the three lines are one

@@ -188,13 +188,13 @@ class Assembly:
             exactly = lambda i, given=given, k=len(neurons): (
                 self.definition(int(given[i]), self._spend) if i < k else {int(given[i]): ONE}
             )
-            steps.append(self._step(Forms((len(given),), matrix, offset, clean=clean), exactly, held, state, len(neurons)))
+            steps.append(
+                self._step(Forms((len(given),), matrix, offset, clean=clean), exactly, held, state, len(neurons))
+            )
             state = given
         return ReluNetwork(tuple(steps), "; ".join(self.rounded))
 
-    def _step(
-        self, rows: Forms, exactly: Callable[[int], Row], held: Forms, state: np.ndarray, neurons: int
-    ) -> Step:
+    def _step(self, rows: Forms, exactly: Callable[[int], Row], held: Forms, state: np.ndarray, neurons: int) -> Step:
         """The step that computes `rows` of variables from the state, where the variables `held` are known there.
 
         `exactly(i)` is row `i` without rounding; it is asked for where the product of float64 may have been rounded.

@@ -1,7 +1,7 @@
 r"""The real value of a program at a point, enclosed: what a float64 value can be worth there.
 
-A program that cancels, $(10^{16}x+x)-10^{16}x$, is another function in float64 than over the reals. Whoever sees the two
-apart at a point asks here how far the real value can be from the computed one, before anything is held against it.
+A program that cancels, $(10^{16}x+x)-10^{16}x$, is another function in float64 than over the reals. Whoever sees the
+two apart at a point asks here how far the real value can be from the computed one, before anything is held against it.
 """
 
 from collections.abc import Callable

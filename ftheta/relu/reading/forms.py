@@ -64,7 +64,9 @@ class Forms:
             zero = np.zeros(len(offset))
             clean &= product_rows_are_exact(M, self.matrix, self.offset, zero, matrix, offset)
         if exact is not None:
-            clean &= rows_that_pass(np.array([rational(a) == q for a, q in zip(M.data.tolist(), exact)], bool), M.indptr)
+            clean &= rows_that_pass(
+                np.array([rational(a) == q for a, q in zip(M.data.tolist(), exact)], bool), M.indptr
+            )
         return Forms(shape, matrix, offset, Mapped(self, M, exact), clean=clean)
 
     def scaled(self, factors: Any) -> "Forms":

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import numpy as np
 
-from ftheta.logic import Basis, Evidence, Finding, FthetaError, Knob, hypothesis, theorem
+from ftheta.logic import Evidence, Finding, FthetaError, Knob, hypothesis, theorem
 from ftheta.networks import random_mlp
 from ftheta.pieces.functions.compiler import Compiled, Source, fills_convex_set, meshed
 from ftheta.pieces.functions.composition import known
