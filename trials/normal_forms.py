@@ -1,13 +1,14 @@
 """Normal forms and pieces of hard programs and networks, beside a brute force in rationals.
 
-The programs add, scale and divide by numbers that cancel, round and tie (0.1 + 0.2 beside 0.30000000000000004, 10¹⁶x + x
-beside 10¹⁶x, thirds, powers of ten that overflow a square), and nest ReLUs, maxima and absolute values. The brute force
+The programs add, scale and divide by numbers that cancel, round and tie (0.1 + 0.2 beside 0.30000000000000004,
+10¹⁶x + x beside 10¹⁶x, thirds, powers of ten that overflow a square), and nest ReLUs, maxima and absolute values. The brute force
 follows the same program through convex polygons with rational corners; it shares no code with ftheta.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import jax
@@ -71,7 +72,9 @@ def random_program(rng: np.random.Generator, inputs: int, bends: int) -> Program
         for kind in kinds:
             known = inputs + len(made.instructions)
             two = kind in ("add", "subtract", "maximum", "minimum")
-            recent = [known - 1, int(rng.integers(known))] if rng.random() < 0.7 else rng.integers(known, size=2).tolist()
+            recent = (
+                [known - 1, int(rng.integers(known))] if rng.random() < 0.7 else rng.integers(known, size=2).tolist()
+            )
             at = tuple(recent[: 2 if two else 1])
             needs = kind in ("shift", "scale", "divide", "sum of multiples")
             made.instructions.append((str(kind), at, float(rng.choice(constants)) if needs else float("nan")))
@@ -178,7 +181,11 @@ def _program_case(rng: np.random.Generator, d: int) -> str | None:
     domain = Segment(low, high) if d == 1 and rng.random() < 0.5 else Box(low, high)
     cells = pieces(net, domain)
     where = f"{program} on {low}–{high}"
-    if cells.certificate.basis is not Basis.EXACT or len(cells) != len(leaves) or count_pieces(net, domain) != cells.count:
+    if (
+        cells.certificate.basis is not Basis.EXACT
+        or len(cells) != len(leaves)
+        or count_pieces(net, domain) != cells.count
+    ):
         return f"{where}: {cells} and {count_pieces(net, domain)}, true {len(leaves)}"
     k = int(rng.integers(net.widths[-1]))
     return _outputs(cells, leaves, k, where)
@@ -213,7 +220,7 @@ def attempt_plane(rng: np.random.Generator) -> str | None:
 
 
 def attempt_equality(rng: np.random.Generator) -> str | None:
-    """Two values of one program, or one value and the same with a sum multiplied out, as float programs nearly equal."""
+    """A value of a program and one that rounding makes equal to it, or different from it."""
     program = random_program(rng, 1, int(rng.integers(1, 4)))
     i = int(rng.integers(program.inputs + len(program.instructions)))
     c = float(rng.choice(CONSTANTS))
@@ -238,7 +245,11 @@ def attempt_equality(rng: np.random.Generator) -> str | None:
         except SubjectError as refused:
             return None if "too large" in refused.what else f"{other}: refused, {refused}"
     found = equal(one, two, Segment(low, high))
-    return None if found.equal is true and found.basis is Basis.EXACT else f"{other}: values {i}, {j}: {found}, true {true}"
+    return (
+        None
+        if found.equal is true and found.basis is Basis.EXACT
+        else f"{other}: values {i}, {j}: {found}, true {true}"
+    )
 
 
 def _last(program: Program, more: int) -> int:
@@ -255,7 +266,7 @@ def attempt_scales(rng: np.random.Generator) -> str | None:
     size = lambda: 10.0 ** float(rng.choice([0.0, 0.0, rng.uniform(-reach, reach)]))
     widths = [d, *rng.integers(1, 5, size=int(rng.integers(1, 3))).tolist(), 1]
     weights, offsets = [], []
-    for n, m in zip(widths, widths[1:]):
+    for n, m in pairwise(widths):
         rows = np.array([size() for _ in range(m)])[:, None]
         weights.append(np.clip(rng.integers(-3, 4, size=(m, n)) * rows, -1e300, 1e300))
         offsets.append(np.clip(rng.integers(-2, 3, size=m) * np.array([size() for _ in range(m)]), -1e300, 1e300))
@@ -272,6 +283,8 @@ def attempt_scales(rng: np.random.Generator) -> str | None:
 TRIALS = (
     Trial("programs on a line", "pieces, extremes and slopes of rounded programs", attempt_line, few=8),
     Trial("programs in a plane", "the same in two dimensions", attempt_plane, few=5),
-    Trial("nearly equal programs", "equality of programs that rounding makes equal, or different", attempt_equality, few=5),
+    Trial(
+        "nearly equal programs", "equality of programs that rounding makes equal, or different", attempt_equality, few=5
+    ),
     Trial("networks of all scales", "pieces where numbers overflow and vanish", attempt_scales, few=15),
 )

@@ -40,7 +40,7 @@ class Certificate:
     """How far the complex can be trusted.
 
     It is about the function that `meaning` names: the real function with the stored weights, or one with rounded
-    constants. `is_certain` says that every sign was certain by a rigorous error bound or decided in rational arithmetic:
+    constants. `is_certain` says that every sign was certain by a rigorous error bound or decided in rational numbers:
     then the number of cells, their patterns and their neighbours are proved of the network. `basis` is exact if that
     network is the real function with the stored weights; else, or when `guessed` decisions took a sign below its error
     bound for zero, it is float.

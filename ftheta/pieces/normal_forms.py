@@ -40,7 +40,7 @@ def exact_network_of(net: AnyNetwork) -> ExactNetwork:
 
 @dataclass(frozen=True, eq=False)
 class Form:
-    """A network in normal form. `refusal` says why there is none: then `network` reads every hidden activation as a ReLU.
+    """A network in normal form. `refusal` says why there is none: then `network` reads every activation as a ReLU.
 
     `basis` is exact when the network is the real function with the stored weights, float when constants were rounded on
     the way to it; `meaning` says it in words.

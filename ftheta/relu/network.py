@@ -21,7 +21,6 @@ from ftheta.logic import Basis, SubjectError
 from .calculus import Operators
 from .matrices import FLOATS, Algebra
 
-
 LongRow: TypeAlias = tuple[Mapping[int, fmpq], fmpq]
 """A row in rationals: its weights that are not zero, by column, and its offset."""
 

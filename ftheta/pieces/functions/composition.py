@@ -6,6 +6,7 @@ from functools import cached_property
 from math import atan2
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 from flint import fmpq  # type: ignore[import-untyped]
 
@@ -18,6 +19,7 @@ from ftheta.relu.exact import ExactNetwork, exact
 from ftheta.relu.geometry import Point, Simplex
 from ftheta.relu.matrices import fraction, rational
 from ftheta.relu.network import ReluNetwork
+from ftheta.relu.reading.enclosing import gap_to
 
 from ..domains import Polygon, Segment
 from ..pictures import axes_of
@@ -126,6 +128,11 @@ class Window:
             how = "the function near this input in intervals, and the affine map in rationals"
             witness = Witness({"x": tuple(x[k].tolist())}, enclose_entry(net, near, entry=entry), here, how)
         what = f"largest |f − (Ax + c)| at inner points of {len(pieces):,} pieces"
+        if witness is not None:
+            f = lambda point: jnp.ravel(net(point.reshape(shape)))[keep]
+            real = gap_to(f, x[k], int(o), float(meant[k, o]))
+            if real is not None and real.lo <= atol:  # rounding of the program alone would explain it
+                return Identity(what, real, Enclosure.exact(0), atol=atol)
         return Identity(what, Enclosure.equal(float(gap.max())), Enclosure.exact(0), witness, atol=atol)
 
 

@@ -42,7 +42,7 @@ def exact_sum(a: np.ndarray, b: np.ndarray) -> tuple[list[int], int]:
 def step_integers(step: Step, matrix: Any, before: int) -> tuple[list[int], list[int], int, int]:
     r"""A step over the integers: its matrix $M$ and offset $c$ with $q'$ and $q$ such that $A=M/q'$ and $b=c/q$.
 
-    `matrix` is that of the step, dense or CSR; its entries are listed as they are stored. The forms before the step have
+    `matrix` is that of the step, dense or CSR; its entries are listed as they are stored. Forms before the step have
     the denominator $q_0$ `before`, and those after it $q=q_0q'$.
     """
     is_sparse = sparse.issparse(matrix)

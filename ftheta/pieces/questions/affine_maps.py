@@ -10,6 +10,7 @@ import numpy as np
 from ftheta.graph.enclosing import enclose_entry
 from ftheta.logic import Axis, Basis, Curves, Enclosure, Identity, Series, Witness
 from ftheta.relu.exact import exact
+from ftheta.relu.reading.enclosing import gap_to
 
 from ..complex import Complex
 from ..slices import MOST_NUMBERS
@@ -50,8 +51,14 @@ class LocalMaps:
         t, output, gap, size = self.worst
         what = f"largest |f(x) − (A x + c)| over corners and centres of the {len(self.cells):,} cells found"
         atol = 1e-9 * max(size, 1e-300)
-        witness = None if gap <= atol else self._again(t, output)
-        return Identity(what, Enclosure.equal(gap), Enclosure.exact(0), witness, atol=atol)
+        if gap <= atol:
+            return Identity(what, Enclosure.equal(gap), Enclosure.exact(0), atol=atol)
+        x = self.cells.plan.chart(t)
+        affine = float(exact(self.cells.plan.net)(x.tolist())[output])
+        real = gap_to(lambda point: self.net(point.reshape(self.shape)), x, output, affine)
+        if real is not None and real.lo <= atol:  # rounding of the program alone would explain it
+            return Identity(what, real, Enclosure.exact(0), atol=atol)
+        return Identity(what, Enclosure.equal(gap), Enclosure.exact(0), self._again(t, output), atol=atol)
 
     def _again(self, t: np.ndarray, output: int) -> Witness:
         """The function at one point, and the piecewise-affine network that has these cells."""
@@ -69,7 +76,9 @@ class LocalMaps:
         cells, chart = self.cells, self.cells.plan.chart
         most = max(1, min(most, MOST_NUMBERS // (cells.plan.outputs * int(np.prod(self.shape)))))
         chosen = np.argsort(-cells.volumes, kind="stable")[:most]
-        chosen = chosen[np.array([_steady(cells, x) for x in chart(cells.centres[chosen])], bool)]
+        points = chart(cells.centres[chosen])
+        sizes = [abs(step.matrix) for step in cells.plan.net.steps[:-1]]
+        chosen = chosen[np.array([_steady(cells, int(i), x, sizes) for i, x in zip(chosen, points)], bool)]
         slopes = cells.maps[chosen, :, :-1]
         along = lambda t: self.net((chart.origin + (chart.basis + chart.tail) @ t).reshape(self.shape)).ravel()
         slope = jax.jit(jax.vmap(jax.jacfwd(along)))
@@ -77,7 +86,13 @@ class LocalMaps:
         gap, size = (float(abs(a).max(initial=0)) for a in (found - slopes, slopes))
         what = f"largest |Df − A| along the slice, at the centres of the {len(chosen)} largest cells"
         known = Enclosure.equal(gap) if len(chosen) == len(cells) else Enclosure.measured(gap, samples=len(chosen))
-        return Identity(what, known, Enclosure.exact(0), atol=1e-9 * max(size, 1e-300))
+        atol = 1e-9 * max(size, 1e-300)
+        if gap > atol:
+            k, o, c = np.unravel_index(int(abs(found - slopes).argmax()), slopes.shape)
+            column = lambda t: jax.jacfwd(along)(t)[:, c]
+            real = gap_to(column, cells.centres[chosen[k]], int(o), float(slopes[k, o, c]))
+            known = real if real is not None and real.lo <= atol else known
+        return Identity(what, known, Enclosure.exact(0), atol=atol)
 
     def regions(self) -> tuple[np.ndarray, Enclosure]:
         """The linear region of every cell, and how many there are: found so far, at least the different maps."""
@@ -102,12 +117,25 @@ class LocalMaps:
         return Curves("how large the pieces are", Axis("rank", "log"), Axis(what, "log"), tuple(series))
 
 
-def _steady(cells: Complex, x: np.ndarray) -> bool:
-    """Whether no neuron is so near to its kink that rounding could decide its sign (exact zeros are inactive)."""
-    state, nearest, size = x, np.inf, 0.0
-    for step in cells.plan.net.steps[:-1]:
+def _steady(cells: Complex, i: int, x: np.ndarray, magnitudes: list[Any]) -> bool:
+    """Whether no neuron is so near to its kink that rounding could decide its sign at a point of cell `i`.
+
+    Neurons that vanish on the whole cell are inactive there; others whose value is zero in float64 are not known.
+    `magnitudes` are those of the weights of the hidden steps: what is added up is compared with its sum.
+    """
+    state, nearest, size, first = x, np.inf, 0.0, 0
+    for step, weights in zip(cells.plan.net.steps[:-1], magnitudes):
+        size = max(size, float((weights @ abs(state) + abs(step.offset)).max(initial=0.0)))
         state = step.matrix @ state + step.offset
         z = abs(state[step.rectified])
-        nearest, size = min(nearest, z[z > 0].min(initial=np.inf)), max(size, z.max(initial=0.0))
+        nearest = min(nearest, z[z > 0].min(initial=np.inf))
+        if not all(_vanishes(cells, i, first + int(k)) for k in np.flatnonzero(z == 0)):
+            return False
+        first += len(z)
         state = np.where(step.rectified, np.maximum(state, 0.0), state)
     return nearest > STEADY * size
+
+
+def _vanishes(cells: Complex, i: int, neuron: int) -> bool:
+    """Whether a neuron is zero on all of a cell."""
+    return not any(cells.exact_forms.neuron_form(neuron, cells.pattern_number(i)))

@@ -54,7 +54,7 @@ def _float(cells: "Complex", rows: slice, norm: Norm | float) -> Enclosure:
     for k, chart in enumerate(charts):
         mine = slopes[part == k]
         if norm == 2:
-            mine = mine @ np.linalg.inv(np.linalg.cholesky(chart.basis.T @ chart.basis)).T
+            mine = mine @ _orthonormalising(chart.basis)
             steepest = max(steepest, float(np.linalg.norm(mine, 2, axis=(1, 2)).max(initial=0.0)))
         else:
             length = _aligned(chart, norm)
@@ -202,9 +202,16 @@ def _largest_eigenvalue(M: np.ndarray) -> np.ndarray:
     return bound * (1 + 1e-12)
 
 
+def _orthonormalising(basis: np.ndarray) -> np.ndarray:
+    r"""A matrix $R$ such that the columns of $JR$ are nearly orthonormal; squares neither overflow nor vanish."""
+    scale = 2.0 ** np.frexp(np.abs(basis).max())[1]
+    J = basis / scale
+    return np.linalg.inv(np.linalg.cholesky(J.T @ J)).T / scale
+
+
 def _orthonormal(chart: Chart) -> tuple[np.ndarray, float]:
     r"""A float64 matrix $R$ and a bound $\epsilon$ on $\|R^\top GR-1\|_F$: $\|A\|\le\|AR\|/\sqrt{1-\epsilon}$."""
-    R = np.linalg.inv(np.linalg.cholesky(chart.basis.T @ chart.basis)).T
+    R = _orthonormalising(chart.basis)
     exact = fmpq_mat([[fmpq(*float(x).as_integer_ratio()) for x in row] for row in R.tolist()])
     d = len(R)
     defect = exact.transpose() * _gram(chart) * exact - fmpq_mat([[fmpq(i == j) for j in range(d)] for i in range(d)])

@@ -25,7 +25,7 @@ from .forms import CONSTANT, ONE, ZERO, Forms, Row, Written, combined, constant,
 from .rounding import product_rows_are_exact, rows_that_pass
 
 MOST_TERMS = 500_000  # products of rationals, a second or two; beyond, weights stay rounded
-FEW_TERMS = 50_000  # the same where some constants are rounded anyway
+FEW_TERMS = 10_000  # the same where some constants are rounded anyway
 
 
 @dataclass(frozen=True, eq=False)

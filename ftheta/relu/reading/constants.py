@@ -65,7 +65,7 @@ def moved_operands(node: Node, count: int) -> tuple[int, ...]:
 
 
 def places_of(node: Node, values: Sequence[Any]) -> list[np.ndarray]:
-    """A primitive that moves entries, run on their numbers: which entry of the operands, one after the other, is where."""
+    """A primitive that moves entries, run on their numbers: which entry of all the operands is where."""
     start, operands = 0, list(values)
     for k in moved_operands(node, len(values)):
         shape = values[k].shape

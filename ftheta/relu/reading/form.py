@@ -44,8 +44,8 @@ def relu_form(f: Callable[..., Any], *examples: Any) -> ReluNetwork:
 
     The network maps the flattened inputs, one after the other, to the flattened outputs. It is the real function with
     the stored weights: these are read at their exact values and combined without rounding (see `Step.long_rows`), casts
-    between float types are the identity. Constants that the program computes otherwise than by +, -, × and ÷ are rounded
-    as the program rounds them; `ReluNetwork.rounded` then says so.
+    between float types are the identity. Constants that the program computes otherwise than by +, -, × and ÷ are
+    rounded as the program rounds them; `ReluNetwork.rounded` then says so.
     """
     graph = trace(f, *examples, unrounded=UNROUNDED)
     sizes = [slot.size for slot in graph.inputs]

@@ -1,7 +1,7 @@
 r"""Which float64 results are exact: tests on whole arrays, from the bits of the numbers.
 
-A float is $x=m\,2^e$ with an odd integer $m$ (its *odd part*) and the place $e$ of its lowest bit. A product is exact if
-and only if the product of the odd parts has at most 53 bits; a sum of numbers that are all multiples of $2^e$ is exact,
+A float is $x=m\,2^e$ with an odd integer $m$ (its *odd part*) and the place $e$ of its lowest bit. A product is exact
+if and only if the product of the odd parts has at most 53 bits; a sum of numbers that are all multiples of $2^e$ is exact,
 in any order, if their magnitudes add up to at most $2^{53+e}$. What does not pass a test here may still be exact: the
 tests are sufficient, and whoever asks computes the rest in rationals. Infinite operands pass: nothing is rounded there.
 """
