@@ -27,7 +27,7 @@ from . import Trial
 
 THEOREMS = {t.id: t for t in (lipschitz_bounds, gradient_product_bound, network_description_realisation, backprop_mlp)}
 """About every described network: none of them can fail on one."""
-KNOBS = {"lipschitz-bounds": {"points": 16, "climbs": 2}}
+KNOBS: dict[str, dict[str, Any]] = {"lipschitz-bounds": {"points": 16, "climbs": 2}}
 
 
 def _network(rng: np.random.Generator, activations: tuple[str, ...] = ("relu", "tanh", "identity")) -> Description:
@@ -132,7 +132,7 @@ def descent_refuted(rng: np.random.Generator) -> str | None:
     objective = lambda theta: jnp.sum(curvatures * (theta - centre) ** 2) / 2
     start = centre + rng.normal(size=d)
     subject = Training("trial", objective, start, optimum=centre, hessian=np.diag(curvatures))
-    knobs = {"step": float(rng.uniform(0.1, 1)), "steps": int(rng.integers(1, 200))}
+    knobs: dict[str, Any] = {"step": float(rng.uniform(0.1, 1)), "steps": int(rng.integers(1, 200))}
     result = run(gd_strongly_convex, subject, **knobs)
     if result.verdict is not Verdict.REFUTED:
         return None
@@ -150,11 +150,11 @@ def judged_wrongly(rng: np.random.Generator) -> str | None:
     """A refutation without exact sides that are apart, or none with them; a proof of what is false of some pair."""
     kind: Any = AtMost if rng.random() < 0.5 else Identity
     left, right = _enclosure(rng), _enclosure(rng)
-    sides = [_enclosure(rng, Basis.EXACT if rng.random() < 0.5 else Basis.FLOAT) for _ in range(2)]
-    claim = kind("x", left, right, witness=Witness({}, *sides, "again") if rng.random() < 0.5 else None)
+    one, other = (_enclosure(rng, Basis.EXACT if rng.random() < 0.5 else Basis.FLOAT) for _ in range(2))
+    claim = kind("x", left, right, witness=Witness({}, one, other, "again") if rng.random() < 0.5 else None)
     apart = lambda a, b: a.lo > b.hi or (kind is Identity and b.lo > a.hi)
     exactly = lambda a, b: a.basis is b.basis is Basis.EXACT and apart(a, b)
-    shown = exactly(left, right) or (claim.witness is not None and exactly(*sides))
+    shown = exactly(left, right) or (claim.witness is not None and exactly(one, other))
     verdict = claim.judge().verdict
     if verdict is Verdict.REFUTED and not shown:
         return f"refuted without exact sides that are apart: {claim}"

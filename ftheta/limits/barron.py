@@ -155,7 +155,8 @@ class Problem:
         return Enclosure.at_least(float(ratio[worst]), samples=len(ratio)), witness
 
     def _change(self, x: Any, centre: Any) -> Any:
-        here, there = jnp.ravel(self.values(jnp.stack([x, centre])))
+        both: Any = jnp.stack([x, centre])
+        here, there = jnp.ravel(self.values(both))
         return jnp.abs(here - there)
 
     def study(self, rng: np.random.Generator, p: int, seeds: int) -> "Study":

@@ -155,13 +155,15 @@ def _descent_witness(
 ) -> Witness | None:
     """The first steps that lead beyond the bound of gradient descent, taken again in intervals."""
 
-    def bound(start: Any, optimum: Any, L: Any, step: Any) -> Any:
-        return L * jnp.sum((start - optimum) ** 2) / (4 * k * step + 2)
-
     radius = float(np.linalg.norm(start - optimum))
     k = first_beyond(excess, descent_bound(L, radius, np.arange(len(excess)), step))
     if k is None or k > FEW:
         return None
+    fourfold = 4 * k
+
+    def bound(start: Any, optimum: Any, L: Any, step: Any) -> Any:
+        return L * jnp.sum((start - optimum) ** 2) / (fourfold * step + 2)
+
     left = enclosed_excess(objective, start, optimum, step / L, k)
     return Witness({"k": float(k)}, left, enclose_number(bound, start, optimum, L, step), "all steps in intervals")
 

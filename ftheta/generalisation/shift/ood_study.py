@@ -240,11 +240,13 @@ def bent_far_out(rays: Sequence[Ray], given: "Extrapolated") -> Asymptotes:
     bends = [largest(np.abs(v[0] - 2 * v[1] + v[2]) / max(float(np.abs(v).max()), 1.0)) for v in y]
     k = int(np.argmax(bends))
 
+    apply: Any = given.apply
+
     def bend(x: Any) -> Any:
-        v = jax.vmap(lambda row: jnp.ravel(given.apply(row.reshape(given.shape))))(x)
+        v = jax.vmap(lambda row: jnp.ravel(apply(row.reshape(given.shape))))(x)
         return jnp.max(jnp.abs(v[0] - 2 * v[1] + v[2])) / jnp.maximum(jnp.max(jnp.abs(v)), 1.0)
 
-    far = enclose_number(bend, rays[k].at(t)) if bends[k] > 1e-6 and given.apply is not None else Enclosure.unknown()
+    far = enclose_number(bend, rays[k].at(t)) if bends[k] > 1e-6 and apply is not None else Enclosure.unknown()
     witness = Witness({"t": 1e3}, far, ZERO, "three points of a ray in intervals rounded outward")
     claim = Identity("second difference far out, relative", Enclosure.equal(bends[k]), ZERO, witness, atol=1e-6)
     slopes = [v[2] - v[1] for v in y]

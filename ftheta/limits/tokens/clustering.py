@@ -99,8 +99,8 @@ class Flow:
             return jnp.sum(z * jnp.sum(v * v, 1)) / n**2
 
         at = self.x, float(self.beta), float(self.attraction)
-        sides = (enclose_number(side, *at) for side in (gained, told))
-        return Witness({"t": 0.0}, *sides, "both rates at the start, in intervals rounded outward")
+        left, right = (enclose_number(side, *at) for side in (gained, told))
+        return Witness({"t": 0.0}, left, right, "both rates at the start, in intervals rounded outward")
 
     # -- one point ------------------------------------------------------------------------------------
 

@@ -118,11 +118,11 @@ class Window:
         found = np.stack([np.ravel(net(row.reshape(shape)))[keep] for row in x])
         meant = np.array([floats(p(p.cell.within))[keep] for p in pieces])
         gap, size = np.abs(found - meant), float(np.abs(meant).max(initial=0.0))
-        k, o = np.unravel_index(int(gap.argmax()), gap.shape)
+        k, o = (int(index) for index in np.unravel_index(int(gap.argmax()), gap.shape))
         atol = 1e-9 * max(size, 1e-300)
         witness = None
         if not gap[k, o] <= atol:
-            entry = int(o) if output is None else output
+            entry = o if output is None else output
             near = Interval.around(x[k], self.rounding(pieces[k].cell.within)).map(lambda end: end.reshape(shape))
             here = Enclosure.exact(fraction(pieces[k](pieces[k].cell.within)[entry]))
             how = "the function near this input in intervals, and the affine map in rationals"

@@ -165,7 +165,10 @@ def study(draw: Draw, x: np.ndarray, y: np.ndarray, terms: int, word: str) -> St
     norms = np.linalg.norm(features, axis=0) * float(np.linalg.norm(y))
     products = np.abs(features.T @ (fits[terms].values - y)) / np.where(norms > 0, norms, 1.0)
     steps = [(p, q) for p, q in pairwise(fits) if fits[q].error > 1.01 * fits[p].error + 1e-9 * float(np.abs(y).max())]
-    witness = _growth_again(*((p, draw(p)(inside, word)) for p in steps[0]), y) if steps else None
+    witness = None
+    if steps:
+        few, more = ((p, draw(p)(inside, word)) for p in steps[0])
+        witness = _growth_again(few, more, y)
     return Study(
         fits,
         last,
