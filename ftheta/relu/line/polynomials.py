@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ftheta.graph.certain import polynomial_degree
 from ftheta.graph.enclosing import enclose_number
 from ftheta.logic import AtMost, Axis, Curves, Enclosure, Series, Witness
 
@@ -117,7 +118,8 @@ def read_polynomial(f: Callable[[Any], Any], low: float, high: float) -> Polynom
         size = sum(abs(float(c)) * abs(x) ** k for k, c in enumerate(found.coefficients))
         if not abs(float(f(x)) - float(found(Fraction(x)))) <= 1e-9 * size:
             return f"it is another function at x = {x:g} than on the polynomial x"
-    return found
+    bound = polynomial_degree(f, 0.0)  # a polynomial of a degree below CHECKS is determined by its values there
+    return found if bound is not None and bound < CHECKS else "its graph is not that of such a polynomial"
 
 
 def realised(net: ExactNetwork) -> PiecewiseAffine:
