@@ -12,9 +12,7 @@ from typing import IO
 import numpy as np
 from numpy.lib import format as npy
 
-from ftheta.logic import FthetaError, SubjectError
-
-from .reading import Allowance, ensure_size
+from .reading import Allowance, ensure_size, reading_file
 
 MAX_MEMBERS = 100_000
 KINDS = "biufcUSmM"
@@ -26,38 +24,33 @@ _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0
 
 def read_npy(path: Path) -> np.ndarray:
     """The array of an `.npy` file."""
-    size = ensure_size(path)
-    try:
+    with reading_file(path, "an .npy file of one plain array", again="numpy.save(path, x); object arrays are refused"):
+        size = ensure_size(path)
         with path.open("rb") as file:
             return _array(file, size, Allowance(str(path), size))
-    except (FthetaError, MemoryError):
-        raise
-    except Exception as error:  # numpy raises a dozen kinds for broken bytes
-        raise _unreadable(path, "an .npy file of one plain array", "numpy.save(path, x)", error) from error
 
 
 def read_arrays(path: Path) -> dict[str, np.ndarray]:
     """All arrays of an `.npz` file by name."""
-    allowance = Allowance(str(path), ensure_size(path))
-    try:
+    again = "numpy.savez(path, W0=…, b0=…, …); object arrays are refused"
+    with reading_file(path, "an .npz archive of plain arrays", again):
+        allowance = Allowance(str(path), ensure_size(path))
         with zipfile.ZipFile(path) as archive:
-            members = archive.infolist()
-            if len(members) > MAX_MEMBERS:
-                raise SubjectError(
-                    "The file holds more arrays than is allowed.", where=str(path), got=f"{len(members):,} arrays"
-                )
-            found: dict[str, np.ndarray] = {}
-            for member in members:
-                name = member.filename.removesuffix(".npy")
-                if name in found:
-                    raise ValueError(f"two arrays are called {name}")
-                with archive.open(member) as file:
-                    found[name] = _array(file, member.file_size, allowance)
-            return found
-    except (FthetaError, MemoryError):
-        raise
-    except Exception as error:  # numpy and zipfile raise a dozen kinds for broken bytes
-        raise _unreadable(path, "an .npz archive of plain arrays", "numpy.savez(path, W0=…, b0=…, …)", error) from error
+            return _members(archive, allowance)
+
+
+def _members(archive: zipfile.ZipFile, allowance: Allowance) -> dict[str, np.ndarray]:
+    members = archive.infolist()
+    if len(members) > MAX_MEMBERS:
+        raise ValueError(f"{len(members):,} arrays; {MAX_MEMBERS:,} are allowed")
+    found: dict[str, np.ndarray] = {}
+    for member in members:
+        name = member.filename.removesuffix(".npy")
+        if name in found:
+            raise ValueError(f"two arrays are called {name}")
+        with archive.open(member) as file:
+            found[name] = _array(file, member.file_size, allowance)
+    return found
 
 
 def _array(file: IO[bytes], size: int, allowance: Allowance) -> np.ndarray:
@@ -106,12 +99,3 @@ def _ensure_characters(words: np.ndarray) -> None:
     bad = (codes > LAST_CHARACTER) | ((codes >= 0xD800) & (codes <= 0xDFFF))
     if bad.any():
         raise ValueError(f"a word with the character number {int(codes[bad][0]):#x}, which does not exist")
-
-
-def _unreadable(path: Path, kind: str, written: str, error: Exception) -> SubjectError:
-    return SubjectError(
-        f"The file cannot be read as {kind}.",
-        where=str(path),
-        got=f"{type(error).__name__}: {error}",
-        remedy=f"write it with {written}; object arrays are refused",
-    )

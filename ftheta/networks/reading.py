@@ -68,8 +68,11 @@ class Allowance:
 
 
 @contextmanager
-def reading_file(path: Path, kind: str) -> Iterator[None]:
-    """Whatever goes wrong while the file is read as `kind` becomes a SubjectError that names both."""
+def reading_file(path: Path, kind: str, again: str = "the program that made it") -> Iterator[None]:
+    """Whatever goes wrong while the file is read as `kind` becomes a SubjectError that names both.
+
+    `again` is what to write the file with, once more and soundly.
+    """
     try:
         yield
     except FthetaError:
@@ -100,7 +103,7 @@ def reading_file(path: Path, kind: str) -> Iterator[None]:
             f"The file cannot be read as {kind}.",
             where=str(path),
             got=_told(error),
-            remedy="write it again with the program that made it; --debug shows where the reader stopped",
+            remedy=f"write it again with {again}; --debug shows where the reader stopped",
         ) from error
 
 

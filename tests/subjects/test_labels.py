@@ -50,7 +50,7 @@ def test_words_that_the_network_knows_are_its_outputs(coded):
 
 def test_words_that_nobody_knows_are_numbered_in_alphabetical_order_and_that_is_said():
     data = identity().with_data(from_rows(rows(Y), "data", NAMES[Y])).data
-    assert labels(data) == [["one", "two", "zero"].index(NAMES[y]) for y in Y]
+    assert labels(data) == [["one", "two", "zero"].index(str(NAMES[y])) for y in Y]
     assert data is not None and any("alphabetical order (0 = one, 1 = two, 2 = zero)" in note for note in data.notes)
 
 
