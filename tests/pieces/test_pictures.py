@@ -49,7 +49,7 @@ def inside(polygon: np.ndarray, points: np.ndarray, room: float) -> np.ndarray:
     polygon, edges, lengths = polygon[lengths > 0], edges[lengths > 0], lengths[lengths > 0]
     turns = edges[:, 0] * (points[:, None, 1] - polygon[:, 1]) - edges[:, 1] * (points[:, None, 0] - polygon[:, 0])
     left = turns / lengths  # how far to the left of each side
-    return (left >= -room).all(axis=1) | (left <= room).all(axis=1)
+    return len(lengths) > 0 and (left >= -room).all(axis=1) | (left <= room).all(axis=1)
 
 
 def area(polygon: np.ndarray) -> float:
@@ -82,6 +82,15 @@ def test_every_point_of_the_plane_has_the_colour_of_its_class(kind, outputs, exa
         chart = pieces(net, domain, exact=exact, maps=True).chart("class", boundary=True)
         assert isinstance(chart, Regions) and len(chart.classes) == max(2, outputs)
         assert_agrees(chart, net, domain, seed)
+
+
+def test_a_sliver_thinner_than_float64_is_not_drawn():
+    """At a corner of the box a class of five has a triangle whose corners are the same numbers in float64."""
+    domain = Box([-0.1, -0.1], [0.1, 0.2])
+    net = classifier("integer", 2, 5, 834465973)
+    chart = pieces(net, domain, maps=True).chart("class")
+    assert isinstance(chart, Regions) and all(area(np.array(p)) > 0 for p in chart.polygons)
+    assert_agrees(chart, net, domain, 0)
 
 
 def test_so_it_is_on_a_slice():

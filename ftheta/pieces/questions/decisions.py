@@ -118,7 +118,8 @@ def _parts_exactly(cells: "Complex", i: int, rivals: list[int], forms: list[Form
     if cells.plan.outputs == 1:
         forms = [tuple(0 for _ in forms[0]), forms[0]]
     parts = _parts(_vertices(polytope(cells, i)), rivals, forms, cells.dimension)
-    return [(_floats(part), winners[0]) for part, winners in parts]
+    found = [(_floats(part), winners[0]) for part, winners in parts]
+    return [(piece, winner) for piece, winner in found if _is_full(piece)]  # not so slivers thinner than float64
 
 
 def _parts_in_float(cells: "Complex", i: int, rivals: list[int]) -> list[tuple[np.ndarray, int]]:
