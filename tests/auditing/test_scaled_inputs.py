@@ -30,6 +30,7 @@ from ftheta.logic import Result
 from ftheta.networks import Dense, Description
 from ftheta.running import run
 from ftheta.subjects import Dataset, Network
+from ftheta.subjects.resolve import load_as
 
 from ..networks.onnx.graphs import model, node
 
@@ -65,7 +66,7 @@ def of_scikit(folder: Path) -> Network:
     pipeline[0].mean_, pipeline[0].scale_ = CENTRE, SPREAD
     pipeline[1].coefs_ = [held["W0"].T, held["W1"].T]
     pipeline[1].intercepts_ = [held["b0"], held["b1"]]
-    return ft.load(pipeline)
+    return load_as(Network, pipeline)
 
 
 def of_onnx(folder: Path) -> Network:
@@ -79,7 +80,7 @@ def of_onnx(folder: Path) -> Network:
     made = model(nodes, [1, 3], arrays() | {"centre": CENTRE, "spread": SPREAD}, dtype=np.float64)
     path = folder / "net.onnx"
     path.write_bytes(made.SerializeToString())
-    return ft.load(path)
+    return load_as(Network, path)
 
 
 class Standardised(torch.nn.Module):
@@ -105,13 +106,13 @@ class Standardised(torch.nn.Module):
 
 
 def of_torch(folder: Path) -> Network:
-    return ft.load(Standardised().eval(), torch.zeros(1, 3).double())
+    return load_as(Network, Standardised().eval(), example=torch.zeros(1, 3).double())
 
 
 def of_pt2(folder: Path) -> Network:
     path = folder / "net.pt2"
     torch.export.save(torch.export.export(Standardised().eval(), (torch.zeros(1, 3).double(),)), path)
-    return ft.load(path)
+    return load_as(Network, path)
 
 
 @pytest.fixture(scope="module", params=[of_scikit, of_onnx, of_torch, of_pt2])
@@ -213,7 +214,7 @@ def test_a_trained_copy_keeps_its_scaling(net):
 
 
 def test_a_scaling_that_is_learnt_is_a_parameter_where_the_format_says_so():
-    net = ft.load(Standardised(learnt=True).eval(), torch.zeros(1, 3).double())
+    net = load_as(Network, Standardised(learnt=True).eval(), example=torch.zeros(1, 3).double())
     assert net.parameters == 42 and net.scaled_layers is None and net.description is None
 
 
@@ -224,11 +225,11 @@ def test_constants_before_a_convolution_are_no_parameters(tmp_path):
     nodes += [node("Add", "c", "bias", out=["a"]), node("Relu", "a")]
     path = tmp_path / "conv.onnx"
     path.write_bytes(model(nodes, [1, 3, 6, 6], held | {"bias": rng.normal(size=(4, 1, 1))}).SerializeToString())
-    assert set(ft.load(path).params) == {"K", "bias"}
+    assert set(load_as(Network, path).params) == {"K", "bias"}
 
 
 def test_constants_before_anything_but_a_layer_may_have_been_learnt(tmp_path):
     held = {"gain": np.array([2.0, 3.0, 4.0])}
     path = tmp_path / "gain.onnx"
     path.write_bytes(model([node("Mul", "x", "gain", out=["m"]), node("Relu", "m")], [1, 3], held).SerializeToString())
-    assert set(ft.load(path).params) == {"gain"}
+    assert set(load_as(Network, path).params) == {"gain"}
