@@ -59,13 +59,16 @@ def arrays() -> dict[str, np.ndarray]:
 def of_scikit(folder: Path) -> Network:
     x, y = rows()
     held = arrays()
-    pipeline = make_pipeline(StandardScaler(), MLPRegressor((7,), max_iter=1))
+    scaler: Any = StandardScaler()
+    perceptron: Any = MLPRegressor(hidden_layer_sizes=(7,), max_iter=1)
+    pipeline = make_pipeline(scaler, perceptron)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # one step of training does not converge; the weights are replaced
         pipeline.fit(x, y[:, 0])
-    pipeline[0].mean_, pipeline[0].scale_ = CENTRE, SPREAD
-    pipeline[1].coefs_ = [held["W0"].T, held["W1"].T]
-    pipeline[1].intercepts_ = [held["b0"], held["b1"]]
+    scaler.mean_ = CENTRE
+    scaler.scale_ = SPREAD
+    perceptron.coefs_ = [held["W0"].T, held["W1"].T]
+    perceptron.intercepts_ = [held["b0"], held["b1"]]
     return load_as(Network, pipeline)
 
 
@@ -85,6 +88,9 @@ def of_onnx(folder: Path) -> Network:
 
 class Standardised(torch.nn.Module):
     """Two layers behind a fixed scaling, or one that is learnt."""
+
+    centre: torch.Tensor
+    spread: torch.Tensor
 
     def __init__(self, learnt: bool = False) -> None:
         super().__init__()
@@ -133,12 +139,13 @@ def own() -> Network:
 def loss_by_hand(own: Network) -> tuple[Callable[[Any], Any], Any]:
     """Half the mean squared error as a function of all parameters in one vector, and these parameters."""
     assert own.data is not None and own.data.y is not None
+    x, y = own.data.x, own.data.y
     flat, build = ravel_pytree(jax.tree.map(jnp.asarray, own.params))
 
     def loss(theta: Any) -> Any:
         (W, b), (V, c) = build(theta)
-        outputs = jnp.maximum(own.data.x @ W.T + b, 0) @ V.T + c
-        return jnp.mean(jnp.sum((outputs - own.data.y) ** 2, 1)) / 2
+        outputs = jnp.maximum(x @ W.T + b, 0) @ V.T + c
+        return jnp.mean(jnp.sum((outputs - y) ** 2, 1)) / 2
 
     return loss, flat
 
