@@ -1,5 +1,6 @@
 """What audits say of parameters, and budgets that do not depend on the machine."""
 
+from itertools import pairwise
 from typing import Any
 from unittest import mock
 
@@ -31,7 +32,7 @@ def _scaling(rng: np.random.Generator, width: int) -> Scaling:
 
 
 def _layers(rng: np.random.Generator, widths: tuple[int, ...]) -> Description:
-    weights = [rng.normal(size=(n, m)) for m, n in zip(widths, widths[1:])]
+    weights = [rng.normal(size=(n, m)) for m, n in pairwise(widths)]
     words = ["relu"] * (len(weights) - 1) + ["identity"]
     return Description(tuple(Dense(W, rng.normal(size=len(W)), word) for W, word in zip(weights, words)))
 

@@ -30,6 +30,7 @@ from ftheta.logic import Result
 from ftheta.networks import Dense, Description
 from ftheta.running import run
 from ftheta.subjects import Dataset, Network
+from ftheta.subjects.resolve import load_as
 
 from ..networks.onnx.graphs import model, node
 
@@ -58,14 +59,17 @@ def arrays() -> dict[str, np.ndarray]:
 def of_scikit(folder: Path) -> Network:
     x, y = rows()
     held = arrays()
-    pipeline = make_pipeline(StandardScaler(), MLPRegressor((7,), max_iter=1))
+    scaler: Any = StandardScaler()
+    perceptron: Any = MLPRegressor(hidden_layer_sizes=(7,), max_iter=1)
+    pipeline = make_pipeline(scaler, perceptron)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # one step of training does not converge; the weights are replaced
         pipeline.fit(x, y[:, 0])
-    pipeline[0].mean_, pipeline[0].scale_ = CENTRE, SPREAD
-    pipeline[1].coefs_ = [held["W0"].T, held["W1"].T]
-    pipeline[1].intercepts_ = [held["b0"], held["b1"]]
-    return ft.load(pipeline)
+    scaler.mean_ = CENTRE
+    scaler.scale_ = SPREAD
+    perceptron.coefs_ = [held["W0"].T, held["W1"].T]
+    perceptron.intercepts_ = [held["b0"], held["b1"]]
+    return load_as(Network, pipeline)
 
 
 def of_onnx(folder: Path) -> Network:
@@ -79,11 +83,14 @@ def of_onnx(folder: Path) -> Network:
     made = model(nodes, [1, 3], arrays() | {"centre": CENTRE, "spread": SPREAD}, dtype=np.float64)
     path = folder / "net.onnx"
     path.write_bytes(made.SerializeToString())
-    return ft.load(path)
+    return load_as(Network, path)
 
 
 class Standardised(torch.nn.Module):
     """Two layers behind a fixed scaling, or one that is learnt."""
+
+    centre: torch.Tensor
+    spread: torch.Tensor
 
     def __init__(self, learnt: bool = False) -> None:
         super().__init__()
@@ -105,13 +112,13 @@ class Standardised(torch.nn.Module):
 
 
 def of_torch(folder: Path) -> Network:
-    return ft.load(Standardised().eval(), torch.zeros(1, 3).double())
+    return load_as(Network, Standardised().eval(), example=torch.zeros(1, 3).double())
 
 
 def of_pt2(folder: Path) -> Network:
     path = folder / "net.pt2"
     torch.export.save(torch.export.export(Standardised().eval(), (torch.zeros(1, 3).double(),)), path)
-    return ft.load(path)
+    return load_as(Network, path)
 
 
 @pytest.fixture(scope="module", params=[of_scikit, of_onnx, of_torch, of_pt2])
@@ -132,12 +139,13 @@ def own() -> Network:
 def loss_by_hand(own: Network) -> tuple[Callable[[Any], Any], Any]:
     """Half the mean squared error as a function of all parameters in one vector, and these parameters."""
     assert own.data is not None and own.data.y is not None
+    x, y = own.data.x, own.data.y
     flat, build = ravel_pytree(jax.tree.map(jnp.asarray, own.params))
 
     def loss(theta: Any) -> Any:
         (W, b), (V, c) = build(theta)
-        outputs = jnp.maximum(own.data.x @ W.T + b, 0) @ V.T + c
-        return jnp.mean(jnp.sum((outputs - own.data.y) ** 2, 1)) / 2
+        outputs = jnp.maximum(x @ W.T + b, 0) @ V.T + c
+        return jnp.mean(jnp.sum((outputs - y) ** 2, 1)) / 2
 
     return loss, flat
 
@@ -213,7 +221,7 @@ def test_a_trained_copy_keeps_its_scaling(net):
 
 
 def test_a_scaling_that_is_learnt_is_a_parameter_where_the_format_says_so():
-    net = ft.load(Standardised(learnt=True).eval(), torch.zeros(1, 3).double())
+    net = load_as(Network, Standardised(learnt=True).eval(), example=torch.zeros(1, 3).double())
     assert net.parameters == 42 and net.scaled_layers is None and net.description is None
 
 
@@ -224,11 +232,11 @@ def test_constants_before_a_convolution_are_no_parameters(tmp_path):
     nodes += [node("Add", "c", "bias", out=["a"]), node("Relu", "a")]
     path = tmp_path / "conv.onnx"
     path.write_bytes(model(nodes, [1, 3, 6, 6], held | {"bias": rng.normal(size=(4, 1, 1))}).SerializeToString())
-    assert set(ft.load(path).params) == {"K", "bias"}
+    assert set(load_as(Network, path).params) == {"K", "bias"}
 
 
 def test_constants_before_anything_but_a_layer_may_have_been_learnt(tmp_path):
     held = {"gain": np.array([2.0, 3.0, 4.0])}
     path = tmp_path / "gain.onnx"
     path.write_bytes(model([node("Mul", "x", "gain", out=["m"]), node("Relu", "m")], [1, 3], held).SerializeToString())
-    assert set(ft.load(path).params) == {"gain"}
+    assert set(load_as(Network, path).params) == {"gain"}
