@@ -1,8 +1,8 @@
 """Normal forms and pieces of hard programs and networks, beside a brute force in rationals.
 
 The programs add, scale and divide by numbers that cancel, round and tie (0.1 + 0.2 beside 0.30000000000000004,
-10¹⁶x + x beside 10¹⁶x, thirds, powers of ten that overflow a square), and nest ReLUs, maxima and absolute values. The brute force
-follows the same program through convex polygons with rational corners; it shares no code with ftheta.
+10¹⁶x + x beside 10¹⁶x, thirds, powers of ten that overflow a square), and nest ReLUs, maxima and absolute values. The
+brute force follows the same program through convex polygons with rational corners; it shares no code with ftheta.
 """
 
 from collections.abc import Callable, Sequence

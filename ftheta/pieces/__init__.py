@@ -1,9 +1,9 @@
 r"""Exact polyhedral complexes of ReLU networks: the pieces on which a network is affine.
 
 `pieces` stores them, `count_pieces` counts them, `stream_pieces` hands them over while it runs. They are pieces of the
-*real function with the stored weights*: weights are taken at their exact values, arithmetic is that of real numbers, and
-degenerate networks (coincident or concurrent hyperplanes, neurons that vanish on a cell) are handled exactly. What a
-cell is, and how zeros are labelled: `ftheta.pieces.complex`.
+*real function with the stored weights*: weights are taken at their exact values, arithmetic is that of real numbers,
+and degenerate networks (coincident or concurrent hyperplanes, neurons that vanish on a cell) are handled exactly. What
+a cell is, and how zeros are labelled: `ftheta.pieces.complex`.
 """
 
 import sys

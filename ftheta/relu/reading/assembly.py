@@ -11,7 +11,7 @@ that the program computes by a root or an exponential, too many numbers) is it a
 """
 
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -207,17 +207,20 @@ class Assembly:
             return Step(settled(matrix), offset, rectified)
         good = rows.is_clean & rows_that_pass(held.is_clean[A.indices], A.indptr)
         good &= product_rows_are_exact(A, E, held.offset, rows.offset, matrix, offset)
+        if good.all():
+            return Step(settled(matrix), offset, rectified)
         try:
             self._afford(A, E, ~good)
-            found = {i: self._in_state(exactly(i), state) for i in np.flatnonzero(~good).tolist()}
+            place = {CONSTANT: CONSTANT, **{int(v): k for k, v in enumerate(state)}}
+            found = {i: self._in_state(exactly(i), place) for i in np.flatnonzero(~good).tolist()}
         except TooLong:
             self._give_up()
             return Step(settled(matrix), offset, rectified)
-        if found:
-            right = sparse.csr_array((good.astype(float), np.arange(len(good)), np.arange(len(good) + 1)))
-            nearer = written([found.get(i, {}) for i in range(len(good))], len(state))
-            matrix = sparse.csr_array(right @ matrix + nearer.matrix)
-            offset = np.where(good, offset, nearer.offset)
+        right = sparse.csr_array((good.astype(float), np.arange(len(good)), np.arange(len(good) + 1)))
+        right.eliminate_zeros()  # a row that is left out may be infinite
+        nearer = written([found.get(i, {}) for i in range(len(good))], len(state))
+        matrix = sparse.csr_array(right @ matrix + nearer.matrix)
+        offset = np.where(good, offset, nearer.offset)
         return Step(settled(matrix), offset, rectified, {i: _long(row) for i, row in found.items() if _is_long(row)})
 
     def _afford(self, A: Any, E: Any, wanted: np.ndarray) -> None:
@@ -227,10 +230,8 @@ class Assembly:
         if self.terms + terms[wanted].sum() > (FEW_TERMS if self.rounded else MOST_TERMS):
             raise TooLong
 
-    def _in_state(self, row: Row, state: np.ndarray) -> Row:
-        """A row of variables as one of the state, the held values that do not belong to it written out."""
-        place = {int(v): k for k, v in enumerate(state)}
-        place[CONSTANT] = CONSTANT
+    def _in_state(self, row: Row, place: Mapping[int, int]) -> Row:
+        """A row of variables as one of the state, the held values that have no place in it written out."""
         while open_ones := [v for v in row if v not in place]:
             others = {v: a for v, a in row.items() if v in place}
             parts = [(row[v], self.definition(v, self._spend)) for v in open_ones]

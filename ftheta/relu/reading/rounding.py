@@ -1,9 +1,10 @@
 r"""Which float64 results are exact: tests on whole arrays, from the bits of the numbers.
 
 A float is $x=m\,2^e$ with an odd integer $m$ (its *odd part*) and the place $e$ of its lowest bit. A product is exact
-if and only if the product of the odd parts has at most 53 bits; a sum of numbers that are all multiples of $2^e$ is exact,
-in any order, if their magnitudes add up to at most $2^{53+e}$. What does not pass a test here may still be exact: the
-tests are sufficient, and whoever asks computes the rest in rationals. Infinite operands pass: nothing is rounded there.
+if and only if the product of the odd parts has at most 53 bits; a sum of numbers that are all multiples of $2^e$ is
+exact, in any order, if their magnitudes add up to at most $2^{53+e}$. What does not pass a test of rows may still be
+exact: those tests are sufficient, and whoever asks computes the rest in rationals. Infinite operands pass: nothing is
+rounded there.
 """
 
 from typing import Any, NamedTuple
@@ -59,6 +60,8 @@ def quotient_is_exact(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 def rows_that_pass(passes: np.ndarray, pointer: np.ndarray) -> np.ndarray:
     """The rows of a CSR array (by its `indptr`) in which every entry passes; empty rows do."""
+    if passes.all():
+        return np.ones(len(pointer) - 1, bool)
     failed = np.concatenate([[0], np.cumsum(~passes)])
     return failed[pointer[1:]] == failed[pointer[:-1]]
 
