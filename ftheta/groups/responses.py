@@ -155,14 +155,14 @@ class Responses:
         here, there = (self.positions[int(pick)] for pick in (flat[:, entry].argmin(), flat[:, entry].argmax()))
         grid = np.array(self.layout.grid)
         at = {"impulse": tuple(map(float, here)), "shift": tuple(map(float, (there - here) % grid))}
-        sides = []
-        for q in (here, there):
-            impulse, place = self._impulse(q, int(s)), (*((q + r) % grid).tolist(), int(t))
-            if self.exact:
-                sides.append(Enclosure.exact(np.asarray(self.f(impulse))[place].item()))
-            else:
-                sides.append(enclose_number(lambda x, place=place: self.f(x)[place], impulse))
-        return Witness(at, abs(sides[1] - sides[0]), Enclosure.exact(0), "shift then map, map then shift, once more")
+        runs = [(self._impulse(q, int(s)), (*((q + r) % grid).tolist(), int(t))) for q in (here, there)]
+        if self.exact:
+            values = [Fraction(np.asarray(self.f(impulse))[place].item()) for impulse, place in runs]
+            gap = Enclosure.exact(abs(values[1] - values[0]))
+        else:
+            ends = [enclose_number(lambda x, place=place: self.f(x)[place], impulse) for impulse, place in runs]
+            gap = abs(ends[1] - ends[0])
+        return Witness(at, gap, Enclosure.exact(0), "shift then map, map then shift, once more")
 
     def _impulse(self, q: np.ndarray, s: int) -> np.ndarray:
         x = np.zeros((*self.layout.grid, self.layout.S), self.aligned.dtype)

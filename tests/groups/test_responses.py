@@ -122,7 +122,7 @@ def test_a_border_that_is_not_periodic_is_found_and_refutes_with_an_exact_witnes
     claim = of_a_convolution(found, rng())[0]
     assert claim.judge().verdict is Verdict.REFUTED
     witness = found.witness()
-    assert witness is not None and witness.left.lo == found.defect > 0
+    assert witness is not None and found.defect in witness.left and witness.left.lo > 0
 
 
 def test_a_map_without_sharing_is_not_blamed_on_its_border():
@@ -134,7 +134,7 @@ def test_an_equivariant_map_that_is_not_linear_contradicts_the_kernel():
     square = lambda w, x: periodic(w, x) ** 2
     found = seen(square, np.ones((3, 1, 1)), (6, 1), 1)
     assert found.defect == 0
-    assert both_directions(found, rng())[0].judge().verdict is Verdict.REFUTED
+    assert both_directions(found, rng())[0].judge().contradicted
 
 
 def test_waves_are_eigenvectors_of_convolutions_only():
