@@ -16,7 +16,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from ftheta.graph.certain import is_smooth
 from ftheta.logic import Axis, Converges, Curves, Enclosure, Identity, Series, Table
 
 from ..orders import observed_order
@@ -233,7 +232,7 @@ def gradients(question: Question, apply: Callable[[Any, Any], Any], solver: str 
 
 
 def kinks(chain: Chain) -> tuple[list[str], list[str]]:
-    """Nodes that hide derivatives or bring their own, and nodes with kinks or not known to be smooth, by name."""
+    """Nodes that hide derivatives or bring their own, and nodes with kinks, by name."""
     nodes = chain.graph.nodes
     makers = chain.graph.producers
     shift = lambda n: n.inputs[0].id in makers and makers[n.inputs[0].id].primitive == "reduce_max"  # of a softmax
@@ -241,8 +240,6 @@ def kinks(chain: Chain) -> tuple[list[str], list[str]]:
     hidden += [n.primitive for n in nodes if n.primitive == "stop_gradient" and not shift(n)]
     hidden += [n.label for n in nodes if n.primitive == "custom_jvp_call" and not n.by_jax]
     bent = [n.label or n.primitive for n in nodes if n.label in ("relu", "relu6") or n.primitive in KINKED]
-    if not bent and not is_smooth(chain.graph):
-        bent = ["of unknown smoothness"]
     return hidden, bent
 
 
