@@ -121,18 +121,20 @@ def cell_ranges(goal: Goal, net: Enclosed) -> CellRanges:
 
     def block(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         least, most = np.zeros(len(a)), np.full(len(a), np.inf)
+        m = (a + b) / 2
+        r = np.nextafter(np.maximum(b - m, m - a), np.inf)
+        there, slopes = net.at(m), net.slopes(a, b)
         whole = enclosed(goal.f, a, b)
         if whole is not None:
-            most = np.fmin(most, largest_gap(whole, net.over(a, b)))
-            least = np.fmax(least, _smallest_gap(whole, net.over(a, b)))
+            level = _network_over(net, a, b, there, slopes, r)
+            most = np.fmin(most, largest_gap(whole, level))
+            least = np.fmax(least, _smallest_gap(whole, level))
         cell = None if slope is None else enclosed(slope, a, b)
         if cell is not None:
-            m = (a + b) / 2
-            r = np.nextafter(np.maximum(b - m, m - a), np.inf)
-            here, there = ranges(goal.f, m, m), net.at(m)
+            here = ranges(goal.f, m, m)
             steep = Interval(cell.lo.reshape(a.shape), cell.hi.reshape(a.shape))
             with np.errstate(invalid="ignore"):
-                climb = (r * largest_gap(steep, net.slopes(a, b))).sum(1) * (1 + 16 * a.shape[1] * UNIT)
+                climb = (r * largest_gap(steep, slopes)).sum(1) * (1 + 16 * a.shape[1] * UNIT)
                 most = np.fmin(most, largest_gap(here, there) + climb)
                 least = np.fmax(least, _smallest_gap(here, there) - climb)
         outward = 16 * UNIT
@@ -143,6 +145,15 @@ def cell_ranges(goal: Goal, net: Enclosed) -> CellRanges:
         return np.concatenate([least for least, _ in parts]), np.concatenate([most for _, most in parts])
 
     return bounds
+
+
+def _network_over(
+    net: Enclosed, a: np.ndarray, b: np.ndarray, there: Interval, slopes: Interval, r: np.ndarray
+) -> Interval:
+    """The network's values on cells: by its range, and by its slopes from the centres, where the value is `there`."""
+    over = net.over(a, b)
+    climb = (r * np.maximum(np.abs(slopes.lo), np.abs(slopes.hi))).sum(1) * (1 + 16 * a.shape[1] * UNIT)
+    return Interval(np.fmax(over.lo, there.lo - climb), np.fmin(over.hi, there.hi + climb))
 
 
 def _smallest_gap(x: Interval, y: Interval) -> np.ndarray:
