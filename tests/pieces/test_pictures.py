@@ -46,10 +46,11 @@ def inside(polygon: np.ndarray, points: np.ndarray, room: float) -> np.ndarray:
     """Which points lie in a convex polygon in order, or at most `room` beside it; negative: so deep inside."""
     edges = np.roll(polygon, -1, axis=0) - polygon
     lengths = np.hypot(*edges.T)
-    polygon, edges, lengths = polygon[lengths > 0], edges[lengths > 0], lengths[lengths > 0]
+    sides = lengths > 1e-11 * lengths.max()  # of shorter ones rounding decides the direction
+    polygon, edges, lengths = polygon[sides], edges[sides], lengths[sides]
     turns = edges[:, 0] * (points[:, None, 1] - polygon[:, 1]) - edges[:, 1] * (points[:, None, 0] - polygon[:, 0])
     left = turns / lengths  # how far to the left of each side
-    return len(lengths) > 0 and (left >= -room).all(axis=1) | (left <= room).all(axis=1)
+    return ((left >= -room).all(axis=1) | (left <= room).all(axis=1)) & sides.any()
 
 
 def area(polygon: np.ndarray) -> float:
