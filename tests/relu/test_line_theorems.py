@@ -37,7 +37,7 @@ def test_the_fewest_neurons_realise_the_function(slopes, neurons):
 def test_programs_are_read_as_pieces():
     with jax.enable_x64(True):
         read = exact_pieces(lambda x: jnp.abs(x) - jnp.maximum(x - 1, 0))
-        assert not isinstance(read, str) and read[1] is Basis.FLOAT and read[0].kinks == (0, 1)
+        assert not isinstance(read, str) and read[1] is Basis.EXACT and read[0].kinks == (0, 1)
         assert "sin" in str(exact_pieces(jnp.sin))
         f = from_slopes([0, 2], [1, -1, 3], 0, 1)
         again = exact_pieces(lambda x: LineFunction(f)(x))
