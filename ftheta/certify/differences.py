@@ -69,7 +69,7 @@ class Slopes:
 
     @cached_property
     def line(self) -> Graph:
-        return trace(self.along, 0.0)
+        return trace(self.along, 0.0, fold_rounded=False)
 
     @cached_property
     def forward_mode(self) -> np.ndarray:
@@ -87,7 +87,7 @@ class Slopes:
     @cached_property
     def curvature(self) -> float:
         """A bound of |φ″| as far as `reach`; infinite where there is none."""
-        graph = trace(jax.grad(jax.grad(self.along)), 0.0)
+        graph = trace(jax.grad(jax.grad(self.along)), 0.0, fold_rounded=False)
         try:
             box = intervals(graph, Interval(0.0, self.reach or LARGEST[-1])).outputs
         except GraphError:

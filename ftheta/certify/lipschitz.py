@@ -92,7 +92,7 @@ def enclosed_slopes(f: Callable[[Any], Any], x: np.ndarray, y: np.ndarray) -> li
     unknown = [Enclosure.unknown()] * len(x)
     try:
         with jax.enable_x64(True):
-            graph = trace(slope_between, x[0], y[0])
+            graph = trace(slope_between, x[0], y[0], fold_rounded=False)
             count = sum(affordable(graph, k) for k in range(1, len(x) + 1))
             boxes = [intervals(graph, a, b).outputs for a, b in zip(x[:count], y[:count])]
     except (GraphError, TypeError, ValueError):

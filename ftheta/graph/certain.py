@@ -166,6 +166,6 @@ def bounds_over(f: Callable[[Any], Any], lo: Any, hi: Any) -> Interval | None:
 def _graph(f: Callable[..., Any], *example: Any) -> Graph | None:
     try:
         with jax.enable_x64(True):
-            return trace(f, *example)
+            return trace(f, *example, fold_rounded=False)
     except (GraphError, TypeError, ValueError):
         return None

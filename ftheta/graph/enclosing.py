@@ -33,7 +33,7 @@ def enclose(f: Callable[..., Any], *args: Any) -> Interval | None:
     points = [arg.lo if isinstance(arg, Interval) else arg for arg in args]
     try:
         with jax.enable_x64(True):
-            graph = trace(f, *points)
+            graph = trace(f, *points, fold_rounded=False)
             return intervals(graph, *args).outputs if affordable(graph) else None
     except (GraphError, TypeError, ValueError, FloatingPointError):
         return None

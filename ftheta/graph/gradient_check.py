@@ -149,7 +149,7 @@ def gradient_enclosure(traced: Tableau) -> tuple[np.ndarray, np.ndarray] | None:
         return None
     try:
         with jax.enable_x64(True):
-            graph = trace(jax.grad(traced.f, argnums=tuple(range(len(traced.at)))), *traced.at)
+            graph = trace(jax.grad(traced.f, argnums=tuple(range(len(traced.at)))), *traced.at, fold_rounded=False)
         ends = jax.tree.leaves(intervals(graph, *traced.at).outputs, is_leaf=lambda leaf: isinstance(leaf, Interval))
     except (GraphError, TypeError):
         return None

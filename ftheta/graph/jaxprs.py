@@ -28,6 +28,7 @@ from jax.tree_util import tree_flatten_with_path
 from ftheta.graph.domains.arrays import MOVES
 from ftheta.graph.errors import GraphTooLarge, NotTraceable, UnknownTripCount
 from ftheta.graph.graph import Graph, Node, Signature, Slot
+from ftheta.graph.primitives import UNROUNDED
 from ftheta.graph.sources import definition, input_name, user_line
 
 BUDGET = 20_000
@@ -56,7 +57,7 @@ def trace(
     *args: Any,
     names: Sequence[str] | None = None,
     budget: int = BUDGET,
-    unrounded: frozenset[str] | None = None,
+    fold_rounded: bool = True,
 ) -> Graph:
     """The graph of `f` at the shapes and dtypes of `args` (arrays, `ShapeDtypeStruct`s, or pytrees of them).
 
@@ -64,7 +65,8 @@ def trace(
     `names` renames the inputs, one name a leaf; by default they carry the argument's name and path. Inside `f`,
     `named(x, "u")` names a sub-expression. Nothing of JAX's configuration is changed: the graph is traced in the
     precision mode of the caller (`jax.enable_x64`). Constants that the program computes are computed here, in floats;
-    with a set of `unrounded` primitives those that another primitive had a part in stay nodes of the graph.
+    without `fold_rounded` those that floats may have rounded stay nodes of the graph, so that a domain with outward
+    rounding or rationals computes them itself.
     """
     paths, tree = tree_flatten_with_path(tuple(args))
     is_input = tuple(_is_array(leaf) for _, leaf in paths)
@@ -88,7 +90,7 @@ def trace(
             got=f"{len(given)} names for {len(shapes)} arrays",
             remedy="pass one name a leaf, in order",
         )
-    return _graph_of(closed, given, signature, definition(f), budget, unrounded)
+    return _graph_of(closed, given, signature, definition(f), budget, fold_rounded)
 
 
 def named(x: Any, name: str) -> Any:
@@ -100,30 +102,30 @@ def named(x: Any, name: str) -> Any:
 
 
 def _graph_of(
-    closed: Any, names: Sequence[str], signature: Signature, where: str, budget: int, unrounded: frozenset[str] | None
+    closed: Any, names: Sequence[str], signature: Signature, where: str, budget: int, fold_rounded: bool
 ) -> Graph:
-    walk = _Walk(budget, unrounded)
+    walk = _Walk(budget, fold_rounded)
     inputs = [walk.new_slot(v.aval, name) for v, name in zip(closed.jaxpr.invars, names)]
     walk.fixed_names.update(inputs)
     outputs = walk.enter(closed, inputs, where)
     return walk.finish(inputs, outputs, signature, where)
 
 
-def _inner_graph(closed: Any, where: str, budget: int, unrounded: frozenset[str] | None) -> Graph:
+def _inner_graph(closed: Any, where: str, budget: int, fold_rounded: bool) -> Graph:
     """A body or branch as a graph of its own, with flat arguments and results."""
     leaves = jax.tree.structure((0,) * len(closed.jaxpr.invars))
     results = jax.tree.structure([0] * len(closed.jaxpr.outvars))
     signature = Signature(leaves, (True,) * len(closed.jaxpr.invars), results)
     names = [f"a{i + 1}" for i in range(len(closed.jaxpr.invars))]
-    return _graph_of(closed, names, signature, where, budget, unrounded)
+    return _graph_of(closed, names, signature, where, budget, fold_rounded)
 
 
 class _Walk:
     """The state of one flattening. Slots are numbered as they appear; `finish` renumbers those that are needed."""
 
-    def __init__(self, budget: int, unrounded: frozenset[str] | None = None):
+    def __init__(self, budget: int, fold_rounded: bool = True):
         self.budget, self.visited = budget, 0
-        self.unrounded = unrounded
+        self.fold_rounded = fold_rounded
         self.computed: set[int] = set()  # constants that stay nodes
         self.avals: list[Any] = []
         self.names: dict[int, str] = {}
@@ -174,7 +176,7 @@ class _Walk:
         return [read(atom) for atom in jaxpr.outvars]
 
     def equation(self, eqn: Any, inputs: list[int], source: str) -> list[int]:
-        is_entered = self.unrounded is not None and eqn.primitive.name in HANDLERS
+        is_entered = not self.fold_rounded and eqn.primitive.name in HANDLERS
         if not eqn.effects and not is_entered and all(slot in self.constants for slot in inputs):
             return self.fold(eqn, inputs, source)
         return HANDLERS.get(eqn.primitive.name, _keep)(self, eqn, inputs, source)
@@ -183,7 +185,7 @@ class _Walk:
         given = [self.constants[slot] for slot in inputs]
         if eqn.primitive.name in MOVES and isinstance(given[0], np.ndarray) and len(given) == 1:
             operand, result = (Slot(0, "", tuple(v.aval.shape), v.aval.dtype) for v in (eqn.invars[0], eqn.outvars[0]))
-            node = _node(0, eqn, [operand], [result], source, self.budget, None)
+            node = _node(0, eqn, [operand], [result], source, self.budget, self.fold_rounded)
             values = [MOVES[node.primitive](node, given[0])]  # JAX would compile it for this shape
         else:
             with jax.core.ensure_compile_time_eval():
@@ -199,10 +201,10 @@ class _Walk:
 
     def _stays(self, eqn: Any, inputs: list[int]) -> bool:
         """Whether constants that an equation computes may be rounded, and such are to stay nodes."""
-        if self.unrounded is None:
+        if self.fold_rounded:
             return False
         is_real = any(jnp.issubdtype(v.aval.dtype, jnp.inexact) for v in eqn.outvars)
-        may_round = is_real and eqn.primitive.name not in self.unrounded
+        may_round = is_real and eqn.primitive.name not in UNROUNDED
         return may_round or any(slot in self.computed for slot in inputs)
 
     def count(self, equations: int, source: str, construct: str) -> None:
@@ -222,7 +224,7 @@ class _Walk:
         order = [*inputs, *constants, *(slot for _, _, outs, _ in equations for slot in outs)]
         slots = self.slots(order, set(constants))
         nodes = tuple(
-            _node(i, eqn, [slots[s] for s in ins], [slots[s] for s in outs], source, self.budget, self.unrounded)
+            _node(i, eqn, [slots[s] for s in ins], [slots[s] for s in outs], source, self.budget, self.fold_rounded)
             for i, (eqn, ins, outs, source) in enumerate(equations)
         )
         return Graph(
@@ -260,13 +262,7 @@ class _Walk:
 
 
 def _node(
-    number: int,
-    eqn: Any,
-    inputs: list[Slot],
-    outputs: list[Slot],
-    source: str,
-    budget: int,
-    unrounded: frozenset[str] | None,
+    number: int, eqn: Any, inputs: list[Slot], outputs: list[Slot], source: str, budget: int, fold_rounded: bool
 ) -> Node:
     name = eqn.primitive.name
     inside = [eqn.params[CUSTOM[name]]] if name in CUSTOM else list(eqn.params["branches"]) if name == "cond" else []
@@ -282,7 +278,7 @@ def _node(
         _one_equation(eqn),
         label,
         home.startswith(JAX_FOLDER),
-        lambda: tuple(_inner_graph(_closed(j), source, budget, unrounded) for j in inside),
+        lambda: tuple(_inner_graph(_closed(j), source, budget, fold_rounded) for j in inside),
         _kind(eqn),
     )
 

@@ -24,6 +24,33 @@ PARTIAL = frozenset(
 )
 """Real functions that are not defined everywhere."""
 
+MOVES = (
+    *("reshape", "transpose", "slice", "pad", "broadcast_in_dim", "concatenate", "gather", "dynamic_slice"),
+    *(
+        "dynamic_update_slice",
+        "rev",
+        "squeeze",
+        "expand_dims",
+        "split",
+        "stack",
+        "unstack",
+        "copy",
+        "copy_p",
+        "scatter",
+    ),
+)
+"""Primitives whose outputs are entries of their inputs, in another order."""
+
+UNROUNDED = frozenset(
+    (
+        *MOVES,
+        *("neg", "abs", "max", "min", "clamp", "reduce_max", "reduce_min", "cummax", "cummin", "sort", "sign", "floor"),
+        *("ceil", "round", "select_n", "stop_gradient", "iota", "reduce_window_max", "reduce_window_min", "top_k"),
+        *("real", "optimization_barrier"),
+    )
+)
+"""Primitives whose float results are exact."""
+
 CUSTOM_CALLS = frozenset({"custom_jvp_call", "custom_vjp_call"})
 
 

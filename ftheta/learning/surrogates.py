@@ -97,7 +97,7 @@ def range_of(f: Scalar, lo: float, hi: float, wanted: Callable[[np.ndarray, np.n
 def _swept(f: Scalar, a: np.ndarray, b: np.ndarray) -> Interval | None:
     try:
         with jax.enable_x64(True):
-            graph: Graph = trace(jax.vmap(f), jax.ShapeDtypeStruct(a.shape, np.float64))
+            graph: Graph = trace(jax.vmap(f), jax.ShapeDtypeStruct(a.shape, np.float64), fold_rounded=False)
             return intervals(graph, Interval(a, b)).outputs
     except (GraphError, TypeError, ValueError):
         return None

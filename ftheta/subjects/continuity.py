@@ -48,7 +48,7 @@ def continuous(subject: Target | Family) -> Finding:
 def continuous_everywhere(f: Target) -> bool:
     """Whether the program of a function of one variable has neither jumps nor poles on the whole line."""
     with jax.enable_x64(True):
-        graph = trace(f.f, jax.ShapeDtypeStruct((), np.float64))
+        graph = trace(f.f, jax.ShapeDtypeStruct((), np.float64), fold_rounded=False)
     return is_continuous(graph) and is_pole_free(graph, -inf, inf)
 
 
@@ -57,7 +57,7 @@ def continuous_on_box(f: Target) -> bool:
     flat = (lambda x: f.f(*x)) if f.arguments else f.f
     shape = () if f.dimension == 1 and not f.arguments else (f.dimension,)
     with jax.enable_x64(True):
-        graph = trace(flat, jax.ShapeDtypeStruct(shape, np.float64))
+        graph = trace(flat, jax.ShapeDtypeStruct(shape, np.float64), fold_rounded=False)
     return is_continuous(graph) and is_pole_free(graph, np.reshape(f.lo, shape), np.reshape(f.hi, shape))
 
 

@@ -106,7 +106,7 @@ def _gradients(run: Training, points: np.ndarray) -> Interval:
     """∇F at the rows: enclosed with outward rounding, or where a rule is missing in float64 with room for rounding."""
     gradient = jax.vmap(jax.grad(run.objective))
     try:
-        return intervals(trace(gradient, points), Interval(points, points)).outputs
+        return intervals(trace(gradient, points, fold_rounded=False), Interval(points, points)).outputs
     except GraphError:
         seen = np.asarray(jax.jit(gradient)(points), np.float64)
         room = 1e-6 * np.abs(seen).max(initial=0.0)
@@ -248,7 +248,7 @@ def _lower_value(run: Training) -> str:
     """A point where F is below its value at the minimiser that is stated, if one is met."""
     points = np.concatenate([_points(run).reshape(2 * PAIRS, *run.start.shape), np.asarray(run.optimum)[None]])
     try:
-        seen = intervals(trace(jax.vmap(run.objective), points), Interval(points, points)).outputs
+        seen = intervals(trace(jax.vmap(run.objective), points, fold_rounded=False), Interval(points, points)).outputs
     except GraphError:
         return ""
     least = float(seen.hi[:-1].min())
@@ -265,7 +265,7 @@ def _downhill(run: Training, start: np.ndarray) -> str:
         return ""
     steps = np.eye(start.size).reshape(start.size, *start.shape)
     points = np.concatenate([steps, -steps, np.zeros((1, *start.shape))])
-    seen = intervals(trace(jax.vmap(run.objective), points), Interval(points, points)).outputs
+    seen = intervals(trace(jax.vmap(run.objective), points, fold_rounded=False), Interval(points, points)).outputs
     n = start.size
     bent = seen.hi[:n] + seen.hi[n:-1] - 2 * seen.lo[-1]
     slope = np.maximum(seen.lo[:n] - seen.hi[n:-1], seen.lo[n:-1] - seen.hi[:n])

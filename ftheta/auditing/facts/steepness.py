@@ -78,7 +78,7 @@ def certified_rows(net: Network, rng: np.random.Generator) -> Part:
     ensure_real_inputs(net)
     if int(np.prod(net.output_shape)) < 2:
         raise SubjectError("There is one output, hence no class.", remedy="this is about networks with several outputs")
-    graph = trace(net.apply, net.params, net.example)
+    graph = trace(net.apply, net.params, net.example, fold_rounded=False)
     most = affordable(net, WORK / len(RADII), 1, ROWS)
     x, right = _rows_to_certify(net, most, rng)
     scale = float(np.abs(x).max()) or 1.0

@@ -114,7 +114,7 @@ def ranges(f: Scalar, a: np.ndarray, b: np.ndarray) -> Interval:
 def _graph(f: Scalar, shape: tuple[int, ...]) -> Graph:
     try:
         with jax.enable_x64(True):
-            return trace(f, jax.ShapeDtypeStruct(shape, np.float64))
+            return trace(f, jax.ShapeDtypeStruct(shape, np.float64), fold_rounded=False)
     except (GraphError, TypeError, ValueError) as error:
         raise SubjectError(
             "The function cannot be followed between the points of a grid.",

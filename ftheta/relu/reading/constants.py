@@ -13,6 +13,7 @@ import numpy as np
 from flint import fmpq  # type: ignore[import-untyped]
 
 from ftheta.graph import Node
+from ftheta.graph.primitives import MOVES, UNROUNDED
 
 from ..matrices import rational
 from .assembly import Assembly
@@ -25,33 +26,6 @@ MOST_RATIONALS = 20_000  # products or sums of constants in one operation
 
 DATA = {"pad": (0, 1), "gather": (0,), "dynamic_slice": (0,), "dynamic_update_slice": (0, 1), "scatter": (0, 2)}
 """Operands that are moved (not read as indices); all of them where a primitive is not named here."""
-
-MOVES = (
-    *("reshape", "transpose", "slice", "pad", "broadcast_in_dim", "concatenate", "gather", "dynamic_slice"),
-    *(
-        "dynamic_update_slice",
-        "rev",
-        "squeeze",
-        "expand_dims",
-        "split",
-        "stack",
-        "unstack",
-        "copy",
-        "copy_p",
-        "scatter",
-    ),
-)
-"""Primitives whose outputs are entries of their inputs, in another order."""
-
-UNROUNDED = frozenset(
-    (
-        *MOVES,
-        *("neg", "abs", "max", "min", "clamp", "reduce_max", "reduce_min", "cummax", "cummin", "sort", "sign", "floor"),
-        *("ceil", "round", "select_n", "stop_gradient", "iota", "reduce_window_max", "reduce_window_min", "top_k"),
-        *("real", "optimization_barrier"),
-    )
-)
-"""Primitives whose float results are exact."""
 
 INSIDE = frozenset(("custom_jvp_call", "custom_vjp_call"))
 """Nodes that are entered: what they contain is looked at one by one."""

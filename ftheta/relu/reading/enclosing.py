@@ -13,14 +13,12 @@ import numpy as np
 from ftheta.graph import GraphError, Interval, intervals, trace
 from ftheta.logic import Basis, Enclosure
 
-from .constants import UNROUNDED
-
 
 def gap_to(f: Callable[[Any], Any], x: np.ndarray, output: int, meant: float) -> Enclosure | None:
     r"""$|f_j(x)-c|$ over the reals for the number $c$ `meant`, in interval arithmetic; None where that has no rule."""
     try:
         with jax.enable_x64(True):
-            values: Any = intervals(trace(f, x, unrounded=UNROUNDED), Interval(x, x)).outputs
+            values: Any = intervals(trace(f, x, fold_rounded=False), Interval(x, x)).outputs
     except GraphError:
         return None
     low, high = float(np.ravel(values.lo)[output]), float(np.ravel(values.hi)[output])

@@ -12,12 +12,13 @@ import numpy as np
 from scipy import sparse
 
 from ftheta.graph import Domain, Node, forward, trace
+from ftheta.graph.primitives import MOVES
 from ftheta.logic import SubjectError
 
 from ..network import ReluNetwork
 from .assembly import Assembly
 from .choices import choose, combine, compare, equal, negate
-from .constants import DATA, MOVES, UNROUNDED, folded, moved_operands, places_of
+from .constants import DATA, folded, moved_operands, places_of
 from .entries import Choice, Positions, Truth, as_forms, as_truth, pair, refused, spread
 from .forms import Forms, constant, pooled
 from .kinks import absolute, clamp, largest, maximum, minimum, pool, reduce, sort, tournament
@@ -47,7 +48,7 @@ def relu_form(f: Callable[..., Any], *examples: Any) -> ReluNetwork:
     between float types are the identity. Constants that the program computes otherwise than by +, -, × and ÷ are
     rounded as the program rounds them; `ReluNetwork.rounded` then says so.
     """
-    graph = trace(f, *examples, unrounded=UNROUNDED)
+    graph = trace(f, *examples, fold_rounded=False)
     sizes = [slot.size for slot in graph.inputs]
     assembly = Assembly(sum(sizes))
     starts = np.cumsum([0, *sizes])
