@@ -151,6 +151,6 @@ def _run_on_network(rng: np.random.Generator) -> str | None:
 
 
 TRIALS = (
-    Trial("theorem under random knobs", "a theorem refuted, or a foreign exception", attempt_knobs, few=3),
-    Trial("theorem on an odd network", "a theorem refuted, or a foreign exception", attempt_network, few=3),
+    Trial("catalogue: random knobs", "a theorem refuted, or a foreign exception", attempt_knobs, few=3),
+    Trial("catalogue: odd networks", "a theorem refuted, or a foreign exception", attempt_network, few=3),
 )

@@ -166,11 +166,11 @@ def judged_wrongly(rng: np.random.Generator) -> str | None:
 
 TRIALS = (
     Trial(
-        "claims-refuted-by-rounding", "a true theorem refuted on a network with huge offsets", refuted_by_rounding, 4
+        "claims: refuted by rounding", "a true theorem refuted on a network with huge offsets", refuted_by_rounding, 4
     ),
-    Trial("claims-enclosed-values", "a rational value or slope outside its enclosure", enclosed_wrongly, 10),
-    Trial("claims-entry-overlooked", "a bound broken at one place, and held to hold", entry_overlooked, 300),
-    Trial("claims-descent-overlooked", "a rate of descent that fails at a step, and holds", descent_overlooked, 2),
-    Trial("claims-descent-refuted", "a true rate of descent refuted", descent_refuted, 2),
-    Trial("claims-judged", "a judgement that says more than its enclosures", judged_wrongly, 500),
+    Trial("claims: enclosed values", "a rational value or slope outside its enclosure", enclosed_wrongly, 10),
+    Trial("claims: entry overlooked", "a bound broken at one place, and held to hold", entry_overlooked, 300),
+    Trial("claims: descent overlooked", "a rate of descent that fails at a step, and holds", descent_overlooked, 2),
+    Trial("claims: descent refuted", "a true rate of descent refuted", descent_refuted, 2),
+    Trial("claims: judgements", "a judgement that says more than its enclosures", judged_wrongly, 500),
 )

@@ -186,7 +186,7 @@ def _store() -> bytes:
 
 
 TRIALS = (
-    Trial("hopeless command lines", "exit code 70, or a traceback", attempt_line, few=12),
-    Trial("damaged sweep documents", "exit code 70, or a traceback", attempt_document, few=25),
-    Trial("damaged run stores", "exit code 70, or a traceback", attempt_store, few=8),
+    Trial("commands: hopeless lines", "exit code 70, or a traceback", attempt_line, few=12),
+    Trial("commands: damaged sweep documents", "exit code 70, or a traceback", attempt_document, few=25),
+    Trial("commands: damaged run stores", "exit code 70, or a traceback", attempt_store, few=8),
 )

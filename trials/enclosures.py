@@ -197,7 +197,7 @@ def attempt_approximation(rng: np.random.Generator) -> str | None:
 
 
 TRIALS = (
-    Trial("interval of a random program", "a value outside the interval called proved", attempt_interval, few=150),
-    Trial("spectral norm", "an enclosure that misses the norm", attempt_spectral_norm, few=150),
-    Trial("certified approximation", "an error above the certified one", attempt_approximation, few=2),
+    Trial("enclosures: random programs", "a value outside the interval called proved", attempt_interval, few=150),
+    Trial("enclosures: spectral norms", "an enclosure that misses the norm", attempt_spectral_norm, few=150),
+    Trial("enclosures: approximations", "an error above the certified one", attempt_approximation, few=2),
 )

@@ -416,7 +416,7 @@ def _plain_parquet() -> bytes:
 
 def _damaged(format: str, attempt: Callable[[np.random.Generator], str | None], few: int) -> Trial:
     says = f"a damaged {format} file that ends in an exception not ours, or takes too much memory or time"
-    return Trial(f"damaged-{format}", says, attempt, few)
+    return Trial(f"files: damaged {format}", says, attempt, few)
 
 
 TRIALS = (
@@ -428,13 +428,13 @@ TRIALS = (
     _damaged("table", damaged_table, 20),
     _damaged("spec", damaged_spec, 12),
     Trial(
-        "small-files-of-large-arrays",
+        "files: small ones of large arrays",
         "a file of some kilobytes that takes more memory than is allowed",
         small_file_of_large_arrays,
         2,
     ),
     Trial(
-        "file-names-that-are-not-text",
+        "files: names that are not text",
         "a sound file that is not read because its name is not UTF-8",
         name_that_is_not_text,
         5,

@@ -357,15 +357,15 @@ def another_function(rng: np.random.Generator) -> str | None:
 
 
 TRIALS = (
-    Trial("hypotheses-quadratic", "what is not quite a quadratic is not proved to be one", no_quadratic, few=8),
-    Trial("hypotheses-hessian", "a wrong Hessian is not proved", wrong_hessian, few=6),
-    Trial("hypotheses-minimiser", "a wrong minimiser is not proved", wrong_minimiser, few=6),
-    Trial("hypotheses-bounded", "what falls for ever is not proved to be bounded", not_bounded_below, few=8),
-    Trial("hypotheses-smooth", "what bends more than claimed is not proved to be smooth", not_smooth, few=8),
-    Trial("hypotheses-polynomial", "a polynomial is not proved to be none", is_a_polynomial, few=5),
-    Trial("hypotheses-no-polynomial", "what is no polynomial is not called one", is_no_polynomial, few=7),
-    Trial("hypotheses-continuous", "what jumps is not proved to be continuous", is_not_continuous, few=12),
-    Trial("hypotheses-supremum", "the largest value is enclosed, whatever slope is claimed", largest_value, few=4),
-    Trial("hypotheses-everywhere", "bounds over all of space hold", values_on_a_box, few=10),
-    Trial("hypotheses-layers", "layers that compute something else are not believed", another_function, few=11),
+    Trial("hypotheses: quadratic", "what is not quite a quadratic proved to be one", no_quadratic, few=8),
+    Trial("hypotheses: Hessian", "a wrong Hessian proved", wrong_hessian, few=6),
+    Trial("hypotheses: minimiser", "a wrong minimiser proved", wrong_minimiser, few=6),
+    Trial("hypotheses: bounded below", "what falls for ever proved to be bounded", not_bounded_below, few=8),
+    Trial("hypotheses: smooth", "what bends more than claimed proved to be smooth", not_smooth, few=8),
+    Trial("hypotheses: polynomials", "a polynomial proved to be none", is_a_polynomial, few=5),
+    Trial("hypotheses: no polynomials", "what is no polynomial called one", is_no_polynomial, few=7),
+    Trial("hypotheses: continuous", "what jumps proved to be continuous", is_not_continuous, few=12),
+    Trial("hypotheses: supremum", "a largest value outside its enclosure", largest_value, few=4),
+    Trial("hypotheses: everywhere", "a value outside bounds over all of space", values_on_a_box, few=10),
+    Trial("hypotheses: layers", "layers believed that compute something else", another_function, few=11),
 )

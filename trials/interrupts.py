@@ -61,4 +61,4 @@ def press_anywhere(rng: np.random.Generator) -> str | None:
     return press(command, float(rng.uniform(0.2, 9.0)))
 
 
-TRIALS = (Trial("one press of Ctrl-C", "a command that runs on, or ends in a traceback", press_anywhere, few=1),)
+TRIALS = (Trial("interrupts: one press", "a command that runs on, or ends in a traceback", press_anywhere, few=1),)

@@ -225,5 +225,5 @@ TRIALS = (
     Trial("lab: forged requests", "one passes without its papers, or is refused with them", _forged_request, few=60),
     Trial("lab: broken messages", "a traceback in the log, or no answer afterwards", _broken_message, few=40),
     Trial("lab: files at once", "more files or bytes than there is room for", _files_at_once, few=20),
-    Trial("picture of classes", "a point in the colour of another class", _picture_of_classes, few=5),
+    Trial("pictures: classes", "a point in the colour of another class", _picture_of_classes, few=5),
 )

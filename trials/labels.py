@@ -90,6 +90,11 @@ def contradictory_rows(rng: np.random.Generator) -> str | None:
 
 
 TRIALS = (
-    Trial("coded-labels", "labels that are taken for others without a word", coded_labels, 6),
-    Trial("contradictory-rows", "rows with two labels that go unmentioned or are miscounted", contradictory_rows, 20),
+    Trial("labels: coded", "labels that are taken for others without a word", coded_labels, 6),
+    Trial(
+        "labels: contradictory rows",
+        "rows with two labels that go unmentioned or are miscounted",
+        contradictory_rows,
+        20,
+    ),
 )

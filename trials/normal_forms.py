@@ -281,10 +281,20 @@ def attempt_scales(rng: np.random.Generator) -> str | None:
 
 
 TRIALS = (
-    Trial("programs on a line", "pieces, extremes and slopes of rounded programs", attempt_line, few=8),
-    Trial("programs in a plane", "the same in two dimensions", attempt_plane, few=5),
     Trial(
-        "nearly equal programs", "equality of programs that rounding makes equal, or different", attempt_equality, few=5
+        "normal forms: programs on a line",
+        "a wrong number of pieces, extreme or slope called exact",
+        attempt_line,
+        few=8,
     ),
-    Trial("networks of all scales", "pieces where numbers overflow and vanish", attempt_scales, few=15),
+    Trial("normal forms: programs in a plane", "a wrong number of pieces or slope called exact", attempt_plane, few=5),
+    Trial(
+        "normal forms: nearly equal programs",
+        "programs that differ called equal, or equal ones different",
+        attempt_equality,
+        few=5,
+    ),
+    Trial(
+        "normal forms: all scales", "a wrong number of pieces where numbers overflow or vanish", attempt_scales, few=15
+    ),
 )
