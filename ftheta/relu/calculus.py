@@ -14,8 +14,11 @@ weights, $m$ outputs of the inner network, and $\alpha_f,\omega_f$ non-zero weig
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Protocol, TypeVar
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from dataclasses import replace
+from functools import wraps
+from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
 
@@ -49,6 +52,71 @@ class Steps(Protocol):
 
 N = TypeVar("N", bound=Steps)
 Part = tuple[Any, Any, np.ndarray]
+F = TypeVar("F", bound=Callable[..., Any])
+MOST_RATIONALS = 50_000  # weights of networks that are combined in rationals
+ROUNDED = "products of weights rounded to float64"
+
+_rounding_is_allowed: ContextVar[bool] = ContextVar("rounding of merged weights", default=False)
+
+
+class _WouldRound(ArithmeticError):
+    """float64 does not hold a weight of the result."""
+
+
+def _without_rounding(operation: F) -> F:
+    """In float64 where that holds all weights, else in rationals; large networks are rounded and say so."""
+
+    @wraps(operation)
+    def settle(*args: Any, **options: Any) -> Any:
+        nets = _networks(args)
+        if not any(getattr(net, "is_long", False) for net in nets):
+            try:
+                return operation(*args, **options)
+            except _WouldRound:
+                pass
+        if sum(net.algebra.nnz(step.matrix) for net in nets for step in net.steps) > MOST_RATIONALS:
+            return _with_rounding(operation, *args, **options)
+        from .exact import exact, in_floats
+
+        return in_floats(operation(*(_replace_networks(arg, exact) for arg in args), **options))
+
+    return cast(F, settle)
+
+
+def _with_rounding(operation: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    token = _rounding_is_allowed.set(True)
+    try:
+        found = operation(*args, **options)
+    finally:
+        _rounding_is_allowed.reset(token)
+    notes = dict.fromkeys(note for note in (found.rounded, ROUNDED) if note)
+    return replace(found, rounded="; ".join(notes))
+
+
+def _networks(args: Sequence[Any]) -> list[Any]:
+    listed = [arg if isinstance(arg, (list, tuple)) else [arg] for arg in args]
+    return [net for several in listed for net in several if hasattr(net, "steps")]
+
+
+def _replace_networks(arg: Any, change: Callable[[Any], Any]) -> Any:
+    if isinstance(arg, (list, tuple)):
+        return [_replace_networks(part, change) for part in arg]
+    return change(arg) if hasattr(arg, "steps") else arg
+
+
+def _merge(algebra: Algebra, M: Any, A: Any, b: Any, shift: Any) -> tuple[Any, Any]:
+    """MA and Mb + shift: two affine maps in one."""
+    product = algebra.product(M, A)
+    image = algebra.add(algebra.image(M, b), shift)
+    if not (_rounding_is_allowed.get() or algebra.is_exact(M, A, b, shift, product, image)):
+        raise _WouldRound
+    return product, image
+
+
+def _number(algebra: Algebra, c: Number) -> Number:
+    if not (_rounding_is_allowed.get() or algebra.has(c)):
+        raise _WouldRound
+    return c
 
 
 def parts(net: Steps) -> list[Part]:
@@ -56,15 +124,17 @@ def parts(net: Steps) -> list[Part]:
     return [(step.matrix, step.offset, step.rectified) for step in net.steps]
 
 
+@_without_rounding
 def compose(outer: N, inner: N) -> N:
     r"""$f\circ g$, the two middle affine maps merged into one: $L_f+L_g-1$ affine maps."""
     algebra = alike((outer, inner))
     _chain(outer, inner)
     (A, b, _), (B, c, mask) = parts(inner)[-1], parts(outer)[0]
-    middle = (algebra.product(B, A), algebra.add(algebra.image(B, b), c), mask)
+    middle = (*_merge(algebra, B, A, b, c), mask)
     return inner.rebuilt([*parts(inner)[:-1], middle, *parts(outer)[1:]], outer)
 
 
+@_without_rounding
 def compose_sparse(outer: N, inner: N) -> N:
     r"""$f\circ g$ through $y=r(y)-r(-y)$: $L_f+L_g$ affine maps and at most $2W_f+2W_g$ non-zero weights."""
     algebra = alike((outer, inner))
@@ -81,6 +151,7 @@ def compose_sparse(outer: N, inner: N) -> N:
     )
 
 
+@_without_rounding
 def pad(net: N, depth: int) -> N:
     r"""The same function with `depth` affine maps: $y=r(y)-r(-y)$, two neurons an output in each layer added."""
     algebra, given = net.algebra, parts(net)
@@ -102,6 +173,7 @@ def level(nets: Sequence[N]) -> list[N]:
     return [pad(net, depth) for net in nets]
 
 
+@_without_rounding
 def parallel(*nets: N) -> N:
     r"""$(x_1,\dots,x_n)\mapsto(f_1(x_1),\dots,f_n(x_n))$ with block-diagonal weights; shallower ones are padded."""
     algebra = alike(nets)
@@ -109,6 +181,7 @@ def parallel(*nets: N) -> N:
     return nets[0].rebuilt([_side_by_side(algebra, layer, shared=False) for layer in layers], *nets[1:])
 
 
+@_without_rounding
 def stack(*nets: N) -> N:
     r"""$x\mapsto(f_1(x),\dots,f_n(x))$: one input for all; shallower ones are padded."""
     algebra = alike(nets)
@@ -119,6 +192,7 @@ def stack(*nets: N) -> N:
     return nets[0].rebuilt([top, *(_side_by_side(algebra, layer, shared=False) for layer in others)], *nets[1:])
 
 
+@_without_rounding
 def combination(coefficients: Sequence[Number], nets: Sequence[N]) -> N:
     r"""$x\mapsto\sum_ic_if_i(x)$."""
     algebra = alike(nets)
@@ -126,16 +200,19 @@ def combination(coefficients: Sequence[Number], nets: Sequence[N]) -> N:
     if len(sizes) > 1 or len(coefficients) != len(nets):
         raise SubjectError("A sum needs networks of one output size, one coefficient each.", got=sorted(sizes))
     one = algebra.eye(sizes.pop())
-    total = algebra.beside([algebra.scaled(c, one) for c in coefficients])
+    total = algebra.beside([algebra.scaled(_number(algebra, c), one) for c in coefficients])
     return postcompose(stack(*nets), total)
 
 
+@_without_rounding
 def scale(net: N, c: Number) -> N:
     r"""$x\mapsto c\,f(x)$."""
-    A, b, mask = parts(net)[-1]
-    return net.rebuilt([*parts(net)[:-1], (net.algebra.scaled(c, A), net.algebra.multiple(c, b), mask)])
+    algebra = net.algebra
+    factor = algebra.scaled(_number(algebra, c), algebra.eye(net.widths[-1]))
+    return postcompose(net, factor)
 
 
+@_without_rounding
 def precompose(net: N, A: Any, b: Any = None) -> N:
     r"""$x\mapsto f(Ax+b)$, merged into the first affine map."""
     algebra = net.algebra
@@ -143,9 +220,10 @@ def precompose(net: N, A: Any, b: Any = None) -> N:
     if M.shape[0] != B.shape[1]:
         raise SubjectError("The affine map does not fit the input.", got=f"{M.shape} before {B.shape}")
     shift = algebra.vector([0] * M.shape[0] if b is None else b)
-    return net.rebuilt([(algebra.product(B, M), algebra.add(algebra.image(B, shift), c), mask), *parts(net)[1:]])
+    return net.rebuilt([(*_merge(algebra, B, M, shift, c), mask), *parts(net)[1:]])
 
 
+@_without_rounding
 def postcompose(net: N, A: Any, b: Any = None) -> N:
     r"""$x\mapsto A\,f(x)+b$, merged into the last affine map."""
     algebra = net.algebra
@@ -153,15 +231,15 @@ def postcompose(net: N, A: Any, b: Any = None) -> N:
     if M.shape[1] != B.shape[0]:
         raise SubjectError("The affine map does not fit the output.", got=f"{M.shape} after {B.shape}")
     shift = algebra.vector([0] * M.shape[0] if b is None else b)
-    last = (algebra.product(M, B), algebra.add(algebra.image(M, c), shift), np.zeros(M.shape[0], bool))
+    last = (*_merge(algebra, M, B, c, shift), np.zeros(M.shape[0], bool))
     return net.rebuilt([*parts(net)[:-1], last])
 
 
 class Operators:
     r"""`f @ g` composes, `f + g`, `f - g`, `c * f` and `-f` combine, `f | g` is $x\mapsto(f(x),g(x))$.
 
-    In float64 products of weights are rounded, and the result is the network with the rounded weights;
-    `exact(f) @ exact(g)` is the composition itself.
+    The result is the composition or combination itself: where float64 does not hold a weight it is kept as a rational
+    (`Step.long_rows`). Large networks are rounded instead, and say so (`ReluNetwork.rounded`).
     """
 
     def __repr__(self: Any) -> str:

@@ -16,6 +16,8 @@ from scipy import sparse
 
 from ftheta.logic import SubjectError
 
+from .rounding import product_rows_are_exact
+
 Number: TypeAlias = int | float | Fraction | fmpq
 LEAST = 5e-324  # the least positive float64 number
 SMALL = 4096  # entries below which a float matrix is kept dense whatever its zeros
@@ -126,6 +128,8 @@ class Algebra(Protocol):
     def add(self, x: Any, y: Any) -> Any: ...
     def multiple(self, c: Number, x: Any) -> Any: ...
     def nnz(self, A: Any) -> int: ...
+    def has(self, c: Number) -> bool: ...
+    def is_exact(self, M: Any, A: Any, b: Any, shift: Any, product: Any, image: Any) -> bool: ...
 
 
 class Floats:
@@ -170,6 +174,16 @@ class Floats:
 
     def nnz(self, A: Any) -> int:
         return int(np.count_nonzero(A.data if sparse.issparse(A) else A))
+
+    def has(self, c: Number) -> bool:
+        """Whether the number is one of these."""
+        return rational(float(rational_fraction(c))) == rational(c)
+
+    def is_exact(self, M: Any, A: Any, b: Any, shift: Any, product: Any, image: Any) -> bool:
+        """Whether `product` MA and `image` Mb + shift were computed without rounding, as far as can be told quickly."""
+        rows = (sparse.csr_array(matrix) for matrix in (M, A, product))
+        outer, inner, merged = rows
+        return bool(product_rows_are_exact(outer, inner, b, shift, merged, image).all())
 
 
 class Rationals:
@@ -226,6 +240,14 @@ class Rationals:
 
     def nnz(self, A: ExactMatrix) -> int:
         return A.nnz
+
+    def has(self, c: Number) -> bool:
+        """Every number is one of these."""
+        return True
+
+    def is_exact(self, M: Any, A: Any, b: Any, shift: Any, product: Any, image: Any) -> bool:
+        """Nothing is rounded here."""
+        return True
 
 
 def settled(A: Any) -> Any:

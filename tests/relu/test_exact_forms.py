@@ -14,9 +14,9 @@ import ftheta as ft
 from ftheta.logic import Basis
 from ftheta.pieces import Box, Segment, count_pieces, equal, pieces
 from ftheta.pieces.normal_forms import network_of, normal_form, relu_network
+from ftheta.relu import rounding
 from ftheta.relu.exact import ExactNetwork, exact
 from ftheta.relu.network import REAL, ReluNetwork
-from ftheta.relu.reading import rounding
 from ftheta.subjects import Network
 
 relu = jax.nn.relu
@@ -158,3 +158,35 @@ def test_what_passes_as_exact_is_exact(pairs):
         with np.errstate(all="ignore"):
             z = float(np.float64(x) / np.float64(y))
         assert not passes or Fraction(z) == Fraction(x) / Fraction(y)
+
+
+WEIGHTS = st.floats(-10, 10, allow_subnormal=False).map(lambda x: round(x, 2))
+
+
+@st.composite
+def float_networks(draw: st.DrawFn) -> ReluNetwork:
+    """One input, one output, weights in hundredths: their products are not floats."""
+    hidden = draw(st.integers(1, 3))
+    column = [[draw(WEIGHTS)] for _ in range(hidden)]
+    row = [[draw(WEIGHTS) for _ in range(hidden)]]
+    return ReluNetwork.dense([column, row], [[draw(WEIGHTS) for _ in range(hidden)], [draw(WEIGHTS)]])
+
+
+@given(float_networks(), float_networks(), WEIGHTS)
+@settings(max_examples=25)
+def test_the_calculus_of_float_networks_rounds_no_weight(f: ReluNetwork, g: ReluNetwork, c: float) -> None:
+    x = [Fraction(1, 3)]
+    made = {"f @ g": f @ g, "f + g": f + g, "c f": c * f, "f − g": f - g, "f / 3": Fraction(1, 3) * f}
+    F, G = exact(f), exact(g)
+    meant = {"f @ g": F @ G, "f + g": F + G, "c f": c * F, "f − g": F - G, "f / 3": Fraction(1, 3) * F}
+    for name, network in made.items():
+        assert network.basis is Basis.EXACT
+        assert exact(network)(x) == meant[name](x), name
+
+
+def test_large_networks_are_rounded_and_say_so() -> None:
+    rng = np.random.default_rng(0)
+    f = ReluNetwork.dense([rng.normal(size=(300, 2)), rng.normal(size=(300, 300))], [np.zeros(300), np.zeros(300)])
+    found = ReluNetwork.dense([rng.normal(size=(5, 300)), np.ones((1, 5))], [np.zeros(5), np.zeros(1)]) @ f
+    assert found.basis is Basis.FLOAT
+    assert "rounded" in found.meaning

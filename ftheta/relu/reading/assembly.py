@@ -21,8 +21,8 @@ from scipy import sparse
 
 from ..matrices import nearest, rational, settled
 from ..network import LongRow, ReluNetwork, Step
+from ..rounding import product_rows_are_exact, rows_that_pass
 from .forms import CONSTANT, ONE, ZERO, Forms, Row, Written, combined, constant, exact_rows, pooled, widened, written
-from .rounding import product_rows_are_exact, rows_that_pass
 
 MOST_TERMS = 500_000  # products of rationals, a second or two; beyond, weights stay rounded
 FEW_TERMS = 10_000  # the same where some constants are rounded anyway

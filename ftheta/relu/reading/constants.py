@@ -16,11 +16,11 @@ from ftheta.graph import Node
 from ftheta.graph.primitives import MOVES, UNROUNDED
 
 from ..matrices import rational
+from ..rounding import product_is_exact, quotient_is_exact, sum_is_exact
 from .assembly import Assembly
 from .entries import refused
 from .forms import floats
 from .linear_maps import groups
-from .rounding import product_is_exact, quotient_is_exact, sum_is_exact
 
 MOST_RATIONALS = 20_000  # products or sums of constants in one operation
 

@@ -16,7 +16,7 @@ from flint import fmpq  # type: ignore[import-untyped]
 from scipy import sparse
 
 from ..matrices import nearest, rational
-from .rounding import product_is_exact, product_rows_are_exact, quotient_is_exact, rows_that_pass, sum_is_exact
+from ..rounding import product_is_exact, product_rows_are_exact, quotient_is_exact, rows_that_pass, sum_is_exact
 
 CONSTANT = -1  # the key of the offset in an exact row
 ONE, ZERO = fmpq(1), fmpq(0)
