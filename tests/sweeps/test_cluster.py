@@ -22,7 +22,7 @@ GRID = {"a": [0.1 * k for k in range(40)], "log": os.devnull}
 
 @pytest.fixture(scope="module")
 def cluster():
-    with distributed.LocalCluster(3, threads_per_worker=1, dashboard_address=None, processes=True) as found:
+    with distributed.LocalCluster(n_workers=3, threads_per_worker=1, dashboard_address=None, processes=True) as found:
         yield found
 
 
