@@ -25,9 +25,11 @@ from jax.ad_checkpoint import checkpoint_name
 from jax.extend import core as jex
 from jax.tree_util import tree_flatten_with_path
 
+from ftheta.graph import leaves
 from ftheta.graph.domains.arrays import MOVES
 from ftheta.graph.errors import GraphTooLarge, NotTraceable, UnknownTripCount
 from ftheta.graph.graph import Graph, Node, Signature, Slot
+from ftheta.graph.leaves import concrete, is_array, plain_value, shape_of, stack_jaxpr, unstack_jaxpr
 from ftheta.graph.primitives import UNROUNDED
 from ftheta.graph.sources import definition, input_name, user_line
 
@@ -50,6 +52,7 @@ CUSTOM = {"custom_jvp_call": "call_jaxpr", "custom_vjp_call": "call_jaxpr"}
 """Calls that bring a derivative of their own and stay one node."""
 
 JAX_FOLDER = str(Path(jax.__file__).parent)
+OWN_FILES = (__file__, leaves.__file__)
 
 
 def trace(
@@ -69,8 +72,8 @@ def trace(
     rounding or rationals computes them itself.
     """
     paths, tree = tree_flatten_with_path(tuple(args))
-    is_input = tuple(_is_array(leaf) for _, leaf in paths)
-    shapes = [_shape_of(leaf) for _, leaf in paths if _is_array(leaf)]
+    is_input = tuple(is_array(leaf) for _, leaf in paths)
+    shapes = [shape_of(leaf) for _, leaf in paths if is_array(leaf)]
     results: list[Any] = []
 
     def flat(*values: Any) -> list[Any]:
@@ -149,7 +152,7 @@ class _Walk:
                 got=str(value),
                 remedy="call trace outside, or pass the value as an argument",
             )
-        value = _concrete(value, aval.dtype)
+        value = concrete(value, aval.dtype)
         key = (str(value.dtype), value.tobytes()) if isinstance(value, np.ndarray) and value.shape == () else None
         if key is not None and key in self.scalars:
             return self.scalars[key]
@@ -194,7 +197,7 @@ class _Walk:
             return [self.constant(value, v.aval, source) for value, v in zip(values, eqn.outvars)]
         outputs = _keep(self, eqn, inputs, source)
         self.constants.update(
-            (slot, _concrete(value, v.aval.dtype)) for slot, value, v in zip(outputs, values, eqn.outvars)
+            (slot, concrete(value, v.aval.dtype)) for slot, value, v in zip(outputs, values, eqn.outvars)
         )
         self.computed.update(outputs)
         return outputs
@@ -267,7 +270,7 @@ def _node(
     name = eqn.primitive.name
     inside = [eqn.params[CUSTOM[name]]] if name in CUSTOM else list(eqn.params["branches"]) if name == "cond" else []
     label, _, home = inside[0].jaxpr.debug_info.func_src_info.partition(" at ") if name in CUSTOM else ("", "", "")
-    params = {key: _plain(value) for key, value in eqn.params.items() if not _holds_graph(value)}
+    params = {key: plain_value(value) for key, value in eqn.params.items() if not _holds_graph(value)}
     return Node(
         number,
         name,
@@ -336,7 +339,7 @@ def _scan(walk: _Walk, eqn: Any, inputs: list[int], source: str) -> list[int]:
     if walk.visited + length * len(body.jaxpr.eqns) > walk.budget:
         walk.count(length * len(body.jaxpr.eqns), source, f"scan of length {length}")
     constants, carry = inputs[: p["num_consts"]], inputs[p["num_consts"] : p["num_consts"] + carried]
-    rows = [walk.enter(_rows(walk.avals[x], length), [x], source) for x in inputs[p["num_consts"] + carried :]]
+    rows = [walk.enter(unstack_jaxpr(walk.avals[x], length), [x], source) for x in inputs[p["num_consts"] + carried :]]
     results: list[Any] = [None] * length
     outer = walk.steps
     for t in reversed(range(length)) if p["reverse"] else range(length):
@@ -345,7 +348,7 @@ def _scan(walk: _Walk, eqn: Any, inputs: list[int], source: str) -> list[int]:
         carry, results[t] = out[:carried], out[carried:]
     walk.steps = outer
     stacks = [
-        walk.enter(_stack(v.aval, length), [y[k] for y in results], source)[0]
+        walk.enter(stack_jaxpr(v.aval, length), [y[k] for y in results], source)[0]
         for k, v in enumerate(body.jaxpr.outvars[carried:])
     ]
     return [*carry, *stacks]
@@ -395,56 +398,16 @@ def _one_equation(eqn: Any) -> Callable[..., tuple[Any, ...]]:
     return lambda *values: tuple(jax.core.eval_jaxpr(jaxpr, (), *values))
 
 
-def _rows(aval: Any, length: int) -> Any:
-    """The rows of an array, as one node with as many outputs: its adjoint is one stacking."""
-    return jax.make_jaxpr(lambda x: jnp.unstack(x) if length else [])(_struct(aval))
-
-
-def _stack(aval: Any, length: int) -> Any:
-    if length == 0:
-        return jax.make_jaxpr(lambda: jnp.zeros((0, *aval.shape), aval.dtype))()
-    return jax.make_jaxpr(lambda *rows: jnp.stack(rows))(*[_struct(aval)] * length)
-
-
 def _frames(eqn: Any) -> list[Any]:
-    """The calls that led to the equation, innermost first, without those of this file."""
+    """The calls that led to the equation, innermost first, without those of `trace` itself."""
     traceback = eqn.source_info.traceback
-    return [] if traceback is None else [frame for frame in traceback.frames if frame.file_name != __file__]
+    return [] if traceback is None else [frame for frame in traceback.frames if frame.file_name not in OWN_FILES]
 
 
 def _closed(jaxpr: Any) -> Any:
     return jaxpr if isinstance(jaxpr, jex.ClosedJaxpr) else jex.ClosedJaxpr(jaxpr, ())
 
 
-def _struct(aval: Any) -> jax.ShapeDtypeStruct:
-    return jax.ShapeDtypeStruct(aval.shape, aval.dtype)
-
-
 def _holds_graph(value: Any) -> bool:
     items = value if isinstance(value, (tuple, list)) else (value,)
     return any(isinstance(item, (jex.Jaxpr, jex.ClosedJaxpr)) for item in items)
-
-
-def _plain(value: Any) -> Any:
-    """Parameters with Python's integers for NumPy's and tuples for lists; named tuples keep their names."""
-    if isinstance(value, np.integer):
-        return int(value)
-    if isinstance(value, list) or type(value) is tuple:
-        return tuple(_plain(item) for item in value)
-    return value
-
-
-def _concrete(value: Any, dtype: Any) -> Any:
-    """Constants are NumPy arrays, so that every domain can read them; random keys have no NumPy form."""
-    return value if jnp.issubdtype(dtype, jax.dtypes.extended) else np.asarray(value, dtype)
-
-
-def _is_array(leaf: Any) -> bool:
-    return isinstance(leaf, (jax.Array, np.ndarray, np.generic, jax.ShapeDtypeStruct, bool, int, float, complex))
-
-
-def _shape_of(leaf: Any) -> jax.ShapeDtypeStruct:
-    if isinstance(leaf, jax.ShapeDtypeStruct):
-        return leaf
-    aval = jax.typeof(leaf)
-    return jax.ShapeDtypeStruct(aval.shape, aval.dtype)

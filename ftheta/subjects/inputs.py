@@ -43,4 +43,4 @@ def real_inputs(subject: Any) -> Finding:
     """Read off the graph: it does not make its inputs whole before it computes with them."""
     if isinstance(subject, Network) and takes_tokens(subject):
         return Finding.failed("requires real-valued inputs, and these are token ids")
-    return Finding.proved("no input is rounded to a whole number first")
+    return Finding.proved("no input is rounded to a whole number first", "looked up in every node of its graph")

@@ -126,12 +126,14 @@ class Training:
                 remedy="give objective(theta), which returns one number",
             )
         start = self._array("start", self.start)
-        shapes = {"optimum": start.shape, "hessian": (start.size, start.size)}
-        for name, shape in shapes.items():
+        columns = len(start) if start.ndim > 1 else start.size  # of a matrix θ, H may be that of each column
+        shapes = {"optimum": (start.shape,), "hessian": ((start.size, start.size), (columns, columns))}
+        for name, fitting in shapes.items():
             if getattr(self, name) is None:
                 continue
             array = self._array(name, getattr(self, name))
-            if array.shape != shape:
+            shape = fitting[0]
+            if array.shape not in fitting:
                 raise SubjectError(
                     f"The {name} does not fit the start.",
                     where=self.name,

@@ -26,8 +26,9 @@ def save_network(net: Any, path: str | Path, precision: "Precision" = "float64")
     """Write a network as `.onnx` (opset 20) or as `.npz`; `load` reads both.
 
     What is written is its list of layers or, of any other piecewise-affine network, its ReLU normal form, which takes
-    and gives vectors in an `.npz` file. float64 keeps every number; `precision="float32"` rounds the weights of an
-    `.onnx` file to what most runtimes compute with. Weights of an exact network are rounded to the nearest float64.
+    and gives vectors in an `.npz` file. A scaling of the inputs stays apart in `.onnx`, and is folded into the first
+    layer in `.npz`. float64 keeps every number; `precision="float32"` rounds the weights of an `.onnx` file to what most
+    runtimes compute with. Weights of an exact network are rounded to the nearest float64.
     """
     from ftheta.networks.onnx.write import store, to_bytes
     from ftheta.relu.export import save as save_steps
@@ -37,7 +38,8 @@ def save_network(net: Any, path: str | Path, precision: "Precision" = "float64")
         raise UsageError("Unknown kind of file.", got=path.name, remedy=f"end its name with {', '.join(SUFFIXES)}")
     found, shapes = _layers_or_steps(net)
     if path.suffix == ".onnx":
-        store(to_bytes(found, precision, shapes), path)
+        apart = net.scaled_layers if isinstance(net, Network) else None
+        store(to_bytes(apart or found, precision, shapes), path)
     elif isinstance(found, Description):
         files.save(found, path)
     else:

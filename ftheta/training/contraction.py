@@ -23,6 +23,11 @@ def sharp_factor(tau: Any, mu: Any, L: Any) -> Any:
     return jnp.maximum(jnp.abs(1 - tau * mu), jnp.abs(1 - tau * L)) ** 2
 
 
+def guaranteed_factor(tau: Any, mu: Any, L: Any) -> Any:
+    r"""$\gamma=1-\frac{2\tau\mu L}{\mu+L}$, the factor of $\|\theta-\theta^*\|^2$ that the theorem states."""
+    return 1 - 2 * tau * mu * L / (mu + L)
+
+
 def contraction_claims(
     objective: Callable[[Any], Any],
     path: np.ndarray,
@@ -47,20 +52,44 @@ def contraction_claims(
     ratio = _squared(worst_ratio(distance, root * distance[0], allowed))
     excess = distance[1:] - rounding - 2 * doubt
     steepest = _squared(worst_ratio(excess, distance[:-1]))
+    first = _first_step(objective, path[0], optimum, constants) if ratio > 1 and doubt == 0 else None
     witness = _one_step(objective, path, optimum, constants) if steepest > sharp and doubt == 0 else None
     what = f"max over k of ‖θ_k − θ*‖² / (γᵏ ‖θ₀ − θ*‖²), distances up to {allowed.max():.1e} of rounding"
     return (
-        AtMost(what, Enclosure.equal(ratio), Enclosure.exact(1)),
+        AtMost(what, Enclosure.equal(ratio), Enclosure.exact(1), witness=first),
         AtMost(
             "largest one-step factor", Enclosure.equal(steepest), Enclosure.equal(sharp), witness=witness, atol=1e-9
         ),
     )
 
 
+def _first_step(
+    objective: Callable[[Any], Any], start: np.ndarray, optimum: np.ndarray, constants: tuple[float, float, float]
+) -> Witness:
+    """The first step, taken again in intervals, against the factor γ."""
+    return _step_again(objective, start, optimum, constants, guaranteed_factor, 0)
+
+
 def _one_step(
     objective: Callable[[Any], Any], path: np.ndarray, optimum: np.ndarray, constants: tuple[float, float, float]
 ) -> Witness:
-    """The first step that exceeds the factor by most, taken again in intervals."""
+    """The first step that exceeds the sharp factor by most, taken again in intervals."""
+    distance = _lengths(path - optimum)
+    with np.errstate(all="ignore"):
+        factors = distance[1:] / distance[:-1]
+    k = int(np.argmax(np.where(np.isfinite(factors), factors, 0.0)))
+    return _step_again(objective, path[k], optimum, constants, sharp_factor, k)
+
+
+def _step_again(
+    objective: Callable[[Any], Any],
+    theta: np.ndarray,
+    optimum: np.ndarray,
+    constants: tuple[float, float, float],
+    factor: Callable[[Any, Any, Any], Any],
+    k: int,
+) -> Witness:
+    """The step from `theta`, the iterate number k, beside `factor` times the squared distance before it."""
 
     def square(x: Any) -> Any:
         return jnp.sum(x * x)
@@ -69,14 +98,10 @@ def _one_step(
         return square(theta - tau * jax.grad(objective)(theta) - optimum)
 
     def allowed(theta: Any, optimum: Any, tau: Any, mu: Any, L: Any) -> Any:
-        return sharp_factor(tau, mu, L) * square(theta - optimum)
+        return factor(tau, mu, L) * square(theta - optimum)
 
-    distance = _lengths(path - optimum)
-    with np.errstate(all="ignore"):
-        factors = distance[1:] / distance[:-1]
-    k = int(np.argmax(np.where(np.isfinite(factors), factors, 0.0)))
-    left = enclose_number(after, path[k], optimum, constants[0])
-    right = enclose_number(allowed, path[k], optimum, *constants)
+    left = enclose_number(after, theta, optimum, constants[0])
+    right = enclose_number(allowed, theta, optimum, *constants)
     return Witness({"k": float(k)}, left, right, "‖θ_{k+1} − θ*‖² and its bound from θ_k, in intervals rounded outward")
 
 

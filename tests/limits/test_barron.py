@@ -2,6 +2,7 @@
 
 from math import gamma, sqrt
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import given
@@ -19,7 +20,7 @@ WAVES = np.array([[3.0, 1.0], [0.0, -5.0], [1.0, 1.0]]), np.array([1.0, -0.5, 0.
 def waves_problem(rng: np.random.Generator, factor: float = 1.0) -> Problem:
     omega, amplitude, phase = WAVES
     spectrum = Spectrum.cosines(omega, amplitude, phase)
-    values = lambda rows: (amplitude * np.cos(rows @ omega.T + phase)).sum(1)
+    values = lambda rows: (amplitude * jnp.cos(rows @ omega.T + phase)).sum(1)
     ball = Ball.sampled(rng, np.array([0.7, -1.2]), 1.5, 40)
     return Problem.on(values, spectrum.sample, spectrum.first_moment.middle * factor, ball)
 

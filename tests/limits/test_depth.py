@@ -31,7 +31,7 @@ from ftheta.limits.depth import (
     steepest_slope,
 )
 from ftheta.limits.orders import observed_order
-from ftheta.logic import Basis, Enclosure
+from ftheta.logic import Basis, Enclosure, Verdict
 
 dyadic = st.integers(-64, 64).map(lambda k: k / 32)
 
@@ -166,7 +166,12 @@ def test_the_largest_of_several_numbers_is_as_well_known_as_the_least_known():
 
 
 def test_too_few_errors_make_no_claim_of_a_rate():
-    assert observed_order("", 1, [1, 2, 3], [1.0, 0.0, np.inf]) == ()
+    assert observed_order("", 1, [1, 2, 3], [1.0, 0.0, 0.5]) == ()
+
+
+def test_an_infinite_error_makes_a_rate_inconclusive():
+    (rate,) = observed_order("", 1, [1, 2, 3, 4], [1.0, 0.5, 0.3, np.inf])
+    assert rate.judge().verdict is Verdict.INCONCLUSIVE
 
 
 def test_ball_arithmetic_leaves_the_working_precision_alone():

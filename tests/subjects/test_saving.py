@@ -11,6 +11,7 @@ import ftheta as ft
 from ftheta.cli import run
 from ftheta.logic import SubjectError
 from ftheta.networks import ACTIVATIONS, Dense, Description, random_mlp
+from ftheta.networks.scaling import ScaledLayers, Scaling
 from ftheta.relu.exact import ExactNetwork
 
 RNG = np.random.default_rng(0)
@@ -142,3 +143,14 @@ def test_fit_reads_a_table(tmp_path, capsys):
     assert run([*words, "--labels", "kind", "--out", str(tmp_path / "net.npz")]) == 0
     assert network(tmp_path / "net.npz").output_shape == (2,)
     assert run(["fit", str(tmp_path / "d.npz")]) == 4
+
+
+def test_a_scaling_of_the_inputs_stays_apart_from_the_parameters(tmp_path):
+    rng = np.random.default_rng(0)
+    scaling = Scaling((("sub", rng.normal(size=3)), ("div", rng.uniform(1, 9, size=3))))
+    net = ft.Network.described(ScaledLayers(scaling, random_mlp(rng, (3, 4, 2), "tanh", bias=0.3)))
+    again = ft.load(ft.save(net, tmp_path / "scaled.onnx")[0])
+    assert all(np.array_equal(a, b) for one, two in zip(net.params, again.params) for a, b in zip(one, two))
+    assert again.scaled_layers is not None
+    x = rng.normal(size=3)
+    assert np.allclose(net(x), again(x), rtol=1e-12)

@@ -10,6 +10,7 @@ import numpy as np
 from ftheta.logic import SubjectError, UsageError
 from ftheta.networks.description import Description
 from ftheta.networks.programs.describe import SPELLINGS, Z
+from ftheta.networks.scaling import ScaledLayers
 
 from .model import MAX_BYTES
 from .schema import MODEL
@@ -84,9 +85,17 @@ class _Sheet:
         return {"name": name, "type": {"tensor_type": {"elem_type": self.type, "shape": dims}}}
 
 
-def layers_to_bytes(description: Description, precision: Precision = "float64") -> bytes:
-    """A list of layers: Gemm and the activation, spelled as in `SPELLINGS`, one after the other."""
-    sheet, x = _Sheet(precision), "input"
+def layers_to_bytes(layers: Description | ScaledLayers, precision: Precision = "float64") -> bytes:
+    """A list of layers: Gemm and the activation, spelled as in `SPELLINGS`, one after the other.
+
+    A scaling of the inputs before them stays apart: Add, Sub, Mul and Div with its constants.
+    """
+    sheet = _Sheet(precision)
+    x = "input"
+    description = layers.layers if isinstance(layers, ScaledLayers) else layers
+    steps = layers.scaling.steps if isinstance(layers, ScaledLayers) else ()
+    for k, (operation, constant) in enumerate(steps):
+        x = sheet.node(operation.capitalize(), [x, sheet.numbers(f"scaling{k}", constant)], f"scaled{k}")
     for i, layer in enumerate(description.layers):
         x = sheet.affine(i, x, layer.weight, layer.bias)
         if layer.activation != "identity":
@@ -118,7 +127,7 @@ def steps_to_bytes(
 
 def to_bytes(net: Any, precision: Precision = "float64", shapes: tuple[Shape, Shape] | None = None) -> bytes:
     """The ONNX file of a list of layers, or of anything with `steps` of a normal form; float64 keeps every number."""
-    if isinstance(net, Description):
+    if isinstance(net, (Description, ScaledLayers)):
         return layers_to_bytes(net, precision)
     _ensure_fits(4 * sum(prod(step.matrix.shape) for step in net.steps))  # before sparse matrices are filled in
     return steps_to_bytes([(step.dense(), step.offset, step.rectified) for step in net.steps], precision, shapes)
