@@ -27,8 +27,8 @@ def save_network(net: Any, path: str | Path, precision: "Precision" = "float64")
 
     What is written is its list of layers or, of any other piecewise-affine network, its ReLU normal form, which takes
     and gives vectors in an `.npz` file. A scaling of the inputs stays apart in `.onnx`, and is folded into the first
-    layer in `.npz`. float64 keeps every number; `precision="float32"` rounds the weights of an `.onnx` file to what most
-    runtimes compute with. Weights of an exact network are rounded to the nearest float64.
+    layer in `.npz`. float64 keeps every number; `precision="float32"` rounds the weights of an `.onnx` file to what
+    most runtimes compute with. Weights of an exact network are rounded to the nearest float64.
     """
     from ftheta.networks.onnx.write import store, to_bytes
     from ftheta.relu.export import save as save_steps
