@@ -150,6 +150,7 @@ def test_a_scaling_of_the_inputs_stays_apart_from_the_parameters(tmp_path):
     scaling = Scaling((("sub", rng.normal(size=3)), ("div", rng.uniform(1, 9, size=3))))
     net = ft.Network.described(ScaledLayers(scaling, random_mlp(rng, (3, 4, 2), "tanh", bias=0.3)))
     again = ft.load(ft.save(net, tmp_path / "scaled.onnx")[0])
+    assert isinstance(again, ft.Network)
     assert all(np.array_equal(a, b) for one, two in zip(net.params, again.params) for a, b in zip(one, two))
     assert again.scaled_layers is not None
     x = rng.normal(size=3)
