@@ -102,8 +102,7 @@ def test_a_worker_that_dies_is_replaced_and_the_page_says_so(browser: Browser, t
         expect(tab.page.locator("#subject option[value=digits-mlp]")).to_have_count(1, timeout=30_000)
         tab.page.evaluate("hash => { location.hash = hash }", LONG)
         expect(tab.page.locator(".elapsed")).to_be_visible(timeout=20_000)
-        for worker in server.workers():  # whichever of them is at work
-            os.kill(worker, signal.SIGKILL)
+        os.kill(server.busy_worker(), signal.SIGKILL)
         expect(tab.page.locator(".toast")).to_contain_text("replaced", timeout=20_000)
         tab.page.get_by_role("button", name="Cancel").click(timeout=20_000)
         assert tab.go("hat-function", iterates=3) == "shown"
