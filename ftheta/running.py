@@ -21,6 +21,9 @@ from ftheta.subjects import Network, Subject
 _RECORDED = ("ftheta", "jax", "jaxlib", "numpy", "scipy")
 
 
+MOST_SEED = (1 << 63) - 1
+
+
 def run(
     theorem: Theorem,
     subject: Subject | None = None,
@@ -79,8 +82,10 @@ def unmet(theorem: Theorem, subject: Subject, *, seed: int = 0) -> Result | None
 
 
 def ensure_seed(seed: int) -> None:
-    if seed < 0:
-        raise UsageError("A seed is a whole number, 0 or above.", got=seed, remedy="--seed 0")
+    """A seed is from 0 to 2⁶³ − 1: it is printed and stored."""
+    if not 0 <= seed <= MOST_SEED:
+        got = seed if abs(seed) <= MOST_SEED else "a number of more than 63 bits"
+        raise UsageError("A seed is a whole number, 0 or above, of at most 63 bits.", got=got, remedy="--seed 0")
 
 
 def _preset(theorem: Theorem, name: str | None) -> Mapping[str, Value]:
