@@ -158,7 +158,7 @@ def _twisted_onnx(rng: np.random.Generator) -> bytes:
         message = twisted(message, rng, words)
     try:
         return encode(MODEL, message)
-    except (AttributeError, TypeError, ValueError):  # a word where a message should be cannot be written
+    except (AttributeError, MemoryError, TypeError, ValueError):  # a word or a number where bytes should be
         return changed(_onnx(), rng)
 
 
