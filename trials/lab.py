@@ -9,6 +9,7 @@ import logging
 import socket
 import tempfile
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
@@ -150,7 +151,9 @@ def _files_at_once(rng: np.random.Generator) -> str | None:
         tempfile.TemporaryDirectory() as folder,
         mock.patch.multiple(shelf, MOST_FILES=most_files, MOST_BYTES=most_bytes),
     ):
-        return asyncio.run(_uploaded(rng, Path(folder), sizes, breaks, most_files, most_bytes))
+        uploads = _uploaded(rng, Path(folder), sizes, breaks, most_files, most_bytes)
+        with ThreadPoolExecutor(1) as own_thread:  # where no other event loop runs
+            return own_thread.submit(asyncio.run, uploads).result()
 
 
 async def _uploaded(
