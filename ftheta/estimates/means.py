@@ -113,7 +113,7 @@ def _least_mean(shares: np.ndarray, tail: float) -> float:
 
 
 def _mean_given_variance(draws: np.ndarray, variance: float, confidence: float) -> Enclosure:
-    r"""Every $m$ with $|\sum_i\psi(\alpha(x_i-m))|\le\frac n2\alpha^2v+\ln\frac2\delta$.
+    r"""Every $m$ with $|\sum_i\psi(\alpha(x_i-m))|\le n\ln(1+\frac12\alpha^2v)+\ln\frac2\delta$.
 
     Catoni's $\psi(t)=\operatorname{sign}t\,\ln(1+|t|+t^2/2)$ lies between $-\ln(1-t+t^2/2)$ and $\ln(1+t+t^2/2)$, so at
     the true mean $\mathbb E\exp(\pm\sum_i\psi)\le(1+\alpha^2v/2)^n$, and Markov's inequality does the rest. The sum

@@ -45,7 +45,25 @@ class Timer:
         self.call()
 
 
-class Requests(H11Protocol):
+class _LeavesTheUnread(asyncio.Protocol):
+    """A connection that ends when the client leaves its answer unread for long; `unread` counts that."""
+
+    unread: Timer
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self.unread.restart(READING)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self.unread.stop()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.unread.stop()
+        super().connection_lost(exc)
+
+
+class Requests(_LeavesTheUnread, H11Protocol):
     """HTTP: `whole` counts while a request is on its way, `silence` from part to part of its body, `unread` while an
     answer waits for the client. When one of them rings, the connection ends."""
 
@@ -84,21 +102,12 @@ class Requests(H11Protocol):
         self.silence.stop()
         self.in_body = False
 
-    def pause_writing(self) -> None:
-        super().pause_writing()
-        self.unread.restart(READING)
-
-    def resume_writing(self) -> None:
-        super().resume_writing()
-        self.unread.stop()
-
     def connection_lost(self, exc: Exception | None) -> None:
         self._calm()
-        self.unread.stop()
         super().connection_lost(exc)
 
 
-class Talks(WebSocketsSansIOProtocol):
+class Talks(_LeavesTheUnread, WebSocketsSansIOProtocol):
     """WebSockets: a message that is no text ends the conversation without a word in the log, as other broken frames do;
     so does a client that reads nothing."""
 
@@ -114,18 +123,6 @@ class Talks(WebSocketsSansIOProtocol):
                 self.handle_parser_exception()
             return
         super().send_receive_event_to_app()
-
-    def pause_writing(self) -> None:
-        super().pause_writing()
-        self.unread.restart(READING)
-
-    def resume_writing(self) -> None:
-        super().resume_writing()
-        self.unread.stop()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self.unread.stop()
-        super().connection_lost(exc)
 
 
 def _is_text(data: bytes) -> bool:

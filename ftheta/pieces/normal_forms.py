@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-import numpy as np
-
 from ftheta.logic import Basis, Finding, FthetaError, SubjectError, UsageError, hypothesis
 from ftheta.networks.description import Dense, Description
 from ftheta.networks.realisation import is_realisation
@@ -84,10 +82,6 @@ def relu_network(net: Any) -> Finding:
     neurons = sum(int(step.rectified.sum()) for step in form.network.steps)
     note = f"{neurons:,} ReLUs in {len(form.network.steps) - 1} hidden layers: {form.meaning}"
     return Finding.proved(note, "each operation of the program was turned into such maps", basis=form.basis)
-
-
-def _same(params: Any, others: Any) -> bool:
-    return len(params) == len(others) and all(np.array_equal(a, b) for p in zip(params, others) for a, b in zip(*p))
 
 
 def told_form(net: Any) -> ReluNetwork | None:

@@ -27,17 +27,6 @@ from ftheta.logic import SubjectError
 from .matrices import Algebra, Number
 
 
-class AffineStep(Protocol):
-    """$z\\mapsto Az+b$, then ReLU on the coordinates in the mask."""
-
-    @property
-    def matrix(self) -> Any: ...
-    @property
-    def offset(self) -> Any: ...
-    @property
-    def rectified(self) -> np.ndarray: ...
-
-
 class Steps(Protocol):
     """A network of any kind of numbers."""
 

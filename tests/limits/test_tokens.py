@@ -11,7 +11,6 @@ from ftheta.limits.tokens.sphere import (
     UNNORMALISED,
     common_cosine,
     equiangular,
-    gram_cosines,
     number,
     off_diagonal,
     recheck,
@@ -28,6 +27,25 @@ TIMES = np.array([0.3, 1.0, 2.0])
 def cloud(seed: int, tokens: int, dimension: int) -> np.ndarray:
     x = np.random.default_rng(seed).normal(size=(tokens, dimension))
     return x / np.linalg.norm(x, axis=1, keepdims=True)
+
+
+def gram_cosines(cosines: np.ndarray, beta: float, kind: str, times: np.ndarray) -> np.ndarray:
+    r"""The matrix of cosines itself is followed: $\dot C_{ij}=B_{ij}+B_{ji}-(B_{ii}+B_{jj})C_{ij}$ with $B=AC$."""
+    tokens = len(cosines)
+
+    def change(t: float, flat: np.ndarray) -> np.ndarray:
+        C = flat.reshape(tokens, tokens)
+        A = np.exp(beta * C)
+        A = A / (A.sum(1, keepdims=True) if kind == SOFTMAX else tokens)
+        np.fill_diagonal(A, 0.0)
+        B = A @ C
+        own = np.diag(B)
+        moved = B + B.T - (own[:, None] + own[None, :]) * C
+        np.fill_diagonal(moved, 0.0)
+        return moved.ravel()
+
+    run = integrate.solve_ivp(change, (0.0, times[-1]), cosines.ravel(), t_eval=times, rtol=1e-9, atol=1e-12)
+    return run.y.T.reshape(len(times), tokens, tokens)
 
 
 @given(st.integers(2, 12), st.floats(-1, 0.999))

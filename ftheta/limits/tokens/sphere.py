@@ -33,15 +33,6 @@ def velocity(x: np.ndarray, beta: float, kind: str) -> np.ndarray:
     return pull - (pull * x).sum(1, keepdims=True) * x / (x * x).sum(1, keepdims=True)
 
 
-def gram_velocity(cosines: np.ndarray, beta: float, kind: str) -> np.ndarray:
-    r"""The velocity of the inner products $C$: $\dot C_{ij}=B_{ij}+B_{ji}-(B_{ii}+B_{jj})C_{ij}$ with $B=AC$."""
-    B = _pulls(cosines, beta, kind) @ cosines
-    own = np.diag(B)
-    change = B + B.T - (own[:, None] + own[None, :]) * cosines
-    np.fill_diagonal(change, 0.0)
-    return change
-
-
 def _pulls(cosines: np.ndarray, beta: float, kind: str) -> np.ndarray:
     """Attention weights off the diagonal: a token's own pull is projected away; its rounding would drown the rest."""
     A = weights(cosines, beta, kind)
@@ -57,11 +48,6 @@ def token_cosines(x: np.ndarray, beta: float, kind: str, times: np.ndarray) -> n
     states = _follow(lambda y: velocity(y, beta, kind), x, times, _meet, "DOP853", RTOL)
     states = states / np.linalg.norm(states, axis=2, keepdims=True)
     return states @ states.transpose(0, 2, 1)
-
-
-def gram_cosines(cosines: np.ndarray, beta: float, kind: str, times: np.ndarray) -> np.ndarray:
-    """The same by other means: the matrix of cosines itself is followed, by a method of order 5."""
-    return _follow(lambda C: gram_velocity(C, beta, kind), cosines, times, lambda C: 1 - C.min() - 1e-8, "RK45", 1e-9)
 
 
 def _meet(x: np.ndarray) -> float:
