@@ -45,7 +45,8 @@ def main(sizes: str, batch: int, steps: int) -> None:
 
     step()
     for _ in sys.stdin:
-        cpu, clock = time.process_time(), time.perf_counter()
+        cpu = time.process_time()
+        clock = time.perf_counter()
         for _ in range(steps):
             step()
         seconds = [(time.process_time() - cpu) / steps, (time.perf_counter() - clock) / steps]

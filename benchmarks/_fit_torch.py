@@ -40,7 +40,8 @@ def step_of(weights, fused: bool):
 
 def timed(step, x, y, rows) -> tuple[tuple[float, float], float]:
     """Wall and CPU seconds of one step for each row of `rows`, and the last loss."""
-    wall, cpu = time.perf_counter(), time.process_time()
+    wall = time.perf_counter()
+    cpu = time.process_time()
     loss = None
     for batch in rows:
         loss = step(x[batch], y[batch])

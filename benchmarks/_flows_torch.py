@@ -23,13 +23,12 @@ class Field(torch.nn.Module):
 
 def main(path: str) -> None:
     held = np.load(path)
-    weights, x, tolerance, rounds = (
-        [held[f"w{k}"] for k in range(4)],
-        torch.from_numpy(held["x"]),
-        float(held["tolerance"]),
-        int(held["rounds"]),
-    )
-    times, found = torch.tensor([0.0, 1.0], dtype=x.dtype), {}
+    weights = [held[f"w{k}"] for k in range(4)]
+    x = torch.from_numpy(held["x"])
+    tolerance = float(held["tolerance"])
+    rounds = int(held["rounds"])
+    times = torch.tensor([0.0, 1.0], dtype=x.dtype)
+    found = {}
     for threads in (1, 2):
         torch.set_num_threads(threads)
         for name, solve in {"torchdiffeq": odeint, "torchdiffeq, adjoint": odeint_adjoint}.items():
@@ -46,9 +45,11 @@ def main(path: str) -> None:
 
             for what, run in {"forward": forward, "gradient": both}.items():
                 run()  # warm
-                field.evaluations, least = 0, (1e9, 1e9)
+                field.evaluations = 0
+                least = (1e9, 1e9)
                 for _ in range(rounds):
-                    wall, cpu = time.perf_counter(), time.process_time()
+                    wall = time.perf_counter()
+                    cpu = time.process_time()
                     value = run()
                     least = min(least, (time.process_time() - cpu, time.perf_counter() - wall))
                 norm = sum(float((w.grad**2).sum()) for w in field.weights) ** 0.5 if what == "gradient" else 0.0

@@ -34,7 +34,8 @@ def loss(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
 
 def timed(run: Callable[[], list[float]], rounds: int) -> dict[str, Any]:
     """The eigenvalues, and the smallest CPU seconds of a few rounds."""
-    seconds, values = [], []
+    seconds = []
+    values = []
     for _ in range(rounds):
         before = time.process_time()
         values = run()
@@ -44,7 +45,9 @@ def timed(run: Callable[[], list[float]], rounds: int) -> dict[str, Any]:
 
 def main(path: str, k: int, steps: int, rounds: int) -> None:
     arrays = np.load(path)
-    net, x, y = network(arrays), torch.tensor(arrays["x"]), torch.tensor(arrays["y"])
+    net = network(arrays)
+    x = torch.tensor(arrays["x"])
+    y = torch.tensor(arrays["y"])
     torch.set_default_dtype(x.dtype)
     found: dict[str, Any] = {}
     if importlib.util.find_spec("hessian_eigenthings"):

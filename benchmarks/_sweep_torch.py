@@ -57,7 +57,8 @@ def together(widths, x, y, compiled):
         g = gradients(params)
         m = {name: 0.9 * first[name] + 0.1 * g[name] for name in params}
         v = {name: 0.999 * second[name] + 0.001 * g[name] ** 2 for name in params}
-        a, b = 1 - 0.9**k, 1 - 0.999**k
+        a = 1 - 0.9**k
+        b = 1 - 0.999**k
         return {name: params[name] - 1e-3 * (m[name] / a) / ((v[name] / b).sqrt() + 1e-8) for name in params}, m, v
 
     update = torch.compile(update) if compiled else update

@@ -26,10 +26,12 @@ def dense(p: list[Any], x: Any) -> Any:
 def main(name: str, given: str, found: str, rounds: int) -> None:
     arrays = np.load(given)
     p = [jnp.asarray(arrays[f"p{i}"].T) for i in range(len(arrays.files) - 1)]  # it is much faster with (in, out)
-    x, apply = jnp.asarray(arrays["x"]), {"dense": dense}[name]
+    x = jnp.asarray(arrays["x"])
+    apply = {"dense": dense}[name]
     methods = {"structured": nt.NtkImplementation.STRUCTURED_DERIVATIVES}
     methods["Jacobian contraction"] = nt.NtkImplementation.JACOBIAN_CONTRACTION
-    kernels, costs = {}, {}
+    kernels = {}
+    costs = {}
     for word, method in methods.items():
         function = jax.jit(
             nt.empirical_ntk_fn(apply, trace_axes=(-1,), vmap_axes=0, implementation=method), static_argnums=()

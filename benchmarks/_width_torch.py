@@ -35,8 +35,10 @@ def kernel(apply: Callable[..., Any], p: tuple[Any, ...], x: Any) -> Any:
 def main(name: str, given: str, found: str, rounds: int) -> None:
     arrays = np.load(given)
     p = tuple(torch.tensor(arrays[f"p{i}"]) for i in range(len(arrays.files) - 1))
-    x, apply = torch.tensor(arrays["x"]), {"dense": dense, "convolutional": convolutional}[name]
-    result, seconds = kernel(apply, p, x), []
+    x = torch.tensor(arrays["x"])
+    apply = {"dense": dense, "convolutional": convolutional}[name]
+    result = kernel(apply, p, x)
+    seconds = []
     for _ in range(rounds):
         before = time.process_time()
         result = kernel(apply, p, x)

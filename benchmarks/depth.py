@@ -19,16 +19,23 @@ from typing import Any
 import jax
 import numpy as np
 
-from ftheta.limits.tokens.clouds import unit
-from ftheta.limits.tokens.flow import pulls, sphere_field
-from ftheta.limits.tokens.sphere import SOFTMAX, velocity
 from ftheta.networks.transformers import Gpt, next_token_loss
+from ftheta.particles.tokens.clouds import unit
+from ftheta.particles.tokens.sphere import SOFTMAX, velocity
+from ftheta.theorems.attention.attention_particle_flow.flow import pulls, sphere_field
 from ftheta.training import fit
 
-TOKENS, DIMENSION, BETA, ROUNDS = 2000, 64, 1.0, 20
+TOKENS = 2000
+DIMENSION = 64
+BETA = 1.0
+ROUNDS = 20
 MODEL: dict[str, Any] = {"vocabulary": 256, "context": 64, "width": 128, "heads": 4, "layers": 4}
-BATCH, STEPS, STEP = 16, 40, 1e-3
-SHORT, TRAININGS = 10, 8  # what a run of so many steps takes is subtracted; so many rounds of each
+BATCH = 16
+STEPS = 40
+STEP = 1e-3
+# what a run of so many steps takes is subtracted; so many rounds of each
+SHORT = 10
+TRAININGS = 8
 
 
 def fastest(run: Callable[[], Any], rounds: int = ROUNDS) -> tuple[float, float]:
@@ -40,7 +47,8 @@ def fastest(run: Callable[[], Any], rounds: int = ROUNDS) -> tuple[float, float]
 
 def timed(run: Callable[[], Any]) -> tuple[float, float]:
     """CPU seconds and seconds on the clock."""
-    cpu, clock = time.process_time(), time.perf_counter()
+    cpu = time.process_time()
+    clock = time.perf_counter()
     run()
     return time.process_time() - cpu, time.perf_counter() - clock
 
@@ -63,7 +71,8 @@ def pairs(n: int, dtype: Any) -> None:
         np.matmul(x, x.T, out=A)
         np.matmul(A, x, out=out)
 
-    limit, ours = fastest(products), fastest(lambda: pulls(x, BETA))
+    limit = fastest(products)
+    ours = fastest(lambda: pulls(x, BETA))
     print(f"{n:,} tokens, d = {DIMENSION}, {np.dtype(dtype).name}:")
     print(f"   {'two matrix products':28} CPU {limit[0] * 1e3:7.1f} ms   clock {limit[1] * 1e3:7.1f} ms")
     told = f"{ours[0] / limit[0]:.2f}× and {ours[1] / limit[1]:.2f}× the limit"
@@ -79,7 +88,8 @@ def pairs(n: int, dtype: Any) -> None:
 
 def tiny_gpt() -> None:
     """Rounds of both in turn, so that both meet the same quiet and the same noisy moments of the machine."""
-    gpt, rng = Gpt(**MODEL), np.random.default_rng(0)
+    gpt = Gpt(**MODEL)
+    rng = np.random.default_rng(0)
     data = gpt.windows(rng.integers(MODEL["vocabulary"], size=BATCH * 8 + MODEL["context"]))
     params = jax.tree.map(lambda a: np.asarray(a, np.float32), gpt.start(rng))
     run = lambda steps: fit(
@@ -89,7 +99,8 @@ def tiny_gpt() -> None:
         run(SHORT)
         short = np.min([timed(lambda: run(SHORT)) for _ in range(ROUNDS)], 0)  # what starts and compiles falls out
         found = [(timed(lambda: run(STEPS)), theirs()) for _ in range(TRAININGS)]
-    ours, torch = (np.array([a for a, _ in found]) - short) / (STEPS - SHORT), np.array([b for _, b in found])
+    ours = (np.array([a for a, _ in found]) - short) / (STEPS - SHORT)
+    torch = np.array([b for _, b in found])
     print(f"a GPT of {gpt.parameters:,} parameters, batches of {BATCH} × {MODEL['context']} tokens, a step of Adam:")
     told("ftheta", ours)
     if torch.size:
@@ -100,7 +111,8 @@ def tiny_gpt() -> None:
 
 def told(name: str, seconds: np.ndarray) -> None:
     """The smallest CPU time and time on the clock of the rows, and the medians."""
-    (cpu, clock), (usual_cpu, usual) = seconds.min(0) * 1e3, np.median(seconds, 0) * 1e3
+    (cpu, clock) = seconds.min(0) * 1e3
+    (usual_cpu, usual) = np.median(seconds, 0) * 1e3
     print(f"   {name:28} CPU {cpu:7.1f} ms   clock {clock:7.1f} ms   (median {usual_cpu:.1f}, {usual:.1f})")
 
 
@@ -112,7 +124,8 @@ def torch_rounds() -> Iterator[Callable[[], list[float]]]:
     command = [python, str(script), json.dumps(MODEL), str(BATCH), str(STEPS - SHORT)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdin is not None and process.stdout is not None
-        lines, answers = process.stdin, process.stdout
+        lines = process.stdin
+        answers = process.stdout
 
         def take() -> list[float]:
             if process.poll() is not None:

@@ -22,9 +22,13 @@ import optax
 
 from ftheta.networks import random_mlp
 from ftheta.training import Batches, fit
-from ftheta.training.machine import _compiled
+from ftheta.training.machine import _compile
 
-STEPS, ROWS, EXAMPLES, WIDTHS, ROUNDS = 10_000, 64, 10_000, (20, 128, 128, 1), 3
+STEPS = 10_000
+ROWS = 64
+EXAMPLES = 10_000
+WIDTHS = (20, 128, 128, 1)
+ROUNDS = 3
 NET = random_mlp(np.random.default_rng(0), WIDTHS)
 X = np.random.default_rng(1).normal(size=(EXAMPLES, WIDTHS[0])).astype(np.float32)
 Y = np.sin(X[:, :1])
@@ -67,7 +71,7 @@ def order() -> np.ndarray:
 
 def ours() -> Round:
     jax.clear_caches()
-    _compiled.cache_clear()
+    _compile.cache_clear()
     options: dict[str, Any] = {"step": 1e-3, "steps": STEPS, "batch": BATCHES, "dtype": np.float32}
     begun = now()
     trained = fit(NET, (X, Y), "squared", "adam", **options)
@@ -91,7 +95,9 @@ def by_hand() -> Round:
         updates, memory = optimiser.update(gradient, memory, params)
         return (optax.apply_updates(params, updates), memory), value
 
-    x, y, rows = jnp.asarray(X), jnp.asarray(Y), order()
+    x = jnp.asarray(X)
+    y = jnp.asarray(Y)
+    rows = order()
     params = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float32), NET.params)
     state = (params, optimiser.init(params))
     begun = now()
@@ -134,7 +140,8 @@ def main() -> None:
     )
     mine = Times.least([r.compiling + r.training for r in rounds["ft.fit"]])
     for name, many in rounds.items():
-        training, total = Times.least([r.training for r in many]), Times.least([r.compiling + r.training for r in many])
+        training = Times.least([r.training for r in many])
+        total = Times.least([r.compiling + r.training for r in many])
         print(
             f"{name:36} {total.cpu - training.cpu:8.2f} {training.cpu:8.2f} {total.cpu:8.2f}"
             f" {total.cpu / mine.cpu:9.2f} {total.wall:8.2f} {total.wall / mine.wall:9.2f} {many[0].loss:10.2e}"

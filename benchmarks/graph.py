@@ -15,9 +15,10 @@ import jax.numpy as jnp
 import numpy as np
 
 import ftheta as ft
-from ftheta.graph import Interval, cost, every, gradient_cost, gradient_memory, intervals, sweep, trace
+from ftheta.graph import Interval, cost, every, intervals, sweep, trace
 from ftheta.graph.domains.tangents import directional
 from ftheta.graph.domains.values import flat_inputs
+from ftheta.graph.gradient_costs import gradient_cost, gradient_memory
 from ftheta.networks import random_mlp
 
 
@@ -50,7 +51,8 @@ PROGRAMS = {
 def best(work: Callable[[], Any], seconds: float = 0.5) -> float:
     """The shortest of as many runs as fit, after one to warm up, in CPU time."""
     jax.block_until_ready(work())
-    times, begun = [], time.process_time()
+    times = []
+    begun = time.process_time()
     while time.process_time() - begun < seconds:
         started = time.process_time()
         jax.block_until_ready(work())
@@ -71,12 +73,17 @@ def box(args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def row(name: str, f: Callable[..., Any], args: tuple[Any, ...]) -> str:
-    first, again = once(lambda: ft.graph(f, *args)), once(lambda: ft.graph(f, *args))
+    first = once(lambda: ft.graph(f, *args))
+    again = once(lambda: ft.graph(f, *args))
     graph = trace(f, *args)
-    compiled, gradient = jax.jit(f), jax.jit(jax.grad(f, argnums=tuple(range(len(args)))))
-    all_values, all_adjoints = every(graph), sweep(graph)
-    plain, values = best(lambda: compiled(*args)), best(lambda: list(all_values(*args).values.values()))
-    ours, theirs = best(lambda: list(all_adjoints(*args).values.values())), best(lambda: gradient(*args))
+    compiled = jax.jit(f)
+    gradient = jax.jit(jax.grad(f, argnums=tuple(range(len(args)))))
+    all_values = every(graph)
+    all_adjoints = sweep(graph)
+    plain = best(lambda: compiled(*args))
+    values = best(lambda: list(all_values(*args).values.values()))
+    ours = best(lambda: list(all_adjoints(*args).values.values()))
+    theirs = best(lambda: gradient(*args))
     enclosing = best(lambda: intervals(graph, *box(args)).values and 0)
     counted = compiled.lower(*args).compile().cost_analysis() or {}
     flops = f"{cost(graph).forward_total.flops / counted['flops']:.3f}" if counted.get("flops") else "-"
@@ -96,9 +103,11 @@ def growth(d: int) -> str:
     counted = gradient_cost(graph)
     one = directional(graph)
     inputs = flat_inputs(graph, (x,))
-    evaluate, ahead = jax.jit(f), jax.jit(lambda v: one(inputs, [v])[0])
+    evaluate = jax.jit(f)
+    ahead = jax.jit(lambda v: one(inputs, [v])[0])
     both = jax.jit(jax.value_and_grad(f))
-    passes, moved = list(np.eye(min(d, 64), d)), x + 1e-8
+    passes = list(np.eye(min(d, 64), d))
+    moved = x + 1e-8
     plain = best(lambda: evaluate(x), 0.2)
     differences = best(lambda: [evaluate(moved) for _ in range(len(passes) + 1)], 0.2) * (d + 1) / (len(passes) + 1)
     forward = best(lambda: [ahead(v) for v in passes], 0.2) * d / len(passes)
@@ -112,7 +121,8 @@ def growth(d: int) -> str:
 
 def checkpoints(n: int, width: int = 64) -> str:
     """Bytes alive in a chain of n layers on a batch: counted on the graph, and what XLA allots."""
-    root, w = math.isqrt(n), np.random.default_rng(0).normal(size=(width, width)) / width**0.5
+    root = math.isqrt(n)
+    w = np.random.default_rng(0).normal(size=(width, width)) / width**0.5
     step = lambda x: jnp.tanh(w @ x)
 
     def repeated(f: Callable[[Any], Any], times: int) -> Callable[[Any], Any]:

@@ -53,10 +53,12 @@ def beside() -> None:
     peer = sketch("protoNd")
     print("\nPrograms, corners, sketch" + ("" if peer else "  (protoNd.py is not there)"))
     for widths in BESIDE:
-        net, box = network(widths), Box.cube(widths[0])
+        net = network(widths)
+        box = Box.cube(widths[0])
         tally = by_programs(net, box)
         runs = 3 if widths[0] < 8 else 1
-        ours, corners = best(3, by_programs, net, box), best(runs, by_corners, net, box)
+        ours = best(3, by_programs, net, box)
+        corners = best(runs, by_corners, net, box)
         assert by_corners(net, box).cells == tally.cells or widths[0] >= 8
         line = row(widths, tally, ours) + f"; corners take {corners / ours:6.1f} times as long"
         if peer:
@@ -67,7 +69,8 @@ def beside() -> None:
 def alone(title: str, cases: list[tuple[int, ...]]) -> None:
     print(f"\n{title}")
     for widths in cases:
-        net, box = network(widths), Box.cube(widths[0])
+        net = network(widths)
+        box = Box.cube(widths[0])
         begun = time.process_time()
         tally = by_programs(net, box, SECONDS)
         seconds = time.process_time() - begun

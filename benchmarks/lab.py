@@ -39,8 +39,11 @@ SMALL = (
     "autoencoder-svd-rom",
     "regions-shallow",
 )
-WARM, MOVES = 12, 60
-MEDIAN, P95 = 40.0, 150.0  # ms
+WARM = 12
+MOVES = 60
+# ms
+MEDIAN = 40.0
+P95 = 150.0
 MOVING = (("attention-particle-flow", {}), ("attention-particle-flow", {"tokens": 200}), ("flow-diffeomorphism", {}))
 PACE = 1000 / 30  # ms from frame to frame
 
@@ -124,7 +127,8 @@ def measured(tab: Tab, id: str, lab: int) -> list[dict[str, float]]:
     calm(lab)
     before = cpu(lab), cpu(os.getpid())
     found = moves(tab.page, MOVES, seed=100)
-    ours, all_of_it = cpu(lab) - before[0], cpu(os.getpid()) - before[1]
+    ours = cpu(lab) - before[0]
+    all_of_it = cpu(os.getpid()) - before[1]
     shares = {"lab": ours / len(found), "browser": (all_of_it - ours) / len(found)}
     return [{**run, **shares} for run in found]
 
@@ -135,7 +139,8 @@ def film(tab: Tab, id: str, knobs: dict[str, int]) -> bool:
     tab.page.evaluate(FILM)
     before = cpu(os.getpid())
     found = tab.page.evaluate(FILM)
-    spent, seen = cpu(os.getpid()) - before, found["seen"]
+    spent = cpu(os.getpid()) - before
+    seen = found["seen"]
     steps = [b["now"] - a["now"] for a, b in pairwise(seen)]
     missed = sum(b["frame"] - a["frame"] - 1 for a, b in pairwise(seen))
     name = ", ".join([id, *(f"{key} = {value}" for key, value in knobs.items())])

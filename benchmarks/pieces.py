@@ -34,7 +34,9 @@ BOXES = [
     (7, 10, 10, 1),
     (8, 9, 9, 1),
 ]
-FIXED, RADII = (4, 76, 76, 1), (0.18, 0.36, 0.75, 3.0)  # one network on larger and larger boxes
+# one network on larger and larger boxes
+FIXED = (4, 76, 76, 1)
+RADII = (0.18, 0.36, 0.75, 3.0)
 STREAMED = 10_000_000
 
 
@@ -81,9 +83,11 @@ def beside_the_sketch(title: str, name: str, run: str, cases: list[tuple[int, ..
     peer = sketch(name)
     print(f"\n{title}" + ("" if peer else f"  ({name}.py is not there: ours alone)"))
     for widths in cases:
-        net, box = network(widths), Box.cube(widths[0])
+        net = network(widths)
+        box = Box.cube(widths[0])
         n = int(count_pieces(net, box).lo)
-        counted, stored = best(5, count_pieces, net, box), best(5, pieces, net, box)
+        counted = best(5, count_pieces, net, box)
+        stored = best(5, pieces, net, box)
         row = f"  {'-'.join(map(str, widths)):18} {n:9,} regions  counted {counted:8.4f} s  stored {stored:8.4f} s"
         if peer:
             most_corners = () if widths[0] < 6 else (4096,)
@@ -138,11 +142,15 @@ print(f"peak memory {{peak():,.0f}} MB, after a tenth of them {{early:,.0f}} MB"
 def by_threads() -> None:
     print("\nTwo threads (wall and processor seconds of one run each; wall times need an idle machine)")
     for widths in ((2, 256, 256, 256, 1), (3, 96, 96, 96, 1), (4, 40, 40, 1)):
-        net, box, row = network(widths), Box.cube(widths[0]), ""
+        net = network(widths)
+        box = Box.cube(widths[0])
+        row = ""
         for workers in (1, 2):
-            wall, cpu = time.perf_counter(), time.process_time()
+            wall = time.perf_counter()
+            cpu = time.process_time()
             count = int(count_pieces(net, box, workers=workers).lo)
-            wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+            wall = time.perf_counter() - wall
+            cpu = time.process_time() - cpu
             row += f"  {workers}: wall {wall:.3f} s, processor {cpu:.3f} s"
         print(f"  {'-'.join(map(str, widths)):18} {count:9,} regions{row}", flush=True)
 

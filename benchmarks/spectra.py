@@ -21,7 +21,10 @@ import numpy as np
 from ftheta.networks import random_mlp
 from ftheta.spectra import Extremes, Objective, extremes
 
-WIDTHS, ROWS, K, ROUNDS = (20, 256, 256, 128, 10), 2000, 5, 3
+WIDTHS = (20, 256, 256, 128, 10)
+ROWS = 2000
+K = 5
+ROUNDS = 3
 
 
 def problem(widths: tuple[int, ...], rows: int, dtype: Any) -> tuple[Objective, dict[str, np.ndarray]]:
@@ -39,7 +42,8 @@ def ours(objective: Objective, k: int, tol: float) -> Extremes:
 
 
 def timed(objective: Objective, k: int = K, tol: float = 1e-3) -> tuple[float, Extremes]:
-    seconds, found = [], None
+    seconds = []
+    found = None
     for _ in range(ROUNDS):
         before = time.process_time()
         found = ours(objective, k, tol)

@@ -18,7 +18,10 @@ import numpy as np
 from ftheta.sweeps import Grid, Networks, Pool, Store, sweep
 from ftheta.sweeps.store import Outcome
 
-NETWORKS, STEPS, CELLS, ROWS = 64, 2000, 10_000, 1_000_000
+NETWORKS = 64
+STEPS = 2000
+CELLS = 10_000
+ROWS = 1_000_000
 SHAPES = (((2, 64, 64, 1), 256), ((20, 128, 1), 512))
 
 
@@ -31,7 +34,8 @@ def main() -> None:
 
 
 def training(widths: tuple[int, ...], rows: int) -> None:
-    one, two = ours(widths, rows, 1), ours(widths, rows, 2)
+    one = ours(widths, rows, 1)
+    two = ours(widths, rows, 2)
     print(
         f"\n{NETWORKS} × {'-'.join(map(str, widths))}, {rows} rows, {STEPS:,} steps of Adam, float32; compiling in full"
     )
@@ -81,7 +85,8 @@ def tiny(seed: int, a: int) -> float:
 
 def busy(seed: int, a: int) -> float:
     """About 20 ms of work."""
-    end, total = time.process_time() + 0.02, 0.0
+    end = time.process_time() + 0.02
+    total = 0.0
     while time.process_time() < end:
         total += 1.0
     return float(a)
@@ -90,7 +95,9 @@ def busy(seed: int, a: int) -> float:
 def bookkeeping() -> None:
     with tempfile.TemporaryDirectory() as folder, Pool(1) as pool:
         sweep(tiny, {"a": [0]}, on=pool)
-        wall, mine, its = time.perf_counter(), time.process_time(), cpu(pool.processes[0])
+        wall = time.perf_counter()
+        mine = time.process_time()
+        its = cpu(pool.processes[0])
         sweep(tiny, {"a": range(CELLS)}, on=pool, store=Path(folder) / "runs.db").close()
         spent = time.process_time() - mine + cpu(pool.processes[0]) - its
         wall = time.perf_counter() - wall
@@ -140,7 +147,8 @@ def dask() -> None:
         Client(cluster) as client,
         Pool(4) as pool,
     ):
-        local, there = seconds(pool), seconds(client)
+        local = seconds(pool)
+        there = seconds(client)
     print("\nfour workers on this machine, wall seconds (smallest of three): the pool, Dask, Dask ÷ pool")
     for name, a, b in zip(("2,000 cells of nothing", "400 cells of 20 ms"), local, there):
         print(f"  {name:24} {a:8.2f} {b:8.2f} {b / a:8.2f}")

@@ -25,20 +25,22 @@ import jax.numpy as jnp
 import numpy as np
 
 import ftheta as ft
-from ftheta.limits.width import ntk
-from ftheta.limits.width.descent import Task
-from ftheta.limits.width.empirical.kernel import MEMORY
-from ftheta.limits.width.kernels import closed_form, fully_connected
+from ftheta.kernels.dispatch import ntk
+from ftheta.kernels.empirical.kernel import MEMORY
+from ftheta.kernels.wide.closed_forms import closed_form, fully_connected
 from ftheta.networks import random_mlp
+from ftheta.particles.descent import Task
 from ftheta.subjects import Network, Spectrum, Target
 
-ROWS, ROUNDS = 256, 5
+ROWS = 256
+ROUNDS = 5
 FEW = 100_000_000  # bytes of a small memory
 
 
 def timed(run: Callable[[], Any], rounds: int = ROUNDS) -> tuple[float, Any]:
     """The smallest CPU seconds of a few rounds after one that compiles, and the result."""
-    found, seconds = run(), []
+    found = run()
+    seconds = []
     for _ in range(rounds):
         before = time.process_time()
         found = run()
@@ -87,7 +89,8 @@ def _contraction(apply: Any) -> Any:
 def peer(script: str, variable: str, name: str, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     """What another Python makes of the same arrays: seconds and kernels by method."""
     with tempfile.TemporaryDirectory() as folder:
-        given, found = Path(folder) / "given.npz", Path(folder) / "found.npz"
+        given = Path(folder) / "given.npz"
+        found = Path(folder) / "found.npz"
         np.savez(given, **arrays)  # type: ignore[arg-type]
         python = os.environ.get(variable, sys.executable)
         command = [python, str(Path(__file__).with_name(script)), name, str(given), str(found), str(ROUNDS)]

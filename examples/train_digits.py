@@ -21,7 +21,8 @@ HERE = Path(__file__).resolve().parent.parent / "ftheta" / "subjects" / "data"
 def split(rng: np.random.Generator):
     digits = load_digits()
     order = rng.permutation(len(digits.target))
-    x, y = digits.data[order] / 16.0, digits.target[order]
+    x = digits.data[order] / 16.0
+    y = digits.target[order]
     held_out = len(y) // 5
     return (x[held_out:], y[held_out:]), (x[:held_out], y[:held_out])
 

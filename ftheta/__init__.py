@@ -17,9 +17,9 @@ _HOME = {
     "Enclosure": "ftheta.logic",
     "Result": "ftheta.logic",
     "Verdict": "ftheta.logic",
-    "approximate": "ftheta.limits.universality.approximation",
+    "approximate": "ftheta.approximation",
     "audit": "ftheta.auditing",
-    "barron_norm": "ftheta.limits.universality.spectral_norm",
+    "barron_norm": "ftheta.approximation.spectral_norm",
     "check": "ftheta.checking",
     "check_gradient": "ftheta.graph",
     "compile_cpa": "ftheta.relu",
@@ -32,12 +32,12 @@ _HOME = {
     "fem_basis": "ftheta.relu",
     "fit": "ftheta.training",
     "load": "ftheta.subjects.resolve",
-    "mean_field": "ftheta.limits.width",
-    "nngp": "ftheta.limits.width",
-    "ntk": "ftheta.limits.width",
+    "mean_field": "ftheta.particles",
+    "nngp": "ftheta.kernels",
+    "ntk": "ftheta.kernels",
     "relu_form": "ftheta.relu",
-    "risk": "ftheta.learning",
-    "risk_bounds": "ftheta.generalisation.bounds",
+    "risk": "ftheta.risks",
+    "risk_bounds": "ftheta.risks.bounds",
     "save": "ftheta.report.save",
     "sweep": "ftheta.sweeps",
     "theorems": "ftheta.catalogue",
@@ -47,23 +47,21 @@ _PACKAGES = ("graph", "groups", "pieces")  # the first and the last can be calle
 
 if TYPE_CHECKING:
     import ftheta.groups as groups  # noqa: F401
+    from ftheta.approximation import approximate as approximate
+    from ftheta.approximation.spectral_norm import barron_norm as barron_norm
     from ftheta.auditing import audit as audit
     from ftheta.catalogue import theorems as theorems
     from ftheta.checking import check as check
-    from ftheta.generalisation.bounds import risk_bounds as risk_bounds
     from ftheta.graph import check_gradient as check_gradient
     from ftheta.graph import tableau as graph  # noqa: F401
     from ftheta.groups import equivariance_defect as equivariance_defect
     from ftheta.groups import equivariant_maps as equivariant_maps
-    from ftheta.learning import risk as risk
-    from ftheta.limits.universality.approximation import approximate as approximate
-    from ftheta.limits.universality.spectral_norm import barron_norm as barron_norm
-    from ftheta.limits.width import mean_field as mean_field
-    from ftheta.limits.width import nngp as nngp
-    from ftheta.limits.width import ntk as ntk
+    from ftheta.kernels import nngp as nngp
+    from ftheta.kernels import ntk as ntk
     from ftheta.logic import Enclosure as Enclosure
     from ftheta.logic import Result as Result
     from ftheta.logic import Verdict as Verdict
+    from ftheta.particles import mean_field as mean_field
     from ftheta.pieces import count_pieces as count_pieces
     from ftheta.pieces import decompile as decompile
     from ftheta.pieces import equal as equal
@@ -72,6 +70,8 @@ if TYPE_CHECKING:
     from ftheta.relu import fem_basis as fem_basis
     from ftheta.relu import relu_form as relu_form
     from ftheta.report.save import save as save
+    from ftheta.risks import risk as risk
+    from ftheta.risks.bounds import risk_bounds as risk_bounds
     from ftheta.spectra import constants as constants
     from ftheta.subjects import Dataset as Dataset
     from ftheta.subjects import Family as Family

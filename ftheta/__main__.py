@@ -2,10 +2,11 @@
 
 import sys
 
-from ftheta import interrupts, streams
+from ftheta.processes import interrupts, streams
 
 
 def main() -> None:
+    """Run the command line and exit with its code."""
     streams.prepare()
     interrupts.watch()
     try:

@@ -1,28 +1,31 @@
-"""The bibliography that theorem sources resolve in."""
+"""The bibliography that theorem sources resolve in: read by pybtex where the index is made, which holds its lines."""
 
-import re
 from pathlib import Path
+from typing import Any
 
 BIBLIOGRAPHY = Path(__file__).parents[1] / "references.bib"
-_ENTRY = re.compile(r"^@\w+\{([^,\s]+),(.*?)^\}", re.MULTILINE | re.DOTALL)
-_FIELD = re.compile(r"^\s*(\w+)\s*=\s*[{\"](.*?)[}\"],?\s*$", re.MULTILINE | re.DOTALL)
-_SEEDS = {
-    "seed 0": "Peyré, The Mathematics of Neural Networks (slides)",
-    "seed 1": "Gribonval, Garivier, Pustelnik, Mathematics of Deep Learning, session 1 (slides)",
-    "seed 2": "Murari, Introduction to the Mathematics of Deep Learning (slides)",
-    "seed 3": "Scaman, Even, Mathematics of Deep Learning: Introduction (slides)",
-    "seed 4": "Peyré, handwritten notes",
+_COURSES = {
+    "peyre-slides": "Peyré, The Mathematics of Neural Networks (slides)",
+    "gribonval-slides": "Gribonval, Garivier, Pustelnik, Mathematics of Deep Learning, session 1 (slides)",
+    "murari-slides": "Murari, Introduction to the Mathematics of Deep Learning (slides)",
+    "scaman-slides": "Scaman, Even, Mathematics of Deep Learning: Introduction (slides)",
+    "peyre-notes": "Peyré, handwritten notes",
 }
 
 
 def references() -> dict[str, str]:
-    """Every source by key, as one line: authors, title, year."""
-    text = BIBLIOGRAPHY.read_text(encoding="utf-8")
-    return _SEEDS | {key: _line(dict(_FIELD.findall(body))) for key, body in _ENTRY.findall(text)}
+    """Every source by key, as one line: authors, title, where it appeared, year."""
+    from pybtex.database import parse_file
+
+    entries = parse_file(str(BIBLIOGRAPHY), "bibtex").entries
+    return _COURSES | {key: _line(entry) for key, entry in entries.items()}
 
 
-def _line(fields: dict[str, str]) -> str:
-    people = [name.split(",")[0].strip("{} ") for name in fields.get("author", "").split(" and ")]
-    parts = [", ".join(people), fields.get("title", ""), fields.get("journal") or fields.get("booktitle", "")]
-    words = ", ".join(part for part in [*parts, fields.get("year", "")] if part)
-    return re.sub(r"\s+", " ", words.replace("{", "").replace("}", "").replace("--", "–"))
+def _line(entry: Any) -> str:
+    from pybtex.richtext import Text
+
+    people = entry.persons.get("author", ())
+    names = [" ".join(str(part) for part in (*p.rich_prelast_names, *p.rich_last_names)) for p in people]
+    fields = [entry.fields.get("title", ""), entry.fields.get("journal") or entry.fields.get("booktitle", "")]
+    parts = [", ".join(names), *(str(Text.from_latex(field)) for field in fields), entry.fields.get("year", "")]
+    return ", ".join(part for part in parts if part).replace("--", "–")

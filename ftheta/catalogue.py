@@ -1,6 +1,5 @@
 """Every theorem of the package, found by walking `ftheta.theorems`; and the index that needs no JAX."""
 
-import difflib
 import json
 import pkgutil
 from collections.abc import Mapping
@@ -13,7 +12,7 @@ from typing import Any
 
 import ftheta.theorems as root
 from ftheta.bibliography import references
-from ftheta.logic import Theorem, UsageError
+from ftheta.logic import Theorem, UsageError, suggest
 
 INDEX = Path(__file__).parent / "theorems" / "index.json"
 
@@ -22,12 +21,12 @@ INDEX = Path(__file__).parent / "theorems" / "index.json"
 def theorems() -> Mapping[str, Theorem]:
     """All theorems by id, in the order of the chapters. Imports every theorem module, hence JAX."""
     found: dict[str, Theorem] = {}
-    for info in pkgutil.walk_packages(root.__path__, f"{root.__name__}."):
-        if info.ispkg:
-            continue
-        for item in vars(import_module(info.name)).values():
-            if isinstance(item, Theorem) and found.setdefault(item.id, item) is not item:
-                raise ValueError(f"Two theorems have the id {item.id}; the second is in {info.name}.")
+    for chapter in root.CHAPTERS:
+        folder = import_module(f"{root.__name__}.{chapter}")
+        for info in pkgutil.iter_modules(folder.__path__, f"{folder.__name__}."):
+            for item in vars(import_module(info.name)).values():
+                if isinstance(item, Theorem) and found.setdefault(item.id, item) is not item:
+                    raise ValueError(f"Two theorems have the id {item.id}; the second is in {info.name}.")
     ordered = sorted(found.values(), key=lambda t: (root.CHAPTERS.index(t.chapter), t.id))
     return MappingProxyType({t.id: t for t in ordered})
 
@@ -50,8 +49,7 @@ def entry_of(name: str) -> dict[str, Any]:
     """The index entry of an id; an unknown one suggests the nearest."""
     wanted = name.lower().replace("_", "-")
     if wanted not in index():
-        near = difflib.get_close_matches(wanted, index(), n=3, cutoff=0.4)
-        remedy = f"did you mean {', '.join(near)}?" if near else "`ftheta list` names them all"
+        remedy = suggest(wanted, index(), "`ftheta list` names them all", most=3)
         raise UsageError("There is no theorem of this id.", got=name, remedy=remedy)
     return index()[wanted]
 
@@ -84,6 +82,8 @@ def _entry(t: Theorem, known: Mapping[str, str]) -> dict[str, Any]:
         "presets": {name: dict(knobs) for name, knobs in t.presets.items()},
         "breakable": t.breaks_on is not None,
         "errata": t.errata,
+        "gist": t.gist,
+        "see_also": list(t.see_also),
     }
 
 

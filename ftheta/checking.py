@@ -8,7 +8,6 @@ from ftheta.catalogue import theorem
 from ftheta.logic import Result, Theorem, UsageError
 from ftheta.running import run
 from ftheta.subjects import Dataset, Network, Subject
-from ftheta.subjects.resolve import load
 
 
 def check(
@@ -29,12 +28,18 @@ def check(
     `force` measures even if a hypothesis fails. The remaining arguments are the theorem's knobs.
     """
     chosen = _chosen(id)
-    subject = None if on is None else load(on, takes=chosen.takes)
+    subject = None if on is None else _load(on, chosen.takes)
     if with_data is not None:
-        subject = _with(subject, load(with_data, takes=(Dataset,)))
+        subject = _with(subject, _load(with_data, (Dataset,)))
     result = run(chosen, subject, seed=seed, preset=preset, breaker=breaker, force=force, **knobs)
     told = {"given": _words(on), "with_data": _words(with_data), "data_warnings": _warnings(subject)}
     return replace(result, provenance=replace(result.provenance, **told))
+
+
+def _load(given: Any, takes: Any) -> Any:
+    from ftheta.subjects.resolve import load  # imports readers of every kind
+
+    return load(given, takes=takes)
 
 
 def _chosen(given: Any) -> Theorem:

@@ -1,18 +1,32 @@
 """Hypotheses, then evidence, then verdict: the only place that orders them."""
 
 import time
-from collections.abc import Mapping
-from dataclasses import replace
-from functools import cache, wraps
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from types import MappingProxyType
 from typing import Any, cast
 
-import jax
 import numpy as np
 
-from ftheta.logic import Check, Enclosure, Evidence, Finding, Judged, Provenance, Result, Status, Theorem, UsageError
-from ftheta.logic.hypothesis import named
+from ftheta.lazy import double_precision
+from ftheta.logic import (
+    Check,
+    Claim,
+    Enclosure,
+    Evidence,
+    Examples,
+    Finding,
+    Judged,
+    Provenance,
+    Result,
+    Status,
+    Theorem,
+    UsageError,
+    suggest,
+)
+from ftheta.logic.hypothesis import named_knobs
 from ftheta.logic.knob import Value, parse_knobs
 from ftheta.logic.result import conclude
 from ftheta.logic.verdict import Verdict
@@ -32,53 +46,84 @@ def run(
     force: bool = False,
     breaker: bool = False,
     preset: str | None = None,
+    examples: bool = True,
+    assessment: "Assessment | None" = None,
     **knobs: Any,
 ) -> Result:
     """Check the hypotheses on the subject, gather the evidence and judge it.
 
     Without a subject the theorem runs on its built-in one, or with `breaker` on its negative control. When
-    a hypothesis fails, the evidence is gathered only with `force`.
+    a hypothesis fails, the evidence is gathered only with `force`. Without `examples` the theorem's illustrations on
+    other things than the subject are left out. An `assessment` of the same theorem on the same subject takes the place
+    of its hypotheses' evaluation.
     """
     started = time.perf_counter()
     ensure_seed(seed)
     values = parse_knobs(theorem.settings, {**_preset(theorem, preset), **knobs})
-    with jax.enable_x64(True), np.errstate(all="ignore"):
+    with double_precision(), np.errstate(all="ignore"):
         origin = "given" if subject is not None else "breaker" if breaker else "built-in"
         if subject is not None:
             _accept(theorem, subject, knobs)
         chosen: Any = _built_in(theorem, seed, breaker, values) if subject is None else subject
         fingerprint = chosen.fingerprint
-        if theorem.of_parameters and isinstance(chosen, Network):
-            chosen = chosen.behind_scaling()
-        findings = [h(chosen, values) for h in theorem.assumes]
-        failed = any(f.status is Status.FAILED for f in findings)
+        chosen = _as_taken(theorem, chosen)
+        findings = _findings(theorem, chosen, values) if assessment is None else assessment.findings
         evidence = Evidence(claims=())
-        if force or not failed:
+        if force or not _any_failed(findings):
             rng = np.random.default_rng([seed, 1])
-            evidence = theorem.measure(chosen, rng, **named(theorem.measure, values))
+            evidence = theorem.measure(chosen, rng, **named_knobs(theorem.measure, values))
+        illustrated = evidence.examples() if examples and evidence.examples is not None else Examples(claims=())
     provenance = Provenance(
         versions=dict(_versions()),
         seed=seed,
-        knobs=_used(theorem, values, origin),
+        knobs=_used_knobs(theorem, values, origin),
         subject=chosen.name,
         subject_kind=type(chosen).__name__,
         subject_hash=fingerprint,
         forced=force,
-        wall_seconds=time.perf_counter() - started,
+        wall_seconds=time.perf_counter() - started + (0.0 if assessment is None else assessment.seconds),
         origin=origin,
     )
-    return _result(theorem, findings, evidence, provenance)
+    return _result(theorem, findings, evidence, illustrated, provenance)
 
 
-def unmet(theorem: Theorem, subject: Subject, *, seed: int = 0) -> Result | None:
-    """The result of `run` where a hypothesis fails, None where all are met: a look before the evidence is gathered."""
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """What was found of the hypotheses of a theorem on a subject, with its usual knobs; `run` takes it from there."""
 
-    @wraps(theorem.measure)  # the knobs are read off the signature
-    def nothing(*_: Any, **knobs: Any) -> Evidence:
-        return Evidence(claims=())
+    findings: tuple[Finding, ...]
+    seconds: float
 
-    looked = run(replace(theorem, measure=nothing), subject, seed=seed)
-    return looked if looked.verdict is Verdict.INAPPLICABLE else None
+    @property
+    def applies(self) -> bool:
+        """Whether no hypothesis fails."""
+        return not _any_failed(self.findings)
+
+
+def assess(theorem: Theorem, subject: Subject) -> Assessment:
+    """Evaluate the hypotheses alone."""
+    started = time.perf_counter()
+    with double_precision(), np.errstate(all="ignore"):
+        _accept(theorem, subject, {})
+        findings = _findings(theorem, _as_taken(theorem, subject), parse_knobs(theorem.settings, {}))
+    return Assessment(findings, time.perf_counter() - started)
+
+
+def _as_taken(theorem: Theorem, subject: Any) -> Any:
+    """The subject as the theorem speaks of it: without the scaling of the inputs where it is about parameters."""
+    return (
+        subject.behind_scaling().with_zero_biases()
+        if theorem.of_parameters and isinstance(subject, Network)
+        else subject
+    )
+
+
+def _findings(theorem: Theorem, subject: Any, values: Mapping[str, Value]) -> tuple[Finding, ...]:
+    return tuple(h(subject, values) for h in theorem.assumes)
+
+
+def _any_failed(findings: Sequence[Finding]) -> bool:
+    return any(f.status is Status.FAILED for f in findings)
 
 
 def ensure_seed(seed: int) -> None:
@@ -92,7 +137,8 @@ def _preset(theorem: Theorem, name: str | None) -> Mapping[str, Value]:
     if name is None:
         return {}
     if name not in theorem.presets:
-        raise UsageError("Unknown preset.", got=name, remedy=f"choose one of {', '.join(theorem.presets)}")
+        remedy = suggest(name, theorem.presets, f"choose one of {', '.join(theorem.presets)}")
+        raise UsageError("Unknown preset.", got=name, remedy=remedy)
     return theorem.presets[name]
 
 
@@ -100,7 +146,7 @@ def _built_in(theorem: Theorem, seed: int, breaker: bool, values: Mapping[str, V
     if breaker and theorem.breaks_on is None:
         raise UsageError(f"`{theorem.id}` has no negative control.", remedy=theorem.unbreakable)
     make = theorem.breaks_on if breaker and theorem.breaks_on is not None else theorem.on
-    return make(np.random.default_rng([seed, 0]), **named(make, values))
+    return make(np.random.default_rng([seed, 0]), **named_knobs(make, values))
 
 
 def _accept(theorem: Theorem, subject: Any, knobs: Mapping[str, Any]) -> None:
@@ -115,14 +161,16 @@ def _accept(theorem: Theorem, subject: Any, knobs: Mapping[str, Any]) -> None:
         )
 
 
-def _used(theorem: Theorem, values: Mapping[str, Value], origin: str) -> dict[str, Value]:
+def _used_knobs(theorem: Theorem, values: Mapping[str, Value], origin: str) -> dict[str, Value]:
     """The knobs that shaped this run: those of the built-in subject had no part in one on a subject handed in."""
     idle = theorem.subject_settings if origin == "given" else frozenset()
     return {name: value for name, value in values.items() if name not in idle}
 
 
-def _result(theorem: Theorem, findings: list[Finding], evidence: Evidence, provenance: Provenance) -> Result:
-    claims = tuple(Judged(c, c.judge()) for c in evidence.claims)
+def _result(
+    theorem: Theorem, findings: Sequence[Finding], evidence: Evidence, examples: Examples, provenance: Provenance
+) -> Result:
+    claims = _judge(evidence.claims)
     verdict = conclude(findings, [j.judgement for j in claims])
     return Result(
         id=theorem.id,
@@ -136,15 +184,22 @@ def _result(theorem: Theorem, findings: list[Finding], evidence: Evidence, prove
         summary=evidence.summary or _failure(theorem, findings, verdict),
         checks=tuple(Check(h.name, h.says, h.remedy, f) for h, f in zip(theorem.assumes, findings)),
         claims=claims,
-        as_printed=tuple(Judged(c, c.judge()) for c in evidence.as_printed),
+        as_printed=_judge(evidence.as_printed),
         numbers=cast(dict[str, Enclosure], dict(evidence.numbers)),
-        tables=evidence.tables,
-        charts=evidence.charts,
+        tables=(*evidence.tables, *examples.tables),
+        charts=(*evidence.charts, *examples.charts),
         provenance=provenance,
+        examples=_judge(examples.claims),
+        gist=theorem.gist,
+        see_also=theorem.see_also,
     )
 
 
-def _failure(theorem: Theorem, findings: list[Finding], verdict: Verdict) -> str:
+def _judge(claims: tuple[Claim, ...]) -> tuple[Judged, ...]:
+    return tuple(Judged(claim, claim.judge()) for claim in claims)
+
+
+def _failure(theorem: Theorem, findings: Sequence[Finding], verdict: Verdict) -> str:
     if verdict is not Verdict.INAPPLICABLE:
         return ""
     notes = [f"{h.name}: {f.note}" for h, f in zip(theorem.assumes, findings) if f.status is Status.FAILED]

@@ -1,12 +1,15 @@
 """Settings for the whole suite: property tests are reproducible in CI, unhurried everywhere, and thorough at night."""
 
+import ctypes
 import gc
 import os
 import signal
+import sys
+from pathlib import Path
 
 from hypothesis import settings
 
-from ftheta.caching import compiled_kept
+from ftheta.processes.caching import compiled_kept
 
 settings.register_profile("house", deadline=None, derandomize="CI" in os.environ, max_examples=40)
 settings.register_profile("night", deadline=None, max_examples=400)  # by --hypothesis-profile
@@ -20,3 +23,30 @@ os.environ.update(compiled_kept())
 
 # Programs and their graphs are kept: to look through all of them after every few hundred new objects finds nothing.
 gc.set_threshold(50_000, 20, 20)
+
+
+class _Memory:
+    """What a test process may hold before compiled programs are let go: JAX keeps every one."""
+
+    limit = 1_500_000_000  # bytes
+    room = 600_000_000  # above what cannot be let go, or every test would compile anew
+
+
+def pytest_runtest_teardown() -> None:
+    """Let compiled programs go where they have become too many."""
+    if _resident_bytes() <= _Memory.limit or "jax" not in sys.modules:
+        return
+    sys.modules["jax"].clear_caches()
+    gc.collect()
+    if sys.platform == "linux":
+        ctypes.CDLL(None).malloc_trim(0)  # glibc keeps what it is given back
+    _Memory.limit = max(_Memory.limit, _resident_bytes() + _Memory.room)
+
+
+def _resident_bytes() -> int:
+    """The memory that this process holds now; 0 where the system does not say."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+    except OSError:
+        return 0
+    return pages * os.sysconf("SC_PAGE_SIZE")

@@ -1,6 +1,7 @@
 """`python -m trials` runs the adversarial trials within a time limit and prints how many were tried, how many wrong."""
 
 import argparse
+import faulthandler
 import json
 import sys
 import time
@@ -8,6 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from . import Trial, all_trials
+
+STUCK = 600  # seconds after which a case that has not ended says where it stands
 
 
 @dataclass
@@ -21,7 +24,9 @@ class Tally:
 
     def attempt(self, seed: int, number: int) -> None:
         began = time.perf_counter()
+        faulthandler.dump_traceback_later(STUCK)
         fault = self.trial.case(seed, number)
+        faulthandler.cancel_dump_traceback_later()
         self.seconds += time.perf_counter() - began
         self.tried += 1
         if fault is not None:
@@ -57,6 +62,7 @@ def _run(tallies: list[Tally], options: argparse.Namespace) -> None:
             tally.attempt(options.seed, tally.tried)
             if options.cases is not None and tally.tried >= options.cases:
                 break
+        print(f"{tally.trial.name}: {tally.tried:,} tried, {len(tally.wrong):,} wrong", file=sys.stderr, flush=True)
 
 
 def _selected(words: list[str]) -> list[Trial]:

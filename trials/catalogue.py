@@ -69,12 +69,14 @@ def _draw_value(rng: np.random.Generator, setting: Setting) -> Any:
 
 
 def _judge(theorem: Theorem, result: Result, case: str) -> str | None:
-    if result.verdict is Verdict.REFUTED:
-        claim = next(j for j in result.claims if j.judgement.verdict is Verdict.REFUTED)
-        return f"{theorem.id} {case}: refuted: {claim.claim.what}: {claim.judgement.reason}"
-    contradicted = [j for j in result.claims if j.judgement.contradicted]
-    if contradicted and result.verdict is not Verdict.INAPPLICABLE:
-        return f"{theorem.id} {case}: contradicted: {contradicted[0].claim.what}: {contradicted[0].judgement.reason}"
+    """The first claim, on the subject or in an example, that is refuted or contradicted where the theorem applies."""
+    if result.verdict is Verdict.INAPPLICABLE:
+        return None
+    for judged in (*result.claims, *result.examples):
+        judgement = judged.judgement
+        if judgement.verdict is Verdict.REFUTED or judgement.contradicted:
+            word = "refuted" if judgement.verdict is Verdict.REFUTED else "contradicted"
+            return f"{theorem.id} {case}: {word}: {judged.claim.what}: {judgement.reason}"
     return None
 
 

@@ -17,11 +17,10 @@ from ftheta.running import run
 from ftheta.subjects import Dataset, Network, Training
 from ftheta.theorems.gradients.backprop_mlp import backprop_mlp
 from ftheta.theorems.gradients.gradient_product_bound import gradient_product_bound
-from ftheta.theorems.optimisation.gd_strongly_convex import gd_strongly_convex
+from ftheta.theorems.optimisation.gd_strongly_convex import claim_contraction, gd_strongly_convex
 from ftheta.theorems.perceptrons.network_description_realisation import network_description_realisation
 from ftheta.theorems.robustness.lipschitz_bounds import lipschitz_bounds
 from ftheta.training import gradient_descent
-from ftheta.training.contraction import contraction_claims
 
 from . import Trial
 
@@ -106,14 +105,15 @@ def descent_overlooked(rng: np.random.Generator) -> str | None:
     """Gradient descent on a function that is not as curved as it is said to be, at all condition numbers."""
     mu = 10.0 ** rng.uniform(-2, 2)
     L = mu * (1.0 if rng.random() < 0.5 else 10.0 ** rng.uniform(0, 3))
-    excess, far = 10.0 ** rng.uniform(-2, 1), rng.uniform(0.5, 2)
+    excess = 10.0 ** rng.uniform(-2, 1)
+    far = rng.uniform(0.5, 2)
     # the curvature at the start is L(1 + excess)
     objective = lambda theta: L * jnp.sum(theta**2 / 2 + excess * theta**4 / (12 * far**2))
     tau = 2 / (mu + L)
     gamma = 1 - 2 * tau * mu * L / (mu + L)
     with jax.enable_x64(True), np.errstate(all="ignore"):
         path = gradient_descent(objective, np.array([far]), tau, int(rng.integers(1, 60)))
-        claims = contraction_claims(objective, path, np.zeros(1), 0.0, gamma, (tau, mu, L))
+        claims = claim_contraction(objective, path, np.zeros(1), 0.0, gamma, (tau, mu, L))
     true_factor = abs(1 - tau * L * (1 + excess / 3))  # of the first step
     if true_factor <= max(abs(1 - tau * mu), abs(1 - tau * L)) * (1 + 1e-6):
         return None  # within the bound of a single step after all
@@ -149,7 +149,8 @@ def _enclosure(rng: np.random.Generator, basis: Basis | None = None) -> Enclosur
 def judged_wrongly(rng: np.random.Generator) -> str | None:
     """A refutation without exact sides that are apart, or none with them; a proof of what is false of some pair."""
     kind: Any = AtMost if rng.random() < 0.5 else Identity
-    left, right = _enclosure(rng), _enclosure(rng)
+    left = _enclosure(rng)
+    right = _enclosure(rng)
     one, other = (_enclosure(rng, Basis.EXACT if rng.random() < 0.5 else Basis.FLOAT) for _ in range(2))
     claim = kind("x", left, right, witness=Witness({}, one, other, "again") if rng.random() < 0.5 else None)
     apart = lambda a, b: a.lo > b.hi or (kind is Identity and b.lo > a.hi)

@@ -83,7 +83,8 @@ class Inline:
         self._events.append(Event("end", task))
 
     def events(self, timeout: float) -> list[Any]:
-        found, self._events = self._events, []
+        found = self._events
+        self._events = []
         return found
 
     def stop(self) -> None:
@@ -94,7 +95,8 @@ def outcome(words: list[str], files: dict[str, bytes]) -> str | None:
     """Run the line in a folder with these files; what is wrong with its end, if anything."""
     from ftheta.cli import run
 
-    out, err = io.StringIO(), io.StringIO()
+    out = io.StringIO()
+    err = io.StringIO()
     before = Path.cwd()
     with tempfile.TemporaryDirectory() as folder:
         for name, content in files.items():

@@ -6,8 +6,8 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import stats
 
+from ftheta.approximation.approximate import approximate
 from ftheta.estimates import binomial_interval, mean
-from ftheta.limits.universality.approximation import approximate
 from ftheta.spectra import Operator, extremes
 
 from . import Trial
@@ -32,7 +32,8 @@ def verdict_on(missed: int, level: float, what: str) -> str | None:
 
 def try_known_range(rng: np.random.Generator) -> str | None:
     atoms, weights = bounded_law(rng)
-    n, level = int(10 ** rng.uniform(0.4, 2.5)), float(rng.choice([0.5, 0.8, 0.95, 0.999]))
+    n = int(10 ** rng.uniform(0.4, 2.5))
+    level = float(rng.choice([0.5, 0.8, 0.95, 0.999]))
     truth = float(weights @ atoms)
     draws = rng.choice(atoms, p=weights, size=(REPEATS, n))
     missed = sum(truth not in mean(row, level, within=(0.0, 1.0)) for row in draws)
@@ -41,7 +42,8 @@ def try_known_range(rng: np.random.Generator) -> str | None:
 
 def try_known_variance(rng: np.random.Generator) -> str | None:
     """Laws with a rare value far out: of variance 1 and mean 0."""
-    n, level = int(10 ** rng.uniform(0.4, 2.5)), float(rng.choice([0.5, 0.8, 0.95, 0.999]))
+    n = int(10 ** rng.uniform(0.4, 2.5))
+    level = float(rng.choice([0.5, 0.8, 0.95, 0.999]))
     chance = 10.0 ** rng.uniform(-4, -0.3)
     far = sqrt((1 - chance) / chance)
     draws = np.where(rng.random((REPEATS, n)) < chance, far, -chance * far / (1 - chance))
@@ -52,7 +54,8 @@ def try_known_variance(rng: np.random.Generator) -> str | None:
 
 def try_binomial(rng: np.random.Generator) -> str | None:
     """The probability of a miss is summed over all outcomes."""
-    n, level = int(rng.integers(1, 80)), float(rng.choice([0.5, 0.9, 0.999, 1 - 1e-6]))
+    n = int(rng.integers(1, 80))
+    level = float(rng.choice([0.5, 0.9, 0.999, 1 - 1e-6]))
     chance = float(rng.choice([rng.random(), 10.0 ** rng.uniform(-6, -1), 1 - 10.0 ** rng.uniform(-6, -1)]))
     missed = [k for k in range(n + 1) if chance not in binomial_interval(k, n, level)]
     total = float(stats.binom.pmf(missed, n, chance).sum())
@@ -69,7 +72,9 @@ def try_ends(rng: np.random.Generator) -> str | None:
     A = (A + A.T) / 2
     ends = str(rng.choice(["largest", "smallest", "both"]))
     k = int(rng.integers(1, 4))
-    tol, basis, products = 10 ** -rng.uniform(0.3, 8), int(rng.integers(12, 30)), int(rng.integers(10, 150))
+    tol = 10 ** -rng.uniform(0.3, 8)
+    basis = int(rng.integers(12, 30))
+    products = int(rng.integers(10, 150))
     found = extremes(Operator.of(A), k, ends, tol=tol, basis=basis, products=products, dense=0, rng=rng)  # type: ignore[arg-type]
     true = np.linalg.eigvalsh(A)
     slack = 1e-12 * float(np.abs(true).max())

@@ -182,7 +182,7 @@ def _eliminate(matrix: list[list[Fraction]], pivot: Fraction) -> list[list[Fract
 
 def attempt_approximation(rng: np.random.Generator) -> str | None:
     """A certified error of an approximation is nowhere exceeded."""
-    from ftheta.limits.universality.approximation import approximate
+    from ftheta.approximation.approximate import approximate
 
     slope, bend, place, height = rng.standard_normal(4) * [3.0, 1.0, 0.5, 1.0]
     f = lambda x: jnp.sin(slope * x) + bend * jnp.abs(x - place) + height * jnp.exp(-8 * (x - place) ** 2)

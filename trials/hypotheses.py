@@ -11,9 +11,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ftheta.approximation.suprema import bounds_of, supremum
 from ftheta.catalogue import theorems
 from ftheta.graph.certain import bounds_over, polynomial_degree
-from ftheta.limits.universality.suprema import bounds_of, supremum
 from ftheta.logic import Finding, Verdict
 from ftheta.logic.knob import parse_knobs
 from ftheta.networks.description import Dense, Description, random_mlp

@@ -5,9 +5,10 @@ from collections.abc import Callable
 import numpy as np
 from flint import arb, ctx  # type: ignore[import-untyped]
 
-from ftheta.limits.width import WideLimit, arc_cosine
-from ftheta.limits.width.kernels import closed_form, fully_connected
+from ftheta.kernels.angles import arc_cosine
+from ftheta.kernels.wide.closed_forms import closed_form, fully_connected
 from ftheta.networks.activations import LEAK
+from ftheta.theorems.width.ntk_kernel.relu import WideLimit
 
 from . import Trial
 
@@ -66,7 +67,8 @@ def relative_error(ours: float, truth: arb, size: arb) -> float:
 def try_closed_form(rng: np.random.Generator) -> str | None:
     name = str(rng.choice(list(BENT)))
     depth = int(rng.integers(1, 11))
-    w, b = float(rng.choice([0.5, 1.0, 2.0])), float(rng.choice([0.0, 0.0, 0.1, 1.0]))
+    w = float(rng.choice([0.5, 1.0, 2.0]))
+    b = float(rng.choice([0.0, 0.0, 0.1, 1.0]))
     x, y = hard_pair(rng)
     found = closed_form(fully_connected(name, depth, weight=w, bias=b), x[None], y[None])
     with ctx.workprec(BITS):

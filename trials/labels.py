@@ -11,7 +11,7 @@ from ftheta.auditing.facts.warnings import data_warnings
 from ftheta.logic import SubjectError
 from ftheta.networks import Dense, Description
 from ftheta.subjects import Dataset, Network
-from ftheta.subjects.files import noted
+from ftheta.subjects.files import with_notes
 from ftheta.subjects.resolve import load_as
 
 from . import Trial
@@ -81,7 +81,7 @@ def contradictory_rows(rng: np.random.Generator) -> str | None:
         seen[row.tobytes()][label] += 1
     apart = sum(sum(counts.values()) for counts in seen.values() if len(counts) > 1)
     right = sum(max(counts.values()) for counts in seen.values())
-    told = [note for note in noted(Dataset("data", x, y)).notes if "another label" in note]
+    told = [note for note in with_notes(Dataset("data", x, y)).notes if "another label" in note]
     if not apart:
         return f"contradictions where there are none: {told}" if told else None
     wanted = (f"{apart} of {n} rows", f"more than {right} rows")

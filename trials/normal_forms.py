@@ -100,7 +100,8 @@ def part(corners: list[Point], form: Form) -> list[Point]:
     """The part of a segment or a polygon where a form is at least zero."""
     found = []
     for k, (p, q) in enumerate(zip(corners, corners[1:] + corners[:1])):
-        u, v = at(form, p), at(form, q)
+        u = at(form, p)
+        v = at(form, q)
         if u >= 0:
             found.append(p)
         if u * v < 0 and (len(p) > 1 or k == 0):  # a segment has one edge
@@ -121,7 +122,8 @@ def brute_force(program: Program, corners: list[Point]) -> list[Leaf]:
 
 def _step(leaf: Leaf, operation: str, places: tuple[int, ...], c: float) -> list[Leaf]:
     given = [leaf.forms[i] for i in places]
-    a, b = given[0], given[-1]
+    a = given[0]
+    b = given[-1]
     plus = lambda u, v, factor=Fraction(1): tuple(x + factor * y for x, y in zip(u, v))
     times = lambda factor, u: tuple(factor * x for x in u)
     zero = times(Fraction(0), a)
@@ -150,7 +152,8 @@ def _step(leaf: Leaf, operation: str, places: tuple[int, ...], c: float) -> list
 
 
 def _corners(low: Sequence[float], high: Sequence[float]) -> list[Point]:
-    lo, hi = [Fraction(x) for x in low], [Fraction(x) for x in high]
+    lo = [Fraction(x) for x in low]
+    hi = [Fraction(x) for x in high]
     if len(lo) == 1:
         return [(lo[0],), (hi[0],)]
     return [(lo[0], lo[1]), (hi[0], lo[1]), (hi[0], hi[1]), (lo[0], hi[1])]
@@ -265,7 +268,8 @@ def attempt_scales(rng: np.random.Generator) -> str | None:
     reach = float(rng.choice([20, 120, 200, 300]))
     size = lambda: 10.0 ** float(rng.choice([0.0, 0.0, rng.uniform(-reach, reach)]))
     widths = [d, *rng.integers(1, 5, size=int(rng.integers(1, 3))).tolist(), 1]
-    weights, offsets = [], []
+    weights = []
+    offsets = []
     for n, m in pairwise(widths):
         rows = np.array([size() for _ in range(m)])[:, None]
         weights.append(np.clip(rng.integers(-3, 4, size=(m, n)) * rows, -1e300, 1e300))
@@ -273,7 +277,8 @@ def attempt_scales(rng: np.random.Generator) -> str | None:
     net = ReluNetwork.dense(weights, offsets)
     radius = size()
     domain = Box([-radius] * d, [radius * float(rng.choice([1.0, 2.0, 0.3]))] * d)
-    found, true = count_pieces(net, domain), count_pieces(net, domain, exact=True)
+    found = count_pieces(net, domain)
+    true = count_pieces(net, domain, exact=True)
     stored = pieces(net, domain)
     if found != true or stored.count != true:
         return f"weights {weights}, offsets {offsets} on ±{radius:g}: {found} and {stored}, true {true}"

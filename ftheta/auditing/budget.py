@@ -17,8 +17,11 @@ _WORDS = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*(s|m|min|h)?")
 
 def seconds_of(words: str | float | None) -> float | None:
     """`60s`, `2m`, `1.5h` or a number of seconds; None is no limit."""
-    if words is None:
-        return None
+    return None if words is None else parse_seconds(words)
+
+
+def parse_seconds(words: str | float) -> float:
+    """`60s`, `2m`, `1.5h` or a number of seconds."""
     match = _WORDS.fullmatch(str(words).strip().lower())
     value = float(match[1]) * _UNITS[match[2] or ""] if match else 0.0
     if not (isfinite(value) and value > 0):
@@ -26,7 +29,7 @@ def seconds_of(words: str | float | None) -> float | None:
     return value
 
 
-def told(seconds: float) -> str:
+def duration_text(seconds: float) -> str:
     """`12 s`, `0.4 s`, `5 min`."""
     if seconds >= 120 and seconds % 60 == 0:
         return f"{seconds / 60:.0f} min"

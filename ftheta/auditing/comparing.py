@@ -12,7 +12,7 @@ from ftheta.subjects import Network
 from .budget import DEFAULT, seconds_of
 from .part import Part
 from .plan import Task
-from .subjects import Recipe, made
+from .subjects import Recipe
 from .whole import Run, audit, not_begun
 
 SHARE = 0.42  # of the budget for each audit; the rest is for the difference
@@ -44,18 +44,19 @@ def compare(
 
     The options are those of `audit`; the budget is for everything together.
     """
-    begun, limit = monotonic(), seconds_of(budget)
+    begun = monotonic()
+    limit = seconds_of(budget)
     recipes = tuple(Recipe(given, data, options.get("labels"), options.get("until")) for given in (against, model))
-    networks = made(recipes)
-    _ensure_comparable(networks)
+    _ensure_comparable([recipe.network for recipe in recipes])
 
-    def audited(given: Any, which: str) -> Audit:
+    def audited(given: Recipe, which: str) -> Audit:
         share = None if limit is None else SHARE * limit
-        found = audit(given, data, budget=share, progress=lambda words: progress(f"{which}, {words}"), **options)
+        found = audit(given, budget=share, progress=lambda words: progress(f"{which}, {words}"), **options)
         return replace(found, asked=replace(found.asked, budget=limit))
 
-    before = audited(against, "the first")
-    after = not_begun(model, networks[1], before) if before.interrupted else audited(model, "the second")
+    first, second = recipes
+    before = audited(first, "the first")
+    after = not_begun(model, second.network, before) if before.interrupted else audited(second, "the second")
     rest = None if limit is None else (1 - 2 * SHARE) * limit
     run = Run([_DIFFERENCE], options.get("seed", 0), rest, begun, progress)
     if after.interrupted:
@@ -87,7 +88,8 @@ def _changes(before: Audit, after: Audit) -> Iterable[Change]:
     old, new = ({(s.title, f.name): f for s in a.sections for f in s.facts} for a in (before, after))
     for key in old:
         if key in new:
-            one, two = old[key], new[key]
+            one = old[key]
+            two = new[key]
             note = "" if one.note == two.note else f"before: {one.note or '–'}; after: {two.note or '–'}"
             yield Change(*key, one.value, two.value, _same(one.value, two.value), note)
     verdicts = [{r.id: str(r.verdict) for r in a.results} for a in (before, after)]

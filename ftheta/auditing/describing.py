@@ -10,6 +10,8 @@ from ftheta.logic import Diagram, Layer
 from ftheta.networks import count
 from ftheta.subjects import Network
 
+from .part import Portrait
+
 PRODUCTS = {"dot_general": "matrix product", "conv_general_dilated": "convolution"}
 BENDS = {  # operations that are not affine, by the names they are known by
     **{name: name for name in ("max", "tanh", "erf", "exp", "log1p", "sin", "cos", "abs")},
@@ -19,6 +21,12 @@ BENDS = {  # operations that are not affine, by the names they are known by
     "reduce_max": "maxima",
     "reduce_window_max": "max-pool",
 }
+
+
+def portray(net: Network) -> Portrait:
+    """What the network is."""
+    data = "" if net.data is None else net.data.name
+    return Portrait(net.name, type(net).__name__, net.fingerprint, in_words(net), diagram(net), data)
 
 
 def in_words(net: Network) -> tuple[tuple[str, str], ...]:
@@ -37,7 +45,7 @@ def in_words(net: Network) -> tuple[tuple[str, str], ...]:
             ("neurons", f"{counts.neurons:,}"),
         ]
     else:
-        facts += _operations(_graph(net))
+        facts += _operations(_trace(net))
     if net.scaled_layers is not None:
         facts.append(("input scaling", "by constants before layer 1, which are no parameters"))
     if net.data is not None:
@@ -47,7 +55,7 @@ def in_words(net: Network) -> tuple[tuple[str, str], ...]:
     return tuple(facts)
 
 
-def _graph(net: Network) -> Graph | None:
+def _trace(net: Network) -> Graph | None:
     try:
         with jax.enable_x64(True):
             return trace(net.apply, net.params, net.example)
@@ -70,11 +78,11 @@ def _operations(graph: Graph | None) -> list[tuple[str, str]]:
 
 def diagram(net: Network) -> Diagram | None:
     """The layers of a description, or the matrix products and convolutions of the graph."""
-    layers = _described(net) if net.description is not None else _read(net)
+    layers = _layers_of_description(net) if net.description is not None else _layers_of_graph(net)
     return Diagram(net.name, tuple(layers)) if layers else None
 
 
-def _described(net: Network) -> list[Layer]:
+def _layers_of_description(net: Network) -> list[Layer]:
     assert net.description is not None
     widths = net.description.widths
     layers = [Layer("input", widths[0])]
@@ -84,8 +92,8 @@ def _described(net: Network) -> list[Layer]:
     return layers
 
 
-def _read(net: Network) -> list[Layer]:
-    graph = _graph(net)
+def _layers_of_graph(net: Network) -> list[Layer]:
+    graph = _trace(net)
     products = [node for node in graph.nodes if node.primitive in PRODUCTS] if graph is not None else []
     if not products:
         return []

@@ -5,7 +5,6 @@ that is not told, all time counts.
 """
 
 import mmap
-import os
 import struct
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -14,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 from typing import Protocol, TypeAlias
+
+from ftheta.processes.resources import cores
 
 LEAST = 0.25  # of the time on the wall counts, however busy the machine is
 LOOK = 0.1  # seconds between two looks
@@ -138,8 +139,3 @@ class Fairness:
                 asked += max(0.0, usage.ran - old.ran) + max(0.0, usage.waited - old.waited)
         possible = min(asked, cores() * passed)
         return min(1.0, max(LEAST, ran / possible)) if possible > 0 else 1.0
-
-
-def cores() -> int:
-    """Processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -14,14 +14,14 @@ from dataclasses import dataclass, field
 from math import isfinite
 from types import FrameType
 
-from ftheta.pieces import enumeration
+from ftheta.processes import compilation
 from ftheta.subjects import Network
 
 from .budget import Clock
 from .fairness import CompilationRecord, Fairness
 from .performing import perform
 from .plan import Task
-from .pool import Done, Told, not_begun, stopped
+from .pool import Done, Progress, describe_stop, not_begun
 
 SOON = 0.05  # seconds
 
@@ -31,7 +31,7 @@ class _Overdue(BaseException):
 
 
 def run_inside(
-    tasks: Sequence[Task], networks: Sequence[Network], seed: int, clock: Clock, done: Done, tell: Told
+    tasks: Sequence[Task], networks: Sequence[Network], seed: int, clock: Clock, done: Done, progress: Progress
 ) -> None:
     """Perform the tasks in order and hand over each outcome."""
     clock.begin()
@@ -41,7 +41,7 @@ def run_inside(
             if clock.left <= 0:
                 done(task, not_begun(task, clock))
                 continue
-            tell([task.id])
+            progress([task.id])
             begun = clock.used
             last = k == len(tasks) - 1
             ends = clock.used + (clock.left if last else min(clock.left, clock.share_of(task)))
@@ -54,7 +54,7 @@ def run_inside(
                 with _timer(left):
                     outcome = perform(task, networks, seed)
             except _Overdue:
-                outcome = stopped(task, clock.used - begun, clock)
+                outcome = describe_stop(task, clock.used - begun, clock)
             done(task, outcome)
 
 
@@ -83,12 +83,12 @@ def _watching() -> Iterator[_Here]:
     """This process, whose compilations are recorded meanwhile."""
     here = _Here()
     here.look()
-    before = enumeration.while_compiling
-    enumeration.while_compiling = here.compilation.under_way
+    before = compilation.while_compiling
+    compilation.while_compiling = here.compilation.under_way
     try:
         yield here
     finally:
-        enumeration.while_compiling = before
+        compilation.while_compiling = before
         here.compilation.close()
 
 

@@ -1,8 +1,8 @@
-"""What one fact contributes to its section."""
+"""What one fact contributes to its section, and what a network is."""
 
 from dataclasses import dataclass, replace
 
-from ftheta.logic import Basis, Chart, Enclosure, Fact, Table
+from ftheta.logic import Basis, Chart, Diagram, Enclosure, Fact, Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,6 +12,18 @@ class Part:
     facts: tuple[Fact, ...]
     tables: tuple[Table, ...] = ()
     charts: tuple[Chart, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Portrait:
+    """What a network is: all that an audit says of it beside what it finds."""
+
+    name: str
+    kind: str
+    fingerprint: str
+    facts: tuple[tuple[str, str], ...]
+    diagram: Diagram | None
+    data: str
 
 
 def no_better(e: Enclosure, basis: Basis) -> Enclosure:

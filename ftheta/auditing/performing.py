@@ -4,11 +4,11 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any, TypeAlias, TypeVar
 
-import jax
 import numpy as np
 
+from ftheta.lazy import double_precision
 from ftheta.logic import FthetaError, Result, Skipped
-from ftheta.running import run, unmet
+from ftheta.running import Assessment, assess, run
 from ftheta.subjects import Network
 
 from .part import Part
@@ -19,24 +19,34 @@ _Found = TypeVar("_Found")
 HUGE = 1e60  # inputs beyond which squares of squares are no float64 any more
 
 
-def perform(task: Task, networks: Sequence[Network], seed: int) -> Outcome:
-    """A theorem on the first network, or a fact of all of them. What does not apply says why and stops nothing else."""
+def perform(task: Task, networks: Sequence[Network], seed: int, assessment: Assessment | None = None) -> Outcome:
+    """A theorem on the first network, or a fact of all of them. What does not apply says why and stops nothing else.
 
-    def done(found: Any) -> Outcome:
+    The `assessment` of a theorem is what `look` has found before.
+    """
+
+    def perform_found(found: Any) -> Outcome:
         if not task.is_fact:
-            return run(found, networks[0], seed=seed)
-        with jax.enable_x64(True), np.errstate(all="ignore"):
+            return run(found, networks[0], seed=seed, examples=False, assessment=assessment)
+        with double_precision(), np.errstate(all="ignore"):
             return found(*networks, np.random.default_rng([seed, 1]))
 
-    return _sheltered(task, done, networks)
+    return _perform_guarded(task, perform_found, networks)
 
 
-def look(task: Task, networks: Sequence[Network], seed: int) -> Outcome | None:
-    """The hypotheses of a theorem: why it does not apply, or None where it does."""
-    return _sheltered(task, lambda found: unmet(found, networks[0], seed=seed), networks)
+def look(task: Task, networks: Sequence[Network], seed: int) -> Outcome | Assessment:
+    """The hypotheses of a theorem: why it does not apply, or what was found where it does."""
+
+    def look_at(found: Any) -> Outcome | Assessment:
+        assessment = assess(found, networks[0])
+        if assessment.applies:
+            return assessment
+        return run(found, networks[0], seed=seed, examples=False, assessment=assessment)
+
+    return _perform_guarded(task, look_at, networks)
 
 
-def _sheltered(task: Task, do: Callable[[Any], _Found], networks: Sequence[Network]) -> _Found | Skipped:
+def _perform_guarded(task: Task, do: Callable[[Any], _Found], networks: Sequence[Network]) -> _Found | Skipped:
     """What comes of the task; one fault must not cost the user everything else."""
     try:
         return do(getattr(import_module(task.module), task.name))

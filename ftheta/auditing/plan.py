@@ -10,13 +10,12 @@
 A theorem belongs to the section of its chapter, so that new theorems appear by themselves.
 """
 
-import difflib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import zip_longest
 
 from ftheta.catalogue import index
-from ftheta.logic import UsageError
+from ftheta.logic import UsageError, suggest
 
 from .facts import FACTS
 
@@ -63,10 +62,11 @@ class Task:
     looking: bool = False  # a first look: the hypotheses alone
 
 
-def planned(only: Iterable[str] = (), skip: Iterable[str] = ()) -> list[Task]:
+def plan_tasks(only: Iterable[str] = (), skip: Iterable[str] = ()) -> list[Task]:
     """The tasks in order; `only` and `skip` hold ids, chapters or sections."""
     tasks = [*_facts(), *_theorems()]
-    wanted, unwanted = _known(only, tasks), _known(skip, tasks)
+    wanted = _known_words(only, tasks)
+    unwanted = _known_words(skip, tasks)
     chosen = [t for t in tasks if (not wanted or wanted & set(t.words)) and not unwanted & set(t.words)]
     if not chosen:
         raise UsageError("Nothing is left to be done.", got=f"only {sorted(wanted)}, without {sorted(unwanted)}")
@@ -80,7 +80,7 @@ def _facts() -> list[Task]:
 def _theorems() -> list[Task]:
     entries = [entry for entry in index().values() if entry["audited"]]
     ranked = [[_theorem(e, later=rank > 0) for e in entries if _rank(e["takes"]) == rank] for rank in range(3)]
-    return [task for tasks in ranked for task in _interleaved(tasks)]
+    return [task for tasks in ranked for task in _interleave(tasks)]
 
 
 def _rank(takes: list[str]) -> int:
@@ -94,20 +94,19 @@ def _theorem(entry: dict[str, str], later: bool) -> Task:
     return Task(entry["id"], section, entry["module"], name, (entry["id"], entry["chapter"], section), later=later)
 
 
-def _interleaved(tasks: list[Task]) -> Iterator[Task]:
+def _interleave(tasks: list[Task]) -> Iterator[Task]:
     """One of each section in turn."""
     rows = [[t for t in tasks if t.section == section] for section in SECTIONS]
     return (task for turn in zip_longest(*rows) for task in turn if task is not None)
 
 
-def _known(words: Iterable[str], tasks: list[Task]) -> set[str]:
+def _known_words(words: Iterable[str], tasks: list[Task]) -> set[str]:
     """The words, which must choose something: `a,b` are two, `_` and `-` are the same."""
     parts = [part.strip().lower().replace("_", "-") for word in words for part in word.split(",")]
     known = {word for task in tasks for word in task.words}
     for part in filter(None, parts):
         if part not in known:
-            near = difflib.get_close_matches(part, known, n=3, cutoff=0.4)
-            remedy = f"did you mean {', '.join(near)}?" if near else f"sections: {', '.join(SECTIONS)}"
+            remedy = suggest(part, known, f"sections: {', '.join(SECTIONS)}", most=3)
             raise UsageError(
                 "This names nothing that an audit runs: no id, chapter or section.", got=part, remedy=remedy
             )

@@ -10,84 +10,66 @@ The budget runs from when the first worker is ready. Neither it nor the turns of
 was busy with other processes or kernels were compiled (`fairness`): what is found depends little on either.
 """
 
-import os
-import pickle
-import selectors
 import signal
-import subprocess
-import sys
-import tempfile
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from math import inf
-from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from ftheta.caching import compiled_kept
 from ftheta.logic import Skipped
+from ftheta.processes import pool
+from ftheta.processes.framing import Frame, dump, load
+from ftheta.processes.resources import LEAST_MEMORY, available_memory
+from ftheta.processes.worker import Worker, program
+from ftheta.running import Assessment
 
-from .budget import Clock, told
+from .budget import Clock, duration_text
 from .fairness import CompilationRecord, Fairness
-from .memory import LEAST, available
+from .part import Portrait
 from .performing import Outcome
 from .plan import Task
-from .worker import Setup, receive
+from .worker import Setup
 
 TICK = 0.25  # seconds between two looks at the clock
 TURN = 0.25  # of its share that a task takes before others have a turn
 LONGER = {True: 4, False: 2}  # times, that the next turn of a fact, and of a theorem, ends later
 WORTH = 1.5  # times what a new process takes to get ready: shorter turns would waste more than they save
-ASIDE = 6  # processes set aside, at most
-_START = [sys.executable, "-P", "-c", "from ftheta.auditing.worker import main; main()"]
+MOST_SUSPENDED = 6  # processes
 Done = Callable[[Task, Outcome], None]
-Told = Callable[[Sequence[str]], None]
+Progress = Callable[[Sequence[str]], None]
 
 
 class CannotLoad(Exception):
     """A worker could not make the networks."""
 
 
-class _Worker:
-    """One process, and what it is doing."""
+class AuditWorker(Worker):
+    """A worker, and the task it performs."""
 
-    def __init__(self, setup: Setup) -> None:
-        self.errors = tempfile.TemporaryFile()  # noqa: SIM115 (lives as long as the process)
+    def __init__(self, on_message: Callable[[Any, Frame | None], None], setup: Setup, memory: int | None) -> None:
         self.compilation = CompilationRecord()
-        paths = os.pathsep.join(path or str(Path.cwd()) for path in sys.path)
-        self.process = subprocess.Popen(
-            _START,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self.errors,
-            env={**os.environ, **compiled_kept(), "PYTHONPATH": paths},
-            pass_fds=(self.compilation.descriptor,),
-        )
-        self.hired = monotonic()
-        self.ready = False
         self.task: Task | None = None
         self.begun = inf
         self.turns = 0  # that its task has had
         self.spent = 0.0  # seconds, when it was set aside
         self.held = 0.0  # seconds that its task was not charged for
-        self._say(replace(setup, record=self.compilation.descriptor))
+        self.unheard: list[Frame | None] = []  # what it said just before it was suspended
+        record = self.compilation.descriptor
+        super().__init__(
+            program(f"{__package__}.worker"), on_message, memory=memory, descriptors=(record,), keep_stderr=True
+        )
+        self.send({"kind": "setup"}, dump(replace(setup, record=record)))
 
-    def _say(self, value: Any) -> None:
-        data = pickle.dumps(value)
-        assert self.process.stdin is not None
-        with suppress(BrokenPipeError):  # it died: that is noticed where it should answer
-            self.process.stdin.write(len(data).to_bytes(8, "little") + data)
-            self.process.stdin.flush()
-
-    def take(self, task: Task) -> None:
-        self.task, self.begun, self.turns, self.held = task, monotonic(), 0, 0.0
-        self._say(task)
-
-    @property
-    def pid(self) -> int:
-        return self.process.pid
+    def begin(self, task: Task, assessment: Assessment | None) -> None:
+        """Perform a task; the `assessment` of a theorem is what a look at it has found."""
+        self.task = task
+        self.begun = monotonic()
+        self.turns = 0
+        self.held = 0.0
+        self.send({"kind": "task"}, dump((task, assessment)))
 
     @property
     def compiled(self) -> float:
@@ -98,131 +80,127 @@ class _Worker:
     def busy_for(self) -> float:
         return monotonic() - self.begun - self.held if self.task is not None else 0.0
 
-    def rest(self) -> None:
-        self.spent, self.turns = self.busy_for, self.turns + 1
-        self.process.send_signal(signal.SIGSTOP)
+    def set_aside(self) -> None:
+        """Suspend it, and remember how long its task took so far."""
+        self.spent = self.busy_for
+        self.turns += 1
+        self.suspend()
 
     def go_on(self) -> None:
         self.begun = monotonic() - self.spent
         self.held = 0.0
-        self.process.send_signal(signal.SIGCONT)
+        self.resume()
 
-    def heard(self) -> tuple[bool, Any]:
-        """Whether it is alive, and its answer."""
-        data = receive(self.process.stdout)
-        return (False, None) if data is None else (True, pickle.loads(data))
-
-    def kill(self) -> None:
-        self.process.kill()
-        self.process.wait()
-        for stream in (self.process.stdin, self.process.stdout):
-            with suppress(OSError):
-                stream.close()  # type: ignore[union-attr]
+    def end(self) -> None:
+        """Kill it and give back what it held."""
+        self.kill()
         self.compilation.close()
-
-    def last_words(self) -> str:
-        self.errors.seek(0)
-        lines = self.errors.read().decode(errors="replace").strip().splitlines()
-        return lines[-1][:160] if lines else ""
 
 
 class Pool:
     """The workers and the tasks they share."""
 
     def __init__(self, setup: Setup, workers: int) -> None:
-        self.setup = setup
-        self.size = workers
-        self.ears = selectors.DefaultSelector()
-        self.workers: list[_Worker] = []
         self.loading = 0.0  # seconds that the slowest worker took to get ready
+        self.portraits: tuple[Portrait, ...] = ()  # of the networks, as the first worker says
         self.waiting: deque[Task] = deque()
         self.later: deque[Task] = deque()  # begun when nothing waits any more
-        self.aside: deque[_Worker] = deque()
+        self.suspended: deque[AuditWorker] = deque()
         self.again: deque[tuple[Task, float]] = deque()  # stopped, after so many seconds
+        self._assessed: dict[str, Assessment] = {}
+        self._setup = replace(setup, describes=True)
+        self._memory = available_memory(workers)
+        self._pool: pool.Pool[AuditWorker] = pool.Pool(self._new_worker)
         for _ in range(workers):
-            self._hire()
+            self._pool.start_worker()
 
-    def _hire(self) -> None:
-        self._admit(_Worker(self.setup))
+    def _new_worker(self, on_message: Callable[[Any, Frame | None], None]) -> AuditWorker:
+        setup = self._setup
+        self._setup = replace(setup, describes=False)  # one of them says what the networks are
+        return AuditWorker(on_message, setup, self._memory)
 
-    def _admit(self, worker: _Worker) -> None:
-        self.workers.append(worker)
-        self.ears.register(worker.process.stdout, selectors.EVENT_READ, worker)  # type: ignore[arg-type]
+    @property
+    def workers(self) -> list[AuditWorker]:
+        """Those that are not suspended."""
+        return self._pool.workers
 
-    def _part_from(self, worker: _Worker) -> None:
-        self.ears.unregister(worker.process.stdout)  # type: ignore[arg-type]
+    def _end(self, worker: AuditWorker) -> None:
         self.workers.remove(worker)
-
-    def _dismiss(self, worker: _Worker) -> None:
-        self._part_from(worker)
-        worker.kill()
+        worker.end()
 
     def close(self) -> None:
         for worker in list(self.workers):
-            self._dismiss(worker)
-        for worker in self.aside:
-            worker.kill()
-        self.ears.close()
+            self._end(worker)
+        for worker in self.suspended:
+            worker.end()
 
-    def run(self, tasks: Sequence[Task], clock: Clock, done: Done, tell: Told) -> None:
-        """Perform the tasks in order and hand over each outcome; `tell` learns what is being done."""
+    def run(self, tasks: Sequence[Task], clock: Clock, done: Done, progress: Progress) -> None:
+        """Perform the tasks in order and hand over each outcome; `progress` is told the ids of those under way."""
         fairness = Fairness()
         for task in tasks:
             (self.later if task.later else self.waiting).append(replace(task, looking=not task.is_fact))
-        while self.waiting or self.later or self.aside or self.again or any(w.task for w in self.workers):
+        while self.waiting or self.later or self.suspended or self.again or any(w.task for w in self.workers):
             if any(worker.ready for worker in self.workers):
                 clock.begin()
             if clock.left <= 0:
-                return self._give_up(clock, done)
+                self._give_up(clock, done)
+                break
             self._assign(clock, done)
-            tell([w.task.id for w in self.workers if w.task])
-            for key, _ in self.ears.select(max(0.0, min(TICK, clock.left))):
-                self._hear(key.data, done)
+            progress([w.task.id for w in self.workers if w.task])
+            for worker, frame in self._pool.messages(min(TICK, clock.left)):
+                self._on_message(worker, frame, done)
             clock.held += fairness.look([worker for worker in self.workers if worker.task])
             self._stop_late(clock)
+        while not self.portraits:  # the worker that makes them has not been ready yet
+            for worker, frame in self._pool.messages(TICK):
+                if worker.task is None:
+                    self._on_message(worker, frame, done)
 
     def _stop_late(self, clock: Clock) -> None:
         for worker in list(self.workers):
             task = worker.task
-            if task is None or not (self.waiting or self.aside):
+            if task is None or not (self.waiting or self.suspended):
                 continue
             share = clock.share_of(task)
             turn = max(TURN * share, WORTH * self.loading) * LONGER[task.is_fact] ** worker.turns
-            if worker.busy_for > turn and self._room():
+            if worker.busy_for > turn and self._can_suspend():
                 self._set_aside(worker)
             elif worker.busy_for > max(share, turn) and self.waiting:
                 self.again.append((replace(task, looking=False), worker.busy_for))
-                self._dismiss(worker)
-                self._hire()
+                self._end(worker)
+                self._pool.start_worker()
 
-    def _room(self) -> bool:
-        """Whether one more process can be set aside: with nothing waiting it is an exchange."""
+    def _can_suspend(self) -> bool:
+        """Whether one more process can be suspended: with nothing waiting it is an exchange."""
         if not self.waiting:
             return True
-        fits = (available(1) or inf) > 2 * LEAST
-        return hasattr(signal, "SIGSTOP") and len(self.aside) < ASIDE and fits
+        fits = (available_memory(1) or inf) > 2 * LEAST_MEMORY
+        return hasattr(signal, "SIGSTOP") and len(self.suspended) < MOST_SUSPENDED and fits
 
-    def _set_aside(self, worker: _Worker) -> None:
+    def _set_aside(self, worker: AuditWorker) -> None:
         """Suspend it, and give its place to a task that waits."""
-        worker.rest()
-        self._part_from(worker)
-        self.aside.append(worker)
+        worker.set_aside()
+        self.workers.remove(worker)
+        self.suspended.append(worker)
         if self.waiting:
-            self._hire()
+            self._pool.start_worker()
         else:
             self._resume()
 
-    def _resume(self, worker: _Worker | None = None) -> None:
-        worker = worker or self.aside[0]
-        self.aside.remove(worker)
-        self._admit(worker)
+    def _resume(self, worker: AuditWorker | None = None) -> None:
+        worker = worker or self.suspended[0]
+        self.suspended.remove(worker)
+        self.workers.append(worker)
         worker.go_on()
+        for frame in worker.unheard:
+            self._pool.put_back(worker, frame)
+        worker.unheard.clear()
 
-    def _fact_to_go_on(self) -> _Worker | None:
+    def _fact_to_go_on(self) -> AuditWorker | None:
         """A fact that was set aside once, where a theorem would begin now."""
         if not self.waiting or self.waiting[0].is_fact or self.waiting[0].looking:
             return None
-        return next((w for w in self.aside if w.task is not None and w.task.is_fact and w.turns == 1), None)
+        return next((w for w in self.suspended if w.task is not None and w.task.is_fact and w.turns == 1), None)
 
     def _assign(self, clock: Clock, done: Done) -> None:
         for worker in [w for w in self.workers if w.ready and w.task is None]:
@@ -230,65 +208,78 @@ class Pool:
                 self.waiting, self.later = self.later, self.waiting
             fact = self._fact_to_go_on()
             if self.waiting and fact is None:
-                worker.take(self.waiting.popleft())
-            elif self.aside:
-                self._dismiss(worker)
+                self._begin(worker, self.waiting.popleft())
+            elif self.suspended:
+                self._end(worker)
                 self._resume(fact)
             while worker.task is None and self.again and worker in self.workers:
                 task, before = self.again.popleft()
                 if clock.left > before:
-                    worker.take(task)
+                    self._begin(worker, task)
                 else:
-                    done(task, stopped(task, before, clock))
+                    done(task, describe_stop(task, before, clock))
 
-    def _hear(self, worker: _Worker, done: Done) -> None:
-        alive, answer = worker.heard()
-        if alive and not worker.ready:
-            if isinstance(answer, Exception):
-                raise CannotLoad(str(answer)) from answer
+    def _begin(self, worker: AuditWorker, task: Task) -> None:
+        worker.begin(task, self._assessed.get(task.id))
+
+    def _on_message(self, worker: AuditWorker, frame: Frame | None, done: Done) -> None:
+        if worker in self.suspended:
+            worker.unheard.append(frame)
+        elif worker not in self.workers:  # it was ended meanwhile
+            return
+        elif frame is None:
+            self._on_death(worker, done)
+        elif frame[0]["kind"] == "broken":
+            error = load(frame[1])
+            raise CannotLoad(str(error)) from error
+        elif frame[0]["kind"] == "ready":
+            self.portraits = self.portraits or load(frame[1])
             worker.ready = True
-            self.loading = max(self.loading, monotonic() - worker.hired)
-        elif alive and worker.task is not None:
-            task, worker.task = worker.task, None
-            if answer is None:  # its hypotheses are met
-                self.waiting.append(replace(task, looking=False))
-            else:
-                done(task, answer)
+            self.loading = max(self.loading, monotonic() - worker.started)
         else:
-            self._mourn(worker, done)
+            self._on_outcome(worker, load(frame[1]), done)
 
-    def _mourn(self, worker: _Worker, done: Done) -> None:
+    def _on_outcome(self, worker: AuditWorker, outcome: Outcome | Assessment, done: Done) -> None:
+        task = worker.task
+        worker.task = None
+        assert task is not None
+        if isinstance(outcome, Assessment):
+            self._assessed[task.id] = outcome
+            self.waiting.append(replace(task, looking=False))
+        else:
+            done(task, outcome)
+
+    def _on_death(self, worker: AuditWorker, done: Done) -> None:
         """A worker died by itself: what it did is lost, and why is told."""
-        self._dismiss(worker)
-        words = worker.last_words()
+        self._end(worker)
+        tail = worker.stderr_tail()
         if worker.task is None:
-            raise CannotLoad(words or "the worker ended")
-        code = worker.process.returncode
-        why = (
-            f"its process ended with {f'signal {-code}' if code < 0 else f'code {code}'}{f': {words}' if words else ''}"
-        )
+            raise CannotLoad(tail or "the worker ended")
+        why = f"its process ended with {worker.ending}{f': {tail}' if tail else ''}"
         done(worker.task, Skipped(worker.task.id, why, "most often memory: fewer rows or a smaller network need less"))
-        self._hire()
+        self._pool.start_worker()
 
     def _give_up(self, clock: Clock, done: Done) -> None:
         for worker in self.workers:
             if worker.task is not None:
-                done(worker.task, stopped(worker.task, worker.busy_for, clock))
-        for worker in self.aside:
+                done(worker.task, describe_stop(worker.task, worker.busy_for, clock))
+        for worker in self.suspended:
             if worker.task is not None:
-                done(worker.task, stopped(worker.task, worker.spent, clock))
+                done(worker.task, describe_stop(worker.task, worker.spent, clock))
         for task, before in self.again:
-            done(task, stopped(task, before, clock))
+            done(task, describe_stop(task, before, clock))
         for task in (*self.waiting, *self.later):
             done(task, not_begun(task, clock))
 
 
-def stopped(task: Task, after: float, clock: Clock) -> Skipped:
-    return Skipped(task.id, f"stopped after {told(after)}", more_time(clock), unfinished=True)
+def describe_stop(task: Task, after: float, clock: Clock) -> Skipped:
+    """A task that was stopped after so many seconds, and how to give it more."""
+    return Skipped(task.id, f"stopped after {duration_text(after)}", more_time(clock), unfinished=True)
 
 
 def not_begun(task: Task, clock: Clock) -> Skipped:
-    reason = f"not begun: the budget of {told(clock.budget or 0)} was used up"
+    """A task for which no time was left, and how to give it some."""
+    reason = f"not begun: the budget of {duration_text(clock.budget or 0)} was used up"
     return Skipped(task.id, reason, more_time(clock), unfinished=True)
 
 
@@ -298,9 +289,10 @@ def more_time(clock: Clock) -> str:
 
 
 @contextmanager
-def pool(setup: Setup, workers: int) -> Iterator[Pool]:
-    made = Pool(setup, workers)
+def open_pool(setup: Setup, workers: int) -> Iterator[Pool]:
+    """A pool that ends with the block."""
+    opened = Pool(setup, workers)
     try:
-        yield made
+        yield opened
     finally:
-        made.close()
+        opened.close()

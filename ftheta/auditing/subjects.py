@@ -2,17 +2,20 @@
 
 import pickle
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from ftheta.logic import SubjectError
 from ftheta.subjects import Dataset, Network
-from ftheta.subjects.resolve import load
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Recipe:
-    """What a network is made from: words, or a subject itself; `labels` and `until` as for `ftheta.load`."""
+    """What a network is made from: words, or a subject itself; `labels` and `until` as for `ftheta.load`.
+
+    `network` is made once in a process; to another process the recipe goes without it.
+    """
 
     model: Any
     data: Any = None
@@ -23,7 +26,13 @@ class Recipe:
     def in_words(self) -> bool:
         return isinstance(self.model, (str, Path)) and (self.data is None or isinstance(self.data, (str, Path)))
 
-    def made(self) -> Network:
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Recipe, (self.model, self.data, self.labels, self.until)
+
+    @cached_property
+    def network(self) -> Network:
+        from ftheta.subjects.resolve import load  # imports readers of every kind
+
         network = _of(Network, load(self.model, takes=(Network,), until=self.until))
         if self.data is None:
             return network
@@ -36,11 +45,7 @@ def _of(kind: Any, subject: Any) -> Any:
     return subject
 
 
-def made(recipes: tuple[Recipe, ...]) -> tuple[Network, ...]:
-    return tuple(recipe.made() for recipe in recipes)
-
-
-def pickled(networks: tuple[Network, ...]) -> bytes | None:
+def pickle_networks(networks: tuple[Network, ...]) -> bytes | None:
     """The networks for another process, or None where they do not pickle. Functions without a name need cloudpickle."""
     try:
         import cloudpickle as pickler  # type: ignore[import-not-found]
@@ -52,6 +57,6 @@ def pickled(networks: tuple[Network, ...]) -> bytes | None:
         return None
 
 
-def recalled(data: bytes) -> tuple[Network, ...]:
+def unpickle_networks(data: bytes) -> tuple[Network, ...]:
     """The networks that were packed."""
-    return tuple(part.made() if isinstance(part, Recipe) else part for part in pickle.loads(data))
+    return tuple(part.network if isinstance(part, Recipe) else part for part in pickle.loads(data))

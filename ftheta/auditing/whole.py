@@ -3,30 +3,25 @@
 import os
 import pickle
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date
 from importlib.metadata import version
 from time import monotonic
 from typing import Any
 
-import jax
-
-from ftheta import interrupts
-from ftheta.logic import Audit, Request, Result, Section, Skipped
+from ftheta.logic import Audit, FthetaError, Request, Result, Section, Skipped
+from ftheta.processes import interrupts
+from ftheta.processes.resources import cores
 from ftheta.running import ensure_seed
 from ftheta.subjects import Network
 
-from .budget import DEFAULT, Clock, seconds_of, told
-from .describing import diagram, in_words
-from .fairness import cores
+from .budget import DEFAULT, Clock, duration_text, seconds_of
 from .inside import run_inside
-from .memory import available
-from .part import Part
+from .part import Part, Portrait
 from .performing import Outcome
-from .plan import SECTIONS, Task, planned
-from .pool import CannotLoad, Told, pool
-from .subjects import Recipe, made, pickled
+from .plan import SECTIONS, Task, plan_tasks
+from .pool import CannotLoad, Progress, open_pool
+from .subjects import Recipe, pickle_networks
 from .worker import Setup
 
 MOST_WORKERS = 4  # each holds the network
@@ -69,21 +64,23 @@ def audit(
 
     Ctrl-C returns what is done, with `interrupted` true.
     """
-    begun, limit = monotonic(), seconds_of(budget)
-    tasks = planned(only, skip)
+    begun = monotonic()
+    limit = seconds_of(budget)
+    tasks = plan_tasks(only, skip)
     ensure_seed(seed)
-    recipe = Recipe(model, data, labels, until)
+    recipe = model if isinstance(model, Recipe) else Recipe(model, data, labels, until)
     run = Run(tasks, seed, limit, begun, progress)
-    (network,) = run.go((recipe,), workers)
-    asked = Request(_words(model), _words(data), labels or "", until or "", tuple(only), tuple(skip), limit)
-    return _audit(network, run, asked)
+    (portrait,) = run.go((recipe,), workers)
+    words = (_words(recipe.model), _words(recipe.data), recipe.labels or "", recipe.until or "")
+    asked = Request(*words, tuple(only), tuple(skip), limit)
+    return _audit(portrait, run, asked)
 
 
 def not_begun(model: Any, network: Network, like: Audit) -> Audit:
     """The audit of a network that was to follow upon another one, which was interrupted."""
-    run = Run(planned(like.asked.only, like.asked.skip), like.seed, None, monotonic(), lambda words: None)
+    run = Run(plan_tasks(like.asked.only, like.asked.skip), like.seed, None, monotonic(), lambda words: None)
     run.interrupt()
-    return _audit(network, run, replace(like.asked, model=_words(model)))
+    return _audit(_portray(network), run, replace(like.asked, model=_words(model)))
 
 
 def _words(given: Any) -> str:
@@ -102,41 +99,47 @@ class Run:
     outcomes: dict[str, Outcome] = field(default_factory=dict)
     interrupted: bool = False
 
-    def go(self, recipes: tuple[Recipe, ...], workers: int | None) -> tuple[Network, ...]:
-        """Perform everything, in workers where that can be, and return the networks."""
-        hired = min(_cores() if workers is None else workers, len(self.tasks)) if os.name == "posix" else 0
+    def go(self, recipes: tuple[Recipe, ...], workers: int | None) -> tuple[Portrait, ...]:
+        """Perform everything, in workers where that can be, and return what the networks are.
+
+        Networks that are given in words are read by the workers alone, unless they cannot do it.
+        """
+        processes = min(_cores() if workers is None else workers, len(self.tasks)) if os.name == "posix" else 0
         in_words = all(recipe.in_words for recipe in recipes)
-        networks = () if in_words else made(recipes)
-        packed = pickle.dumps(recipes) if in_words else pickled(networks)
-        if hired and packed is not None:
-            networks = self._in_workers(packed, hired, recipes, networks)
-        networks = networks or made(recipes)
+        packed = pickle.dumps(recipes) if in_words else pickle_networks(_networks(recipes))
+        portraits: tuple[Portrait, ...] = ()
+        if processes and packed is not None:
+            portraits = self._in_workers(packed, processes)
+        if portraits and not self._rest:
+            return portraits
+        networks = _networks(recipes)
         if self._rest:
             clock = Clock.of(self.limit, len(self.tasks), 1)
-            here = lambda: run_inside(self._rest, networks, self.seed, clock, self._done, self._teller(clock))
-            self._heeding_interrupts(here)
-        return networks
+            try:
+                run_inside(self._rest, networks, self.seed, clock, self._done, self._teller(clock))
+            except KeyboardInterrupt:
+                interrupts.heed()
+                self.interrupt()
+        return tuple(_portray(network) for network in networks)
 
-    def _in_workers(
-        self, packed: bytes, workers: int, recipes: tuple[Recipe, ...], networks: tuple[Network, ...]
-    ) -> tuple[Network, ...]:
-        """Perform what the workers can; they start while this process reads the networks."""
+    def _in_workers(self, packed: bytes, workers: int) -> tuple[Portrait, ...]:
+        """Perform what the workers can; nothing is returned where they cannot say what the networks are."""
         clock = Clock.of(self.limit, len(self.tasks), workers)
-        with pool(Setup(packed, self.seed, available(workers)), workers) as hired:
-            networks = networks or made(recipes)
-            with suppress(CannotLoad):  # then everything is done here
-                self._heeding_interrupts(lambda: hired.run(self.tasks, clock, self._done, self._teller(clock)))
-        return networks
-
-    def _heeding_interrupts(self, work: Callable[[], None]) -> None:
-        """Ctrl-C ends the work; what is missing then says so."""
-        try:
-            work()
-        except KeyboardInterrupt:
-            interrupts.heed()
-            self.interrupt()
+        with open_pool(Setup(packed, self.seed), workers) as opened:
+            try:
+                opened.run(self.tasks, clock, self._done, self._teller(clock))
+            except KeyboardInterrupt:
+                if not opened.portraits:  # nothing is known yet
+                    raise
+                interrupts.heed()
+                self.interrupt()
+            except CannotLoad as trouble:
+                if isinstance(trouble.__cause__, FthetaError):  # the network cannot be read, here neither
+                    raise trouble.__cause__ from None
+        return opened.portraits
 
     def interrupt(self) -> None:
+        """Ctrl-C ended the work: what is missing says so."""
         self.interrupted = True
         for task in self._rest:
             self._done(task, Skipped(task.id, "interrupted", "run the audit again", unfinished=True))
@@ -148,8 +151,8 @@ class Run:
     def _done(self, task: Task, outcome: Outcome) -> None:
         self.outcomes[task.id] = outcome
 
-    def _teller(self, clock: Clock) -> Told:
-        of = "" if clock.budget is None else f" of {told(clock.budget)}"
+    def _teller(self, clock: Clock) -> Progress:
+        of = "" if clock.budget is None else f" of {duration_text(clock.budget)}"
 
         def tell(now: Sequence[str]) -> None:
             done = f"{len(self.outcomes)} of {len(self.tasks)}, {clock.used:.0f} s{of}"
@@ -164,11 +167,15 @@ class Run:
             here = [(task, self.outcomes[task.id]) for task in self.tasks if task.section == id]
             parts = [outcome for _, outcome in here if isinstance(outcome, Part)]
             theorems = tuple(task.id for task, outcome in here if isinstance(outcome, Result))
-            made.append(Section(id, title, *_joined(parts), theorems))
+            made.append(Section(id, title, *_join_parts(parts), theorems))
         return tuple(s for s in made if s.facts or s.tables or s.charts or s.theorems)
 
 
-def _joined(parts: Sequence[Part]) -> tuple[Any, Any, Any]:
+def _networks(recipes: tuple[Recipe, ...]) -> tuple[Network, ...]:
+    return tuple(recipe.network for recipe in recipes)
+
+
+def _join_parts(parts: Sequence[Part]) -> tuple[Any, Any, Any]:
     fields = ("facts", "tables", "charts")
     return tuple(tuple(item for part in parts for item in getattr(part, name)) for name in fields)  # type: ignore[return-value]
 
@@ -177,24 +184,28 @@ def _cores() -> int:
     return min(MOST_WORKERS, cores())
 
 
-def _audit(network: Network, run: Run, asked: Request) -> Audit:
+def _portray(network: Network) -> Portrait:
+    from .describing import portray  # imports JAX
+
+    return portray(network)
+
+
+def _audit(portrait: Portrait, run: Run, asked: Request) -> Audit:
     sections = run.sections()
     order = [id for section in sections for id in section.theorems]
     outcomes = run.outcomes.values()
-    with jax.enable_x64(True):
-        fingerprint = network.fingerprint
     return Audit(
-        subject=network.name,
-        kind=type(network).__name__,
-        hash=fingerprint,
-        facts=in_words(network),
-        diagram=diagram(network),
+        subject=portrait.name,
+        kind=portrait.kind,
+        hash=portrait.fingerprint,
+        facts=portrait.facts,
+        diagram=portrait.diagram,
         results=tuple(run.outcomes[id] for id in order),  # type: ignore[arg-type]
         skipped=tuple(outcome for outcome in outcomes if isinstance(outcome, Skipped)),
         seed=run.seed,
         date=date.today().isoformat(),
         version=version("ftheta"),
-        data="" if network.data is None else network.data.name,
+        data=portrait.data,
         sections=sections,
         asked=asked,
         seconds=monotonic() - run.begun,

@@ -6,8 +6,6 @@ from .lipschitz import layer_norms as layer_norms
 from .lipschitz import product_bound as product_bound
 from .lipschitz import slope as slope
 from .lipschitz import steepest_secant as steepest_secant
-from .lipschitz import stretches as stretches
-from .norms import circulant_norm as circulant_norm
 from .norms import convolution_norm as convolution_norm
 from .norms import frobenius_norm as frobenius_norm
 from .norms import spectral_norm as spectral_norm

@@ -21,7 +21,7 @@ HALF_LENGTH = 400  # secants reach 2^-400 to either side
 CUSTOM_CALLS = ("custom_jvp_call", "custom_vjp_call")
 
 
-def _decided(x: Any, y: Any) -> None:
+def _decide(x: Any, y: Any) -> None:
     if x.overlaps(y) and not (x.is_exact() and y.is_exact()):
         raise GraphError("two balls overlap, and a derivative depends on their order")
 
@@ -32,7 +32,7 @@ def _half(holds: bool, tie: bool) -> Any:
 
 
 def _maximum(x: Any, y: Any) -> tuple[Any, Any]:
-    _decided(x, y)
+    _decide(x, y)
     return _half(x > y, x == y), _half(y > x, x == y)
 
 
@@ -42,7 +42,7 @@ def _minimum(x: Any, y: Any) -> tuple[Any, Any]:
 
 def _sign(x: Any) -> Any:
     """Of the absolute value: JAX takes +1 at 0."""
-    _decided(x, arb(0))
+    _decide(x, arb(0))
     return arb(1 if x >= 0 else -1)
 
 
@@ -101,13 +101,13 @@ def _value(node: Node, *operands: Any) -> Any:
     return _pair(node)[0](*operands)
 
 
-def _pulled(node: Node, operands: list[Any], above: list[Any], wanted: Sequence[bool]) -> list[Any]:
+def _pull_back(node: Node, operands: list[Any], above: list[Any], wanted: Sequence[bool]) -> list[Any]:
     function, partials = _pair(node)
     slopes = partials(*operands, function(*operands))
     return [above[0] * slope if want else None for slope, want in zip(slopes, wanted)]
 
 
-def _lifted(constant: Any) -> Any:
+def _lift(constant: Any) -> Any:
     value = np.asarray(constant)
     if value.shape != () or value.dtype.kind not in "fi":
         raise GraphError("balls are for real scalars", got=f"a constant {value.dtype}{value.shape}")
@@ -115,8 +115,8 @@ def _lifted(constant: Any) -> Any:
 
 
 HERE = "ftheta/certify/balls.py"
-BALLS = Domain("balls", HERE, _lifted, {}, default=_value)
-BALL_ADJOINTS = ReverseDomain("ball adjoints", HERE, {}, lambda x, y: x + y, lambda slot: arb(0), default=_pulled)
+BALLS = Domain("balls", HERE, _lift, {}, default=_value)
+BALL_ADJOINTS = ReverseDomain("ball adjoints", HERE, {}, lambda x, y: x + y, lambda slot: arb(0), default=_pull_back)
 
 
 def ball_values(graph: Graph, at: Sequence[Any]) -> Interpretation[Any] | None:
@@ -147,7 +147,8 @@ def secant_slope(graph: Graph, at: Sequence[float], k: int) -> Enclosure | None:
     r"""$(\ell(x+he_k)-\ell(x-he_k))/2h$ for $h=2^{-400}$, a float for the derivative, from which it differs by
     $O(h^2)$."""
     with ctx.workprec(PRECISION):
-        h, out = arb(2) ** -HALF_LENGTH, graph.outputs[0]
+        h = arb(2) ** -HALF_LENGTH
+        out = graph.outputs[0]
         runs = [ball_values(graph, [arb(x) + sign * h * (i == k) for i, x in enumerate(at)]) for sign in (1, -1)]
         if runs[0] is None or runs[1] is None:
             return None

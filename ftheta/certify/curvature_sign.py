@@ -65,7 +65,9 @@ def curvature_signs(f: Callable[[Any], Any], lo: float, hi: float, tol: float = 
     """
     if not (np.isfinite([lo, hi]).all() and lo < hi and tol > 0):
         raise UsageError("Curvature is looked at on an interval lo < hi.", got=f"[{lo}, {hi}], tolerance {tol}")
-    graph, found, looked = scalar_graph(f, 2), [], 0
+    graph = scalar_graph(f, 2)
+    found = []
+    looked = 0
     waiting = deque([(Fraction(lo), Fraction(hi))])  # the longest first, so that a spent budget leaves no gap behind
     with ctx.workprec(BITS):
         while waiting:
@@ -77,14 +79,14 @@ def curvature_signs(f: Callable[[Any], Any], lo: float, hi: float, tol: float = 
                 waiting += [(a, middle), (middle, b)]
             else:
                 found.append(Stretch(a, b, sign))
-    return _joined(sorted(found, key=lambda stretch: stretch.lo))
+    return _join(sorted(found, key=lambda stretch: stretch.lo))
 
 
 def _sign(ball: Any | None) -> int:
     return 0 if ball is None or not ball.is_finite() else 1 if ball > 0 else -1 if ball < 0 else 0
 
 
-def _joined(stretches: list[Stretch]) -> tuple[Stretch, ...]:
+def _join(stretches: list[Stretch]) -> tuple[Stretch, ...]:
     """Neighbours of one sign as one stretch."""
     joined: list[Stretch] = []
     for next_one in stretches:

@@ -1,4 +1,4 @@
-r"""How steep a network can be: a product of norms above, slopes that were met below."""
+r"""How steep a network can be: a product of norms above, the steepest secant found below."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -152,24 +152,12 @@ def inputs_near(
     return np.concatenate([chosen, drawn[: max(1, n // 4)]])
 
 
-@np.errstate(all="ignore")
-def stretches(description: Description, x: np.ndarray, y: np.ndarray) -> list[float]:
-    r"""By how much each layer stretches the way from `x` to `y`: factors whose product is the slope of the secant."""
-    before, factors = float(np.linalg.norm(x - y)), []
-    for layer in description.layers:
-        sigma = activation(layer.activation).function
-        x, y = (np.asarray(sigma(jnp.asarray(layer.weight @ z + layer.bias))) for z in (x, y))
-        after = float(np.linalg.norm(x - y))
-        factors.append(after / before if before > 0 else 0.0)
-        before = after
-    return [factor if np.isfinite(factor) else 0.0 for factor in factors]
-
-
 def _jacobian_tops(
     f: Callable[[Any], Any], points: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     """The Jacobian's norm at each row of `points` (a lower bound of it) and the unit vector that attains it."""
-    n, m = points.shape[1], jax.eval_shape(f, points[0]).size
+    n = points.shape[1]
+    m = jax.eval_shape(f, points[0]).size
     rows = min(ROWS, len(points), max(1, CHUNK // (m * n)))
     if min(m, n) > SMALL_SIDE:
         search = jax.vmap(lambda x, v: _power(f, x, v))
@@ -211,7 +199,8 @@ def _ascend(
     """Both ends of every secant after gradient ascent on the logarithm of its slope, in shrinking normalised steps."""
 
     def steepness(pair: jax.Array) -> jax.Array:
-        (rise, run) = f(pair[0]) - f(pair[1]), pair[0] - pair[1]
+        rise = f(pair[0]) - f(pair[1])
+        run = pair[0] - pair[1]
         return jnp.log(jnp.sum(rise**2) + 1e-300) - jnp.log(jnp.sum(run**2) + 1e-300)
 
     def step(pairs: jax.Array, size: jax.Array) -> tuple[jax.Array, None]:

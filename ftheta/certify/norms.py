@@ -18,7 +18,6 @@ from math import inf, lcm, ldexp, nextafter, sqrt
 
 import numpy as np
 from flint import arb
-from scipy.sparse.linalg import ArpackError, eigsh
 
 from ftheta.logic import Enclosure
 
@@ -40,8 +39,9 @@ def spectral_norm(A: np.ndarray) -> Enclosure:
     scaled = scaled if A.shape[0] >= A.shape[1] else scaled.T
     gram = scaled.T @ scaled
     estimate, v = _largest(gram)
-    lo, hi = _stretch(scaled, v), sqrt(_verified(gram[None], np.array([estimate]), scaled[None]))
-    return Enclosure.between(_shifted(lo, exponent, -inf), _shifted(nextafter(hi, inf), exponent, inf))
+    lo = _stretch(scaled, v)
+    hi = sqrt(_verify_norm(gram[None], np.array([estimate]), scaled[None]))
+    return Enclosure.between(_shift_exponent(lo, exponent, -inf), _shift_exponent(nextafter(hi, inf), exponent, inf))
 
 
 def convolution_norm(kernel: np.ndarray, grid: tuple[int, ...]) -> Enclosure:
@@ -70,17 +70,11 @@ def convolution_norm(kernel: np.ndarray, grid: tuple[int, ...]) -> Enclosure:
     gram = symbols.transpose(0, 2, 1) @ symbols
     top = int(largest.argmax())
     lo = _stretch(symbols[top], np.linalg.eigh(gram[top])[1][:, -1]) - error
-    hi = sqrt(_verified(gram, largest**2, symbols)) + error
+    hi = sqrt(_verify_norm(gram, largest**2, symbols)) + error
     return Enclosure.between(
-        _shifted(max(0.0, nextafter(lo, -inf)), exponent, -inf), _shifted(nextafter(hi, inf), exponent, inf)
+        _shift_exponent(max(0.0, nextafter(lo, -inf)), exponent, -inf),
+        _shift_exponent(nextafter(hi, inf), exponent, inf),
     )
-
-
-def circulant_norm(W: np.ndarray) -> Enclosure | None:
-    """The spectral norm by frequencies of a square matrix that is a periodic convolution on a ring, else None."""
-    if W.shape[0] != W.shape[1] or not np.array_equal(W, np.roll(W, (1, 1), (0, 1))):
-        return None
-    return convolution_norm(W[:, 0].reshape(-1, 1, 1), (len(W),))
 
 
 def frobenius_norm(A: np.ndarray) -> Enclosure:
@@ -88,8 +82,9 @@ def frobenius_norm(A: np.ndarray) -> Enclosure:
     scale = int(np.frexp(np.abs(A).max())[1]) if np.any(A) else 0
     value = sqrt(float((np.ldexp(np.asarray(A, np.float64), -scale) ** 2).sum()))
     spread = 2 * (A.size + 4) * U
-    lo, hi = value * (1 - spread) - TINY, value * (1 + spread) + (TINY if value else 0.0)
-    return Enclosure.between(_shifted(max(0.0, lo), scale, -inf), _shifted(hi, scale, inf))
+    lo = value * (1 - spread) - TINY
+    hi = value * (1 + spread) + (TINY if value else 0.0)
+    return Enclosure.between(_shift_exponent(max(0.0, lo), scale, -inf), _shift_exponent(hi, scale, inf))
 
 
 def _gamma(k: int) -> float:
@@ -101,7 +96,7 @@ def _up(x: float, operations: int) -> float:
     return x * (1 + 2 * (operations + 4) * U)
 
 
-def _shifted(x: float, exponent: int, towards: float) -> float:
+def _shift_exponent(x: float, exponent: int, towards: float) -> float:
     """`x · 2^exponent`, rounded towards the given infinity where it leaves the range of floats."""
     try:
         y = ldexp(x, exponent)
@@ -114,6 +109,8 @@ def _largest(gram: np.ndarray) -> tuple[float, np.ndarray]:
     """An approximate top eigenpair; nothing below relies on its accuracy."""
     n = len(gram)
     if n >= LANCZOS_FROM:
+        from scipy.sparse.linalg import ArpackError, eigsh
+
         try:
             values, vectors = eigsh(gram, k=1, v0=np.random.default_rng(n).normal(size=n), maxiter=20 * n)
             return float(values[0]), vectors[:, 0]
@@ -132,7 +129,7 @@ def _stretch(A: np.ndarray, v: np.ndarray) -> float:
     return max(0.0, (image - error - TINY) / size * (1 - 8 * U))
 
 
-def _verified(gram: np.ndarray, estimates: np.ndarray, factors: np.ndarray) -> float:
+def _verify_norm(gram: np.ndarray, estimates: np.ndarray, factors: np.ndarray) -> float:
     r"""An upper bound of $\max_i\|A_i\|_2^2$ for a stack of `factors` $A_i$ with computed `gram` $A_i^\top A_i$."""
     m, n = factors.shape[1:]
     frobenius = _up(float((factors**2).sum(axis=(1, 2)).max()), 2 * m * n)

@@ -148,11 +148,14 @@ def _reduce_sum(node: Node, given: list[Known], *_: Any) -> Enclosure:
 
 def _dot(node: Node, given: list[Known], *_: Any) -> Enclosure | None:
     """The largest norm among the matrices of the batch; what is not contracted is only repeated."""
-    (contracted, batch), fixed = node.params["dimension_numbers"], int(isinstance(given[0], Enclosure))
-    change, W = given[1 - fixed], given[fixed]
+    (contracted, batch) = node.params["dimension_numbers"]
+    fixed = int(isinstance(given[0], Enclosure))
+    change = given[1 - fixed]
+    W = given[fixed]
     if not isinstance(change, Enclosure) or isinstance(W, Enclosure) or W.size > MOST_ENTRIES:
         return None
-    inner, outer = contracted[fixed], batch[fixed]
+    inner = contracted[fixed]
+    outer = batch[fixed]
     free = [k for k in range(W.ndim) if k not in inner and k not in outer]
     stacked = np.transpose(W, (*outer, *inner, *free))
     stacked = stacked.reshape(prod(W.shape[k] for k in outer), prod(W.shape[k] for k in inner), -1)
@@ -185,7 +188,8 @@ def _select(node: Node, given: list[Known], makers: Mapping[int, Node], still: M
         or np.any(still.get(test.inputs[1].id, 1))
     ):
         return None
-    x, scaled = others[0], makers.get(slot.id)
+    x = others[0]
+    scaled = makers.get(slot.id)
     if test.inputs[0].id != x.id or scaled is None or scaled.primitive != "mul" or not isinstance(given[2], Enclosure):
         return None
     factors = [still.get(s.id) for s in scaled.inputs if s.id != x.id]
@@ -194,7 +198,7 @@ def _select(node: Node, given: list[Known], makers: Mapping[int, Node], still: M
     return given[2] * max(1.0, float(np.abs(factors[0]).max()))
 
 
-def _compared(node: Node, given: list[Known], *_: Any) -> Enclosure:
+def _compare(node: Node, given: list[Known], *_: Any) -> Enclosure:
     return Enclosure(inf, inf)  # true or false jumps: whoever chooses by it has a rule of its own
 
 
@@ -206,7 +210,7 @@ Rule = Callable[..., Enclosure | None]
 RULES: Mapping[str, Rule] = {
     **dict.fromkeys(("add", "add_any", "sub"), _sum),
     **dict.fromkeys(("max", "min", "concatenate"), _squares),
-    **dict.fromkeys(("ge", "gt", "le", "lt"), _compared),
+    **dict.fromkeys(("ge", "gt", "le", "lt"), _compare),
     "mul": _mul,
     "div": _div,
     "broadcast_in_dim": _broadcast,

@@ -1,6 +1,6 @@
 """The command line. Nothing heavy is imported before a command needs it: `list` and `show` never import JAX.
 
-Exit codes: 0 all hold · 1 refuted · 2 usage · 3 a hypothesis fails (with --strict) · 4 the subject cannot be
+Exit codes: 0 all hold · 1 refuted · 2 usage · 3 a theorem is not applicable (with --strict) · 4 the subject cannot be
 read · 70 internal error · 130 interrupted.
 """
 
@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 from cyclopts import App, CycloptsError
 
-from ftheta import interrupts
 from ftheta.logic import FthetaError, UsageError
-from ftheta.streams import OutputError, discard_output
+from ftheta.processes import interrupts
+from ftheta.processes.streams import OutputError, discard_output
 
 from .approximate import approximate
 from .audit import audit
@@ -70,7 +70,7 @@ def _attempt(words: Sequence[str]) -> int:
     except (BrokenPipeError, OutputError):
         raise
     except Exception as error:
-        if interrupts.pressed():  # a library has made another exception of it
+        if interrupts.was_pressed():  # a library has made another exception of it
             raise interrupts.Interrupted from None
         if debug:
             traceback.print_exc()

@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Annotated
 
+from cyclopts import Parameter
+
 from ftheta.report.working import Working
 
 from .common import Flag, Json, print_json
@@ -17,7 +19,7 @@ def approximate(
     method: str = "auto",
     activation: str | None = None,
     neurons: int = 2048,
-    seconds: float = 60.0,
+    budget: Annotated[str, Parameter(name=("--budget", "--seconds"))] = "60s",
     seed: int = 0,
     out: Path | None = None,
     figure: Path | None = None,
@@ -31,7 +33,7 @@ def approximate(
     function
         An expression such as "sin(6*x) + x", or `package.module:attribute`.
     box
-        The same bounds for every variable, such as --box=0,1, or one pair a variable with semicolons: --box="0,1;-1,1".
+        The same bounds for every variable, such as --box=0,1, or one pair per variable: --box="0,1;-1,1".
         [-1, 1] if not said.
     eps
         The error wanted.
@@ -43,8 +45,8 @@ def approximate(
         Of the hidden layers: relu, tanh, …; each method has its own if not said.
     neurons
         Hidden neurons at most.
-    seconds
-        Stop after so long, with the best so far.
+    budget
+        Stop after so long, with the best so far: 60s, 2m, 1h.
     seed
         Seed of everything drawn at random.
     out
@@ -60,8 +62,9 @@ def approximate(
     savable(out)
     if figure is not None:
         ensure_savable(figure, DRAWN)
-    from ftheta.limits.universality.approximation import approximate as build
-    from ftheta.limits.universality.approximation.words import box_of
+    from ftheta.approximation.approximate import approximate as build
+    from ftheta.approximation.words import box_of
+    from ftheta.auditing.budget import parse_seconds
     from ftheta.logic import SubjectError
     from ftheta.subjects import Target
     from ftheta.subjects.resolve import load
@@ -79,7 +82,7 @@ def approximate(
             method=method,
             activation=activation,
             neurons=neurons,
-            seconds=seconds,
+            seconds=parse_seconds(budget),
             seed=seed,
         )
     if out is not None:

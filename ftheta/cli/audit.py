@@ -54,7 +54,7 @@ def audit(
     seed
         Seed of everything random.
     strict
-        Exit with 3 when a hypothesis fails or something was not checked.
+        Exit with 3 when a theorem is not applicable or something was not checked.
     """
     from ftheta.report.save import ensure_savable, save_audit
 

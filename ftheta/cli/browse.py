@@ -1,33 +1,41 @@
 """Commands that look around and run nothing: `list`, `show`, `doctor`."""
 
 from ftheta.catalogue import entry_of, index
-from ftheta.logic import UsageError
+from ftheta.logic import UsageError, suggest
 from ftheta.theorems import CHAPTERS
 
 from .common import Json, console, print_json
 
+_LISTED = ("id", "chapter", "chapter_title", "title", "gist", "see_also", "takes")
+
 
 def list_(*, chapter: str | None = None, json: Json = False) -> int:
-    """Name every theorem, or those of one chapter."""
+    """Name every theorem, or those of one chapter with what each says."""
     if chapter is not None and chapter not in CHAPTERS:
-        raise UsageError("Unknown chapter.", got=chapter, remedy=f"choose one of {', '.join(CHAPTERS)}")
+        raise UsageError(
+            "Unknown chapter.", got=chapter, remedy=suggest(chapter, CHAPTERS, f"choose one of {', '.join(CHAPTERS)}")
+        )
     entries = [e for e in index().values() if chapter in (None, e["chapter"])]
     if json:
-        print_json([{k: e[k] for k in ("id", "chapter", "chapter_title", "title", "takes")} for e in entries])
+        print_json([{k: e[k] for k in _LISTED} for e in entries])
         return 0
+    from rich.markup import escape
     from rich.table import Table
 
+    from ftheta.report.letters import letters
+
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for column in ("chapter", "theorem", "what it says"):
-        table.add_column(column, no_wrap=column != "what it says")
+    for column in ("chapter", "theorem", "title"):
+        table.add_column(column, no_wrap=column != "title")
     for e in entries:
-        table.add_row(f"[dim]{e['chapter']}[/]", f"[bold]{e['id']}[/]", e["title"])
+        gist = f"\n[dim]{escape(letters(e['gist']))}[/]" if chapter is not None and e["gist"] else ""
+        table.add_row(f"[dim]{e['chapter']}[/]", f"[bold]{e['id']}[/]", escape(e["title"]) + gist)
     console().print(table)
     return 0
 
 
 def show(id: str, *, json: Json = False) -> int:
-    """Print a theorem: statement, hypotheses, knobs, presets, sources, and what the sources print wrongly."""
+    """Print a theorem: gist, statement, hypotheses, knobs, presets, sources, and errata in the sources."""
     entry = entry_of(id)
     if json:
         print_json(entry)

@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Annotated, Any
 
+from cyclopts import Parameter
+
 from ftheta.catalogue import entry_of
 from ftheta.report.working import Working
 
@@ -13,11 +15,12 @@ def check(
     id: str,
     *,
     on: str | None = None,
-    with_data: str | None = None,
+    data: str | None = None,
+    with_data: Annotated[str | None, Parameter(show=False)] = None,
     preset: str | None = None,
     seed: int = 0,
     json: Json = False,
-    save: list[Path] | None = None,
+    out: Annotated[list[Path] | None, Parameter(name=("--out", "--save"), negative="")] = None,
     strict: Annotated[bool, Flag] = False,
     force: Annotated[bool, Flag] = False,
     breaker: Annotated[bool, Flag] = False,
@@ -31,36 +34,41 @@ def check(
         The theorem, as `ftheta list` names it.
     on
         Your subject: a file, `package.module:attribute`, or a built-in name.
-    with_data
+    data
         Data for that network: a file with x and y, `package.module:attribute`, or a built-in name.
+    with_data
+        The same; for theorems that have a knob called data.
     preset
-        Knobs by name, as `ftheta show` lists them.
+        A named setting of the options, as `ftheta show` lists them.
     seed
         Seed of everything random.
-    save
+    out
         Write the charts or the result to a file: .pdf .svg .png .csv .html .json; may be repeated.
     strict
-        Exit with 3 when a hypothesis fails.
+        Exit with 3 when a hypothesis is not met.
     force
-        Gather the evidence even when a hypothesis fails.
+        Gather the evidence even when a hypothesis is not met.
     breaker
         Take the theorem's negative control as the subject.
     knobs
-        The theorem's own knobs, such as `--kappa 100`; `ftheta show ID` lists them.
+        The theorem's own options, such as `--kappa 100`; `ftheta show ID` lists them.
     """
     entry = entry_of(id)
+    if data is not None and any(knob["name"] == "data" for knob in entry["knobs"]):
+        knobs["data"] = data
+    elif with_data is None:
+        with_data = data
     _parse_early(entry, knobs)
-    from ftheta.report.save import ensure_savable
-    from ftheta.report.save import save as save_result
+    from ftheta.report.save import ensure_savable, save
 
-    for path in save or []:
+    for path in out or []:
         ensure_savable(path)
     from ftheta.checking import check as run_check
 
     with Working(f"checking {entry['id']}"):
         result = run_check(id, on, with_data=with_data, seed=seed, preset=preset, breaker=breaker, force=force, **knobs)
-    for path in save or []:
-        save_result(result, path)
+    for path in out or []:
+        save(result, path)
     if json:
         from ftheta.report.document import to_json
 

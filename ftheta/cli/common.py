@@ -16,7 +16,7 @@ Flag = Parameter(negative="")
 
 
 def exit_code(results: "Sequence[Result]", strict: bool) -> int:
-    """1 if anything is refuted; 3, if asked for, when a hypothesis fails."""
+    """1 if anything is refuted; 3, if asked for, when a theorem is not applicable."""
     verdicts = {r.verdict for r in results}
     if Verdict.REFUTED in verdicts:
         return 1

@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Annotated
 
+from cyclopts import Parameter
+
 from ftheta.report.working import Working
 
 from .common import Flag, Json, console, print_json
@@ -50,7 +52,7 @@ def pieces(
     boundary: Annotated[bool, Flag] = False,
     out: Path | None = None,
     max_cells: int = 1_000_000,
-    max_seconds: float = 60.0,
+    budget: Annotated[str, Parameter(name=("--budget", "--max-seconds"))] = "60s",
     workers: int = 1,
     json: Json = False,
 ) -> int:
@@ -75,8 +77,8 @@ def pieces(
         Write the picture to a file: .svg .png .pdf .csv.
     max_cells
         Stop after so many pieces.
-    max_seconds
-        Stop after so many seconds of processor time; kernels that are compiled first do not count.
+    budget
+        Stop after so much processor time: 60s, 2m, 1h; kernels that are compiled first do not count.
     workers
         Threads.
     """
@@ -84,13 +86,16 @@ def pieces(
 
     if out is not None:
         ensure_savable(out, DRAWN)
+    from ftheta.auditing.budget import parse_seconds
     from ftheta.pieces.command import explore, facts
     from ftheta.subjects import Dataset, Network
     from ftheta.subjects.resolve import load_as
 
-    net, rows = load_as(Network, subject), None if data is None else load_as(Dataset, data)
+    seconds = parse_seconds(budget)
+    net = load_as(Network, subject)
+    rows = None if data is None else load_as(Dataset, data)
     with Working("enumerating"):
-        cells = explore(net, rows, box, through, max_cells, max_seconds, workers)
+        cells = explore(net, rows, box, through, max_cells, seconds, workers)
         found = facts(cells)
     if out is not None:
         marked = rows if rows is not None and rows.y is not None and colour == "class" else None

@@ -12,7 +12,7 @@ from ftheta.logic import UsageError
 def lab(
     theorem: str | None = None,
     *,
-    subject: str | None = None,
+    subject: Annotated[str | None, Parameter(name=("--on", "--subject"))] = None,
     port: int = 8417,
     host: str = "127.0.0.1",
     token: str | None = None,

@@ -34,11 +34,11 @@ def sweep(
     what
         A .toml file, or `package.module:function`, called as function(seed=…, **settings).
     grid
-        The values of a setting, such as --grid width=16,32,64; once a setting.
+        The values of a setting, such as --grid width=16,32,64; once per setting.
     seeds
         How many, such as 5, or which, such as 0,3,7.
     on
-        A number of processes (one a core if not said), or a Dask scheduler such as dask://host:8786.
+        A number of processes (one per core if not said), or a Dask scheduler such as dask://host:8786.
     store
         The SQLite file that keeps every finished cell.
     out
@@ -77,11 +77,12 @@ def sweep(
         version=asked.version,
         wait=wait,
     )
-    return _told(found, out, json)
+    return _show(found, out, json)
 
 
-def _told(found: "Sweep", out: Path | None, json: bool) -> int:
-    table, counts = found.table(), found.counts
+def _show(found: "Sweep", out: Path | None, json: bool) -> int:
+    table = found.table()
+    counts = found.counts
     if out is not None:
         table.save(out)
     if json:

@@ -6,7 +6,6 @@ the same numbers in the same order from a generator of its own, so that a seed g
 """
 
 import numpy as np
-from scipy.ndimage import gaussian_filter
 
 from ftheta.logic import UsageError
 
@@ -27,7 +26,10 @@ STROKES = np.array(
     ]
 )
 """The digits 0 to 9, before they are centred."""
-STROKE, LEAST_PADDING, MOST_PADDING, LENGTH = 12, 36, 60, 40
+STROKE = 12
+LEAST_PADDING = 36
+MOST_PADDING = 60
+LENGTH = 40
 WIDE = STROKE + MOST_PADDING
 
 
@@ -46,24 +48,26 @@ def mnist1d(seed: int = 42, n: int = 5000) -> Data:
         raise UsageError("There is at least one row a digit.", got=n, remedy="n=10 or more")
     state = np.random.RandomState(seed)  # the stream of the published set
     y = np.repeat(np.arange(10), n // 10)
-    x = np.stack([_drawn(stroke, state) for stroke in templates()[y] + 1e-8])
+    x = np.stack([_draw(stroke, state) for stroke in templates()[y] + 1e-8])
     order = state.permutation(len(y))
     x = x[order]
     names = tuple(f"t{k}" for k in range(LENGTH))
     return Data("mnist1d", (x - x.mean()) / x.std(), y[order], names, tuple(map(str, range(10))))
 
 
-def _drawn(stroke: np.ndarray, state: np.random.RandomState) -> np.ndarray:
+def _draw(stroke: np.ndarray, state: np.random.RandomState) -> np.ndarray:
     padding = LEAST_PADDING + int(state.rand() * (MOST_PADDING - LEAST_PADDING + 1))
-    x = _resampled(np.concatenate([stroke, np.zeros(padding)]), WIDE)
+    x = _resample(np.concatenate([stroke, np.zeros(padding)]), WIDE)
     x *= 1 + 0.4 * (state.rand() - 0.5)
     x = np.roll(x, state.choice(48))
     silent = x == 0
+    from scipy.ndimage import gaussian_filter  # here, because it is slow to import and seldom needed
+
     correlated = gaussian_filter(0.25 * state.randn(WIDE), 2)
     x = np.where(silent, correlated, x) + 0.02 * state.randn(WIDE)
     shear = 0.75 * (state.rand() - 0.5)
-    return _resampled(x - shear * np.linspace(-0.5, 0.5, WIDE), LENGTH)
+    return _resample(x - shear * np.linspace(-0.5, 0.5, WIDE), LENGTH)
 
 
-def _resampled(x: np.ndarray, n: int) -> np.ndarray:
+def _resample(x: np.ndarray, n: int) -> np.ndarray:
     return np.interp(np.linspace(0, 1, n), np.linspace(0, 1, len(x)), x)

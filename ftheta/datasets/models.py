@@ -53,5 +53,6 @@ ACTIVATIONS = {"relu": lambda z: np.maximum(z, 0), "tanh": np.tanh, "square": np
 
 def _ensure_size(rows: int, columns: int) -> None:
     if rows * columns > MOST_ENTRIES:
-        got, remedy = f"{rows:,} × {columns:,} numbers", f"at most {MOST_ENTRIES:,} numbers"
+        got = f"{rows:,} × {columns:,} numbers"
+        remedy = f"at most {MOST_ENTRIES:,} numbers"
         raise UsageError("The data set would be too large.", got=got, remedy=remedy)

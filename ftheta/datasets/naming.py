@@ -1,6 +1,5 @@
 """Data sets by name, with knobs and a seed: `dataset("moons", n=500, noise=0.2, seed=3)`."""
 
-import difflib
 import inspect
 from collections.abc import Callable
 from dataclasses import replace
@@ -8,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ftheta.logic import UsageError
+from ftheta.logic import UsageError, suggest
 
 from . import bundled, mnist1d, models, operations, toys
 from .named_arrays import Data
@@ -42,8 +41,7 @@ def dataset(name: str, *, seed: int | None = None, **knobs: Any) -> Data:
     """
     name = name.replace("_", "-")
     if name not in SETS:
-        near = difflib.get_close_matches(name, SETS, n=2, cutoff=0.5)
-        remedy = f"did you mean {', '.join(near)}?" if near else f"choose one of {', '.join(SETS)}"
+        remedy = suggest(name, SETS, f"choose one of {', '.join(SETS)}")
         raise UsageError("There is no such data set.", got=name, remedy=remedy)
     given = {key: _value(name, key, value) for key, value in knobs.items()}
     function = SETS[name]
@@ -67,7 +65,7 @@ def knobs_of(name: str) -> dict[str, Any]:
     }
 
 
-def named(words: str) -> Data | None:
+def dataset_of_words(words: str) -> Data | None:
     """The data set that words name, as in `moons` or `moons,n=500,seed=3`; None if they name none."""
     name, *told = (part.strip() for part in words.split(","))
     if name.replace("_", "-") not in SETS:

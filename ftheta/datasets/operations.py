@@ -30,7 +30,8 @@ def modular(rng: np.random.Generator, p: int = 97, operation: str = "a+b") -> Da
     _ensure_size(p)
     a, b = (index.ravel() for index in np.indices((p, p)))
     if operation == "a/b":
-        a, b = a[b > 0], b[b > 0]
+        a = a[b > 0]
+        b = b[b > 0]
         y = a * _inverses(p)[b] % p
     elif operation in MODULAR:
         y = MODULAR[operation](a, b) % p
@@ -62,7 +63,8 @@ def operation_table(table: np.ndarray, name: str = "operation", names: tuple[str
 
 def group_table(of: str) -> tuple[tuple[str, ...], np.ndarray]:
     """The names of the elements of a group and its table."""
-    kind, size = of[:1].upper(), int(of[1:]) if of[1:].isdecimal() else 0
+    kind = of[:1].upper()
+    size = int(of[1:]) if of[1:].isdecimal() else 0
     if kind == "Z" and size:
         _ensure_size(size)
         a, b = np.indices((size, size))

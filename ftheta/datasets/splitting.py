@@ -32,13 +32,13 @@ def split(rows: int | np.ndarray, *, test: float = 0.25, seed: int = 0, stratify
         return Split(order[count:], order[:count])
     labels = np.asarray(stratify)
     if labels.shape != (n,):
-        raise UsageError("There is one class a row to stratify by.", got=f"shape {labels.shape}, {n} rows")
+        raise UsageError("There must be one class per row to stratify by.", got=f"shape {labels.shape}, {n} rows")
     held = np.zeros(n, bool)
-    held[_stratified(labels, order, count)] = True
+    held[_stratify(labels, order, count)] = True
     return Split(order[~held[order]], order[held[order]])
 
 
-def _stratified(labels: np.ndarray, order: np.ndarray, count: int) -> np.ndarray:
+def _stratify(labels: np.ndarray, order: np.ndarray, count: int) -> np.ndarray:
     """`count` rows, from every class its share: whole parts first, then the largest remainders."""
     classes, sizes = np.unique(labels, return_counts=True)
     if len(classes) > MOST_CLASSES:

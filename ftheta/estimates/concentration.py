@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from flint import arb, ctx, fmpq, fmpz  # type: ignore[import-untyped]
 
-from ftheta.logic import Axis, Curves, Enclosure, Series, Table
+from ftheta.logic import Enclosure
 
 from .means import binomial_interval
 
@@ -43,10 +43,12 @@ class Law:
 
     @cached_property
     def mean(self) -> Fraction:
+        """The expectation."""
         return sum((v * w for v, w in zip(self.values, self.probabilities)), Fraction(0))
 
     @cached_property
     def variance(self) -> Fraction:
+        """The expected squared distance from the mean."""
         return sum((w * (v - self.mean) ** 2 for v, w in zip(self.values, self.probabilities)), Fraction(0))
 
     def sample_means(self, rng: np.random.Generator, n: int, trials: int) -> np.ndarray:
@@ -111,10 +113,12 @@ def deviation_tail(law: Law, n: int, radius: Any, candidates: int = 1) -> Enclos
     with ctx.workprec(BITS):
         q = law.probabilities[-1]
         steps = radius * n / _ball(law.values[-1] - law.values[0])  # K deviates from nq by more than this
-        above, below = _ball(n * q) + steps, _ball(n * (1 - q)) + steps
+        above = _ball(n * q) + steps
+        below = _ball(n * (1 - q)) + steps
         bounds = []
         for up, down in ((above.upper(), below.upper()), (above.lower(), below.lower())):
-            high, low = binomial_tail(n, q, _next(up)), binomial_tail(n, 1 - q, _next(down))
+            high = binomial_tail(n, q, _next(up))
+            low = binomial_tail(n, 1 - q, _next(down))
             bounds.append(1 - (1 - low) ** candidates + high**candidates)
         lo, hi = (Enclosure.ball(bound) for bound in bounds)
     return Enclosure.between(max(lo.lo, 0.0), min(hi.hi, 1.0))
@@ -161,24 +165,14 @@ def deviation(
     return Deviation(name, Enclosure.ball(radius), tail, frequency, z)
 
 
-def numbers(deviations: Sequence[Deviation]) -> dict[str, Enclosure]:
-    return {f"{d.name} radius": d.radius for d in deviations} | {f"{d.name} tail": d.tail for d in deviations}
-
-
-def table(deviations: Sequence[Deviation]) -> Table:
-    rows = [(d.name, d.radius.middle, d.tail.middle, d.frequency, d.z) for d in deviations]
-    return Table(
-        "how often each radius is exceeded", ("radius", "r", "P(|R_n − R| > r)", "frequency", "z"), tuple(rows)
-    )
-
-
 def zero_one_law(outputs: np.ndarray, labels: np.ndarray) -> Law:
     """The empirical law of the 0-1 loss.
 
     Several outputs predict the class of the largest, a single one predicts by its sign (labels in {0, 1} or {−1, 1}).
     Labels may be one-hot. An output that is not finite predicts nothing and is wrong.
     """
-    outputs, labels = outputs.reshape(len(outputs), -1), labels.reshape(len(labels), -1)
+    outputs = outputs.reshape(len(outputs), -1)
+    labels = labels.reshape(len(labels), -1)
     wanted = labels.argmax(1) if labels.shape[1] > 1 else labels[:, 0]
     predicted = outputs.argmax(1) if outputs.shape[1] > 1 else np.where(outputs[:, 0] > 0, 1, wanted.min(initial=0))
     wrong = (predicted != wanted) | ~np.isfinite(outputs).all(1)
@@ -192,50 +186,3 @@ def risk_intervals(law: Law, n: int, delta: float, radius: Any) -> dict[str, Enc
         "risk within (Hoeffding)": Enclosure.estimate(rate, float(radius), samples=n, confidence=1 - delta),
         "risk within (Clopper–Pearson)": binomial_interval(round(rate * n), n, 1 - delta),
     }
-
-
-def radii_chart(law: Law, rng: np.random.Generator, delta: float, bound: float, largest: int) -> Curves:
-    """The radii of the bounds against n, and the quantile of order 1 − δ that an experiment finds."""
-    sizes = np.unique(np.geomspace(1, max(largest, 100), 25).astype(int))
-    trials = max(100, min(2000, DRAWS // len(law.values)))
-    deviations = [np.abs(law.sample_means(rng, int(n), trials) - float(law.mean)) for n in sizes]
-    measured = [float(np.quantile(d, 1 - delta, method="higher")) for d in deviations]
-    hoeffding = [float(hoeffding_radius(int(n), delta, bound)) for n in sizes]
-    chebyshev = [float(chebyshev_radius(int(n), delta, law.variance)) for n in sizes]
-    x = tuple(sizes.tolist())
-    return Curves(
-        "radius of confidence 1 − δ",
-        Axis("sample size n", "log"),
-        Axis("|R_n − R|", "log"),
-        (
-            Series("Chebyshev", x, tuple(chebyshev), "other"),
-            Series("as printed", x, tuple(2 * r for r in hoeffding), "reference"),
-            Series("Hoeffding", x, tuple(hoeffding), "bound"),
-            Series("measured quantile", *_positive(x, measured), "measured"),
-        ),
-    )
-
-
-def tails_chart(law: Law, rng: np.random.Generator, n: int, bound: float, trials: int) -> Curves:
-    """The probability of a deviation above t, measured and bounded."""
-    means = law.sample_means(rng, n, max(100, min(trials, DRAWS // len(law.values))))
-    deviations = np.sort(np.abs(means - float(law.mean)))
-    t = np.linspace(0, 1.5 * float(hoeffding_radius(n, 0.01, bound)), 61)[1:]
-    survival = (1 - np.searchsorted(deviations, t, side="right") / len(deviations)).tolist()
-    x = tuple(t.tolist())
-    return Curves(
-        f"probability of a deviation above t, n = {n:,}",
-        Axis("deviation t"),
-        Axis("probability", "log"),
-        (
-            Series("Hoeffding", x, tuple(np.minimum(1, 2 * np.exp(-2 * n * (t / bound) ** 2)).tolist()), "bound"),
-            Series("Chebyshev", x, tuple(np.minimum(1, float(law.variance) / (n * t**2)).tolist()), "other"),
-            Series("measured", *_positive(x, survival), "measured"),
-        ),
-    )
-
-
-def _positive(x: Sequence[float], y: Sequence[float]) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """The points that a logarithmic axis can show."""
-    kept = [(a, b) for a, b in zip(x, y) if b > 0]
-    return tuple(a for a, _ in kept), tuple(b for _, b in kept)

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from math import log, sqrt
 
 import numpy as np
-from scipy import special
 
+from ftheta.lazy import special
 from ftheta.logic import Basis, Enclosure
 
 CONFIDENCE = 1 - 1e-6  # a Monte-Carlo statement in a report may be wrong once in a million runs
@@ -99,7 +99,8 @@ def _least_mean(shares: np.ndarray, tail: float) -> float:
         stakes = np.minimum(wanted, STAKE / m)
         return bool(np.cumsum(np.log1p(stakes * (shares - m))).max() >= goal * (1 + 1e-9))
 
-    lo, hi = 0.0, 1.0
+    lo = 0.0
+    hi = 1.0
     while hi - lo > 1e-13 + 1e-6 * min(lo, 1 - hi):
         m = (lo + hi) / 2
         if ruled_out(m):
@@ -125,7 +126,8 @@ def _mean_given_variance(draws: np.ndarray, variance: float, confidence: float) 
         raise ValueError(f"A bound of the variance is a finite number from 0, got {variance}.")
     rounding = 8 * np.finfo(float).eps * float(np.abs(draws).max())
     if variance == 0:
-        least, largest = float(draws.min()), float(draws.max())
+        least = float(draws.min())
+        largest = float(draws.max())
         return Enclosure(least - rounding, largest + rounding, Basis.SAMPLED, n, confidence, assuming=assumed)
     goal = log(2 / (1 - confidence))
     alpha = sqrt(2 * goal / (n * variance))

@@ -1,8 +1,8 @@
 """Fitted rates with confidence intervals."""
 
 import numpy as np
-from scipy import special
 
+from ftheta.lazy import special
 from ftheta.logic import Enclosure
 
 GAUSSIAN_LINE = "log errors Gaussian about a line"

@@ -78,6 +78,8 @@ def is_smooth(graph: Graph) -> bool:
 
 
 def is_smooth_function(f: Callable[..., Any], *example: Any) -> bool:
+    """Whether the program of `f`, traced at `example`, is made of smooth primitives alone; False if it cannot be
+    traced."""
     graph = _graph(f, *example)
     return graph is not None and is_smooth(graph)
 

@@ -60,7 +60,7 @@ def _program(form: _Form) -> Callable[..., list[Any]]:
 
     def run(consts: tuple[Any, ...], numbers: Any, arguments: tuple[Any, ...]) -> list[Any]:
         supply = iter([numbers[i] for i in range(len(form.numbers))])
-        return _evaluated(form.jaxpr, (*consts, *arguments), supply)
+        return _evaluate(form.jaxpr, (*consts, *arguments), supply)
 
     return jax.jit(run)
 
@@ -132,13 +132,13 @@ def _value(value: Any) -> Iterator[str]:
 def _word(atom: Any, names: dict[Any, int], numbers: list[float] | None) -> str:
     if not isinstance(atom, Literal):
         return str(names[atom])
-    if numbers is None or not _lifted(atom):
+    if numbers is None or not _becomes_an_input(atom):
         return f"{atom.val!r}:{atom.aval}"
     numbers.append(float(atom.val))
     return f"#:{atom.aval}"
 
 
-def _lifted(atom: Literal) -> bool:
+def _becomes_an_input(atom: Literal) -> bool:
     """Whether a literal becomes an input: any float64 but small halves and integers, and what is not finite."""
     if getattr(atom.aval, "dtype", None) != np.float64 or np.shape(atom.val) != () or not np.isfinite(atom.val):
         return False
@@ -149,39 +149,40 @@ def _lifted(atom: Literal) -> bool:
 # -- its evaluation ------------------------------------------------------------------------------------
 
 
-def _evaluated(jaxpr: Jaxpr, inputs: tuple[Any, ...], supply: Iterator[Any]) -> list[Any]:
+def _evaluate(jaxpr: Jaxpr, inputs: tuple[Any, ...], supply: Iterator[Any]) -> list[Any]:
     """The outputs of a graph; the literals that `_lines` took out come from the supply, in the same order."""
     values = dict(zip((*jaxpr.constvars, *jaxpr.invars), inputs))
 
     def read(atom: Any) -> Any:
         if isinstance(atom, Literal):
-            return next(supply) if _lifted(atom) else atom.val
+            return next(supply) if _becomes_an_input(atom) else atom.val
         return values[atom]
 
     for eqn in jaxpr.eqns:
-        found = _applied(eqn, [read(atom) for atom in eqn.invars], supply)
+        found = _apply_equation(eqn, [read(atom) for atom in eqn.invars], supply)
         values.update(zip(eqn.outvars, found))
     return [jnp.asarray(read(atom)) for atom in jaxpr.outvars]
 
 
-def _applied(eqn: Any, inputs: list[Any], supply: Iterator[Any]) -> list[Any]:
+def _apply_equation(eqn: Any, inputs: list[Any], supply: Iterator[Any]) -> list[Any]:
     inner = _inner(eqn)
     if inner is None:
         found = eqn.primitive.bind(*inputs, **eqn.params)
         return list(found) if eqn.primitive.multiple_results else [found]
     if eqn.primitive.name != "scan":
-        return _evaluated(inner, tuple(inputs), supply)
-    return _scanned(eqn.params, inner, inputs, supply)
+        return _evaluate(inner, tuple(inputs), supply)
+    return _run_scan(eqn.params, inner, inputs, supply)
 
 
-def _scanned(params: dict[str, Any], inner: Jaxpr, inputs: list[Any], supply: Iterator[Any]) -> list[Any]:
+def _run_scan(params: dict[str, Any], inner: Jaxpr, inputs: list[Any], supply: Iterator[Any]) -> list[Any]:
     """A loop whose body takes its numbers from outside."""
-    before, carried = params["num_consts"], params["num_consts"] + params["num_carry"]
+    before = params["num_consts"]
+    carried = params["num_consts"] + params["num_carry"]
     count = len(_Form.of(inner).numbers)
     numbers = [next(supply) for _ in range(count)]
 
     def body(carry: list[Any], row: list[Any]) -> tuple[list[Any], list[Any]]:
-        found = _evaluated(inner, (*inputs[:before], *carry, *row), iter(numbers))
+        found = _evaluate(inner, (*inputs[:before], *carry, *row), iter(numbers))
         return found[: params["num_carry"]], found[params["num_carry"] :]
 
     loop = {name: params[name] for name in ("length", "reverse", "unroll")}

@@ -33,9 +33,10 @@ class Counted:
 
 def one_sided(f: Function, x: np.ndarray, step: float) -> np.ndarray:
     """All d one-sided differences, by d + 1 evaluations. The step is the one that is really taken in float64."""
-    base, slopes = f(x), np.empty(x.size)
+    base = f(x)
+    slopes = np.empty(x.size)
     for k in range(x.size):
-        moved, taken = _moved(x, k, step)
+        moved, taken = _move_coordinate(x, k, step)
         slopes[k] = (f(moved) - base) / taken
     return slopes
 
@@ -56,13 +57,15 @@ def slope(f: Function, x: np.ndarray, k: int, third: float | None = None) -> Slo
     theorem if f is evaluated with an error of at most $\eta$, 8 ulps of $|f|+|x_k\partial_kf|$. Without it the first
     term is estimated: half again the difference between two neighbouring steps.
     """
-    base, scale = f(x), max(1.0, abs(float(x.flat[k])))
+    base = f(x)
+    scale = max(1.0, abs(float(x.flat[k])))
     right, left, taken = (np.empty(len(STEPS)) for _ in range(3))
     size = abs(base)
     for i, step in enumerate(STEPS):
-        ahead, h = _moved(x, k, step * scale)
-        back, _ = _moved(x, k, -h)
-        above, below = f(ahead), f(back)
+        ahead, h = _move_coordinate(x, k, step * scale)
+        back, _ = _move_coordinate(x, k, -h)
+        above = f(ahead)
+        below = f(back)
         right[i], left[i], taken[i] = (above - base) / h, (base - below) / h, h
         size = max(size, *(abs(v) for v in (above, below) if np.isfinite(v)), 0.0)
     with np.errstate(all="ignore"):
@@ -82,11 +85,12 @@ def _stays(gap: np.ndarray, noise: np.ndarray) -> bool:
     seen = np.flatnonzero(gap > noise)
     if len(seen) < 4 or not np.isfinite(gap[seen]).all():
         return False
-    first, last = gap[seen[1]], gap[seen[-1]]
+    first = gap[seen[1]]
+    last = gap[seen[-1]]
     return bool(seen[-1] >= len(STEPS) // 2 and last > 0.5 * first)
 
 
-def _moved(x: np.ndarray, k: int, step: float) -> tuple[np.ndarray, float]:
+def _move_coordinate(x: np.ndarray, k: int, step: float) -> tuple[np.ndarray, float]:
     """x with coordinate k moved, and by how much in float64."""
     moved = np.array(x, np.float64)
     moved.flat[k] += step

@@ -22,7 +22,10 @@ from ftheta.graph.graph import Graph
 from ftheta.graph.jaxprs import BUDGET, named, trace
 from ftheta.logic import UsageError
 
-LONGEST, DEEPEST, MOST_STEPS, LARGEST_EXPONENT = 2000, 60, 1000, 100
+LONGEST = 2000
+DEEPEST = 60
+MOST_STEPS = 1000
+LARGEST_EXPONENT = 100
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "exp": jnp.exp,
@@ -84,7 +87,9 @@ class Expression:
         return tuple(sorted((s[1] for s in self.steps if s[0] == "variable"), key=_natural))
 
     def __call__(self, *values: Any) -> Any:
-        given, known, names = dict(zip(self.variables, values, strict=True)), [], dict(self.names)
+        given = dict(zip(self.variables, values, strict=True))
+        known = []
+        names = dict(self.names)
         for number, (operation, *operands) in enumerate(self.steps):
             value = self._step(operation, operands, given, known)
             known.append(named(value, names[number]) if number in names else value)
@@ -205,7 +210,7 @@ class _Reader:
             return self.word(token, depth)
         if token.text in ("-", "+"):
             inner = self.sum(SIGN, depth + 1)
-            return inner if token.text == "+" else self.negated(inner)
+            return inner if token.text == "+" else self.read_negation(inner)
         if token.text == "(":
             inner = self.sum(0, depth + 1)
             self.expect(")", "close the parenthesis")
@@ -219,7 +224,8 @@ class _Reader:
         return self.keep(("number", value))
 
     def word(self, token: _Token, depth: int) -> int:
-        name, called = token.text, self.now.text == "("
+        name = token.text
+        called = self.now.text == "("
         if called and name not in (*FUNCTIONS, *OF_SEVERAL):
             near = difflib.get_close_matches(name, (*FUNCTIONS, *OF_SEVERAL), n=1)
             known = ", ".join((*FUNCTIONS, *OF_SEVERAL))
@@ -245,7 +251,7 @@ class _Reader:
             self.fail(f"{token.text} takes {wanted}.", token, f"give {wanted}")
         return self.keep((token.text, *operands))
 
-    def negated(self, step: int) -> int:
+    def read_negation(self, step: int) -> int:
         kind, value = self.kept(step)[:2]
         return self.keep(("number", -value)) if kind == "number" else self.keep(("neg", step))
 
@@ -288,7 +294,8 @@ class _Reader:
         self.take()
 
     def read(self) -> Iterator[_Token]:
-        place, end = 0, len(self.text.rstrip())
+        place = 0
+        end = len(self.text.rstrip())
         while place < end:
             match = TOKEN.match(self.text, place)
             if match is None or match.lastgroup is None:

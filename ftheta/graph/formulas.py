@@ -42,6 +42,7 @@ def cell(x: Any) -> float | str:
 
 
 def text(content: float | str) -> str:
+    """Words as they are, numbers with six digits (and no minus sign before zero)."""
     return content if isinstance(content, str) else f"{content + 0.0:.6g}"
 
 

@@ -21,7 +21,9 @@ from ftheta.graph.sources import definition, input_name
 from ftheta.graph.tableaux import Tableau, tableau
 from ftheta.logic import SubjectError, UsageError
 
-MOST_PASSES, MOST_EVALUATIONS, LARGEST_ENCLOSED = 2048, 200_000, 3000
+MOST_PASSES = 2048
+MOST_EVALUATIONS = 200_000
+LARGEST_ENCLOSED = 3000
 ROUNDING = 1e-12  # of the largest slope: what forward mode may be off by where it is not enclosed
 
 
@@ -47,7 +49,7 @@ class GradientCheck:
         return tuple(self.coordinates[k] for k in np.flatnonzero(self._misses))
 
     @property
-    def undefined(self) -> tuple[str, ...]:
+    def undefined_coordinates(self) -> tuple[str, ...]:
         """The coordinates in which there is no derivative."""
         return tuple(self.coordinates[k] for k in np.flatnonzero(self.none))
 
@@ -61,7 +63,9 @@ class GradientCheck:
         return ~near & ~self.none
 
     def __str__(self) -> str:
-        n, wrong, undefined = len(self.coordinates), np.flatnonzero(self._misses), np.flatnonzero(self.none)
+        n = len(self.coordinates)
+        wrong = np.flatnonzero(self._misses)
+        undefined = np.flatnonzero(self.none)
         if self.holds:
             worst = float(np.max(np.abs(self.given - self.found), initial=0.0))
             return f"the gradient is right in all {n} coordinates (off by at most {worst:.3g}; {self.method})"
@@ -103,7 +107,7 @@ def check_gradient(
             return _one_number(f(*rebuild(point)), f)
 
     _demand_finite(black_box(x), f, args)
-    traced = _traced(f, args)
+    traced = _trace_function(f, args)
     if traced is not None:
         found, doubt, method = _by_graph(traced, x.size)
         felt = bool(traced.trouble) and x.size <= MOST_PASSES
@@ -112,13 +116,14 @@ def check_gradient(
         trouble = tuple(traced.trouble)
     else:
         found, doubt, none = _by_differences(black_box, x, third)
-        method, trouble = "finite differences" + (" with a bound of the third derivative" if third else ""), ()
+        method = "finite differences" + (" with a bound of the third derivative" if third else "")
+        trouble = ()
     size = float(np.max(np.abs(found[np.isfinite(found)]), initial=0.0))
     tolerance = rtol * np.abs(found) + (1e-9 * size if atol is None else atol)
     return GradientCheck(tuple(names), given, found, doubt, none, tolerance, method, trouble)
 
 
-def _traced(f: Callable[..., Any], args: tuple[Any, ...]) -> Tableau | None:
+def _trace_function(f: Callable[..., Any], args: tuple[Any, ...]) -> Tableau | None:
     try:
         return tableau(f, *(jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), a) for a in args))
     except NotTraceable:
@@ -130,9 +135,11 @@ def _by_graph(traced: Tableau, size: int) -> tuple[np.ndarray, np.ndarray, str]:
     try:
         if size > MOST_PASSES:
             raise NoRule("too many passes")
-        found, method = forward_gradient(traced.graph, *traced.at), "forward mode"
+        found = forward_gradient(traced.graph, *traced.at)
+        method = "forward mode"
     except NoRule:
-        found, method = traced.gradient, "reverse mode"
+        found = traced.gradient
+        method = "reverse mode"
     enclosed = None if traced.trouble else gradient_enclosure(traced)
     if enclosed is None or not np.isfinite(enclosed).all():
         return found, np.full(size, ROUNDING * float(np.max(np.abs(found), initial=0.0))), method
@@ -220,7 +227,7 @@ def _one_number(result: Any, f: Callable[..., Any]) -> float:
 
 def _demand_finite(value: float, f: Callable[..., Any], args: tuple[Any, ...]) -> None:
     if not np.isfinite(value):
-        traced = _traced(f, args)
+        traced = _trace_function(f, args)
         raise SubjectError(
             "The function has no finite value at this point.",
             where="; ".join(traced.trouble[:1]) if traced and traced.trouble else definition(f),

@@ -36,7 +36,8 @@ def gradient_cost(graph: Graph, wrt: Iterable[Slot | str] | None = None) -> Grad
     """Counted on the graph, for the gradient with respect to the inputs `wrt` (by default all that are real)."""
     chosen = [s for s in (graph.inputs if wrt is None else map(graph.__getitem__, wrt)) if s.is_real]
     report = cost(graph, wrt=chosen)
-    d, function = sum(slot.size for slot in chosen), report.forward_total
+    d = sum(slot.size for slot in chosen)
+    function = report.forward_total
     passes = ((cost(graph, wrt=[slot]).tangent_total + function) * slot.size for slot in chosen)
     return GradientCost(d, function, function * (d + 1), sum(passes, FREE), function + report.reverse_total)
 

@@ -10,7 +10,7 @@ _HURRIED = {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": 
 
 
 @cache
-def hurried() -> Mapping[str, int | bool]:
+def quick_compiler_options() -> Mapping[str, int | bool]:
     """For `compiler_options` of `jax.jit`: those of the wanted options that this version of XLA knows."""
     return MappingProxyType({name: value for name, value in _HURRIED.items() if _known(name, value)})
 

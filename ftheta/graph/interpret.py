@@ -109,7 +109,8 @@ def backward(
     domain: ReverseDomain, primal: Interpretation, seeds: Mapping[int, Any], active: frozenset[int]
 ) -> Interpretation:
     """One reverse sweep from the seeds (slot id → value) to every active slot."""
-    graph, total = primal.graph, dict(seeds)
+    graph = primal.graph
+    total = dict(seeds)
     for node in reversed(graph.nodes):
         cotangents = [total.get(slot.id) for slot in node.outputs]
         wanted = tuple(slot.id in active for slot in node.inputs)
@@ -139,6 +140,7 @@ def active_slots(graph: Graph, wrt: Iterable[Slot | str] | None = None) -> froze
 
 
 def find_rule(domain: str, file: str, rules: Mapping[str, Rule], node: Node, default: Rule | None = None) -> Rule:
+    """The rule for the node's primitive, or `default`; without either, an error names domain, primitive and file."""
     rule = rules.get(node.primitive, default)
     if rule is None:
         raise missing_rule(domain, file, node)

@@ -27,9 +27,10 @@ from jax.tree_util import tree_flatten_with_path
 
 from ftheta.graph import leaves
 from ftheta.graph.domains.arrays import MOVES
-from ftheta.graph.errors import GraphTooLarge, NotTraceable, UnknownTripCount
+from ftheta.graph.errors import GraphTooLarge, NotTraceable
 from ftheta.graph.graph import Graph, Node, Signature, Slot
-from ftheta.graph.leaves import concrete, is_array, plain_value, shape_of, stack_jaxpr, unstack_jaxpr
+from ftheta.graph.leaves import concrete, is_array, plain_value, shape_of
+from ftheta.graph.loops import unroll_scan, unroll_while
 from ftheta.graph.primitives import UNROUNDED
 from ftheta.graph.sources import definition, input_name, user_line
 
@@ -127,7 +128,8 @@ class _Walk:
     """The state of one flattening. Slots are numbered as they appear; `finish` renumbers those that are needed."""
 
     def __init__(self, budget: int, fold_rounded: bool = True):
-        self.budget, self.visited = budget, 0
+        self.budget = budget
+        self.visited = 0
         self.fold_rounded = fold_rounded
         self.computed: set[int] = set()  # constants that stay nodes
         self.avals: list[Any] = []
@@ -243,7 +245,8 @@ class _Walk:
 
     def needed(self, outputs: list[int]) -> list[tuple[Any, list[int], list[int], str]]:
         """The equations that some output depends on, in order."""
-        live, kept = set(outputs), []
+        live = set(outputs)
+        kept = []
         for equation in reversed(self.equations):
             if not live.isdisjoint(equation[2]):
                 live.update(equation[1])
@@ -252,7 +255,10 @@ class _Walk:
 
     def slots(self, order: list[int], constants: set[int]) -> dict[int, Slot]:
         """Final slots: unnamed values are x1, x2, ... counted with the inputs, constants c1, c2, ..."""
-        slots, taken, variables, fixed = {}, set(), 0, 0
+        slots = {}
+        taken = set()
+        variables = 0
+        fixed = 0
         for new, old in enumerate(order):
             fixed, variables = (fixed + 1, variables) if old in constants else (fixed, variables + 1)
             name = self.names.get(old) or (f"c{fixed}" if old in constants else f"x{variables}")
@@ -281,7 +287,7 @@ def _node(
         _one_equation(eqn),
         label,
         home.startswith(JAX_FOLDER),
-        lambda: tuple(_inner_graph(_closed(j), source, budget, fold_rounded) for j in inside),
+        lambda: tuple(_inner_graph(_close_jaxpr(j), source, budget, fold_rounded) for j in inside),
         _kind(eqn),
     )
 
@@ -306,7 +312,7 @@ def _keep(walk: _Walk, eqn: Any, inputs: list[int], source: str) -> list[int]:
 
 
 def _call(walk: _Walk, eqn: Any, inputs: list[int], source: str) -> list[int]:
-    return walk.enter(_closed(eqn.params[CALLS[eqn.primitive.name]]), inputs, source)
+    return walk.enter(_close_jaxpr(eqn.params[CALLS[eqn.primitive.name]]), inputs, source)
 
 
 def _name(walk: _Walk, eqn: Any, inputs: list[int], source: str) -> list[int]:
@@ -332,57 +338,13 @@ def _cond(walk: _Walk, eqn: Any, inputs: list[int], source: str) -> list[int]:
     return walk.enter(branches[min(max(int(walk.constants[which]), 0), len(branches) - 1)], operands, source)
 
 
-def _scan(walk: _Walk, eqn: Any, inputs: list[int], source: str) -> list[int]:
-    """carry_{t+1}, y_t = body(consts, carry_t, x_t), written out for t = 0 .. T-1 (or downwards)."""
-    p = eqn.params
-    length, body, carried = p["length"], p["jaxpr"], p["num_carry"]
-    if walk.visited + length * len(body.jaxpr.eqns) > walk.budget:
-        walk.count(length * len(body.jaxpr.eqns), source, f"scan of length {length}")
-    constants, carry = inputs[: p["num_consts"]], inputs[p["num_consts"] : p["num_consts"] + carried]
-    rows = [walk.enter(unstack_jaxpr(walk.avals[x], length), [x], source) for x in inputs[p["num_consts"] + carried :]]
-    results: list[Any] = [None] * length
-    outer = walk.steps
-    for t in reversed(range(length)) if p["reverse"] else range(length):
-        walk.steps = (*outer, t)
-        out = walk.enter(body, [*constants, *carry, *(row[t] for row in rows)], source)
-        carry, results[t] = out[:carried], out[carried:]
-    walk.steps = outer
-    stacks = [
-        walk.enter(stack_jaxpr(v.aval, length), [y[k] for y in results], source)[0]
-        for k, v in enumerate(body.jaxpr.outvars[carried:])
-    ]
-    return [*carry, *stacks]
-
-
-def _while(walk: _Walk, eqn: Any, inputs: list[int], source: str) -> list[int]:
-    """Unrolled as long as the predicate is known; a predicate that depends on the inputs cannot be."""
-    p, outer, t = eqn.params, walk.steps, 0
-    cut = p["cond_nconsts"] + p["body_nconsts"]
-    of_test, of_body, state = inputs[: p["cond_nconsts"]], inputs[p["cond_nconsts"] : cut], inputs[cut:]
-    while True:
-        (more,) = walk.enter(p["cond_jaxpr"], [*of_test, *state], source)
-        if more not in walk.constants:
-            raise UnknownTripCount(
-                "a while loop whose number of steps depends on the inputs has no finite graph (and no reverse mode)",
-                where=source,
-                got=f"a predicate that is not constant at step {t}",
-                remedy="use lax.fori_loop with static bounds or lax.scan, or wrap the loop in jax.custom_vjp",
-            )
-        if not walk.constants[more]:
-            break
-        walk.steps = (*outer, t)
-        state, t = walk.enter(p["body_jaxpr"], [*of_body, *state], source), t + 1
-    walk.steps = outer
-    return list(state)
-
-
 HANDLERS: Mapping[str, Callable[[_Walk, Any, list[int], str], list[int]]] = {
     **dict.fromkeys(CALLS, _call),
     "name": _name,
     "select_n": _select,
     "cond": _cond,
-    "scan": _scan,
-    "while": _while,
+    "scan": unroll_scan,
+    "while": unroll_while,
 }
 
 
@@ -404,7 +366,7 @@ def _frames(eqn: Any) -> list[Any]:
     return [] if traceback is None else [frame for frame in traceback.frames if frame.file_name not in OWN_FILES]
 
 
-def _closed(jaxpr: Any) -> Any:
+def _close_jaxpr(jaxpr: Any) -> Any:
     return jaxpr if isinstance(jaxpr, jex.ClosedJaxpr) else jex.ClosedJaxpr(jaxpr, ())
 
 

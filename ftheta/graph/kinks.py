@@ -38,7 +38,7 @@ def not_finite(graph: Graph, value: Interpretation[Any]) -> list[Node]:
 
 
 def _felt(node: Node, value: Interpretation[Any], adjoint: Interpretation[Any]) -> bool:
-    at_kink = kinked(node, [np.asarray(value[slot]) for slot in node.inputs])
+    at_kink = find_kinks(node, [np.asarray(value[slot]) for slot in node.inputs])
     if not at_kink.any():
         return False
     out = node.outputs[0]
@@ -47,7 +47,7 @@ def _felt(node: Node, value: Interpretation[Any], adjoint: Interpretation[Any]) 
     return bool((at_kink & (np.asarray(adjoint[out]) != 0)).any())
 
 
-def kinked(node: Node, inputs: Sequence[np.ndarray]) -> np.ndarray:
+def find_kinks(node: Node, inputs: Sequence[np.ndarray]) -> np.ndarray:
     """The entries at which the node, or a comparison in it, is at a kink or jump."""
     if node.primitive in CUSTOM_CALLS:
         return np.asarray(False) if node.label in SMOOTH else _in_body(node, inputs)
@@ -55,7 +55,7 @@ def kinked(node: Node, inputs: Sequence[np.ndarray]) -> np.ndarray:
         same = node.inputs[0] == node.inputs[1] or inputs[0].dtype.kind != "f"
         return np.asarray(False) if same else np.asarray(inputs[0] == inputs[1])
     if node.primitive in ("reduce_max", "reduce_min"):
-        return _tied(node, inputs[0])
+        return _find_ties(node, inputs[0])
     return RULES[node.primitive](*inputs) if node.primitive in RULES else np.asarray(False)
 
 
@@ -98,7 +98,7 @@ def _meet(x: Any, y: Any) -> bool:
     return bool(((x.lo <= y.hi) & (y.lo <= x.hi)).any())
 
 
-def _tied(node: Node, x: np.ndarray) -> np.ndarray:
+def _find_ties(node: Node, x: np.ndarray) -> np.ndarray:
     axes = tuple(node.params["axes"])
     best = (np.max if node.primitive == "reduce_max" else np.min)(x, axes, keepdims=True)
     return np.asarray((x == best).sum(axes) > 1)
@@ -110,7 +110,7 @@ def _in_body(node: Node, inputs: Sequence[np.ndarray]) -> np.ndarray:
     except GraphError:  # a loop that only its user knows how to differentiate
         return np.asarray(False)
     inner = forward(VALUES, body, *inputs[len(inputs) - len(body.inputs) :])
-    masks = [kinked(n, [np.asarray(inner[s]) for s in n.inputs]) for n in body.nodes]
+    masks = [find_kinks(n, [np.asarray(inner[s]) for s in n.inputs]) for n in body.nodes]
     whole = np.zeros(node.shape, bool)
     for mask in masks:
         whole = whole | (mask if mask.shape == node.shape else mask.any())
@@ -118,5 +118,6 @@ def _in_body(node: Node, inputs: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def is_finite(x: Any) -> bool:
+    """Whether all entries are finite; entries that are not floats are."""
     array = np.asarray(x)
     return array.dtype.kind != "f" or bool(np.isfinite(array).all())

@@ -40,7 +40,9 @@ def patterns(graph: Graph) -> dict[int, Pattern]:
 
 class _Walk:
     def __init__(self, graph: Graph):
-        self.graph, self.terms, self.found = graph, dict[int, Term](), dict[int, Pattern]()
+        self.graph = graph
+        self.terms = dict[int, Term]()
+        self.found = dict[int, Pattern]()
 
     def term(self, slot: Slot) -> Term:
         return self.terms.get(slot.id, Atom(slot.id))
@@ -88,7 +90,8 @@ def _convert(walk: _Walk, node: Node) -> Term | None:
 
 
 def _reduce_sum(walk: _Walk, node: Node) -> Term:
-    shape, axes = node.inputs[0].shape, tuple(node.params["axes"])
+    shape = node.inputs[0].shape
+    axes = tuple(node.params["axes"])
     return Total(walk.term(node.inputs[0]), shape, axes, tuple(k for k in range(len(shape)) if k not in axes))
 
 
@@ -104,7 +107,8 @@ def _broadcast(walk: _Walk, node: Node) -> Term | None:
 
 def _reshape(walk: _Walk, node: Node) -> Term | None:
     """Only axes of length 1 may come and go."""
-    total, before = walk.total(node.inputs[0]), node.inputs[0].shape
+    total = walk.total(node.inputs[0])
+    before = node.inputs[0].shape
     if total is None or [n for n in before if n != 1] != [n for n in node.shape if n != 1]:
         return None
     long = iter([place for n, place in zip(before, total.places) if n != 1])
@@ -126,12 +130,13 @@ def _exp(walk: _Walk, node: Node) -> Term:
     return Exponential(walk.term(node.inputs[0]))
 
 
-def _scaled(walk: _Walk, node: Node) -> Term | None:
+def _match_scaled_total(walk: _Walk, node: Node) -> Term | None:
     """A total times, or divided by, a number."""
     a, b = node.inputs
     if node.primitive == "mul" and walk.total(a) is None:
         a, b = b, a
-    total, factor = walk.total(a), walk.uniform(b)
+    total = walk.total(a)
+    factor = walk.uniform(b)
     if total is None or not factor or not total.is_plain or node.shape != a.shape:
         return None
     number = Fraction(factor)
@@ -146,14 +151,14 @@ def _mul(walk: _Walk, node: Node) -> Term | None:
         total = walk.total(other)
         if total is not None and total.inverse:
             _quotient(walk, node, c, total)
-    return _scaled(walk, node)
+    return _match_scaled_total(walk, node)
 
 
 def _div(walk: _Walk, node: Node) -> Term | None:
     a, b = node.inputs
     total = walk.total(b)
     if total is None:
-        return _scaled(walk, node)
+        return _match_scaled_total(walk, node)
     if walk.uniform(a) == 1 and not total.inverse and not total.logarithm and node.shape == b.shape:
         return replace(total, inverse=True)
     if not total.inverse:
@@ -210,7 +215,8 @@ def _constant_along(walk: _Walk, slot: Slot, axes: Axes, beside: tuple[int, ...]
 
 def _sub(walk: _Walk, node: Node) -> Term | None:
     a, b = node.inputs
-    mean, term = walk.total(b), walk.term(a)
+    mean = walk.total(b)
+    term = walk.term(a)
     if mean is None or node.shape != a.shape:
         return None
     if mean.logarithm and isinstance(mean.of, Exponential) and mean.of.of == term and mean.stands_beside(a.shape):
@@ -224,7 +230,8 @@ def _sub(walk: _Walk, node: Node) -> Term | None:
 
 def _variance(walk: _Walk, node: Node) -> Term | None:
     """mean(x²) − mean(x)² is the mean of (x − mean(x))²."""
-    squares, other = walk.total(node.inputs[0]), walk.term(node.inputs[1])
+    squares = walk.total(node.inputs[0])
+    other = walk.term(node.inputs[1])
     if squares is None or not isinstance(other, Square) or not isinstance(other.of, Total):
         return None
     mean = other.of
@@ -246,7 +253,8 @@ def _variance(walk: _Walk, node: Node) -> Term | None:
 
 def _add(walk: _Walk, node: Node) -> Term | None:
     for a, b in (node.inputs, node.inputs[::-1]):
-        total, number = walk.total(a), walk.uniform(b)
+        total = walk.total(a)
+        number = walk.uniform(b)
         if (
             total is not None
             and number is not None
@@ -288,7 +296,8 @@ def _log_sum_exp(walk: _Walk, node: Node, total: Total, shift: Slot) -> None:
 
 def _log_add_exp(walk: _Walk, node: Node, a: Slot, b: Slot) -> None:
     """max(x, y) + log1p(exp(−|x − y|))."""
-    largest, inner = walk.producer(a, "max"), b
+    largest = walk.producer(a, "max")
+    inner = b
     for primitive in ("log1p", "exp", "neg", "abs", "sub"):
         step = walk.producer(inner, primitive)
         if step is None or largest is None:
@@ -301,7 +310,8 @@ def _log_add_exp(walk: _Walk, node: Node, a: Slot, b: Slot) -> None:
 def _max(walk: _Walk, node: Node) -> Term | None:
     """A mean of squares is at least 0 already."""
     for a, b in (node.inputs, node.inputs[::-1]):
-        total, number = walk.total(a), walk.uniform(b)
+        total = walk.total(a)
+        number = walk.uniform(b)
         if (
             total is not None
             and number is not None

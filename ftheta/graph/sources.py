@@ -17,7 +17,8 @@ JAX = str(Path(jax.__file__).parent)
 
 def input_name(f: Callable[..., Any], path: tuple[Any, ...]) -> str:
     """`x` for a whole argument, `params['w']` for a leaf of one."""
-    position, rest = path[0].idx, keystr(path[1:])
+    position = path[0].idx
+    rest = keystr(path[1:])
     try:
         parameters = list(inspect.signature(f).parameters.values())
     except (TypeError, ValueError):

@@ -93,7 +93,8 @@ def _constants(graph: Graph) -> None:
 
 
 def _signature(graph: Graph) -> None:
-    arguments, results = sum(graph.signature.is_input), graph.signature.results.num_leaves
+    arguments = sum(graph.signature.is_input)
+    results = graph.signature.results.num_leaves
     _demand(arguments == len(graph.inputs), "the arguments have one leaf for each input", "signature", arguments)
     _demand(results == len(graph.outputs), "the result has one leaf for each output", "signature", results)
 

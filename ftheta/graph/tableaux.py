@@ -77,7 +77,8 @@ class Tableau:
 
     def partial(self, node: str, operand: str) -> np.ndarray:
         """The local Jacobian ∂ node / ∂ operand, of shape `node.shape + operand.shape`."""
-        out, given = self.graph[node], self.graph[operand]
+        out = self.graph[node]
+        given = self.graph[operand]
         maker = self.graph.producers.get(out.id)
         if maker is None or given not in maker.inputs or not (out.is_real and given.is_real):
             raise UsageError(
@@ -224,11 +225,13 @@ def tableau(
     """
     program = Expression.parse(f) if isinstance(f, str) else f
     with jax.enable_x64(True):
-        graph = _traced(program, args, names, budget)
+        graph = _trace_program(program, args, names, budget)
         return Tableau(program, args, graph, *_both_sweeps(graph, args))
 
 
-def _traced(program: Callable[..., Any], args: tuple[Any, ...], names: Sequence[str] | None, budget: int) -> Graph:
+def _trace_program(
+    program: Callable[..., Any], args: tuple[Any, ...], names: Sequence[str] | None, budget: int
+) -> Graph:
     if isinstance(program, Expression):
         graph = program.trace(*args, budget=budget)
     else:

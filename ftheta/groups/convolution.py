@@ -22,15 +22,15 @@ def taps(extent: Sequence[int]) -> list[tuple[int, ...]]:
 
 def periodic(kernel: Any, x: jax.Array) -> jax.Array:
     """Circular convolution of `x` (shape `(*grid, S)`) with a centred kernel."""
-    return _gathered(kernel, x.reshape(-1, x.shape[-1]), x.shape[:-1], wrap=True)
+    return _gather(kernel, x.reshape(-1, x.shape[-1]), x.shape[:-1], wrap=True)
 
 
 def zero_padded(kernel: Any, x: jax.Array) -> jax.Array:
     """The same with zeros beyond the border."""
-    return _gathered(kernel, jnp.pad(x.reshape(-1, x.shape[-1]), ((0, 1), (0, 0))), x.shape[:-1], wrap=False)
+    return _gather(kernel, jnp.pad(x.reshape(-1, x.shape[-1]), ((0, 1), (0, 0))), x.shape[:-1], wrap=False)
 
 
-def _gathered(kernel: Any, pixels: jax.Array, grid: tuple[int, ...], wrap: bool) -> jax.Array:
+def _gather(kernel: Any, pixels: jax.Array, grid: tuple[int, ...], wrap: bool) -> jax.Array:
     """One matrix product over the pixels each output sees; without `wrap` the last row of `pixels` is the outside."""
     cells = np.stack(np.meshgrid(*(np.arange(M) for M in grid), indexing="ij"), -1).reshape(-1, 1, len(grid))
     seen = cells - np.array(taps(kernel.shape[:-2]))
@@ -75,7 +75,9 @@ def waves_error(aligned: np.ndarray, kernel: np.ndarray, frequencies: np.ndarray
     cells = np.stack(np.meshgrid(*(np.arange(M) for M in grid), indexing="ij"), -1).reshape(-1, len(grid))
     place = (cells[:, None] - cells[None]) % np.array(grid)  # p − q for pixels p (rows) and q (columns)
     place = np.ravel_multi_index(tuple(np.moveaxis(place, -1, 0)), grid)
-    N, S, T = len(cells), kernel.shape[-2], kernel.shape[-1]
+    N = len(cells)
+    S = kernel.shape[-2]
+    T = kernel.shape[-1]
     rows = aligned.reshape(N, S, N, T)
     W = rows[np.arange(N)[None], :, place].transpose(0, 2, 3, 1).astype(np.float64)  # p, s, t, q
     worst = 0.0

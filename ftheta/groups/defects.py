@@ -106,11 +106,11 @@ def symmetrised(net: Any, group: Group | Representation, target: Representation 
     For whatever has `apply(params, x)`, such as an `ft.Network`; what is known of its layers is dropped.
     """
     source, target = representations_for(net, group, target)
-    apply = averaged(net.apply, source, target, net.input_shape, output_shape(net))
+    apply = average_over_group(net.apply, source, target, net.input_shape, output_shape(net))
     return replace(net, name=f"{net.name}, averaged over {source.group.name}", apply=apply, description=None)
 
 
-def averaged(
+def average_over_group(
     apply: Callable[[Any, Any], Any],
     source: Representation,
     target: Representation,
@@ -135,7 +135,8 @@ def averaged(
 
 def moved_outputs(net: Any, source: Representation, rows: np.ndarray) -> np.ndarray:
     r"""$f(\rho_1(g)x_i)$ for all $g$ and rows: an array of shape $(|G|,n,\text{outputs})$."""
-    order, out = source.group.order, prod(output_shape(net))
+    order = source.group.order
+    out = prod(output_shape(net))
     if order * len(rows) * max(out, rows.shape[1]) > MOST_VALUES:
         got = f"{order} elements on {len(rows)} rows of {rows.shape[1]} entries"
         raise UsageError("There is too much to move.", got=got, remedy="give fewer rows or a smaller group")
@@ -180,7 +181,9 @@ def _outputs_as_inputs(source: Representation, inside: tuple[int, ...], out: tup
     layout = layout_of(inside, out)
     fits = source.dimension == prod(inside)
     if source.action is not None and fits and layout is not None and not layout.bare:
-        N, S, order = layout.pixels, layout.S, source.group.order
+        N = layout.pixels
+        S = layout.S
+        order = source.group.order
         if layout.channels_first:
             pixels = source.action.reshape(order, S, N)[:, 0]
             whole = np.arange(S)[None, :, None] * N + pixels[:, None]
@@ -201,6 +204,7 @@ def _turns_images(source: Representation, shape: tuple[int, ...]) -> bool:
 
 
 def output_shape(net: Any) -> tuple[int, ...]:
+    """The shape of one output of `net`: what it says of itself, else found by tracing it."""
     found = getattr(net, "output_shape", None)
     if found is not None:
         return tuple(found)

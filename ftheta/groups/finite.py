@@ -57,7 +57,8 @@ class Group:
 
     def __mul__(self, other: "Group") -> "Group":
         """The direct product: pairs $(g,h)$, numbered $g|H|+h$; it moves the points of both."""
-        n, m = self.order, other.order
+        n = self.order
+        m = other.order
         _affordable(n * m, f"{self.name} × {other.name}")
         g, h = (k.ravel() for k in np.indices((n, m)))
         table = self.table[g[:, None], g] * m + other.table[h[:, None], h]
@@ -84,7 +85,8 @@ def dihedral(n: int) -> Group:
     """
     k = _sides(n)
     _affordable(2 * n, f"D{n}")
-    sign, turn = np.repeat([1, -1], n), np.tile(k, 2)
+    sign = np.repeat([1, -1], n)
+    turn = np.tile(k, 2)
     flips = (sign[:, None] * sign[None] < 0).astype(int)
     table = flips * n + (turn[:, None] + sign[:, None] * turn[None]) % n
     points = (turn[:, None] + sign[:, None] * k[None]) % n
@@ -172,7 +174,8 @@ def generating(table: np.ndarray, identity: int) -> tuple[int, ...]:
 
 
 def _check_axioms(T: np.ndarray, names: tuple[str, ...]) -> None:
-    n, k = len(T), np.arange(len(T))
+    n = len(T)
+    k = np.arange(len(T))
     outside = np.argwhere(~np.isin(T, k))
     if len(outside):
         g, h = outside[0]
@@ -181,7 +184,8 @@ def _check_axioms(T: np.ndarray, names: tuple[str, ...]) -> None:
     if not len(both):
         nearest = int(np.argmax((k == T).sum(1) + (k == T.T).sum(1)))
         bad = int(np.flatnonzero((T[nearest] != k) | (T[:, nearest] != k))[0])
-        left, right = names[T[nearest, bad]], names[T[bad, nearest]]
+        left = names[T[nearest, bad]]
+        right = names[T[bad, nearest]]
         told = f"nearest is {names[nearest]}, but with {names[bad]} it gives {left} and {right}"
         raise _no_group("identity", told)
     e = int(both[0])
@@ -193,8 +197,11 @@ def _check_axioms(T: np.ndarray, names: tuple[str, ...]) -> None:
         wrong = np.argwhere(T[T[:, g]] != T[:, T[g]])
         if len(wrong):
             x, y = wrong[0]
-            left, right = names[T[T[x, g], y]], names[T[x, T[g, y]]]
-            a, b, c = names[x], names[g], names[y]
+            left = names[T[T[x, g], y]]
+            right = names[T[x, T[g, y]]]
+            a = names[x]
+            b = names[g]
+            c = names[y]
             raise _no_group("associative", f"({a}·{b})·{c} = {left}, but {a}·({b}·{c}) = {right}")
 
 

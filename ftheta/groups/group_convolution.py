@@ -11,12 +11,11 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from ftheta.groups.actions import on_images
+from ftheta.groups.convolution import periodic, zero_padded
+from ftheta.groups.finite import Group
+from ftheta.groups.representations import Representation, regular, trivial
 from ftheta.logic import UsageError
-
-from .actions import on_images
-from .convolution import periodic, zero_padded
-from .finite import Group
-from .representations import Representation, regular, trivial
 
 BOUNDARIES = {"periodic": periodic, "zero": zero_padded}
 

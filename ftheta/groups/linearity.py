@@ -26,7 +26,7 @@ class Kind(StrEnum):
 FIXED = (Kind.ZERO, Kind.CONSTANT)
 
 
-def _joined(*kinds: Kind) -> Kind:
+def _join(*kinds: Kind) -> Kind:
     """What a linear combination of such values is."""
     found = set(kinds)
     if Kind.OTHER in found:
@@ -37,7 +37,7 @@ def _joined(*kinds: Kind) -> Kind:
 
 
 def _sum(node: Node, *kinds: Kind) -> Kind:
-    return _joined(*kinds)
+    return _join(*kinds)
 
 
 def _product(node: Node, left: Kind, right: Kind) -> Kind:
@@ -53,7 +53,7 @@ def _quotient(node: Node, above: Kind, below: Kind) -> Kind:
 
 
 def _chosen(node: Node, which: Kind, *cases: Kind) -> Kind:
-    return _joined(*cases) if which in FIXED else Kind.OTHER
+    return _join(*cases) if which in FIXED else Kind.OTHER
 
 
 def _taken(node: Node, source: Kind, *places: Kind) -> Kind:
@@ -61,16 +61,17 @@ def _taken(node: Node, source: Kind, *places: Kind) -> Kind:
 
 
 def _written(node: Node, target: Kind, update: Kind, *places: Kind) -> Kind:
-    return _joined(target, update) if all(place in FIXED for place in places) else Kind.OTHER
+    return _join(target, update) if all(place in FIXED for place in places) else Kind.OTHER
 
 
-def _scattered(node: Node, target: Kind, places: Kind, update: Kind) -> Kind:
-    return _joined(target, update) if places in FIXED else Kind.OTHER
+def _scatter(node: Node, target: Kind, places: Kind, update: Kind) -> Kind:
+    return _join(target, update) if places in FIXED else Kind.OTHER
 
 
 def _cast(node: Node, kind: Kind) -> Kind:
     """Between floats, or from integers: from float to integer is rounding."""
-    before, after = node.inputs[0].dtype, node.outputs[0].dtype
+    before = node.inputs[0].dtype
+    after = node.outputs[0].dtype
     return kind if np.can_cast(before, after, "same_kind") or kind in FIXED else Kind.OTHER
 
 
@@ -112,25 +113,25 @@ _RULES: dict[str, Callable[..., Any]] = dict.fromkeys(_SUMS, _sum) | {
     "gather": _taken,
     "dynamic_slice": _taken,
     "dynamic_update_slice": _written,
-    "scatter-add": _scattered,
+    "scatter-add": _scatter,
     "convert_element_type": _cast,
     "custom_jvp_call": _inside,
     "custom_vjp_call": _inside,
 }
 
 
-def _lifted(constant: Any) -> Kind:
+def _lift(constant: Any) -> Kind:
     return Kind.CONSTANT if np.any(np.asarray(constant)) else Kind.ZERO
 
 
-LINEARITY = Domain("linearity", "ftheta/groups/linearity.py", _lifted, _RULES, default=_unknown)
+LINEARITY = Domain("linearity", "ftheta/groups/linearity.py", _lift, _RULES, default=_unknown)
 
 
 def kind_of(f: Callable[[Any], Any], example: jax.ShapeDtypeStruct) -> Kind:
     """What `f` is as a function of its one argument; `other` also where it has no flat graph."""
     try:
         graph = trace(f, example)
-        return _joined(*forward(LINEARITY, graph, *[Kind.LINEAR] * len(graph.inputs)).flat_outputs)
+        return _join(*forward(LINEARITY, graph, *[Kind.LINEAR] * len(graph.inputs)).flat_outputs)
     except GraphError:
         return Kind.OTHER
 

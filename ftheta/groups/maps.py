@@ -47,7 +47,8 @@ class EquivariantMaps:
     @cached_property
     def by_characters(self) -> Fraction | float:
         r"""$\frac1{|G|}\sum_g\overline{\chi_2(g)}\chi_1(g)$; exact where the characters are integers."""
-        one, two = self.source.character, self.target.character
+        one = self.source.character
+        two = self.target.character
         if one.dtype.kind in "iu" and two.dtype.kind in "iu":
             return Fraction(int(one @ two), self.source.group.order)
         return float(np.real(np.vdot(two, one))) / self.source.group.order
@@ -106,7 +107,8 @@ class EquivariantMaps:
 
     def _equations(self) -> np.ndarray:
         r"""$\rho_2(g)W-W\rho_1(g)=0$ for generators $g$, on the entries of $W$ in row-major order."""
-        m, n = self.target.dimension, self.source.dimension
+        m = self.target.dimension
+        n = self.source.dimension
         exact = all(r.matrices.dtype.kind in "iu" for r in (self.source, self.target))
         kind = np.int64 if exact else np.result_type(self.source.matrices, self.target.matrices)
         blocks = [

@@ -85,7 +85,8 @@ class Representation:
     def __add__(self, other: "Representation") -> "Representation":
         """The direct sum: both vectors, one after the other."""
         _same_group(self, other)
-        name, d = f"{self.name} ⊕ {other.name}", self.dimension
+        name = f"{self.name} ⊕ {other.name}"
+        d = self.dimension
         if self.action is not None and other.action is not None:
             return Representation(self.group, name, np.hstack([self.action, other.action + d]))
         blocks = np.zeros((self.group.order, d + other.dimension, d + other.dimension))
@@ -95,7 +96,8 @@ class Representation:
     def __mul__(self, other: "Representation") -> "Representation":
         r"""The tensor product, on arrays of shape $(d,d')$ in row-major order."""
         _same_group(self, other)
-        name, m = f"{self.name} ⊗ {other.name}", other.dimension
+        name = f"{self.name} ⊗ {other.name}"
+        m = other.dimension
         if self.action is not None and other.action is not None:
             pairs = self.action[:, :, None] * m + other.action[:, None]
             return Representation(self.group, name, pairs.reshape(self.group.order, -1))
@@ -128,7 +130,8 @@ def of_matrices(group: Group, matrices: Any, name: str = "matrices") -> Represen
 
 def plane(group: Group) -> Representation:
     r"""Turns and reflections of $\mathbb R^2$ by $C_n$ and $D_n$: how the two entries of a vector field move."""
-    n, word = group.points.shape[1], group.name[0]
+    n = group.points.shape[1]
+    word = group.name[0]
     if word not in "CD" or group.name[1:] != str(n):
         raise UsageError("Cyclic and dihedral groups alone turn the plane.", got=group.name, remedy="take cyclic(n)")
     angle = 2 * np.pi * np.arange(n) / n
@@ -143,8 +146,11 @@ def homomorphism_gap(rho: Representation) -> tuple[float, tuple[int, int]]:
     Generators are enough: $\rho(abh)=\rho(a)\rho(bh)=\rho(a)\rho(b)\rho(h)$, and the case $h=e$ gives $\rho(ab)$.
     The identity is tried too, as $\rho=0$ respects all products.
     """
-    group, rows = rho.group, rho._rows
-    e, worst, where = group.identity, 0.0, (group.identity, group.identity)
+    group = rho.group
+    rows = rho._rows
+    e = group.identity
+    worst = 0.0
+    where = (group.identity, group.identity)
     if rho.action is not None:
         pairs = [(g, rows[g][rows], rows[group.table[g]]) for g in group.generators]
         pairs.append((e, rows[:1] * 0 + np.arange(rho.dimension), rows[e : e + 1]))
@@ -156,14 +162,16 @@ def homomorphism_gap(rho: Representation) -> tuple[float, tuple[int, int]]:
     for g, product, wanted in pairs:
         apart = np.abs(product - wanted)
         if apart.max(initial=0) > max(worst, scale):
-            worst, where = float(apart.max()), (g, int(np.argmax(apart.reshape(len(apart), -1).max(1))))
+            worst = float(apart.max())
+            where = (g, int(np.argmax(apart.reshape(len(apart), -1).max(1))))
     return (1.0 if rho.action is not None and worst else worst), where
 
 
 def _check_shapes(rho: Representation) -> None:
     if (rho.action is None) == (rho.given is None):
         raise UsageError("A representation is given by permutations or by matrices.", where=rho.name)
-    rows, n = rho._rows, rho.group.order
+    rows = rho._rows
+    n = rho.group.order
     wanted = 2 if rho.action is not None else 3
     if rows.ndim != wanted or len(rows) != n or (wanted == 3 and rows.shape[1] != rows.shape[2]) or not rows.size:
         shape = f"({n}, d)" if wanted == 2 else f"({n}, d, d)"

@@ -131,7 +131,8 @@ class Responses:
 
     def energies(self) -> tuple[Enclosure, Enclosure]:
         r"""$\|W\|_F^2$ and $\|PW\|_F^2+\|W-PW\|_F^2$ for the Reynolds projection $P$."""
-        N, flat = len(self.aligned), self.aligned.reshape(len(self.aligned), -1)
+        N = len(self.aligned)
+        flat = self.aligned.reshape(len(self.aligned), -1)
         if self.exact and (2 * N * self.scale) ** 2 * N >= 2.0**62:  # would not fit an integer
             flat = flat.astype(np.float64)
         total = flat.sum(0)
@@ -171,10 +172,10 @@ class Responses:
 
     def run(self, images: np.ndarray) -> np.ndarray:
         """The black box on a stack of images of shape `(*grid, S)`."""
-        return np.asarray(self._compiled(images))
+        return np.asarray(self._compile(images))
 
     @cached_property
-    def _compiled(self) -> Callable[[Any], Any]:
+    def _compile(self) -> Callable[[Any], Any]:
         return jax.jit(jax.vmap(self.f))
 
 
@@ -183,14 +184,13 @@ def respond(apply: Callable[[Any, Any], Any], params: Any, layout: Layout, rng: 
     positions = _positions(layout, rng)
     exact = _in_integers(apply, params, layout)
     f = exact or layout.inner(lambda x: apply(params, x))
-    aligned = _aligned(f, layout, positions, np.int64 if exact else np.float64)
+    aligned = _align(f, layout, positions, np.int64 if exact else np.float64)
     if exact:  # integer arithmetic is modulo 2^64: right where the float64 result agrees with it
         floats = layout.inner(lambda x: apply(params, x))
-        if (
-            not np.array_equal(aligned, _aligned(floats, layout, positions, np.float64))
-            or np.abs(aligned).max() > 2**31
-        ):
-            f, exact, aligned = floats, None, aligned.astype(np.float64)
+        if not np.array_equal(aligned, _align(floats, layout, positions, np.float64)) or np.abs(aligned).max() > 2**31:
+            f = floats
+            exact = None
+            aligned = aligned.astype(np.float64)
     return Responses(layout, positions, aligned, exact is not None, f)
 
 
@@ -221,8 +221,9 @@ def _in_integers(apply: Callable[[Any, Any], Any], params: Any, layout: Layout) 
     return f if whole_numbers and kind_of(f, example) is Kind.LINEAR else None
 
 
-def _aligned(f: Callable[[Any], Any], layout: Layout, positions: np.ndarray, dtype: Any) -> np.ndarray:
-    S, grid = layout.S, layout.grid
+def _align(f: Callable[[Any], Any], layout: Layout, positions: np.ndarray, dtype: Any) -> np.ndarray:
+    S = layout.S
+    grid = layout.grid
     compiled = jax.jit(jax.vmap(f))
     rows = max(1, CHUNK // (layout.pixels * (S + layout.T)))
     axes = tuple(range(len(grid)))

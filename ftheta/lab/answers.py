@@ -13,13 +13,13 @@ from ftheta.report.document import to_json
 from ftheta.report.letters import letters
 from ftheta.report.mathml import words_html
 from ftheta.report.numbers import basis, enclosure, number, sides, typeset
-from ftheta.report.render import described
+from ftheta.report.render import describe_chart
 from ftheta.report.reproduce import command, snippet, versions
 from ftheta.report.vega import vega
 from ftheta.report.verdicts import MARKS, look, remarks
-from ftheta.report.words import found, standing
+from ftheta.report.words import describe_status, describe_witness
 
-from .contents import looked
+from .contents import look_as_json
 from .protocol import Size
 
 _MOST_ROWS = 200
@@ -47,7 +47,7 @@ def answer(
 
 
 def _chart(chart: Chart, spec: Spec | None) -> dict[str, Any]:
-    words = {"title": letters(chart.title), "title_html": words_html(chart.title), "described": described(chart)}
+    words = {"title": letters(chart.title), "title_html": words_html(chart.title), "described": describe_chart(chart)}
     return {**words, "kind": chart.kind, "spec": spec}
 
 
@@ -71,7 +71,7 @@ def _verdict(result: Result) -> dict[str, Any]:
     told = words_html(result.summary)
     return {
         "id": result.verdict.value,
-        **looked(look(result.verdict)),
+        **look_as_json(look(result.verdict)),
         "remarks": remarks(result),
         "summary_html": told,
     }
@@ -81,6 +81,7 @@ def _html(result: Result) -> dict[str, Any]:
     return {
         "checks": [_check(c) for c in result.checks],
         "claims": [_claim(j) for j in result.claims],
+        "examples": [_claim(j) for j in result.examples],
         "as_printed": [_claim(j) for j in result.as_printed],
         "numbers": [[words_html(name), typeset(enclosure(e)), basis(e)] for name, e in result.numbers.items()],
         "tables": [_table(table) for table in result.tables],
@@ -91,7 +92,7 @@ def _html(result: Result) -> dict[str, Any]:
 def _check(check: Check) -> dict[str, Any]:
     sign, family = MARKS[check.finding.status]
     known = check.finding.number
-    reason = standing(check.finding) if check.finding.status is Status.PROVED else ""
+    reason = describe_status(check.finding) if check.finding.status is Status.PROVED else ""
     return {
         "name": check.name,
         "says_html": words_html(check.says or check.name),
@@ -105,15 +106,16 @@ def _check(check: Check) -> dict[str, Any]:
 
 
 def _claim(judged: Judged) -> dict[str, Any]:
-    row, judgement = sides(judged.claim), judged.judgement
+    row = sides(judged.claim)
+    judgement = judged.judgement
     return {
         "what_html": words_html(judged.claim.what),
-        **looked(look(judgement.verdict)),
+        **look_as_json(look(judgement.verdict)),
         "measured": typeset(row.measured),
         "bound": typeset(row.bound),
         "slack": typeset(row.slack),
         "reason_html": words_html(judgement.reason),
-        "remarks": [*remarks(judgement), *found(judged)],
+        "remarks": [*remarks(judgement), *describe_witness(judged)],
     }
 
 
@@ -128,8 +130,9 @@ def _cell(cell: float | int | str) -> str:
 
 
 def _how(result: Result) -> list[dict[str, str]]:
-    """How do we know: what the verdict means, what each claim rests on, and what was run."""
-    p, here = result.provenance, look(result.verdict)
+    """The evidence: what the verdict means, what each claim rests on, and what was run."""
+    p = result.provenance
+    here = look(result.verdict)
     rows = [(here.word, escape(here.means))]
     rows += [(judged.claim.what, words_html(_ground(judged))) for judged in result.claims]
     rows += [

@@ -15,12 +15,12 @@ from starlette.routing import Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
 from starlette.websockets import WebSocket
 
-from ftheta.caching import cache_folder, trim
 from ftheta.logic import FthetaError, SubjectError, UsageError
+from ftheta.processes.caching import cache_folder, trim
 from ftheta.report.charts.measure import FONTS
 
+from .background import BackgroundJobs, await_reply
 from .contents import Contents, catalogue
-from .errands import Errands, finished
 from .exports import MEDIA
 from .gallery import Gallery
 from .guard import App, Door, Guard
@@ -63,7 +63,7 @@ def make_app(door: Door, lab: "Lab") -> App:
         finally:
             await lab.close()
 
-    handlers = {FthetaError: _refused, ClientDisconnect: _gone}
+    handlers = {FthetaError: _refuse, ClientDisconnect: _gone}
     return Guard(Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers), door)
 
 
@@ -72,23 +72,23 @@ class Lab:
 
     def __init__(self, workers: int, subject: str | None = None, program: tuple[str, ...] = PROGRAM) -> None:
         self.scratch = Scratch()
-        aside = self.scratch.room("aside")
-        self.pool = Pool(workers, program=program, aside=aside)
-        self.errands = Errands(Pool(1, spare=False, program=(*program, "background"), aside=aside))
+        temporary = self.scratch.room("temporary")
+        self.pool = Pool(workers, program=program, temporary=temporary)
+        self.background = BackgroundJobs(Pool(1, spare=False, program=(*program, "background"), temporary=temporary))
         self.contents = Contents.of(catalogue())
-        self.gallery = Gallery(self.errands)
-        self.shelf = Shelf(self.errands.ask, subject, self.scratch.room("uploads"))
+        self.gallery = Gallery(self.background)
+        self.shelf = Shelf(self.background.ask, subject, self.scratch.room("uploads"))
 
     def open(self) -> None:
         self.pool.open()
-        self.errands.pool.open()
+        self.background.pool.open()
         self.tidying = asyncio.create_task(_tidy())
 
     async def close(self) -> None:
         self.tidying.cancel()
         self.gallery.close()
         await self.pool.close()
-        await self.errands.pool.close()
+        await self.background.pool.close()
         self.scratch.close()
 
     async def page(self, request: Request) -> Response:
@@ -129,8 +129,8 @@ class Lab:
         state = read_state(await _body(request))
         order = {"kind": "export", "state": state.model_dump(), "format": format}
         job = Job({**order, "source": self.shelf.source(state.subject)}, state.theorem, state.key)
-        at_hand = self.pool.at_hand(state.key, job)
-        _, body = await (finished(self.pool, job) if at_hand else self.errands.ask(job))
+        held = self.pool.give_to_holder(state.key, job)
+        _, body = await (await_reply(self.pool, job) if held else self.background.ask(job))
         name = quote(f"{state.theorem}.{format}")
         headers = {"content-disposition": f'attachment; filename="{name}"', "cache-control": "no-store"}
         return Response(body, headers=headers, media_type=MEDIA[format])
@@ -170,7 +170,7 @@ async def _body(request: Request) -> bytes:
     return body
 
 
-async def _refused(request: Request, error: Exception) -> Response:
+async def _refuse(request: Request, error: Exception) -> Response:
     assert isinstance(error, FthetaError)
     code = 413 if isinstance(error, TooLarge) else 422 if isinstance(error, SubjectError) else 400
     return JSONResponse({"error": told(error)}, status_code=code)

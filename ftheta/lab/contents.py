@@ -12,7 +12,9 @@ from ftheta.catalogue import index
 from ftheta.report.mathml import formulas, mathml, plain, statement_html, words_html
 from ftheta.report.verdicts import LOOKS, NOT_CHECKED, Look
 
-_INDICES, _POWERS, _BARRED = re.compile("[₀-₉]+"), re.compile("[⁰¹²³⁴-⁹]+"), re.compile("(.)\u0304")
+_INDICES = re.compile("[₀-₉]+")
+_POWERS = re.compile("[⁰¹²³⁴-⁹]+")
+_BARRED = re.compile("(.)\u0304")
 _DIGITS = str.maketrans("₀₁₂₃₄₅₆₇₈₉⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789" * 2)
 
 
@@ -37,12 +39,12 @@ def catalogue() -> dict[str, Any]:
     return {
         "version": version("ftheta"),
         "chapters": [{"id": id, "title": title} for id, title in chapters.items()],
-        "verdicts": {**{v.value: looked(x) for v, x in LOOKS.items()}, "not-checked": looked(NOT_CHECKED)},
+        "verdicts": {**{v.value: look_as_json(x) for v, x in LOOKS.items()}, "not-checked": look_as_json(NOT_CHECKED)},
         "theorems": [_theorem(entry) for entry in entries],
     }
 
 
-def looked(look: Look) -> dict[str, str]:
+def look_as_json(look: Look) -> dict[str, str]:
     """A verdict as the page shows it."""
     return {"sign": look.sign, "word": look.word, "family": look.family, "means": look.means}
 
@@ -51,6 +53,7 @@ def _theorem(entry: dict[str, Any]) -> dict[str, Any]:
     return {
         **entry,
         "plain": " ".join(plain(entry["statement"]).split()),
+        "gist_html": words_html(entry["gist"]),
         "headline_html": mathml(formulas(entry["statement"])[0]) if formulas(entry["statement"]) else "",
         "statement_html": statement_html(entry["statement"]),
         "errata_html": statement_html(entry["errata"]),

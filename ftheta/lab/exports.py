@@ -19,7 +19,7 @@ MEDIA = {
 }
 
 
-def exported(result: Result, format: str, chart: int = 0) -> bytes:
+def export(result: Result, format: str, chart: int = 0) -> bytes:
     """The result, or one of its charts, in one of the formats of `MEDIA`."""
     if format == "py":
         return f"{snippet(result)}\n".encode()

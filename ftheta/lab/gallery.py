@@ -7,10 +7,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from ftheta.caching import cache_folder
 from ftheta.catalogue import INDEX, entry_of
+from ftheta.processes.caching import cache_folder
 
-from .errands import Errands
+from .background import BackgroundJobs
 
 _FORM = 1  # raised when the pictures are drawn differently
 
@@ -18,8 +18,8 @@ _FORM = 1  # raised when the pictures are drawn differently
 class Gallery:
     """`picture(id)` is the SVG and the verdict, or None while it is being made."""
 
-    def __init__(self, errands: Errands) -> None:
-        self.errands = errands
+    def __init__(self, background: BackgroundJobs) -> None:
+        self.background = background
         self.folder = cache_folder("thumbnails", version("ftheta"))
         self.pictures: dict[str, tuple[str, str]] = {}
         self.making: dict[str, asyncio.Task[None]] = {}
@@ -27,7 +27,7 @@ class Gallery:
     def picture(self, name: str) -> tuple[str, str] | None:
         entry = entry_of(name)
         id = entry["id"]
-        if id not in self.pictures and id not in self.making and not self._remembered(entry):
+        if id not in self.pictures and id not in self.making and not self._recall(entry):
             self.making[id] = asyncio.create_task(self._make(entry))
             self.making[id].add_done_callback(lambda _: self.making.pop(id, None))
         return self.pictures.get(id)
@@ -37,7 +37,7 @@ class Gallery:
             task.cancel()
 
     async def _make(self, entry: dict[str, Any]) -> None:
-        header, body = await self.errands.picture({"kind": "thumbnail", "theorem": entry["id"]})
+        header, body = await self.background.picture({"kind": "thumbnail", "theorem": entry["id"]})
         if header["kind"] == "cancelled" and not header.get("late"):
             return
         drawn = header["kind"] == "done"
@@ -45,7 +45,7 @@ class Gallery:
         if drawn and self.folder is not None:
             _write(self._file(entry), {"svg": body.decode(), "verdict": header["verdict"]})
 
-    def _remembered(self, entry: dict[str, Any]) -> bool:
+    def _recall(self, entry: dict[str, Any]) -> bool:
         if self.folder is None:
             return False
         try:
@@ -61,10 +61,11 @@ class Gallery:
 
 
 def _digest(entry: dict[str, Any]) -> str:
-    """Changes with the theorem: its entry of the index and its source."""
-    source = INDEX.parents[2].joinpath(*entry["module"].split(".")).with_suffix(".py")
-    text = json.dumps([_FORM, entry], sort_keys=True).encode() + (source.read_bytes() if source.is_file() else b"")
-    return hashlib.sha256(text).hexdigest()[:16]
+    """Changes with the theorem: its entry of the index and its source, a file or a folder."""
+    place = INDEX.parents[2].joinpath(*entry["module"].split("."))
+    sources = [place.with_suffix(".py"), *sorted(place.glob("*.py"))]
+    text = b"".join(source.read_bytes() for source in sources if source.is_file())
+    return hashlib.sha256(json.dumps([_FORM, entry], sort_keys=True).encode() + text).hexdigest()[:16]
 
 
 def _write(path: Path, content: dict[str, str]) -> None:

@@ -70,7 +70,7 @@ class Door:
         address, _, port = name.rpartition(":") if _has_port(name) else (name, "", "80")
         if port != str(self.port):
             return False
-        return address.lower() in (*_LOOPBACK, bracketed(self.host)) or (self.wide and _is_address(address))
+        return address.lower() in (*_LOOPBACK, bracket_host(self.host)) or (self.wide and _is_address(address))
 
     @property
     def wide(self) -> bool:
@@ -103,7 +103,8 @@ class Guard:
     """Refuses what does not come from a page of this lab, and puts the rules for browsers on every answer."""
 
     def __init__(self, app: App, door: Door) -> None:
-        self.app, self.door = app, door
+        self.app = app
+        self.door = door
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
@@ -119,15 +120,16 @@ class Guard:
             await send({"type": "websocket.close", "code": 1008, "reason": "refused"})
 
     def _refusal(self, scope: Scope) -> Response | None:
-        names, origins = _values(scope, b"host"), _values(scope, b"origin")
+        names = _values(scope, b"host")
+        origins = _values(scope, b"origin")
         if len(names) != 1 or not self.door.knows(names[0]):
-            return _refused(421, "This lab does not go by that name.", got=names, remedy="open the address it printed")
+            return _refuse(421, "This lab does not go by that name.", got=names, remedy="open the address it printed")
         writes = scope["type"] == "websocket" or scope["method"] not in ("GET", "HEAD")
         if (writes or origins) and origins != [f"http://{names[0]}"]:
-            return _refused(403, "This request comes from another site.", got=origins, remedy="use the lab's own page")
-        return self._unlocked(scope)
+            return _refuse(403, "This request comes from another site.", got=origins, remedy="use the lab's own page")
+        return self._check_token(scope)
 
-    def _unlocked(self, scope: Scope) -> Response | None:
+    def _check_token(self, scope: Scope) -> Response | None:
         """None for those who have the cookie. Who brings the token in the address of the page gets the cookie, and the
         same address without the token; a browser keeps what stands behind its `#`."""
         known = self.door.remembers(_cookie(scope, self.door.cookie))
@@ -136,7 +138,7 @@ class Guard:
             answer = RedirectResponse("/", status_code=303, headers={"cache-control": "no-store"})
             answer.set_cookie(self.door.cookie, self.door.key, httponly=True, samesite="strict")
             return answer
-        return None if known else _locked(scope)
+        return None if known else _refuse_without_token(scope)
 
 
 def _token(scope: Scope) -> str | None:
@@ -147,19 +149,20 @@ def _token(scope: Scope) -> str | None:
     return asked.get("token", [None])[0]
 
 
-def _locked(scope: Scope) -> Response:
+def _refuse_without_token(scope: Scope) -> Response:
     """The refusal of those who have no token: words for programs, a page for browsers. The link on the page helps those
     who followed one with a token from another site: the cookie that they got then is sent from our own page alone."""
-    what, remedy = "This lab asks for its token.", "open the address it printed, token included"
+    what = "This lab asks for its token."
+    remedy = "open the address it printed, token included"
     if not any("text/html" in value for value in _values(scope, b"accept")):
-        return _refused(401, what, remedy=remedy)
+        return _refuse(401, what, remedy=remedy)
     words = f"{what} Please {remedy}: it stands where the lab was started."
     page = f'<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>fθ lab</title><p>{words}</p>'
     again = '<p>If you have done so, <a href="/">go on to the lab</a>.</p></html>'
     return HTMLResponse(page + again, status_code=401, headers={"cache-control": "no-store"})
 
 
-def bracketed(host: str) -> str:
+def bracket_host(host: str) -> str:
     """An address as it stands before the port."""
     return f"[{host}]" if ":" in host else host.lower()
 
@@ -188,7 +191,7 @@ def _cookie(scope: Scope, name: str) -> str | None:
     return None if found is None else found.value
 
 
-def _refused(code: int, what: str, *, got: Iterable[str] = (), remedy: str) -> Response:
+def _refuse(code: int, what: str, *, got: Iterable[str] = (), remedy: str) -> Response:
     error = {"what": what, "where": "", "got": ", ".join(got)[:200], "remedy": remedy}
     return JSONResponse({"error": error}, status_code=code)
 

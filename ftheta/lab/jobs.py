@@ -16,10 +16,10 @@ from ftheta.running import run
 from ftheta.subjects import Subject
 
 from .answers import answer
-from .exports import exported
+from .exports import export
 from .protocol import BREAKER, Size, State
 from .reading import facts_of, subject_of
-from .stages import staged
+from .stages import with_stages
 from .thumbnails import thumbnail
 from .workers import KEPT
 
@@ -58,10 +58,11 @@ def _run(order: Order, say: Say) -> Reply:
 
 
 def _export(order: Order, say: Say) -> Reply:
-    state, format = State.model_validate(order["state"]), order["format"]
+    state = State.model_validate(order["state"])
+    format = order["format"]
     result = _results.get(state.key) or _result(state, order["source"], say)
     say("drawing")
-    return {"kind": "done"}, exported(result, format, state.chart)
+    return {"kind": "done"}, export(result, format, state.chart)
 
 
 def _thumbnail(order: Order, say: Say) -> Reply:
@@ -95,7 +96,7 @@ def _result(state: State, source: dict[str, str] | None, say: Say) -> Result:
     chosen = theorem(state.theorem)
     subject = None if source is None else subject_of(source, chosen.takes)
     result = run(
-        staged(chosen, say),
+        with_stages(chosen, say),
         subject,
         seed=state.seed,
         force=state.force,

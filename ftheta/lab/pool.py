@@ -4,7 +4,7 @@ import asyncio
 from collections import deque
 from pathlib import Path
 
-from .workers import PROGRAM, Job, Worker
+from .workers import PROGRAM, Job, LabWorker
 
 PATIENCE = 1.0  # seconds that an interrupted job has to end
 _NO_START = {
@@ -16,23 +16,24 @@ _NO_START = {
 
 
 class Pool:
-    """`size` jobs at a time, and one more worker warm and ready for the moment when one has to be ended. `aside` is
-    where workers put the files that they need for a moment."""
+    """`size` jobs at a time, and one more worker warm and ready for the moment when one has to be ended. `temporary` is
+    where workers put their temporary files."""
 
     def __init__(
-        self, size: int, *, spare: bool = True, program: tuple[str, ...] = PROGRAM, aside: Path | None = None
+        self, size: int, *, spare: bool = True, program: tuple[str, ...] = PROGRAM, temporary: Path | None = None
     ) -> None:
-        self.size, self.alive, self.program = size, size + spare, program
-        self.aside = aside
-        self.workers: list[Worker] = []
+        self.size = size
+        self.alive = size + spare
+        self.program = program
+        self.temporary = temporary
+        self.workers: list[LabWorker] = []
         self.waiting: deque[Job] = deque()
         self.closing = False
         self.failures = 0  # workers in a row that died before they were ready
-        self._starting: set[asyncio.Task[None]] = set()
 
     def open(self) -> None:
         """Start the first worker; each one starts the next when it is ready, so that the first is ready soon."""
-        self._hire()
+        self._start_worker()
 
     async def close(self) -> None:
         """End every process and every job."""
@@ -40,7 +41,6 @@ class Pool:
         for job in self.waiting:
             job.end({"kind": "cancelled"})
         self.waiting.clear()
-        await asyncio.gather(*self._starting, return_exceptions=True)
         await asyncio.gather(*(worker.close() for worker in self.workers))
 
     def submit(self, job: Job, *, first: bool = False) -> Job:
@@ -59,7 +59,7 @@ class Pool:
                 worker.stop(PATIENCE)
         self._dispatch()
 
-    def at_hand(self, key: str, job: Job) -> bool:
+    def give_to_holder(self, key: str, job: Job) -> bool:
         """Give the job to an idle worker that still has the result of this state, if there is one."""
         worker = next((w for w in self.workers if w.idle and key in w.kept), None)
         if worker is not None:
@@ -76,17 +76,17 @@ class Pool:
             job = self.waiting.popleft()
             max(idle, key=lambda w: (job.key in w.kept, job.theorem in w.warm, len(w.warm))).give(job)
 
-    def _changed(self, worker: Worker) -> None:
-        if worker.dead and worker in self.workers:
+    def _on_change(self, worker: LabWorker) -> None:
+        if worker.dead.is_set() and worker in self.workers:
             self.workers.remove(worker)
         if self.closing:
             return
         self.failures = 0 if worker.ready else self.failures + 1
         if self.failures:  # it died before it was ready: the next one may do so too
             self._give_up()
-            asyncio.get_running_loop().call_later(min(0.5 * 2**self.failures, 30.0), self._hire)
+            asyncio.get_running_loop().call_later(min(0.5 * 2**self.failures, 30.0), self._start_worker)
         else:
-            self._hire()
+            self._start_worker()
             self._dispatch()
 
     def _give_up(self) -> None:
@@ -94,12 +94,8 @@ class Pool:
         while self.failures > 1 and self.waiting:
             self.waiting.popleft().end({"kind": "failed", "error": _NO_START})
 
-    def _hire(self) -> None:
+    def _start_worker(self) -> None:
         """One more worker if some are missing and none is on its way."""
         if self.closing or len(self.workers) >= self.alive or any(not w.ready for w in self.workers):
             return
-        worker = Worker(self._changed, self.program, self.aside)
-        self.workers.append(worker)
-        task = asyncio.create_task(worker.start())
-        self._starting.add(task)
-        task.add_done_callback(self._starting.discard)
+        self.workers.append(LabWorker(self._on_change, self.program, self.temporary))

@@ -17,7 +17,8 @@ from pydantic import (
 
 from ftheta.logic import FthetaError, UsageError
 
-BUILT_IN, BREAKER = "built-in", "breaker"
+BUILT_IN = "built-in"
+BREAKER = "breaker"
 LONGEST_MESSAGE = 64 << 10
 
 _Number: TypeAlias = Annotated[int, Field(strict=True, ge=0, le=(1 << 53) - 1)]

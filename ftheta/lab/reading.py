@@ -16,17 +16,17 @@ _KEPT = 4
 def subject_of(source: dict[str, str], takes: tuple[type, ...] = KINDS) -> Subject:
     """The subject of a source that the server made: the words it was started with, or a file that was uploaded."""
     if "words" in source:
-        return _named(source["words"], takes)
-    return _uploaded(source["path"], source["name"])
+        return _load_named(source["words"], takes)
+    return _load_upload(source["path"], source["name"])
 
 
 @lru_cache(_KEPT)
-def _named(words: str, takes: tuple[type, ...]) -> Subject:
+def _load_named(words: str, takes: tuple[type, ...]) -> Subject:
     return load(words, takes=takes)
 
 
 @lru_cache(_KEPT)
-def _uploaded(path: str, name: str) -> Subject:
+def _load_upload(path: str, name: str) -> Subject:
     """A file is parsed, never executed. Where it lies on this machine is nobody's business."""
     try:
         return read_file(Path(path), name)

@@ -1,4 +1,4 @@
-"""The folder for the files of one lab: uploads, and whatever its workers put aside. It is deleted when the lab ends.
+"""The folder for the files of one lab: uploads, and its workers' temporary files. It is deleted when the lab ends.
 
 A lab that was killed could not do that, so each lab deletes what others have left behind when it starts. A folder was
 left behind if it is ours (its name, its owner, a true folder that nobody else may enter), if no process has the number

@@ -8,12 +8,12 @@ from urllib.parse import quote
 
 import uvicorn
 
-from ftheta import interrupts
 from ftheta.logic import UsageError
+from ftheta.processes import interrupts
 
 from .app import Lab, make_app
 from .connections import Requests, Talks
-from .guard import App, Door, bracketed, token_of
+from .guard import App, Door, bracket_host, token_of
 from .protocol import LONGEST_MESSAGE
 from .shelf import GIVEN
 
@@ -59,7 +59,7 @@ def configuration(app: App) -> uvicorn.Config:
 
 def address_of(door: Door, theorem: str | None, given: bool = False) -> str:
     """The address to open: the catalogue, or a theorem, on the subject that was given if there is one."""
-    name = "127.0.0.1" if door.wide else bracketed(door.host)
+    name = "127.0.0.1" if door.wide else bracket_host(door.host)
     state = f"#/{theorem}{f'?subject={GIVEN}' if given else ''}" if theorem else ""
     return f"http://{name}:{door.port}/?token={quote(door.token, safe='')}{state}"
 

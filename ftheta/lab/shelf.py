@@ -21,7 +21,9 @@ from .protocol import BREAKER, BUILT_IN
 from .workers import Job
 
 LARGEST = 64 << 20  # bytes of one file
-MOST_BYTES, MOST_FILES = 1 << 30, 64  # of all files that are kept
+# of all files that are kept
+MOST_BYTES = 1 << 30
+MOST_FILES = 64
 # parsed by `load`, never executed
 SUFFIXES = (".onnx.gz", ".onnx", ".npz", ".npy", ".csv", ".parquet", ".txt", ".safetensors", ".pt2")
 NAMED = ("digits-mlp", "digits-test", "moons", "circles", "spirals", "mnist1d")
@@ -108,7 +110,7 @@ class Shelf:
         """All subjects with their facts; those known by name are read when the list is first asked for."""
         async with self.described:
             for entry in [e for e in self.entries.values() if not e.kind]:
-                self.entries[entry.id] = await self._described(entry)
+                self.entries[entry.id] = await self._describe(entry)
         return [entry.listed for entry in self.entries.values()]
 
     async def upload(self, name: str, chunks: AsyncIterator[bytes], length: int | None) -> dict[str, Any]:
@@ -119,10 +121,10 @@ class Shelf:
         with Place(self.room) as place:
             path = Path(mkdtemp(dir=self.folder)) / f"upload{suffix}"
             try:
-                id = await _stored(path, chunks, place)
+                id = await _store_chunks(path, chunks, place)
                 if id not in self.entries:
                     entry = Entry(id, _shown(name), {"path": str(path), "name": _shown(name)})
-                    described = await self._described(entry)
+                    described = await self._describe(entry)
                     if id not in self.entries:  # the same file may have come twice at once
                         self.entries[id] = described
                         place.kept = True
@@ -131,13 +133,13 @@ class Shelf:
                 if not place.kept:  # also when the page goes away in the middle
                     shutil.rmtree(path.parent, ignore_errors=True)
 
-    async def _described(self, entry: Entry) -> Entry:
+    async def _describe(self, entry: Entry) -> Entry:
         header, _ = await self.ask(Job({"kind": "read", "source": entry.source}))
         facts = tuple((label, value) for label, value in header["facts"])
         return Entry(entry.id, entry.name, entry.source, header["type"], facts)
 
 
-async def _stored(path: Path, chunks: AsyncIterator[bytes], place: Place) -> str:
+async def _store_chunks(path: Path, chunks: AsyncIterator[bytes], place: Place) -> str:
     """Write a file as it comes; its id, which is that of its content and its kind."""
     hasher = hashlib.sha256("".join(path.suffixes).encode())
     with path.open("xb") as file:

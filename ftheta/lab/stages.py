@@ -14,7 +14,7 @@ _KEPT = 8
 _subjects: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
 
 
-def staged(theorem: Theorem, say: Callable[[str], None]) -> Theorem:
+def with_stages(theorem: Theorem, say: Callable[[str], None]) -> Theorem:
     """The same theorem; `say` hears the name of each stage as it begins."""
 
     def told(stage: str, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -30,14 +30,14 @@ def staged(theorem: Theorem, say: Callable[[str], None]) -> Theorem:
 
     return replace(
         theorem,
-        on=told("making the subject", remembered(theorem.on)),
-        breaks_on=theorem.breaks_on and told("making the negative control", remembered(theorem.breaks_on)),
+        on=told("making the subject", with_memory(theorem.on)),
+        breaks_on=theorem.breaks_on and told("making the negative control", with_memory(theorem.breaks_on)),
         assumes=tuple(checked(h) for h in theorem.assumes),
         measure=told("gathering the evidence", theorem.measure),
     )
 
 
-def remembered(make: Callable[..., Any]) -> Callable[..., Any]:
+def with_memory(make: Callable[..., Any]) -> Callable[..., Any]:
     """The same maker of subjects, which hands out the last few again: while a slider of the measurement moves, the
     subject stays, and with it what it knows of itself."""
 

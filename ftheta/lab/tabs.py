@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import json
-import re
 from typing import Any
 
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
@@ -25,7 +24,9 @@ class Tab:
     """One page. `newest` waits for the one at work to end."""
 
     def __init__(self, socket: WebSocket, pool: Pool, shelf: Shelf) -> None:
-        self.socket, self.pool, self.shelf = socket, pool, shelf
+        self.socket = socket
+        self.pool = pool
+        self.shelf = shelf
         self.newest: Run | None = None
         self.at_work: Run | None = None
         self.job: Job | None = None
@@ -70,7 +71,8 @@ class Tab:
     def _drop_stale(self, newer: Run) -> None:
         """Interrupt the computation that a newer request has made useless: one of another theorem at once, one of
         the same if it takes long."""
-        job, older = self.job, self.at_work
+        job = self.job
+        older = self.at_work
         if job is None or older is None:
             return
         same = older.state.theorem == newer.state.theorem
@@ -85,27 +87,29 @@ class Tab:
             await self.awake.wait()
             self.awake.clear()
             while self.newest is not None:
-                self.at_work, self.newest = self.newest, None
+                self.at_work = self.newest
+                self.newest = None
                 await self._run(self.at_work)
                 self.at_work = self.job = None
 
     async def _run(self, run: Run, attempts: int = 2) -> None:
         await self._say({"type": "started", "n": run.n})
-        header, body = {"kind": "cancelled"}, b""
+        header = {"kind": "cancelled"}
+        body = b""
         for attempt in range(attempts):
             try:
                 self.job = self.pool.submit(run_job(run, self.shelf))
             except FthetaError as error:
                 header = {"kind": "failed", "error": told(error)}
                 break
-            header, body = await self._awaited(run, self.job)
+            header, body = await self._await_reply(run, self.job)
             if header["kind"] != "died":
                 break
             if attempt + 1 < attempts:
                 await self._say({"type": "notice", "n": run.n, "text": _DIED})
         await self._finish(run, header, body)
 
-    async def _awaited(self, run: Run, job: Job) -> tuple[dict[str, Any], bytes]:
+    async def _await_reply(self, run: Run, job: Job) -> tuple[dict[str, Any], bytes]:
         while not job.outcome.done():
             await asyncio.wait([job.outcome], timeout=_TICK)
             if job.seconds > LONGEST:
@@ -158,12 +162,13 @@ def run_job(run: Run, shelf: Shelf) -> Job:
 
 def _knob(error: dict[str, str]) -> dict[str, str]:
     """The knob that the error is about, so that the page can say it there."""
-    found = re.match(r"Knob `(\w+)`", error["what"])
-    return {"knob": found[1]} if found else {}
+    where = error["where"]
+    return {"knob": where[2:].replace("-", "_")} if where.startswith("--") else {}
 
 
 def _too_long(run: Run) -> dict[str, str]:
-    what, remedy = "The computation took too long.", "take smaller values, or the command line, which has no limit"
+    what = "The computation took too long."
+    remedy = "take smaller values, or the command line, which has no limit"
     return {"what": what, "where": run.state.theorem, "got": f"more than {LONGEST:g} s", "remedy": remedy}
 
 

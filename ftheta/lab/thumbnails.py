@@ -4,11 +4,12 @@ import re
 from typing import Any
 
 from ftheta.logic import Chart, Result
-from ftheta.report.charts.theme import darkened
+from ftheta.report.charts.theme import dark_colours
 from ftheta.report.render import svg
 from ftheta.report.vega import vega
 
-WIDTH, HEIGHT = 240, 140
+WIDTH = 240
+HEIGHT = 140
 _MARGIN = 8
 _COLOUR = re.compile(r"#[0-9a-f]{6}\b")
 
@@ -55,5 +56,5 @@ def _wordless(marks: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def in_the_dark(picture: str) -> str:
     """The picture in the colours of the dark theme."""
-    swaps = darkened()
+    swaps = dark_colours()
     return _COLOUR.sub(lambda found: swaps.get(found[0], found[0]), picture)

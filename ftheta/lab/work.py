@@ -1,21 +1,17 @@
-"""What runs inside a worker process: `python -m ftheta.lab.work`, spoken to over its standard input and output.
-
-The main thread computes; another one listens, so that a cancelled job can be interrupted. When the server goes away,
-the pipe closes and the worker ends, whatever it is computing.
-"""
+"""What runs inside a worker of the lab: the main thread computes, another one listens for cancelled jobs."""
 
 import os
-import queue
 import signal
 import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterator
-from typing import Any, BinaryIO, TypeAlias
+from typing import Any, TypeAlias
 
 from ftheta.logic import FthetaError
+from ftheta.processes.framing import Frame
+from ftheta.processes.serving import connect
 
-from .frames import packed, read
 from .protocol import told
 
 Do: TypeAlias = Callable[[dict[str, Any], Callable[[str], None]], tuple[dict[str, Any], bytes]]
@@ -28,35 +24,28 @@ class Stopped(BaseException):
 
 
 class Desk:
-    """The jobs of this worker: the one at work, and those that were cancelled before they ended."""
+    """The jobs of this worker: the one at work, and the last one that was cancelled."""
 
-    def __init__(self, source: BinaryIO, target: BinaryIO) -> None:
-        self.source, self.target = source, target
-        self.jobs: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+    def __init__(self) -> None:
         self.at_work: int | None = None
         self.stopped: int | None = None
         self.main = threading.main_thread().ident or 0
+        self.channel = connect(self.on_frame, self.on_interrupt)
 
-    def listen(self) -> None:
-        """Take in jobs and cancellations, until the server is gone."""
-        while (frame := read(self.source)) is not None:
-            order, _ = frame
-            if order["kind"] == "stop":
-                self.stopped = order["job"]
-                signal.pthread_kill(self.main, signal.SIGINT)
-            else:
-                self.jobs.put(order)
-        os._exit(0)
+    def on_frame(self, frame: Frame) -> bool:
+        """Cancel a job as soon as that is asked for: the main thread computes."""
+        order, _ = frame
+        if order["kind"] != "stop":
+            return False
+        self.stopped = order["job"]
+        signal.pthread_kill(self.main, signal.SIGINT)
+        return True
 
     def on_interrupt(self, *_: object) -> None:
         """Only the job that was meant is stopped: the signal may come when the next one is at work already."""
         if self.at_work is not None and self.at_work == self.stopped:
             self.at_work = None
             raise Stopped
-
-    def say(self, header: dict[str, Any], body: bytes = b"") -> None:
-        self.target.write(packed(header, body))
-        self.target.flush()
 
     def work(self, order: dict[str, Any], do: Do) -> None:
         """Do one job and report how it ended."""
@@ -65,16 +54,19 @@ class Desk:
             self.at_work = job
             if self.stopped == job:
                 raise Stopped
-            reply, body = do(order, lambda text: self.say({"job": job, "kind": "stage", "text": text}))
+            reply, body = do(order, lambda text: self.channel.send({"job": job, "kind": "stage", "text": text}))
             self.at_work = None
         except Stopped:
-            reply, body = {"kind": "cancelled"}, b""
+            reply = {"kind": "cancelled"}
+            body = b""
         except FthetaError as error:
-            reply, body = {"kind": "failed", "error": told(error), "code": error.exit_code}, b""
+            reply = {"kind": "failed", "error": told(error), "code": error.exit_code}
+            body = b""
         except Exception as error:
-            reply, body = {"kind": "failed", "error": _internal(error), "traceback": traceback.format_exc()}, b""
+            reply = {"kind": "failed", "error": _internal(error), "traceback": traceback.format_exc()}
+            body = b""
         self.at_work = None
-        self.say({"job": job, **reply}, body)
+        self.channel.send({"job": job, **reply}, body)
 
 
 def _internal(error: Exception) -> dict[str, str]:
@@ -93,20 +85,14 @@ def attend(prepare: Callable[[], tuple[Do, Iterator[None]]]) -> None:
     taken one at a time while there is no job."""
     if "background" in sys.argv:
         os.nice(_PATIENT)
-    source, target = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    os.dup2(2, 1)  # whatever prints must not speak to the server
-    desk = Desk(source, target)
-    signal.signal(signal.SIGINT, desk.on_interrupt)
-    threading.Thread(target=desk.listen, daemon=True).start()
-    (do, steps), done = prepare(), object()
-    desk.say({"kind": "ready"})
+    desk = Desk()
+    do, steps = prepare()
+    done = object()
+    desk.channel.send({"kind": "ready"})
     while True:
-        try:
-            order = desk.jobs.get(block=next(steps, done) is done)
-        except queue.Empty:
-            continue
-        desk.work(order, do)
+        frame = desk.channel.receive(block=next(steps, done) is done)
+        if frame is not None:
+            desk.work(frame[0], do)
 
 
 def _prepare() -> tuple[Do, Iterator[None]]:
@@ -115,5 +101,6 @@ def _prepare() -> tuple[Do, Iterator[None]]:
     return do, warm_up()
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Serve jobs until the input ends."""
     attend(_prepare)

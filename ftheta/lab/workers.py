@@ -1,23 +1,24 @@
 """One worker process as the server sees it."""
 
 import asyncio
-import os
 import sys
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
 
-from ftheta.caching import compiled_kept
-
-from .frames import packed, receive
+from ftheta.processes.framing import Frame
+from ftheta.processes.resources import available_memory
+from ftheta.processes.worker import Worker, program
 
 KEPT = 6  # results of which a worker can make files without computing them again
-PROGRAM = ("-m", "ftheta.lab.work")
+LONGEST_ANSWER = 256 << 20  # bytes
+PROGRAM = program("ftheta.lab.work")
 _NUMBERS = count(1)
-_ONE_THREAD = "--xla_cpu_multi_thread_eigen=false"
 
 
 @dataclass(eq=False)
@@ -46,78 +47,62 @@ class Job:
         return 0.0 if self.began is None else asyncio.get_running_loop().time() - self.began
 
 
-class Worker:
+class LabWorker(Worker):
     """A process with at most one job. `on_change` is called when it becomes ready, has ended a job, or has died."""
 
-    def __init__(self, on_change: Callable[["Worker"], None], program: tuple[str, ...], aside: Path | None) -> None:
-        self.on_change, self.program = on_change, program
-        self.aside = aside
-        self.process: asyncio.subprocess.Process | None = None
+    def __init__(
+        self, on_change: Callable[["LabWorker"], None], arguments: tuple[str, ...], temporary: Path | None
+    ) -> None:
+        self.on_change = on_change
         self.job: Job | None = None
-        self.ready = self.dead = False
+        self.dead = asyncio.Event()
         self.stopping: asyncio.TimerHandle | None = None
         self.warm: set[str] = set()  # theorems it has run, whose programs are compiled
         self.kept: deque[str] = deque(maxlen=KEPT)  # states whose results it still has
-        self.listening: asyncio.Task[None] | None = None
-
-    async def start(self) -> None:
-        """Start the process; it says when it is ready."""
-        self.process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            *self.program,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            env=_environment(self.aside),
-            start_new_session=True,  # Ctrl-C in the terminal is for the server, which ends its workers itself
+        self._loop = asyncio.get_running_loop()
+        super().__init__(
+            arguments,
+            LabWorker._post,
+            memory=available_memory(1),
+            temporary=temporary,
+            own_session=True,  # Ctrl-C in the terminal is for the server, which ends its workers itself
+            longest=LONGEST_ANSWER,
         )
-        self.listening = asyncio.create_task(self._listen(self.process))
+
+    def _post(self, frame: Frame | None) -> None:
+        """Hand a message over to the event loop, unless that has ended."""
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._on_death if frame is None else partial(self._on_frame, *frame))
 
     @property
     def idle(self) -> bool:
-        return self.ready and not self.dead and self.job is None
+        return self.ready and not self.dead.is_set() and self.job is None
 
     def give(self, job: Job) -> None:
         """Begin a job."""
-        self.job, job.began = job, asyncio.get_running_loop().time()
-        self._write({**job.order, "job": job.number})
+        self.job = job
+        job.began = self._loop.time()
+        self.send({**job.order, "job": job.number})
 
     def stop(self, patience: float) -> None:
         """Interrupt the job; if it has not ended after so many seconds, end the process."""
         if self.job is not None and self.stopping is None:
-            self._write({"kind": "stop", "job": self.job.number})
-            self.stopping = asyncio.get_running_loop().call_later(patience, self.kill)
-
-    def kill(self) -> None:
-        """End the process at once."""
-        if self.process is not None and self.process.returncode is None:
-            self.process.kill()
+            self.send({"kind": "stop", "job": self.job.number})
+            self.stopping = self._loop.call_later(patience, self.process.kill)
 
     async def close(self) -> None:
         """End the process and wait until it is gone."""
-        self.kill()
-        if self.listening is not None:
-            await self.listening
+        self.process.kill()
+        await self.dead.wait()
 
-    def _write(self, header: dict[str, Any]) -> None:
-        assert self.process is not None and self.process.stdin is not None
-        if not self.process.stdin.is_closing():
-            self.process.stdin.write(packed(header))
+    def _on_death(self) -> None:
+        self.dead.set()
+        self._calm()
+        if self.job is not None:
+            self.job.end({"kind": "died", "code": self.process.returncode})
+        self.on_change(self)
 
-    async def _listen(self, process: asyncio.subprocess.Process) -> None:
-        assert process.stdout is not None
-        try:
-            while (frame := await receive(process.stdout)) is not None:
-                self._hear(*frame)
-        finally:
-            self.dead = True
-            self.kill()
-            await process.wait()
-            self._calm()
-            if self.job is not None:
-                self.job.end({"kind": "died", "code": process.returncode})
-            self.on_change(self)
-
-    def _hear(self, header: dict[str, Any], body: bytes) -> None:
+    def _on_frame(self, header: dict[str, Any], body: bytes) -> None:
         if header["kind"] == "ready":
             self.ready = True
             self.on_change(self)
@@ -127,7 +112,8 @@ class Worker:
             self.job.stage = header["text"]
         else:
             self._calm()
-            job, self.job = self.job, None
+            job = self.job
+            self.job = None
             self.warm.add(job.theorem)
             if header["kind"] == "done" and job.key:
                 self.kept.append(job.key)
@@ -138,17 +124,6 @@ class Worker:
         if self.stopping is not None:
             self.stopping.cancel()
             self.stopping = None
-
-
-def _environment(aside: Path | None = None) -> dict[str, str]:
-    """One thread a worker, so that workers do not fight over the cores; compiled programs are kept between runs. Files
-    for a moment go to `aside`: a worker that is killed cannot delete them."""
-    one = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "NPROC")
-    flags = os.environ.get("XLA_FLAGS", "").split()
-    told = " ".join(flags if _ONE_THREAD in flags else [*flags, _ONE_THREAD])
-    threads = {**dict.fromkeys(one, "1"), "JAX_PLATFORMS": "cpu", "XLA_FLAGS": told}
-    temporary = {} if aside is None else {"TMPDIR": str(aside)}
-    return {**os.environ, **threads, **compiled_kept(), **temporary}
 
 
 def log_failure(header: dict[str, Any]) -> None:

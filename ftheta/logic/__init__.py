@@ -15,6 +15,7 @@ from .chart import Regions as Regions
 from .chart import Series as Series
 from .chart import Table as Table
 from .chart import Vertex as Vertex
+from .chart import draw_curves as draw_curves
 from .claim import AtMost as AtMost
 from .claim import Claim as Claim
 from .claim import Converges as Converges
@@ -27,7 +28,9 @@ from .enclosure import Enclosure as Enclosure
 from .errors import FthetaError as FthetaError
 from .errors import SubjectError as SubjectError
 from .errors import UsageError as UsageError
+from .errors import suggest as suggest
 from .evidence import Evidence as Evidence
+from .evidence import Examples as Examples
 from .hypothesis import Finding as Finding
 from .hypothesis import Hypothesis as Hypothesis
 from .hypothesis import Status as Status

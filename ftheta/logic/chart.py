@@ -3,7 +3,7 @@
 Every sequence is stored as tuples of floats, so that a chart is immutable, comparable and writes to JSON.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -66,6 +66,34 @@ class Curves(_Frozen):
     y: Axis
     series: tuple[Series, ...]
     kind: Literal["curves"] = "curves"
+
+
+def draw_curves(
+    title: str,
+    at: Numbers,
+    *,
+    x: str = "",
+    y: str = "",
+    log: str = "",
+    measured: Mapping[str, Numbers] | None = None,
+    bound: Mapping[str, Numbers] | None = None,
+    reference: Mapping[str, Numbers] | None = None,
+    other: Mapping[str, Numbers] | None = None,
+) -> Curves:
+    """Curves over the common grid `at`, by their role: each role maps the label of a curve to its values.
+
+    `x` and `y` label the axes; `log` names those that are logarithmic: "x", "y" or "xy".
+    """
+    roles: tuple[tuple[Role, Mapping[str, Numbers] | None], ...] = (
+        ("measured", measured),
+        ("bound", bound),
+        ("reference", reference),
+        ("other", other),
+    )
+    series = [Series(name, at, values, role) for role, curves in roles for name, values in (curves or {}).items()]
+    x_axis = Axis(x, "log" if "x" in log else "linear")
+    y_axis = Axis(y, "log" if "y" in log else "linear")
+    return Curves(title, x_axis, y_axis, tuple(series))
 
 
 @dataclass(frozen=True, slots=True)

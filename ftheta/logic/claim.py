@@ -40,7 +40,7 @@ class Witness:
     how: str
 
     def __post_init__(self) -> None:
-        if _sampled(self.left, self.right):
+        if _is_sampled(self.left, self.right):
             raise ValueError("A witness is evaluated again at its point: its two sides cannot be sampled.")
 
 
@@ -58,13 +58,14 @@ class AtMost:
     kind: Literal["at-most"] = "at-most"
 
     def judge(self) -> Judgement:
-        left, right = _rounded(self.left, self), _rounded(self.right, self)
+        left = _round_outward(self.left, self)
+        right = _round_outward(self.right, self)
         vacuous = right.lo >= self.trivial
         if left.lo > right.hi:
             return _contradiction(self, self.witness, _exceeds)
         if _at_most(self.left.hi, self.right.lo, self):
-            return Judgement(_earned(left, right), _basis_reason(self, left, right), vacuous)
-        if _sampled(left, right):
+            return Judgement(_strongest_verdict(left, right), _basis_reason(self, left, right), vacuous)
+        if _is_sampled(left, right):
             return Judgement(Verdict.CONSISTENT, _basis_reason(self, left, right), vacuous)
         return Judgement(Verdict.INCONCLUSIVE, "the enclosures of the two sides overlap", vacuous)
 
@@ -82,10 +83,11 @@ class Identity:
     kind: Literal["identity"] = "identity"
 
     def judge(self) -> Judgement:
-        left, right = _rounded(self.left, self), _rounded(self.right, self)
-        if _apart(left, right):
-            return _contradiction(self, self.witness, _apart)
-        if _sampled(left, right):
+        left = _round_outward(self.left, self)
+        right = _round_outward(self.right, self)
+        if _are_apart(left, right):
+            return _contradiction(self, self.witness, _are_apart)
+        if _is_sampled(left, right):
             return Judgement(Verdict.CONSISTENT, _basis_reason(self, left, right))
         if left.is_point and right.is_point and left.basis is right.basis is Basis.EXACT:
             return Judgement(Verdict.PROVED, "equal in exact arithmetic")
@@ -166,11 +168,11 @@ def _carries_rounding(side: Enclosure) -> bool:
     return side.basis is not Basis.EXACT and side.level is None
 
 
-def _rounded(side: Enclosure, claim: AtMost | Identity) -> Enclosure:
+def _round_outward(side: Enclosure, claim: AtMost | Identity) -> Enclosure:
     return side.widened(claim.rtol, claim.atol) if _carries_rounding(side) else side
 
 
-def _loosened(side: Enclosure, claim: AtMost | Identity) -> Enclosure:
+def _loosen(side: Enclosure, claim: AtMost | Identity) -> Enclosure:
     """A side of a witness with the tolerance that the claim allows, where it allows one."""
     tolerant = _carries_rounding(claim.left) or _carries_rounding(claim.right)
     return side.widened(claim.rtol, claim.atol) if tolerant else side
@@ -183,15 +185,15 @@ def _at_most(a: float, b: float, claim: AtMost) -> bool:
     return isfinite(a) and isfinite(b) and a - b <= claim.rtol * max(abs(a), abs(b)) + claim.atol
 
 
-def _earned(*sides: Enclosure) -> Verdict:
+def _strongest_verdict(*sides: Enclosure) -> Verdict:
     return _EARNED[max((e.basis for e in sides), key=lambda b: b.rank)]
 
 
-def _exact(*sides: Enclosure) -> bool:
+def _is_exact(*sides: Enclosure) -> bool:
     return all(e.basis is Basis.EXACT for e in sides)
 
 
-def _sampled(*sides: Enclosure) -> bool:
+def _is_sampled(*sides: Enclosure) -> bool:
     return any(e.basis is Basis.SAMPLED for e in sides)
 
 
@@ -203,7 +205,7 @@ def _exceeds(left: Enclosure, right: Enclosure) -> bool:
     return left.lo > right.hi
 
 
-def _apart(left: Enclosure, right: Enclosure) -> bool:
+def _are_apart(left: Enclosure, right: Enclosure) -> bool:
     return left.lo > right.hi or right.lo > left.hi
 
 
@@ -212,10 +214,11 @@ def _tolerance(claim: AtMost | Identity) -> str:
 
 
 def _basis_reason(claim: AtMost | Identity, left: Enclosure, right: Enclosure) -> str:
-    counts = [e.samples for e in (left, right) if e.samples is not None]
-    if counts:
-        return f"{min(counts):,} samples{_stated_level(left, right)}; nothing contradicts"
-    if _earned(left, right) is Verdict.PROVED:
+    sampled = [e for e in (left, right) if e.samples is not None]
+    if sampled:
+        fewest = min(sampled, key=lambda e: e.samples or 0)
+        return f"{fewest.sample_count}{_stated_level(left, right)}; nothing contradicts"
+    if _strongest_verdict(left, right) is Verdict.PROVED:
         return "exact arithmetic or outward rounding on both sides"
     return f"float64 within {_tolerance(claim)}"
 
@@ -232,16 +235,16 @@ def _stated_level(left: Enclosure, right: Enclosure) -> str:
 
 def _contradiction(claim: AtMost | Identity, witness: Witness | None, fails: Callable[..., bool]) -> Judgement:
     """Refuted only by EXACT numbers; float64 or a sample alone contradicts without refuting."""
-    if _exact(claim.left, claim.right):
+    if _is_exact(claim.left, claim.right):
         return Judgement(Verdict.REFUTED, "the enclosures of the two sides are strictly apart")
     if witness is None:
-        source = "the sample contradicts" if _sampled(claim.left, claim.right) else "float64 contradicts"
+        source = "the sample contradicts" if _is_sampled(claim.left, claim.right) else "float64 contradicts"
         reason = f"{source} the claim, without a witness to check again"
         return Judgement(Verdict.INCONCLUSIVE, reason, contradicted=True)
-    if not _exact(witness.left, witness.right):
+    if not _is_exact(witness.left, witness.right):
         reason = "the claim fails at a point in float64, where rounding may be all there is"
         return Judgement(Verdict.INCONCLUSIVE, reason, contradicted=True)
-    if fails(_loosened(witness.left, claim), _loosened(witness.right, claim)):
+    if fails(_loosen(witness.left, claim), _loosen(witness.right, claim)):
         return Judgement(Verdict.REFUTED, f"fails at the witness, re-checked: {witness.how}")
     if isinf(witness.left.width) or isinf(witness.right.width):
         reason = "float64 contradicts the claim at a point where it cannot be evaluated again with an error bound"

@@ -51,7 +51,8 @@ class Enclosure:
     interval itself only holds with that probability (a Monte-Carlo mean), at this number of samples and
     under what `assuming` says; a sampled supremum has none, because its lower end was attained.
     `nominal` stands in the place of `confidence` where the level is only approached as the samples grow
-    (the central limit theorem): nothing is guaranteed at this number of them.
+    (the central limit theorem): nothing is guaranteed at this number of them. `unit` names what the samples
+    are where they are not rows, points or draws of the subject: a random start vector.
     """
 
     lo: float = -inf
@@ -61,9 +62,11 @@ class Enclosure:
     confidence: float | None = None
     nominal: float | None = None
     assuming: str = ""
+    unit: str = ""
 
     def __post_init__(self) -> None:
-        lo, hi = float(self.lo), float(self.hi)
+        lo = float(self.lo)
+        hi = float(self.hi)
         if isnan(lo) or isnan(hi) or lo > hi:
             raise ValueError(f"An enclosure needs lo <= hi and no NaN, got lo={self.lo!r}, hi={self.hi!r}.")
         if (self.basis is Basis.SAMPLED) != (self.samples is not None):
@@ -147,6 +150,13 @@ class Enclosure:
         return self.nominal if self.confidence is None else self.confidence
 
     @property
+    def sample_count(self) -> str:
+        """`1 sample`, `1,024 samples`; empty where nothing was sampled."""
+        if self.samples is None:
+            return ""
+        return f"{self.samples:,} {self.unit or 'sample'}{'' if self.samples == 1 else 's'}"
+
+    @property
     def width(self) -> float:
         return 0.0 if self.is_point else self.hi - self.lo
 
@@ -211,11 +221,14 @@ def _joint(a: Enclosure, b: Enclosure, lo: float, hi: float) -> Enclosure:
     samples = [e.samples for e in (a, b) if e.samples is not None]
     basis = max(a.basis, b.basis, key=lambda basis: basis.rank)
     parts = (a,) if a is b else (a, b)
+    units = {e.unit for e in parts if e.samples is not None}
     levels = [e.level for e in parts if e.level is not None]
     # the union bound: two statements of confidence c hold together with at least 2c − 1
     level = sum(levels) - (len(levels) - 1) if levels else None
     if level is not None and level <= 0:
-        lo, hi, level = -inf, inf, min(levels)
+        lo = -inf
+        hi = inf
+        level = min(levels)
     guaranteed = all(e.nominal is None for e in parts)
     return Enclosure(
         lo,
@@ -225,6 +238,7 @@ def _joint(a: Enclosure, b: Enclosure, lo: float, hi: float) -> Enclosure:
         confidence=level if guaranteed else None,
         nominal=None if guaranteed else level,
         assuming=_both_assumed(parts),
+        unit=units.pop() if len(units) == 1 else "",
     )
 
 

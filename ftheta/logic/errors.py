@@ -1,5 +1,8 @@
 """One form for every error a user can cause: what, where, what was got, what to do."""
 
+import difflib
+from collections.abc import Iterable
+
 
 def _printable(got: object) -> object:
     """What was got, unless Python refuses to print it."""
@@ -16,7 +19,10 @@ class FthetaError(Exception):
     exit_code = 70
 
     def __init__(self, what: str, *, where: str = "", got: object = None, remedy: str = "") -> None:
-        self.what, self.where, self.got, self.remedy = what, where, _printable(got), remedy
+        self.what = what
+        self.where = where
+        self.got = _printable(got)
+        self.remedy = remedy
         super().__init__(str(self))
 
     def __str__(self) -> str:
@@ -40,3 +46,9 @@ class SubjectError(FthetaError):
     """A subject that cannot be read or is not what it should be: a broken file, NaN weights, wrong shapes."""
 
     exit_code = 4
+
+
+def suggest(word: str, known: Iterable[str], otherwise: str = "", *, most: int = 2) -> str:
+    """The remedy for a word that is not known: the nearest known ones, or, where none is near, what else to do."""
+    near = difflib.get_close_matches(word, list(known), n=most, cutoff=0.5)
+    return f"did you mean {' or '.join(near)}?" if near else otherwise

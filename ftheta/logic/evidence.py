@@ -1,6 +1,6 @@
 """What a theorem returns: claims and what was seen on the way. No verdict: that is judged elsewhere."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import isnan
 
@@ -10,10 +10,25 @@ from .enclosure import Enclosure
 
 
 @dataclass(frozen=True, slots=True)
+class Examples:
+    """The theorem on things other than the subject: a worked example, a random network, a function from the text."""
+
+    claims: tuple[Claim, ...]
+    charts: tuple[Chart, ...] = ()
+    tables: tuple[Table, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence:
-    """`claims` carry the verdict. `as_printed` are statements as a source prints them, judged beside the
-    theorem but never part of its verdict: that is where a misprint is refuted. `numbers` are the named
-    quantities that reference values are compared with; `summary` is one sentence with the main numbers."""
+    """`claims` are about the subject and alone carry the verdict.
+
+    - `examples` illustrate the theorem on other things: judged and shown on the theorem's page, never part of the
+      verdict, and not computed in an audit. That is why they are a function, called only where they are shown.
+    - `as_printed` are statements as a source prints them, judged beside the theorem but never part of its verdict:
+      that is where a misprint is refuted.
+    - `numbers` are the named quantities that reference values are compared with.
+    - `summary` is one sentence with the main numbers.
+    """
 
     claims: tuple[Claim, ...]
     charts: tuple[Chart, ...] = ()
@@ -21,12 +36,13 @@ class Evidence:
     tables: tuple[Table, ...] = ()
     as_printed: tuple[Claim, ...] = ()
     summary: str = ""
+    examples: Callable[[], Examples] | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "numbers", {name: _known(number) for name, number in self.numbers.items()})
+        object.__setattr__(self, "numbers", {name: _as_enclosure(number) for name, number in self.numbers.items()})
 
 
-def _known(number: Enclosure | float) -> Enclosure:
+def _as_enclosure(number: Enclosure | float) -> Enclosure:
     """A plain number is a formula evaluated in float64; NaN (a run that diverged) is a number not known."""
     if isinstance(number, Enclosure):
         return number

@@ -25,7 +25,8 @@ class Finding:
 
     A hypothesis proved by a float64 computation (basis FLOAT) lets the verdict reach certified at most. `why` says in
     one line why a proof is one: read off the graph, exact arithmetic, outward rounding over the whole domain. What a
-    user states is assumed, what was looked at in places is sampled: neither has a `why`.
+    user states is assumed, what was looked at in places is sampled: neither has a `why`. `awaits` names what is missing
+    where the hypothesis cannot be decided because another one fails: views name the other one alone.
     """
 
     status: Status
@@ -33,6 +34,7 @@ class Finding:
     number: Enclosure | None = None
     basis: Basis = Basis.EXACT
     why: str = ""
+    awaits: str = ""
 
     @property
     def cap(self) -> Verdict:
@@ -45,19 +47,28 @@ class Finding:
 
     @classmethod
     def proved(cls, note: str, why: str, number: Enclosure | None = None, *, basis: Basis = Basis.EXACT) -> "Finding":
+        """It holds, and `why` says why that is a proof."""
         return cls(Status.PROVED, note, number, basis, why)
 
     @classmethod
     def sampled(cls, note: str, number: Enclosure | None = None) -> "Finding":
+        """It held wherever it was looked at."""
         return cls(Status.SAMPLED, note, number, Basis.SAMPLED)
 
     @classmethod
     def assumed(cls, note: str) -> "Finding":
+        """Nothing speaks against it, and nothing proves it."""
         return cls(Status.ASSUMED, note)
 
     @classmethod
     def failed(cls, note: str, number: Enclosure | None = None) -> "Finding":
+        """It does not hold."""
         return cls(Status.FAILED, note, number)
+
+    @classmethod
+    def undecided(cls, awaits: str) -> "Finding":
+        """Failed, because another hypothesis fails: this one cannot be decided without what that one asks for."""
+        return cls(Status.FAILED, f"cannot be decided without {awaits}", awaits=awaits)
 
     @classmethod
     def decide(
@@ -78,7 +89,7 @@ class Hypothesis:
 
     def __call__(self, subject: Any, knobs: Mapping[str, Any]) -> Finding:
         """Check the subject; the check receives the knobs that its signature names."""
-        return self.check(subject, **named(self.check, knobs))
+        return self.check(subject, **named_knobs(self.check, knobs))
 
 
 def hypothesis(says: str, *, remedy: str = "", name: str = "") -> Callable[[Callable[..., Finding]], Hypothesis]:
@@ -90,7 +101,7 @@ def hypothesis(says: str, *, remedy: str = "", name: str = "") -> Callable[[Call
     return wrap
 
 
-def named(function: Callable[..., Any], knobs: Mapping[str, Any]) -> dict[str, Any]:
+def named_knobs(function: Callable[..., Any], knobs: Mapping[str, Any]) -> dict[str, Any]:
     """Those knobs that the function's signature names as keyword-only parameters."""
     wanted = inspect.signature(function).parameters.values()
     return {p.name: knobs[p.name] for p in wanted if p.kind is p.KEYWORD_ONLY and p.name in knobs}

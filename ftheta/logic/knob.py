@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
-from .errors import UsageError
+from .errors import UsageError, suggest
 
 Value = bool | int | float | str
 
@@ -29,6 +29,11 @@ class Knob:
     most: float | None = None
     choices: tuple[str, ...] = ()
 
+    @property
+    def limits(self) -> tuple[float, float]:
+        """The least and the largest value that are accepted."""
+        return self.lo if self.least is None else self.least, self.hi if self.most is None else self.most
+
 
 @dataclass(frozen=True, slots=True)
 class Setting:
@@ -41,17 +46,17 @@ class Setting:
 
     def parse(self, value: Any) -> Value:
         """The value in the knob's type and within its limits, or a UsageError that says what is wrong."""
-        parsed = self._typed(value)
+        parsed = self._convert(value)
         if self.knob.choices and parsed not in self.knob.choices:
-            raise self._error(value, f"choose one of {', '.join(self.knob.choices)}")
+            offered = f"choose one of {', '.join(self.knob.choices)}"
+            raise self._error(value, suggest(str(value), self.knob.choices, offered))
         if isinstance(parsed, (int, float)) and not isinstance(parsed, bool):
-            least = self.knob.lo if self.knob.least is None else self.knob.least
-            most = self.knob.hi if self.knob.most is None else self.knob.most
+            least, most = self.knob.limits
             if not least <= parsed <= most:
                 raise self._error(value, f"give a value between {least:g} and {most:g}")
         return parsed
 
-    def _typed(self, value: Any) -> Value:
+    def _convert(self, value: Any) -> Value:
         words = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
         try:
             match self.type:
@@ -79,7 +84,9 @@ class Setting:
 
     def _error(self, value: Any, remedy: str) -> UsageError:
         meaning = f" ({self.knob.says})" if self.knob.says else ""
-        return UsageError(f"Knob `{self.name}`{meaning} cannot take this value.", got=repr(value), remedy=remedy)
+        option = f"--{self.name.replace('_', '-')}"
+        what = f"Option {option}{meaning} cannot take this value."
+        return UsageError(what, where=option, got=repr(value), remedy=remedy)
 
 
 def settings_of(*functions: Callable[..., Any]) -> tuple[Setting, ...]:
@@ -110,7 +117,10 @@ def parse_knobs(settings: tuple[Setting, ...], given: Mapping[str, Any]) -> dict
     known = {s.name: s for s in settings}
     unknown = {name.replace("-", "_") for name in given} - set(known)
     if unknown:
-        options = ", ".join(f"--{name.replace('_', '-')}" for name in known) or "none"
-        raise UsageError(f"Unknown knob: {', '.join(sorted(unknown))}.", remedy=f"the knobs here are: {options}")
+        options = [f"--{name.replace('_', '-')}" for name in known]
+        wrong = [f"--{name.replace('_', '-')}" for name in sorted(unknown)]
+        offered = f"the options of this theorem are {', '.join(options) or 'none'}"
+        remedy = " ".join(filter(None, (suggest(wrong[0], options), offered)))
+        raise UsageError(f"Unknown option {', '.join(wrong)}.", remedy=remedy)
     values = {name.replace("-", "_"): value for name, value in given.items()}
     return {s.name: s.parse(values[s.name]) if s.name in values else s.default for s in settings}

@@ -9,7 +9,7 @@ from .claim import Claim
 from .enclosure import Enclosure
 from .hypothesis import Finding, Status
 from .knob import Value
-from .verdict import Judgement, Verdict, capped, weakest
+from .verdict import Judgement, Verdict, weaken_to, weakest
 
 SCHEMA = 3  # raised when the JSON form changes in a way that older readers cannot read
 
@@ -54,7 +54,7 @@ class Provenance:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """Verdict, evidence and provenance of one theorem on one subject."""
+    """Verdict, evidence and provenance of one theorem on one subject. `examples` are claims about other things."""
 
     id: str
     chapter: str
@@ -72,6 +72,9 @@ class Result:
     tables: tuple[Table, ...]
     charts: tuple[Chart, ...]
     provenance: Provenance
+    examples: tuple[Judged, ...] = ()
+    gist: str = ""
+    see_also: tuple[str, ...] = ()
     schema: int = SCHEMA
 
 
@@ -178,4 +181,4 @@ def conclude(findings: Sequence[Finding], judgements: Sequence[Judgement]) -> Ve
         return claims
     if any(f.status is Status.FAILED for f in findings):
         return Verdict.INAPPLICABLE
-    return capped(claims, weakest([Verdict.PROVED, *(f.cap for f in findings)]))
+    return weaken_to(claims, weakest([Verdict.PROVED, *(f.cap for f in findings)]))

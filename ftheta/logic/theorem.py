@@ -26,6 +26,9 @@ class Theorem:
     unbreakable: str
     presets: Mapping[str, Mapping[str, Value]]
     errata: str
+    gist: str
+    see_also: tuple[str, ...]
+    same_for_all: str
     settings: tuple[Setting, ...]
     takes: tuple[type, ...]
     audited: bool
@@ -49,6 +52,9 @@ def theorem(
     unbreakable: str = "",
     presets: Mapping[str, Mapping[str, Value]] | None = None,
     errata: str = "",
+    gist: str = "",
+    see_also: tuple[str, ...] = (),
+    same_for_all: str = "",
     audited: bool = True,
     of_parameters: bool = False,
 ) -> Callable[[Callable[..., Evidence]], Theorem]:
@@ -57,12 +63,15 @@ def theorem(
     The function's name gives the id, its docstring the statement (LaTeX between `$`), its keyword-only
     arguments and those of `on` the knobs, the annotation of its first argument the subjects it takes.
 
-    - `sources`: "seed N" or keys of references.bib.
+    - `sources`: keys of references.bib, or of the courses in `bibliography`.
     - `on(rng, *, knobs...)` makes the built-in subject; `breaks_on` likewise the negative control, on which
       a hypothesis fails and, when forced, a claim is refuted. `unbreakable` says why if there is none that
       can be refuted.
     - `presets`: name -> knobs.
-    - `errata`: what the sources print wrongly.
+    - `errata`: errors in the sources.
+    - `gist`: one sentence without formulas: what it says and why one cares.
+    - `see_also`: ids of theorems a reader may want next.
+    - `same_for_all`: why claims may have the same text and the same numbers on different subjects, if they do.
     - `audited`: a theorem that takes a Network is part of every audit, unless it is about one network in particular.
     - `of_parameters`: it reads the parameters off the list of layers, and not the function alone. A network whose
       inputs are scaled first is then handed over as the layers that were trained, with scaled data.
@@ -81,6 +90,9 @@ def theorem(
             unbreakable=unbreakable,
             presets=dict(presets or {"textbook": {}}),
             errata=inspect.cleandoc(errata),
+            gist=gist,
+            see_also=see_also,
+            same_for_all=same_for_all,
             settings=settings_of(measure, on),
             takes=_subject_types(measure),
             audited=audited,

@@ -30,7 +30,7 @@ MEANING = {
     Verdict.CERTIFIED: "a sound argument evaluated in float64; the tolerance is stated",
     Verdict.CONSISTENT: "measured; nothing contradicts the claim",
     Verdict.INCONCLUSIVE: "budget or noise: the best enclosure is given",
-    Verdict.INAPPLICABLE: "a hypothesis fails",
+    Verdict.INAPPLICABLE: "a hypothesis of the theorem is not met",
     Verdict.REFUTED: "a witness, checked again, contradicts the claim",
 }
 
@@ -40,7 +40,7 @@ def weakest(verdicts: Iterable[Verdict]) -> Verdict:
     return max(verdicts, key=lambda v: v.rank, default=Verdict.INCONCLUSIVE)
 
 
-def capped(verdict: Verdict, at: Verdict) -> Verdict:
+def weaken_to(verdict: Verdict, at: Verdict) -> Verdict:
     """The verdict, no stronger than `at`."""
     return max(verdict, at, key=lambda v: v.rank)
 

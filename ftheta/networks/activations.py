@@ -5,9 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import pi
 
-import jax
-import jax.numpy as jnp
-
+from ftheta.lazy import jax, jnp
 from ftheta.logic import Enclosure, UsageError
 
 
@@ -20,13 +18,30 @@ class Activation:
     """
 
     name: str
-    function: Callable[[jax.Array], jax.Array]
+    imported: "Callable[[], Callable[[jax.Array], jax.Array]]"
     lipschitz: Enclosure
     limits: tuple[float, float]
     monotone: bool = True
     degree: int | None = None
     homogeneous: bool = False
     piecewise_affine: bool = False
+
+    @property
+    def function(self) -> "Callable[[jax.Array], jax.Array]":
+        """$\\sigma$ itself: the function of JAX where it has one, which is imported at its first use."""
+        return self.imported()
+
+
+def _identity(x: "jax.Array") -> "jax.Array":
+    return x
+
+
+def _leaky_relu(x: "jax.Array") -> "jax.Array":
+    return jax.nn.leaky_relu(x, float(LEAK))
+
+
+def _gelu(x: "jax.Array") -> "jax.Array":
+    return jax.nn.gelu(x, approximate=False)
 
 
 _INF = float("inf")
@@ -42,23 +57,18 @@ _SILU_SLOPE = Enclosure.between(1.0998393201288, 1.0998393201289)
 ACTIVATIONS: dict[str, Activation] = {
     a.name: a
     for a in (
-        Activation("identity", lambda x: x, _ONE, (-_INF, _INF), degree=1, homogeneous=True, piecewise_affine=True),
-        Activation("relu", jax.nn.relu, _ONE, (0.0, _INF), homogeneous=True, piecewise_affine=True),
         Activation(
-            "leaky-relu",
-            lambda x: jax.nn.leaky_relu(x, float(LEAK)),
-            _ONE,
-            (-_INF, _INF),
-            homogeneous=True,
-            piecewise_affine=True,
+            "identity", lambda: _identity, _ONE, (-_INF, _INF), degree=1, homogeneous=True, piecewise_affine=True
         ),
-        Activation("tanh", jnp.tanh, _ONE, (-1.0, 1.0)),
-        Activation("sigmoid", jax.nn.sigmoid, Enclosure.exact(Fraction(1, 4)), (0.0, 1.0)),
-        Activation("arctan", jnp.arctan, _ONE, (-pi / 2, pi / 2)),
-        Activation("softplus", jax.nn.softplus, _ONE, (0.0, _INF)),
-        Activation("gelu", lambda x: jax.nn.gelu(x, approximate=False), _GELU_SLOPE, (0.0, _INF), monotone=False),
-        Activation("silu", jax.nn.silu, _SILU_SLOPE, (0.0, _INF), monotone=False),
-        Activation("square", jnp.square, Enclosure.between(_INF, _INF), (_INF, _INF), monotone=False, degree=2),
+        Activation("relu", lambda: jax.nn.relu, _ONE, (0.0, _INF), homogeneous=True, piecewise_affine=True),
+        Activation("leaky-relu", lambda: _leaky_relu, _ONE, (-_INF, _INF), homogeneous=True, piecewise_affine=True),
+        Activation("tanh", lambda: jnp.tanh, _ONE, (-1.0, 1.0)),
+        Activation("sigmoid", lambda: jax.nn.sigmoid, Enclosure.exact(Fraction(1, 4)), (0.0, 1.0)),
+        Activation("arctan", lambda: jnp.arctan, _ONE, (-pi / 2, pi / 2)),
+        Activation("softplus", lambda: jax.nn.softplus, _ONE, (0.0, _INF)),
+        Activation("gelu", lambda: _gelu, _GELU_SLOPE, (0.0, _INF), monotone=False),
+        Activation("silu", lambda: jax.nn.silu, _SILU_SLOPE, (0.0, _INF), monotone=False),
+        Activation("square", lambda: jnp.square, Enclosure.between(_INF, _INF), (_INF, _INF), monotone=False, degree=2),
     )
 }
 

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
+from ftheta.lazy import jax, jnp
 from ftheta.logic import SubjectError
 
 from .activations import activation
@@ -16,14 +15,19 @@ from .activations import activation
 
 @dataclass(frozen=True, eq=False)
 class Dense:
-    r"""$x\mapsto\sigma(Wx+b)$ with `weight` $W\in\mathbb R^{d_\ell\times d_{\ell-1}}$ and `bias` $b$, in float64."""
+    r"""$x\mapsto\sigma(Wx+b)$ with `weight` $W\in\mathbb R^{d_\ell\times d_{\ell-1}}$ and `bias` $b$, in float64.
+
+    Without `has_bias` the bias is zero and no parameter.
+    """
 
     weight: np.ndarray
     bias: np.ndarray
     activation: str = "identity"
+    has_bias: bool = True
 
     def __post_init__(self) -> None:
-        weight, bias = np.asarray(self.weight, np.float64), np.asarray(self.bias, np.float64)
+        weight = np.asarray(self.weight, np.float64)
+        bias = np.asarray(self.bias, np.float64)
         if weight.ndim != 2 or bias.shape != weight.shape[:1]:
             raise SubjectError(
                 "A dense layer needs a weight matrix (out, in) and a bias vector (out,).",
@@ -72,13 +76,13 @@ class Description:
     def params(self) -> list[tuple[np.ndarray, np.ndarray]]:
         return [(layer.weight, layer.bias) for layer in self.layers]
 
-    def apply(self, params: Sequence[tuple[Any, Any]], x: Any) -> jax.Array:
+    def apply(self, params: Sequence[tuple[Any, Any]], x: Any) -> "jax.Array":
         """The realisation at `x` of shape `(..., d_0)`, with the given weights in place of the description's."""
         for (weight, bias), layer in zip(params, self.layers):
             x = activation(layer.activation).function(x @ weight.T + bias)
         return x
 
-    def __call__(self, x: Any) -> jax.Array:
+    def __call__(self, x: Any) -> "jax.Array":
         """The value at `x` of shape `(..., d_0)`, in float64."""
         with jax.enable_x64(True):
             return self.apply(self.params, jnp.asarray(x, np.float64))

@@ -17,6 +17,7 @@ from .npy import read_arrays as read_arrays
 
 
 def is_weight_list(arrays: Mapping[str, np.ndarray]) -> bool:
+    """Whether the arrays of an .npz file are a list of layers: W0, b0, W1, …"""
     return "W0" in arrays
 
 
@@ -31,8 +32,9 @@ def describe(arrays: Mapping[str, np.ndarray], where: str) -> Description:
         weight = real(arrays[f"W{i}"], f"{where}: W{i}")
         if weight.ndim != 2:
             raise SubjectError("A weight must be a matrix (out, in).", where=f"{where}: W{i}", got=weight.shape)
-        bias = real(arrays.get(f"b{i}", np.zeros(weight.shape[0])), f"{where}: b{i}")
-        layers.append(Dense(weight, bias, names[i]))
+        has_bias = f"b{i}" in arrays
+        bias = real(arrays[f"b{i}"], f"{where}: b{i}") if has_bias else np.zeros(len(weight))
+        layers.append(Dense(weight, bias, names[i], has_bias))
     return Description(tuple(layers))
 
 
@@ -73,5 +75,7 @@ def save(description: Description, path: Path) -> None:
         return
     arrays: dict[str, np.ndarray] = {"activations": np.array([layer.activation for layer in description.layers])}
     for i, layer in enumerate(description.layers):
-        arrays |= {f"W{i}": layer.weight, f"b{i}": layer.bias}
+        arrays[f"W{i}"] = layer.weight
+        if layer.has_bias:
+            arrays[f"b{i}"] = layer.bias
     np.savez_compressed(path, **arrays)  # type: ignore[arg-type]

@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -49,10 +50,11 @@ def split(function: Any, shape: tuple[int, ...]) -> Parts:
 
 def is_stateful(found: Any) -> bool:
     """Whether this is an equinox module with its state, as `equinox.nn.make_with_state` returns them."""
+    if not isinstance(found, tuple) or len(found) != 2:
+        return False
     import equinox as eqx
 
-    pair = isinstance(found, tuple) and len(found) == 2
-    return pair and isinstance(found[0], eqx.Module) and isinstance(found[1], eqx.nn.State)
+    return isinstance(found[0], eqx.Module) and isinstance(found[1], eqx.nn.State)
 
 
 def wide(tree: Any) -> Any:
@@ -70,9 +72,11 @@ def _of_equinox(given: Any, shape: tuple[int, ...]) -> Parts:
     import equinox as eqx
 
     module, state = given if isinstance(given, tuple) else (given, None)
-    module, state = eqx.nn.inference_mode(module), wide(state)
+    module = eqx.nn.inference_mode(module)
+    state = wide(state)
     arrays, static = eqx.partition(module, eqx.is_inexact_array)
-    params, needs_key = wide(arrays), _needs_key(module)
+    params = wide(arrays)
+    needs_key = _needs_key(module)
 
     def apply(params: Any, x: Any, seed: int = 0) -> Any:
         keys = {"key": jax.random.key(seed)} if needs_key else {}
@@ -131,14 +135,16 @@ def _chain(parts: Iterable[Any]) -> Description | None:
     for part in parts:
         if isinstance(part, tuple):
             weight, bias = part
-            if bias is None or np.ndim(weight) != 2 or np.ndim(bias) != 1:
+            has_bias = bias is not None
+            bias = np.asarray(bias) if has_bias else np.zeros(np.shape(weight)[:1])
+            if np.ndim(weight) != 2 or bias.ndim != 1:
                 return None
-            layers.append(Dense(np.asarray(weight), np.asarray(bias)))
+            layers.append(Dense(np.asarray(weight), bias, has_bias=has_bias))
         else:
             name = _activation(part)
             if name is None or not waiting:
                 return None
-            layers[-1] = Dense(layers[-1].weight, layers[-1].bias, name)
+            layers[-1] = replace(layers[-1], activation=name)
         waiting = isinstance(part, tuple)
     return Description(tuple(layers)) if layers else None
 

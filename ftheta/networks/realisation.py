@@ -7,12 +7,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
-from ftheta.graph.enclosing import enclose_entry
-from ftheta.logic import Axis, Bars, Basis, Diagram, Enclosure, Identity, Layer, SubjectError, Table, Witness
+from ftheta.lazy import jax, jnp, tree_leaves
+from ftheta.logic import Basis, Enclosure, SubjectError, Witness
 
 from .activations import activation
 from .description import Dense, Description
@@ -38,14 +36,17 @@ class Comparison:
 
     @property
     def gap(self) -> float:
+        """The distance of the two values."""
         return abs(self.left.middle - self.right.middle)
 
     @property
     def within_rounding(self) -> bool:
+        """Whether rounding explains their distance."""
         return self.left.is_point and self.right.is_point and self.gap <= self.tolerance
 
     @property
     def tolerance(self) -> float:
+        """What two orders of summation may differ by."""
         return ROUNDING * self.scale
 
 
@@ -66,7 +67,8 @@ def states(description: Description, x: np.ndarray) -> list[tuple[str, np.ndarra
     With $L$ affine maps and an affine output these are $2L-1$. The products are NumPy's: a second way to the value of
     `Description.apply`.
     """
-    found, state = [], np.asarray(x, np.float64)
+    found = []
+    state = np.asarray(x, np.float64)
     for i, layer in enumerate(description.layers, 1):
         state = state @ layer.weight.T + layer.bias
         found.append((f"affine map {i}", state))
@@ -76,10 +78,11 @@ def states(description: Description, x: np.ndarray) -> list[tuple[str, np.ndarra
     return found
 
 
-def compared(f: Callable[[Any], Any], description: Description, x: np.ndarray) -> Comparison:
+def compare_outputs(f: Callable[[Any], Any], description: Description, x: np.ndarray) -> Comparison:
     """A function of one input beside the layers of the description, at the rows of `x`."""
     passed = states(description, x)
-    left, right = np.asarray(jax.vmap(f)(x), np.float64).reshape(len(x), -1), passed[-1][1]
+    left = np.asarray(jax.vmap(f)(x), np.float64).reshape(len(x), -1)
+    right = passed[-1][1]
     if left.shape != right.shape:
         got = f"{left.shape[1]} outputs and {right.shape[1]}"
         raise SubjectError("The description and the function have outputs of different sizes.", got=got)
@@ -87,19 +90,22 @@ def compared(f: Callable[[Any], Any], description: Description, x: np.ndarray) -
         gap = np.nan_to_num(np.abs(left - right), nan=np.inf)
     i, j = np.unravel_index(int(np.argmax(gap)), gap.shape)
     scale = max(float(np.abs(state).max()) for _, state in passed)
-    one, other = (_measured(side[i, j], len(x)) for side in (left, right))
+    one, other = (_enclose_seen(side[i, j], len(x)) for side in (left, right))
     again = _again(f, description, x[i], int(j)) if gap[i, j] > 0 else None
     return Comparison(int(i), int(j), one, other, scale if isfinite(scale) else 1.0, again)
 
 
 def _again(f: Callable[[Any], Any], description: Description, x: np.ndarray, output: int) -> Witness:
+    """Both functions at one input, evaluated again with outward rounding."""
+    from ftheta.graph.enclosing import enclose_entry  # imports JAX, which few who describe a network need
+
     one = enclose_entry(f, x, entry=output)
     other = enclose_entry(description.apply, description.params, x, entry=output)
     at = {"x": tuple(x.tolist()), "output": float(output)}
     return Witness(at, one, other, "one input alone, in intervals rounded outward")
 
 
-def _measured(value: float, inputs: int) -> Enclosure:
+def _enclose_seen(value: float, inputs: int) -> Enclosure:
     """A value among those at so many inputs; nothing is known of one that is not finite."""
     ends = (value, value) if isfinite(value) else (-np.inf, np.inf)
     return Enclosure(float(ends[0]), float(ends[1]), Basis.SAMPLED, inputs)
@@ -111,10 +117,10 @@ def lost_in_a_file(description: Description) -> int:
         path = Path(folder) / "description.npz"
         save(description, path)
         again = describe(read_arrays(path), path.name)
-    return differing(description, again)
+    return count_differing(description, again)
 
 
-def differing(one: Description, other: Description) -> int:
+def count_differing(one: Description, other: Description) -> int:
     """How many weights, biases and activations differ; different shapes count as all of them."""
     if one.widths != other.widths:
         return sum(w.size + b.size for w, b in one.params)
@@ -126,15 +132,16 @@ def differing(one: Description, other: Description) -> int:
     return words + numbers
 
 
-def pruned(description: Description, share: float, rng: np.random.Generator) -> Description:
+def prune_weights(description: Description, share: float, rng: np.random.Generator) -> Description:
     """About that share of the weights set to zero."""
     layers = (Dense(y.weight * (rng.random(y.weight.shape) >= share), y.bias, y.activation) for y in description.layers)
     return Description(tuple(layers))
 
 
-def forgetting(description: Description, what: str) -> Description:
+def forget(description: Description, what: str) -> Description:
     """A wrong description of the same network: without its `biases`, or without its `activations`."""
-    keeps_bias, keeps_words = what != "biases", what != "activations"
+    keeps_bias = what != "biases"
+    keeps_words = what != "activations"
     layers = (
         Dense(y.weight, y.bias * keeps_bias, y.activation if keeps_words else "identity") for y in description.layers
     )
@@ -148,67 +155,25 @@ def is_realisation(apply: Any, params: Any, description: Description | None) -> 
     method = getattr(apply, "__func__", None)
     if description is None or bound_to is not description or type(description) is not Description:
         return False
-    return method is Description.apply and not stored_apart(params, description)
+    return method is Description.apply and not count_stored_apart(params, description)
 
 
-def stored_apart(params: Any, description: Description) -> int:
+def count_stored_apart(params: Any, description: Description) -> int:
     """How many stored numbers are not those of the description; all of them where the shapes differ."""
-    stored = jax.tree.leaves(params)
+    stored = tree_leaves(params)
     told = [array for pair in description.params for array in pair]
     if [np.shape(a) for a in stored] != [a.shape for a in told]:
         return sum(np.size(a) for a in stored) or 1
     return sum(int(np.count_nonzero(np.asarray(a) != b)) for a, b in zip(stored, told))
 
 
-def misprints(description: Description) -> tuple[Identity, ...]:
-    """The shape of the last matrix of a shallow network and the number of affine maps, as a source prints them."""
-    d, depth, exact = description.widths, len(description.layers), Enclosure.exact
-    maps = Identity("L activations between affine maps numbered 1, …, L", exact(depth - 1), exact(depth))
-    if depth != 2:
-        return (maps,)
-    weights = exact(d[1] * (d[0] + d[2]))
-    return (maps, Identity("weights of a shallow network with A₁ ∈ ℝ^(d×h)", exact(2 * d[0] * d[1]), weights))
-
-
-def permuted(description: Description, rng: np.random.Generator) -> Description:
+def permute_neurons(description: Description, rng: np.random.Generator) -> Description:
     r"""The hidden neurons in another order: $(P_\ell W_\ell P_{\ell-1}^\top,P_\ell b_\ell)$, the same function."""
-    layers, order = [], np.arange(description.widths[0])
+    layers = []
+    order = np.arange(description.widths[0])
     for i, layer in enumerate(description.layers, 1):
         rows = len(layer.bias)
         new = rng.permutation(rows) if i < len(description.layers) else np.arange(rows)
         layers.append(Dense(layer.weight[np.ix_(new, order)], layer.bias[new], layer.activation))
         order = new
     return Description(tuple(layers))
-
-
-def diagram(description: Description, title: str) -> Diagram:
-    drawn, last = [Layer("input", description.widths[0])], len(description.layers)
-    for i, layer in enumerate(description.layers, 1):
-        note = "" if layer.activation == "identity" and i == last else layer.activation
-        drawn.append(Layer("output" if i == last else f"layer {i}", len(layer.bias), note))
-    return Diagram(title, tuple(drawn))
-
-
-def sizes(passed: list[tuple[str, np.ndarray]]) -> Bars:
-    """The root mean square of every intermediate output."""
-    shown = passed if len(passed) <= 40 else passed[:20] + passed[-20:]
-    values = [float(np.sqrt(np.mean(np.square(state)))) for _, state in shown]
-    kept = [v if isfinite(v) else 0.0 for v in values]
-    return Bars(
-        "size of the intermediate outputs", Axis("root mean square"), tuple(n for n, _ in shown), ("g",), [kept]
-    )
-
-
-def layer_table(description: Description) -> Table:
-    rows = tuple(
-        (
-            i,
-            layer.weight.shape[1],
-            len(layer.bias),
-            int(np.count_nonzero(layer.weight)),
-            len(layer.bias),
-            layer.activation,
-        )
-        for i, layer in enumerate(description.layers, 1)
-    )
-    return Table("layers", ("ℓ", "inputs", "outputs", "connections", "biases", "activation"), rows)

@@ -85,12 +85,15 @@ def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _place(name: str, entry: Any, available: int) -> Place:
     if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
         raise ValueError(f"tensor {name!r} without dtype, shape and data_offsets")
-    word, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
+    word = entry["dtype"]
+    shape = entry["shape"]
+    offsets = entry["data_offsets"]
     if not isinstance(word, str) or word not in DTYPES:
         raise ValueError(f"tensor {name!r} of type {word!r}; {', '.join(DTYPES)} are read")
     if not (_wholes(shape) and _wholes(offsets) and len(shape) <= MAX_AXES and len(offsets) == 2):
         raise ValueError(f"tensor {name!r} with shape {shape!r} and offsets {offsets!r}"[:200])
-    dtype, (start, end) = DTYPES[word], offsets
+    dtype = DTYPES[word]
+    (start, end) = offsets
     if not start <= end <= available or prod(shape) * dtype.itemsize != end - start:
         raise ValueError(f"tensor {name!r} of shape {shape} in the bytes {start:,} to {end:,} of {available:,}")
     return dtype, tuple(shape), start, end

@@ -12,8 +12,9 @@ from functools import cached_property
 from math import fsum
 from typing import Any, Literal
 
-import jax
 import numpy as np
+
+from ftheta.lazy import jax
 
 from .description import Dense, Description
 
@@ -32,7 +33,7 @@ class Scaling:
     def __call__(self, x: Any) -> Any:
         """The scaled input; `x` has the shape `(..., d)`."""
         for operation, constant in self.steps:
-            x = _applied(operation, x, constant)
+            x = _apply_operation(operation, x, constant)
         return x
 
     @property
@@ -48,7 +49,7 @@ class Scaling:
         for operation, constant in reversed(self.steps):
             if operation in ("mul", "div"):
                 with np.errstate(all="ignore"):
-                    weight = _applied(operation, weight, constant)
+                    weight = _apply_operation(operation, weight, constant)
                 continue
             shift = constant if operation == "add" else -constant
             if shift.any():
@@ -56,7 +57,7 @@ class Scaling:
         return Dense(weight, bias, first.activation)
 
 
-def _applied(operation: Operation, x: Any, constant: np.ndarray) -> Any:
+def _apply_operation(operation: Operation, x: Any, constant: np.ndarray) -> Any:
     if operation == "add":
         return x + constant
     if operation == "sub":
@@ -80,12 +81,12 @@ class ScaledLayers:
         """The parameters: those of the layers."""
         return self.layers.params
 
-    def apply(self, params: Sequence[tuple[Any, Any]], x: Any) -> jax.Array:
+    def apply(self, params: Sequence[tuple[Any, Any]], x: Any) -> "jax.Array":
         """The value at an unscaled input `x` of shape `(..., d_0)`, with the given parameters of the layers."""
         return self.layers.apply(params, self.scaling(x))
 
     @cached_property
-    def folded(self) -> Description:
+    def folded_layers(self) -> Description:
         """The list of layers of the same function of unscaled inputs, up to the rounding of its first layer."""
         first, *others = self.layers.layers
         return Description((self.scaling.folded_into(first), *others))

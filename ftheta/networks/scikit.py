@@ -36,7 +36,7 @@ def read_scikit(model: Any, outputs: Outputs = "logits") -> tuple[Description | 
     if outputs not in ("logits", "probabilities"):
         raise UsageError("Unknown kind of outputs.", got=outputs, remedy='choose "logits" or "probabilities"')
     if _kind(model) in ("GridSearchCV", "RandomizedSearchCV"):
-        model = _fitted(model, "best_estimator_")
+        model = _fitted_attribute(model, "best_estimator_")
     scalers: list[Any] = []
     while _kind(model) == "Pipeline":
         *before, model = [step for _, step in model.steps if step is not None and step != "passthrough"] or [None]
@@ -67,7 +67,7 @@ def _kind(model: Any) -> str:
     return next((name for name in classes if name in MODELS), "")
 
 
-def _fitted(model: Any, attribute: str) -> Any:
+def _fitted_attribute(model: Any, attribute: str) -> Any:
     if not hasattr(model, attribute):
         raise SubjectError(
             "The model is not fitted.", got=type(model).__name__, remedy="call fit first: it has no weights yet"
@@ -76,7 +76,8 @@ def _fitted(model: Any, attribute: str) -> Any:
 
 
 def _layers(model: Any) -> list[Dense]:
-    weights, biases = _fitted(model, "coefs_"), _fitted(model, "intercepts_")
+    weights = _fitted_attribute(model, "coefs_")
+    biases = _fitted_attribute(model, "intercepts_")
     if model.activation not in ACTIVATIONS:
         raise SubjectError("Unknown activation.", where=type(model).__name__, got=model.activation)
     words = [ACTIVATIONS[model.activation]] * (len(weights) - 1) + ["identity"]
@@ -96,8 +97,11 @@ def _steps(scaler: Any, width: int) -> list[tuple[Operation, np.ndarray]]:
     if kind == "MinMaxScaler":
         if scaler.clip:
             raise SubjectError("A MinMaxScaler that clips is not affine.", got="clip=True", remedy="fit without clip")
-        return [("mul", _numbers(_fitted(scaler, "scale_"), width)), ("add", _numbers(_fitted(scaler, "min_"), width))]
-    spread = _fitted(scaler, "scale_")
+        return [
+            ("mul", _numbers(_fitted_attribute(scaler, "scale_"), width)),
+            ("add", _numbers(_fitted_attribute(scaler, "min_"), width)),
+        ]
+    spread = _fitted_attribute(scaler, "scale_")
     centre = getattr(scaler, "mean_" if kind == "StandardScaler" else "center_", None)
     centred = getattr(scaler, "with_mean", True) and getattr(scaler, "with_centering", True)
     steps: list[tuple[Operation, np.ndarray]] = []

@@ -95,7 +95,8 @@ def steepest_slope(name: str, tolerance: float = 1e-10) -> Enclosure:
     if name not in SLOPES:
         return Enclosure.between(inf, inf)
     with ctx.workprec(64):
-        slope, curvature = SLOPES[name], CURVATURES[name]
+        slope = SLOPES[name]
+        curvature = CURVATURES[name]
         tail = max(float(LIMIT_SLOPES[name]), *(_upper(slope(arb(x))) for x in (-FAR, FAR)))
         best = float(LIMIT_SLOPES[name])
         cells = [(-inf, x + 0.5, 0.5) for x in range(-FAR, FAR)]  # bound (negative), centre, radius
@@ -154,7 +155,9 @@ def _ratio(total: Ball, scale: Ball, basis: Basis) -> Enclosure:
 
 def rational_difference(name: str, difference: Difference) -> Fraction:
     """The same difference of a polynomial activation, not divided by anything, in rational arithmetic."""
-    start, step, m = difference.start, difference.step, difference.order
+    start = difference.start
+    step = difference.step
+    m = difference.order
     return sum(((-1) ** (m - k) * comb(m, k) * VALUES[name](start + k * step) for k in range(m + 1)), Fraction(0))
 
 

@@ -19,8 +19,8 @@ from .complex import Cell as Cell
 from .complex import Certificate as Certificate
 from .complex import Complex as Complex
 from .complex import assemble as _assemble
-from .complex import sharpened as _sharpened
-from .complex import shifted as _shifted
+from .complex import sharpen_corners as _sharpened
+from .complex import shift_chunk as _shifted
 from .domains import Box as Box
 from .domains import Domain as Domain
 from .domains import Polygon as Polygon
@@ -75,7 +75,8 @@ def pieces(
     budget = _checked_budget(max_cells, max_seconds, max_work)
     maps = maps or isinstance(domain, Polyline)  # its segments have charts of their own
     parts = _begin(net, domain, exact, budget, store=True, maps=maps, workers=workers)
-    chunks, total = [], _Tally(complete=True)
+    chunks = []
+    total = _Tally(complete=True)
     for i, part in enumerate(parts):
         for chunk in part.chunks:
             chunks.append(_shifted(chunk, i) if i else chunk)

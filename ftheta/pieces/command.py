@@ -43,7 +43,8 @@ def _through(data: Any, rows: list[int]) -> Polygon | Segment:
     p, q, *third = np.reshape(data.x[rows], (len(rows), -1)).astype(np.float64)
     if not third:
         return Segment(p, q)
-    low, high = -MARGIN, 1 + MARGIN
+    low = -MARGIN
+    high = 1 + MARGIN
     return Polygon.through(p, q, third[0], [(low, low), (high, low), (high, high), (low, high)])
 
 

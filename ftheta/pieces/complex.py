@@ -141,7 +141,7 @@ class Complex:
     @cached_property
     def activation(self) -> np.ndarray:
         """Patterns unpacked: Boolean, `(cells, neurons)`."""
-        return unpacked(self.patterns, self.plan.neurons)
+        return unpack_patterns(self.patterns, self.plan.neurons)
 
     @cached_property
     def maps(self) -> np.ndarray:
@@ -162,8 +162,9 @@ class Complex:
         here = slice(self.ends[i], self.ends[i + 1])
         facets = tuple(sorted(set(self.labels[here].ravel().tolist())))
         facets = tuple(label for label in facets if label > -(2**31))
-        pattern = unpacked(self.patterns[i : i + 1], self.plan.neurons)[0]
-        slope, constant = self.maps[i, :, :-1], self.maps[i, :, -1]
+        pattern = unpack_patterns(self.patterns[i : i + 1], self.plan.neurons)[0]
+        slope = self.maps[i, :, :-1]
+        constant = self.maps[i, :, -1]
         return Cell(i, self.vertices[here], pattern, slope, constant, facets)
 
     # -- measure and place ------------------------------------------------------------------------
@@ -243,7 +244,7 @@ class Complex:
 
         Maps that float64 cannot tell apart are compared exactly, unless the complex itself was guessed at.
         """
-        return geometry.merged(self)
+        return geometry.number_linear_regions(self)
 
     # -- the function -----------------------------------------------------------------------------
 
@@ -279,7 +280,8 @@ class Complex:
 
     def decision_boundary(self, first: int = 0, second: int | None = None) -> np.ndarray | list[np.ndarray]:
         """The pieces alone: points `(n, 1)` on a line, segments `(n, 2, 2)` in the plane, else a list of vertices."""
-        pieces, d = list(self.boundary(first, second).pieces), self.dimension
+        pieces = list(self.boundary(first, second).pieces)
+        d = self.dimension
         if d > 2:
             return pieces
         return np.array(pieces).reshape(-1, 2, 2) if d == 2 else np.unique(np.array(pieces).reshape(-1, 1), axis=0)
@@ -289,17 +291,18 @@ class Complex:
         return class_boundary(self)
 
     def chart(self, colour: str = "slope", *, output: int = 0, boundary: bool = False, data: Any = None) -> Chart:
-        """A picture on a line or in a plane: see `pictures.drawn`. `ft.save` writes it as .svg, .png, .pdf."""
-        from .pictures import drawn
+        """A picture on a line or in a plane: see `pictures.draw_complex`. `ft.save` writes it as .svg, .png, .pdf."""
+        from .pictures import draw_complex
 
-        return drawn(self, colour, output=output, boundary=boundary, data=data)  # type: ignore[arg-type]
+        return draw_complex(self, colour, output=output, boundary=boundary, data=data)  # type: ignore[arg-type]
 
     def decision_regions(self) -> DecisionRegions:
         """The cells refined by the largest output, and the share of every class."""
         return decision_regions(self)
 
 
-def unpacked(patterns: np.ndarray, neurons: int) -> np.ndarray:
+def unpack_patterns(patterns: np.ndarray, neurons: int) -> np.ndarray:
+    """Activation `patterns`, 64 neurons to a word, as an array of booleans (cells, `neurons`)."""
     bits = np.unpackbits(np.ascontiguousarray(patterns).view(np.uint8), axis=1, bitorder="little")
     return bits[:, :neurons].astype(bool)
 
@@ -317,16 +320,16 @@ def assemble(plan: Plan, domain: Domain, chunks: list[Chunk], certificate: Certi
 
         return PointComplex(plan, domain, chunks, certificate)
     widest = max(chunk.labels.shape[1] if chunk.labels.ndim == 2 else 0 for chunk in chunks)
-    labels = [_padded(chunk.labels, widest) for chunk in chunks]
+    labels = [_pad(chunk.labels, widest) for chunk in chunks]
     shifts = np.cumsum([0, *(len(chunk.vertices) for chunk in chunks[:-1])])
     ends = np.concatenate([[0], *(chunk.ends[1:] + shift for chunk, shift in zip(chunks, shifts))])
-    join = lambda name: _joined([getattr(chunk, name) for chunk in chunks])
+    join = lambda name: _join([getattr(chunk, name) for chunk in chunks])
     maps = None if chunks[0].maps is None else join("maps")
-    arrays = (join("vertices"), join("radius"), _joined(labels), ends, join("names"), join("patterns"))
+    arrays = (join("vertices"), join("radius"), _join(labels), ends, join("names"), join("patterns"))
     return Complex(plan, domain, *arrays, certificate, maps)
 
 
-def shifted(chunk: Chunk, by: int) -> Chunk:
+def shift_chunk(chunk: Chunk, by: int) -> Chunk:
     """The chunk of a segment of a polyline, its coordinate counted from the start of the polyline."""
     chunk.vertices = chunk.vertices + by
     if chunk.maps is not None:
@@ -334,7 +337,7 @@ def shifted(chunk: Chunk, by: int) -> Chunk:
     return chunk
 
 
-def sharpened(cells: Complex) -> Complex:
+def sharpen_corners(cells: Complex) -> Complex:
     """The complex with corners that float64 knows poorly (of nearly parallel facets) computed anew, exactly."""
     if not cells.has_corners:
         return cells
@@ -350,11 +353,11 @@ def sharpened(cells: Complex) -> Complex:
     return cells
 
 
-def _joined(arrays: list[np.ndarray]) -> np.ndarray:
+def _join(arrays: list[np.ndarray]) -> np.ndarray:
     return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 
 
-def _padded(labels: np.ndarray, width: int) -> np.ndarray:
+def _pad(labels: np.ndarray, width: int) -> np.ndarray:
     if labels.ndim == 1 or labels.shape[1] == width:
         return labels
     return np.pad(labels, ((0, 0), (0, width - labels.shape[1])), constant_values=-(2**31))

@@ -163,7 +163,8 @@ class Box:
     upper: Any
 
     def __post_init__(self) -> None:
-        lower, upper = _numbers("Box.lower", self.lower, 1), _numbers("Box.upper", self.upper, 1)
+        lower = _numbers("Box.lower", self.lower, 1)
+        upper = _numbers("Box.upper", self.upper, 1)
         if lower.shape != upper.shape or not (lower < upper).all():
             raise UsageError(
                 "A box needs lower < upper in every coordinate.",
@@ -195,7 +196,8 @@ class Box:
                 remedy="lower and upper say the same",
             )
         if self.dimension == 2:
-            (a, c), (b, d) = self.lower, self.upper
+            (a, c) = self.lower
+            (b, d) = self.upper
             return np.array([[a, c], [b, c], [b, d], [a, d]])
         return np.array(list(product(*zip(self.lower, self.upper))))
 

@@ -11,13 +11,15 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path as FilePath
 from typing import Any, Protocol
 
 import numpy as np
+
+from ftheta.processes import compilation
 
 PAUSE_AFTER = 20_000_000  # units of work between two looks at the clock: some tens of milliseconds
 CHUNK = 1 << 15  # cells in a chunk
@@ -163,7 +165,7 @@ def enumerate_cells(kernel: Kernel, budget: Budget, deadline: float) -> Iterator
             return
 
 
-def doubled(array: np.ndarray, axis: int = 0) -> np.ndarray:
+def double_room(array: np.ndarray, axis: int = 0) -> np.ndarray:
     """The array with twice the room along one axis, its content kept."""
     shape = list(array.shape)
     shape[axis] *= 2
@@ -172,8 +174,6 @@ def doubled(array: np.ndarray, axis: int = 0) -> np.ndarray:
     return larger
 
 
-while_compiling: Callable[[], AbstractContextManager[None]] = nullcontext
-"""Entered while a kernel is compiled or loaded: whoever keeps another clock can stop it."""
 _announced: set[str] = set()
 
 
@@ -181,7 +181,7 @@ def compile_for(dispatcher: Any, what: str, arguments: tuple[Any, ...]) -> None:
     """Compile a kernel for arguments like these, or load what was compiled before; the clock stands still."""
     from numba import typeof
 
-    with clock_stopped(), while_compiling():
+    with clock_stopped(), compilation.while_compiling():
         announce_compilation(dispatcher, what)
         dispatcher.compile(tuple(typeof(argument) for argument in arguments))
 
@@ -194,7 +194,8 @@ def announce_compilation(dispatcher: Any, what: str) -> None:
     if not _announced:
         forget_stale_code(folder)
     _announced.add(what)
-    module, function = dispatcher.py_func.__module__.split(".")[-1], dispatcher.py_func.__name__
+    module = dispatcher.py_func.__module__.split(".")[-1]
+    function = dispatcher.py_func.__name__
     if sys.stderr.isatty() and not any(folder.glob(f"{module}.{function}-*.nbi")):
         print(f"ftheta: compiling the kernel for {what}, once; it is kept on disk.", file=sys.stderr, flush=True)
 

@@ -88,7 +88,8 @@ def _volume(domain: object) -> float:
 def facet_forms(cells: "Complex", i: int) -> dict[int, np.ndarray]:
     """The facets of a cell as unit forms $(n,c)$, $n\\cdot t+c\\ge0$ inside, by label; exact forms, rounded once."""
     pattern = cells.pattern_number(i)
-    corners, centre = cells.corners(i), cells.centres[i]
+    corners = cells.corners(i)
+    centre = cells.centres[i]
     found = {}
     for label in cells[i].facets:
         if label >= 0:
@@ -110,9 +111,11 @@ def _side_form(cells: "Complex", side: int) -> np.ndarray:
     corners = cells.domain.corners  # type: ignore[union-attr]
     d = cells.dimension
     if d == 2:
-        a, b = corners[side], corners[(side + 1) % len(corners)]
+        a = corners[side]
+        b = corners[(side + 1) % len(corners)]
         return np.array([a[1] - b[1], b[0] - a[0], a[0] * b[1] - b[0] * a[1]])
-    low, high = corners.min(axis=0), corners.max(axis=0)
+    low = corners.min(axis=0)
+    high = corners.max(axis=0)
     form = np.zeros(d + 1)
     axis, upper = divmod(side, 2)
     form[axis], form[-1] = (-1.0, high[axis]) if upper else (1.0, -low[axis])
@@ -126,7 +129,8 @@ def cell_of(cells: "Complex", point: np.ndarray) -> int:
     if cells.dimension == 1:
         return _interval_of(cells, float(point[0]))
 
-    bits, state = [], cells.plan.chart(point)
+    bits = []
+    state = cells.plan.chart(point)
     for step in cells.plan.net.steps[:-1]:
         state = step.matrix @ state + step.offset
         bits.append(state[step.rectified] > 0)
@@ -164,6 +168,7 @@ def _contains(cells: "Complex", i: int, point: np.ndarray) -> bool:
 
 
 def nearest_facet(cells: "Complex", point: np.ndarray) -> tuple[int, float]:
+    """The label of the facet nearest to a `point` of the domain in its own cell, and the distance to it."""
     if cells.dimension == 1:
         near = slice(2 * (i := cell_of(cells, point)), 2 * i + 2)
         distance = np.abs(cells.vertices[near, 0] - point[0])
@@ -181,7 +186,9 @@ def adjacency(cells: "Complex") -> np.ndarray:
     """By names (xor with one neuron's key names the cell across); by place where several neurons coincide."""
     owner, label, centre = facets(cells)
     inner = label >= 0
-    owner, label, centre = owner[inner], label[inner], centre[inner]
+    owner = owner[inner]
+    label = label[inner]
+    centre = centre[inner]
     if not len(owner):
         return np.zeros((0, 3), np.int64)
     order = np.argsort(cells.names)
@@ -194,9 +201,11 @@ def adjacency(cells: "Complex") -> np.ndarray:
     if len(rest) > 1:
         scale = float(np.abs(cells.vertices).max())
         close = KDTree(centre[rest]).query_pairs(1e-9 * scale, output_type="ndarray")
-        i, j = rest[close[:, 0]], rest[close[:, 1]]
+        i = rest[close[:, 0]]
+        j = rest[close[:, 1]]
         different = owner[i] != owner[j]
-        i, j = i[different], j[different]
+        i = i[different]
+        j = j[different]
         both = np.sort(np.column_stack([owner[i], owner[j]]), axis=1)
         pairs.append(np.column_stack([both, np.minimum(label[i], label[j])]))
     every = np.vstack(pairs)
@@ -213,9 +222,11 @@ def facets(cells: "Complex") -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     if cells.dimension == 2:
         return owner, cells.labels.astype(np.int64), 0.5 * (cells.vertices + cells.vertices[following(cells.ends)])
     width = cells.labels.shape[1]
-    rows, flat = np.repeat(np.arange(len(owner)), width), cells.labels.ravel().astype(np.int64)
+    rows = np.repeat(np.arange(len(owner)), width)
+    flat = cells.labels.ravel().astype(np.int64)
     present = flat != NO_LABEL
-    rows, flat = rows[present], flat[present]
+    rows = rows[present]
+    flat = flat[present]
     key = owner[rows] * (2 * cells.plan.neurons + 4096) + flat + 2048
     _, group = np.unique(key, return_inverse=True)
     size = np.bincount(group)
@@ -226,10 +237,12 @@ def facets(cells: "Complex") -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return owner[rows[first]][real], flat[first][real], centre[real]
 
 
-def merged(cells: "Complex") -> np.ndarray:
+def number_linear_regions(cells: "Complex") -> np.ndarray:
+    """The number of the linear region of every cell: neighbours with the same affine map have the same number."""
     pairs = cells.adjacency
     maps = cells.maps
-    i, j = pairs[:, 0], pairs[:, 1]
+    i = pairs[:, 0]
+    j = pairs[:, 1]
     size = np.abs(maps).max(axis=(1, 2), initial=0.0)
     reach = np.array([size_of(cells)] * cells.dimension + [1.0])
     with np.errstate(invalid="ignore"):
@@ -247,10 +260,12 @@ def merged(cells: "Complex") -> np.ndarray:
 
 def _equal_maps(cells: "Complex", ways: Ways, i: int, j: int) -> bool:
     """Equal for certain where the one neuron that tells them apart has no influence, else compared exactly."""
-    p, q = cells.pattern_number(i), cells.pattern_number(j)
+    p = cells.pattern_number(i)
+    q = cells.pattern_number(j)
     if (p ^ q).bit_count() == 1:
         bits = np.unpackbits(cells.patterns[i].view(np.uint8), bitorder="little")[: cells.plan.neurons].astype(bool)
         if not ways.may_lead_out((p ^ q).bit_length() - 1, bits):
             return True
-    exact, layer = cells.exact_forms, len(cells.plan.net.steps)
+    exact = cells.exact_forms
+    layer = len(cells.plan.net.steps)
     return all(exact.form(layer, k, p) == exact.form(layer, k, q) for k in range(cells.plan.outputs))

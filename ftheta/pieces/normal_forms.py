@@ -3,11 +3,13 @@
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from ftheta.logic import Basis, Finding, FthetaError, SubjectError, UsageError, hypothesis
+from ftheta.logic import Basis, Enclosure, Finding, FthetaError, SubjectError, UsageError, hypothesis
 from ftheta.networks.description import Dense, Description
 from ftheta.networks.realisation import is_realisation
 from ftheta.relu.exact import ExactNetwork, exact, from_description, in_floats
 from ftheta.relu.network import ReluNetwork
+
+from .bounds import layers_of
 
 AnyNetwork: TypeAlias = Any
 """A `ReluNetwork`, an `ExactNetwork`, a `Description`, or a network subject (anything `ft.load` makes a network of)."""
@@ -74,8 +76,10 @@ def normal_form(net: Any) -> Form:
 @hypothesis(
     r"$f_\theta$ is made of affine maps and ReLUs",
     remedy="use piecewise-affine activations (ReLU, leaky ReLU, absolute value, max-pooling)",
+    name="a ReLU network",
 )
 def relu_network(net: Any) -> Finding:
+    """The program of the network has a ReLU normal form."""
     form = normal_form(net)
     if form.refusal or form.network is None:
         return Finding.failed(form.refusal)
@@ -84,7 +88,7 @@ def relu_network(net: Any) -> Finding:
     return Finding.proved(note, "each operation of the program was turned into such maps", basis=form.basis)
 
 
-def told_form(net: Any) -> ReluNetwork | None:
+def listed_form(net: Any) -> ReluNetwork | None:
     """The normal form that the description tells of, if there is one."""
     told: Description | None = net.description
     plain = told is not None and {layer.activation for layer in told.layers} <= {"relu", "identity"}
@@ -95,3 +99,27 @@ def as_relu(told: Description) -> Description:
     """The same weights with a ReLU in every hidden layer."""
     hidden = tuple(Dense(layer.weight, layer.bias, "relu") for layer in told.layers[:-1])
     return Description((*hidden, Dense(told.layers[-1].weight, told.layers[-1].bias)))
+
+
+@hypothesis(
+    r"layer $\ell$ has $n_\ell$ ReLUs and no more",
+    remedy="describe the network as it is applied, or not at all",
+    name="a known number of ReLUs per layer",
+)
+def neurons_as_told(net: Any) -> Finding:
+    """The normal form has as many ReLUs in each layer as the list of layers says."""
+    read = normal_form(net)
+    told = listed_form(net)
+    form = read.network
+    if form is None:
+        return Finding.failed("there is no normal form to count in")
+    found = [layer.neurons for layer in layers_of(form)]
+    listed = [layer.neurons for layer in layers_of(told or form)]
+    note = f"ReLUs in the normal form: {_join_counts(found)}; in the list of layers: {_join_counts(listed)}"
+    if found != listed:
+        return Finding.failed(note, Enclosure.exact(sum(found)))
+    return Finding.proved(note, "counted in both", basis=Basis.EXACT if read.refusal else read.basis)
+
+
+def _join_counts(counts: list[int]) -> str:
+    return ", ".join(map(str, counts[:12])) + (" …" if len(counts) > 12 else "") or "none"

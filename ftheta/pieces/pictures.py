@@ -1,11 +1,14 @@
-"""Complexes on a line or in a plane, drawn."""
+"""Complexes on a line or in a plane, drawn.
+
+The one core that makes charts: `pieces(...).chart(...)` is public, and the theorems on cells draw theirs with it.
+"""
 
 from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
 
-from ftheta.logic import Axis, Chart, Curves, Regions, Series, UsageError
+from ftheta.logic import Axis, Chart, Regions, UsageError, draw_curves
 
 from .complex import Complex
 from .domains import Box, Polygon, Segment
@@ -23,7 +26,7 @@ LABELS = {
 }
 
 
-def drawn(
+def draw_complex(
     cells: Complex, colour: Colour = "slope", *, output: int = 0, boundary: bool = False, data: Any = None
 ) -> Chart:
     """The pieces, coloured by their steepest slope in the metric of the inputs, by their number of active neurons, by
@@ -40,10 +43,10 @@ def drawn(
         raise UsageError("Pieces are not coloured by this.", got=colour, remedy=f"one of {', '.join(LABELS)}")
     if data is not None and (colour != "class" or cells.dimension != 2):
         raise UsageError("Rows are marked in the picture of classes in a plane.", got=colour, remedy='take "class"')
-    lines = boundary_lines(cells) if boundary and cells.dimension == 2 else ()
+    lines = _boundary_lines(cells) if boundary and cells.dimension == 2 else ()
     title = f"{len(cells):,} pieces" + ("" if cells.certificate.complete else " (not all)")
     if colour == "class":
-        return classified(cells, title, lines, data)
+        return _draw_classes(cells, title, lines, data)
     if colour == "region" and cells.dimension == 1:
         return picture(cells, title, cells.linear_regions().astype(float), "number of the linear region")
     if colour == "region":
@@ -65,21 +68,20 @@ def _colours(cells: Complex, colour: Colour, output: int) -> np.ndarray:
     return values[:, output]
 
 
-def classified(cells: Complex, title: str, lines: tuple[Any, ...], data: Any) -> Chart:
+def _draw_classes(cells: Complex, title: str, lines: tuple[Any, ...], data: Any) -> Chart:
     """The parts of the cells in the colours of their classes, with the rows of the data that lie among them."""
     found = class_pieces(cells, _largest(cells).tolist())
     label = LABELS["class"] if cells.plan.outputs > 1 else "the output"
     if cells.dimension == 1:
         ends = np.array([np.sort(piece[:, 0]) for piece in found.pieces])
         return _steps(cells, title, ends, found.classes, label)
-    x, y = _axes(cells)
     marked = None if data is None else rows_among(cells, data)
     names = _class_names(cells.plan.outputs, () if marked is None else marked.classes)
     if marked is not None and marked.left_out:
         title += f"; {len(marked.points):,} of {len(marked.points) + marked.left_out:,} rows lie here"
     points = () if marked is None else marked.points
     polygons: Any = found.pieces
-    return Regions(title, x, y, polygons, found.classes.astype(float), label, lines, names, points)
+    return _regions(cells, title, polygons, found.classes.astype(float), label, lines, names, points)
 
 
 def _class_names(outputs: int, known: Sequence[str]) -> tuple[str, ...]:
@@ -88,7 +90,7 @@ def _class_names(outputs: int, known: Sequence[str]) -> tuple[str, ...]:
     return tuple(known) if len(known) == outputs else tuple(f"class {c}" for c in range(outputs))
 
 
-def boundary_lines(cells: Complex) -> tuple[Any, ...]:
+def _boundary_lines(cells: Complex) -> tuple[Any, ...]:
     """The decision boundary as segments: between the two largest outputs, or where the only one vanishes."""
     if cells.plan.outputs == 1:
         return _segments(cells.boundary(0).pieces)
@@ -120,15 +122,21 @@ def picture(cells: Complex, title: str, colours: np.ndarray, label: str, lines: 
     """The cells as coloured polygons with lines over them; on a line the colours as a step curve."""
     if cells.dimension == 1:
         return _steps(cells, title, cells.vertices.reshape(-1, 2), colours, label)
-    x, y = _axes(cells)
     largest = _largest(cells)
     polygons = tuple(tuple(map(tuple, cells.corners(int(i)).tolist())) for i in largest)
-    return Regions(title, x, y, polygons, colours[largest], label, lines)
+    return _regions(cells, title, polygons, colours[largest], label, lines)
 
 
-def _steps(cells: Complex, title: str, ends: np.ndarray, heights: np.ndarray, label: str) -> Curves:
+def _regions(cells: Complex, title: str, polygons: Any, colours: np.ndarray, label: str, *more: Any) -> Regions:
+    """Polygons in the coordinates of the domain; `more` are lines, the names of classes, and points."""
+    x, y = _axes(cells)
+    return Regions(title, x, y, polygons, colours, label, *more)
+
+
+def _steps(cells: Complex, title: str, ends: np.ndarray, heights: np.ndarray, label: str) -> Chart:
     """A height for each interval of the domain's coordinate; `ends` has shape `(intervals, 2)`."""
     at = cells.plan.chart(ends.reshape(-1, 1))[:, 0].reshape(-1, 2)
     order = np.argsort(at[:, 0])
-    xs, ys = at[order].ravel(), np.repeat(heights[order], 2)
-    return Curves(title, _axes(cells)[0], Axis(label), (Series(label, xs, ys, mark="line"),))
+    xs = at[order].ravel()
+    ys = np.repeat(heights[order], 2)
+    return draw_curves(title, xs, x=_axes(cells)[0].label, y=label, measured={label: ys})

@@ -106,6 +106,7 @@ class Plan:
 
 
 def make_plan(net: ReluNetwork, chart: Chart) -> Plan:
+    """The arrays that kernels read: the layers of `net`, the first one in the coordinates of the `chart`."""
     inputs = net.widths[0]
     if len(chart.origin) != inputs:
         raise UsageError(
@@ -145,8 +146,13 @@ def _keys(neurons: int) -> np.ndarray:
 def _columns(steps: tuple[Step, ...]) -> dict[str, np.ndarray]:
     """The steps' matrices by columns: dense ones transposed, sparse ones as SciPy's CSC arrays."""
     is_sparse = [sparse.issparse(step.matrix) for step in steps]
-    start, columns, used = [], [], 0
-    pointer_start, pointer, index, ends = [], [], [], 0
+    start = []
+    columns = []
+    used = 0
+    pointer_start = []
+    pointer = []
+    index = []
+    ends = 0
     for step, thin in zip(steps, is_sparse):
         start.append(used)
         pointer_start.append(ends)
@@ -174,7 +180,8 @@ def _columns(steps: tuple[Step, ...]) -> dict[str, np.ndarray]:
 def _norms(step: Step) -> tuple[float, float, float, float]:
     n = step.matrix.shape[1] + (5 if step.long_rows else 4)
     gamma = n * UNIT_ROUNDOFF / (1 - n * UNIT_ROUNDOFF)
-    absolute, spectral = absolute_norm(step.matrix), spectral_norm(step.matrix)
+    absolute = absolute_norm(step.matrix)
+    spectral = spectral_norm(step.matrix)
     spectral = spectral if spectral <= absolute else absolute  # also where the squares overflow
     return spectral, absolute, 1.001 * gamma, 1.001 * frobenius(step.offset)
 

@@ -29,6 +29,7 @@ class Enumeration:
 
 
 def checked_budget(max_cells: Any, max_seconds: Any, max_work: Any = None) -> Budget:
+    """The limits as a `Budget`; one that makes no sense is refused with its name."""
     if max_cells is not None and (not isinstance(max_cells, int | np.integer) or max_cells < 1):
         raise UsageError("max_cells is a whole number >= 1 or None.", got=max_cells)
     if max_seconds is not None and not 0 < float(max_seconds) < inf:
@@ -54,6 +55,7 @@ def checked_arguments(net: Any, domain: Any, exact: Any) -> ReluNetwork:
 
 
 def checked_workers(workers: Any) -> int:
+    """The number of `workers`, which must be a positive whole number."""
     if not isinstance(workers, int) or isinstance(workers, bool) or workers < 1:
         raise UsageError("workers is the number of threads, at least 1.", got=workers)
     return workers

@@ -16,14 +16,16 @@ def slice_of(
 ) -> Polygon | Segment:
     r"""A square in the plane through three rows of the data, with `radius` to spare around them; without data the
     square of half-width `radius` around `centre` in the first two coordinates; a segment where there is one input."""
-    low, high = centre - radius, centre + radius
+    low = centre - radius
+    high = centre + radius
     if inputs == 1:
         return Segment([low], [high])
     rows = None if data is None else np.unique(np.reshape(data, (len(data), -1)), axis=0)
     for _ in range(8 if rows is not None and len(rows) >= 3 else 0):
         p, q, r = rows[rng.choice(len(rows), 3, replace=False)]  # type: ignore[index]
         if np.linalg.matrix_rank(np.stack([q - p, r - p])) == 2:
-            low, high = -radius, 1 + radius
+            low = -radius
+            high = 1 + radius
             return Polygon.through(p, q, r, [(low, low), (high, low), (high, high), (low, high)])
     corners = [(low, low), (high, low), (high, high), (low, high)]
     return Polygon(corners, np.zeros(inputs), np.eye(inputs)[:, :2])

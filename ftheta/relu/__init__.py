@@ -30,7 +30,7 @@ _HOME = {
     "path_norm": "symmetry.canonical",
     "polynomial": "line.sawtooth",
     "relu_form": "reading.form",
-    "rounded": "exact",
+    "round_weights": "exact",
     "save": "export",
     "stack": "calculus",
     "to_equinox": "export",
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from .counts import firing as firing
     from .exact import ExactNetwork as ExactNetwork
     from .exact import exact as exact
-    from .exact import rounded as rounded
+    from .exact import round_weights as round_weights
     from .export import load as load
     from .export import save as save
     from .export import to_equinox as to_equinox

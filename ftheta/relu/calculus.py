@@ -118,7 +118,8 @@ def compose(outer: N, inner: N) -> N:
     r"""$f\circ g$, the two middle affine maps merged into one: $L_f+L_g-1$ affine maps."""
     algebra = alike((outer, inner))
     _chain(outer, inner)
-    (A, b, _), (B, c, mask) = parts(inner)[-1], parts(outer)[0]
+    (A, b, _) = parts(inner)[-1]
+    (B, c, mask) = parts(outer)[0]
     middle = (*_merge(algebra, B, A, b, c), mask)
     return inner.rebuilt([*parts(inner)[:-1], middle, *parts(outer)[1:]], outer)
 
@@ -132,7 +133,7 @@ def compose_sparse(outer: N, inner: N) -> N:
     return inner.rebuilt(
         [
             *parts(inner)[:-1],
-            _doubled(algebra, parts(inner)[-1]),
+            _double(algebra, parts(inner)[-1]),
             (algebra.beside([B, algebra.scaled(-1, B)]), c, mask),
             *parts(outer)[1:],
         ],
@@ -143,17 +144,19 @@ def compose_sparse(outer: N, inner: N) -> N:
 @_without_rounding
 def pad(net: N, depth: int) -> N:
     r"""The same function with `depth` affine maps: $y=r(y)-r(-y)$, two neurons an output in each layer added."""
-    algebra, given = net.algebra, parts(net)
+    algebra = net.algebra
+    given = parts(net)
     more = depth - len(given)
     if more < 0:
         raise SubjectError("Padding cannot make a network shallower.", got=f"{len(given)} affine maps, wanted {depth}")
     if more == 0:
         return net
     m = net.widths[-1]
-    one, zero = algebra.eye(m), algebra.vector([0] * m)
+    one = algebra.eye(m)
+    zero = algebra.vector([0] * m)
     carry = (algebra.eye(2 * m), algebra.vector([0] * (2 * m)), np.ones(2 * m, bool))
     last = (algebra.beside([one, algebra.scaled(-1, one)]), zero, np.zeros(m, bool))
-    return net.rebuilt([*given[:-1], _doubled(algebra, given[-1]), *[carry] * (more - 1), last])
+    return net.rebuilt([*given[:-1], _double(algebra, given[-1]), *[carry] * (more - 1), last])
 
 
 def level(nets: Sequence[N]) -> list[N]:
@@ -205,7 +208,8 @@ def scale(net: N, c: Number) -> N:
 def precompose(net: N, A: Any, b: Any = None) -> N:
     r"""$x\mapsto f(Ax+b)$, merged into the first affine map."""
     algebra = net.algebra
-    M, (B, c, mask) = algebra.matrix(A), parts(net)[0]
+    M = algebra.matrix(A)
+    (B, c, mask) = parts(net)[0]
     if M.shape[0] != B.shape[1]:
         raise SubjectError("The affine map does not fit the input.", got=f"{M.shape} before {B.shape}")
     shift = algebra.vector([0] * M.shape[0] if b is None else b)
@@ -216,7 +220,8 @@ def precompose(net: N, A: Any, b: Any = None) -> N:
 def postcompose(net: N, A: Any, b: Any = None) -> N:
     r"""$x\mapsto A\,f(x)+b$, merged into the last affine map."""
     algebra = net.algebra
-    M, (B, c, _) = algebra.matrix(A), parts(net)[-1]
+    M = algebra.matrix(A)
+    (B, c, _) = parts(net)[-1]
     if M.shape[1] != B.shape[0]:
         raise SubjectError("The affine map does not fit the output.", got=f"{M.shape} after {B.shape}")
     shift = algebra.vector([0] * M.shape[0] if b is None else b)
@@ -280,7 +285,7 @@ def _chain(outer: Steps, inner: Steps) -> None:
         )
 
 
-def _doubled(algebra: Algebra, part: Part) -> Part:
+def _double(algebra: Algebra, part: Part) -> Part:
     """$(y,-y)$, rectified."""
     A, b, _ = part
     doubled = algebra.stack([A, algebra.scaled(-1, A)])

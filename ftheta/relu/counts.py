@@ -68,7 +68,10 @@ def firing(net: ReluNetwork | ExactNetwork, lower: Sequence[Any], upper: Sequenc
 
 
 def _exact_bounds(net: ExactNetwork, lower: Sequence[Any], upper: Sequence[Any]) -> list[tuple[Any, Any]]:
-    lo, hi, zero, bounds = vector(lower), vector(upper), fmpq(0), []
+    lo = vector(lower)
+    hi = vector(upper)
+    zero = fmpq(0)
+    bounds = []
     for step in net.steps:
         rows = list(zip(step.matrix.rows, step.offset))
         low = [sum((a * (lo[j] if a > 0 else hi[j]) for j, a in row.items()), b) for row, b in rows]
@@ -88,10 +91,13 @@ def _outward(ends: Sequence[Any], towards: float) -> np.ndarray:
 
 def _float_bounds(net: ReluNetwork, lower: Sequence[Any], upper: Sequence[Any]) -> list[tuple[Any, Any]]:
     r"""A sum of $n$ products errs by at most $\gamma_{n+1}(\sum|a_kz_k|+|b|)$; twice that covers its own rounding."""
-    lo, hi, bounds = _outward(lower, -np.inf), _outward(upper, np.inf), []
+    lo = _outward(lower, -np.inf)
+    hi = _outward(upper, np.inf)
+    bounds = []
     for step in net.steps:
         A = sparse.csr_array(step.matrix)
-        positive, negative = A.maximum(0), A.minimum(0)
+        positive = A.maximum(0)
+        negative = A.minimum(0)
         terms = int(np.diff(A.indptr).max(initial=0)) + 2
         gamma = 2 * terms * UNIT / (1 - terms * UNIT)
         slack = gamma * (abs(A) @ np.maximum(abs(lo), abs(hi)) + abs(step.offset)) + terms * np.finfo(np.float64).tiny

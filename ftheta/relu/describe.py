@@ -4,12 +4,12 @@ from ftheta.logic import SubjectError
 from ftheta.networks.description import Dense, Description
 
 from .counts import is_plain
-from .exact import ExactNetwork, rounded
+from .exact import ExactNetwork, round_weights
 
 
-def described(net: ExactNetwork) -> Description:
+def describe_layers(net: ExactNetwork) -> Description:
     """The layers of a plain network whose weights are floats."""
-    found = rounded(net)
+    found = round_weights(net)
     if not (found.is_exact and is_plain(net)):
         got = (
             f"an error of {found.largest_error:.3g} in a weight" if is_plain(net) else "hidden coordinates without ReLU"
@@ -29,7 +29,7 @@ def plain_form(description: Description | None) -> str:
     return ", ".join([*sorted(words), *([f"{last} at the output"] if last != "identity" else [])])
 
 
-def told_layers(description: Description | None) -> Description:
+def require_layers(description: Description | None) -> Description:
     """The description, which must be there."""
     if description is None:
         raise SubjectError("A list of layers is needed.", got="a function without one", remedy="give weights as .npz")

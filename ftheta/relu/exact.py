@@ -18,8 +18,8 @@ from ftheta.logic import SubjectError
 from ftheta.networks.description import Description
 
 from .calculus import Operators
-from .matrices import RATIONALS, Algebra, ExactMatrix, fraction, nearest, rational, settled, vector
-from .network import ReluNetwork, Step, chained
+from .matrices import RATIONALS, Algebra, ExactMatrix, compact_array, fraction, nearest, rational, vector
+from .network import ReluNetwork, Step, require_chain
 
 ZERO = fmpq(0)
 
@@ -55,7 +55,7 @@ class ExactNetwork(Operators):
     rounded: str = ""
 
     def __post_init__(self) -> None:
-        chained(self.steps)
+        require_chain(self.steps)
 
     @classmethod
     def dense(cls, weights: Sequence[Any], biases: Sequence[Any]) -> "ExactNetwork":
@@ -117,7 +117,8 @@ def exact(net: ReluNetwork | ExactNetwork | Description) -> ExactNetwork:
 
 
 def _exact_step(step: Step) -> ExactStep:
-    matrix, offset = ExactMatrix.of(step.matrix), vector(step.offset.tolist())
+    matrix = ExactMatrix.of(step.matrix)
+    offset = vector(step.offset.tolist())
     if step.long_rows:
         rows = [step.long_rows[i][0] if i in step.long_rows else row for i, row in enumerate(matrix.rows)]
         matrix = ExactMatrix(tuple(rows), matrix.shape)
@@ -156,9 +157,10 @@ def from_description(description: Description) -> ReluNetwork:
     return ReluNetwork(tuple(steps))
 
 
-def rounded(net: ExactNetwork) -> Rounded:
+def round_weights(net: ExactNetwork) -> Rounded:
     """The network with every weight rounded to the nearest float64 number (and none to zero that is not)."""
-    steps, errors = [], [Fraction(0)]
+    steps = []
+    errors = [Fraction(0)]
     for step in net.steps:
         offset = np.array([nearest(b) for b in step.offset], np.float64)
         steps.append(Step(_csr(step.matrix), offset, step.rectified))
@@ -172,4 +174,4 @@ def _csr(matrix: ExactMatrix) -> Any:
     ends = np.cumsum([0, *map(len, matrix.rows)])
     columns = np.array([j for row in matrix.rows for j in row], np.int64)
     data = np.array([nearest(a) for row in matrix.rows for a in row.values()], np.float64)
-    return settled(sparse.csr_array((data, columns, ends), shape=matrix.shape))
+    return compact_array(sparse.csr_array((data, columns, ends), shape=matrix.shape))

@@ -21,7 +21,7 @@ from ftheta.networks.description import Dense, Description
 
 from .counts import is_plain
 from .exact import from_description
-from .matrices import settled
+from .matrices import compact_array
 from .network import ReluNetwork, Step
 
 FORMAT = "ftheta-relu-steps-1"
@@ -99,6 +99,7 @@ def load(path: Path) -> ReluNetwork:
 
 
 def is_steps(arrays: dict[str, np.ndarray]) -> bool:
+    """Whether the `arrays` of a file are the steps of a normal form."""
     return str(arrays.get("format")) == FORMAT
 
 
@@ -117,4 +118,4 @@ def _step(arrays: dict[str, np.ndarray], i: int) -> Step:
         raise ValueError(f"a matrix of shape {shape}")
     matrix = sparse.csr_array(parts, shape=shape)
     matrix.check_format()
-    return Step(settled(matrix), arrays[f"offset{i}"], arrays[f"rectified{i}"])
+    return Step(compact_array(matrix), arrays[f"offset{i}"], arrays[f"rectified{i}"])

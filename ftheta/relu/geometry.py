@@ -17,6 +17,7 @@ ZERO = fmpq(0)
 
 
 def value(form: Form, x: Point) -> fmpq:
+    r"""The affine form $(a_1,\dots,a_d,b)$ at the point $x$: $\langle a,x\rangle+b$."""
     return sum((a * t for a, t in zip(form, x)), form[-1])
 
 
@@ -26,10 +27,12 @@ def plus(f: Form, g: Form, c: int = 1) -> Form:
 
 
 def times(c: fmpq, f: Form) -> Form:
+    """$cf$."""
     return tuple(c * a for a in f)
 
 
 def constant(c: int, d: int) -> Form:
+    """The constant form $c$ in $d$ variables."""
     return (*[ZERO] * d, fmpq(c))
 
 
@@ -50,6 +53,7 @@ def interpolant(simplex: Simplex, values: Sequence[fmpq]) -> Form:
 
 
 def centre(points: Sequence[Point]) -> Point:
+    """The mean of the `points`."""
     return tuple(sum(coordinate, ZERO) / len(points) for coordinate in zip(*points))
 
 
@@ -68,7 +72,8 @@ def positive_part(simplex: Simplex, form: Form) -> Iterator[Simplex]:
         return
 
     def corner(i: int, j: int) -> Point:
-        (x, v), (y, w) = positive[i], negative[j - 1] if j else positive[i]
+        (x, v) = positive[i]
+        (y, w) = negative[j - 1] if j else positive[i]
         return x if j == 0 else tuple((v * b - w * a) / (v - w) for a, b in zip(x, y))
 
     def climb(i: int, j: int, path: tuple[Point, ...]) -> Iterator[Simplex]:

@@ -10,7 +10,8 @@ from flint import fmpq  # type: ignore[import-untyped]
 
 from .geometry import Form, Point, value
 
-ZERO, ONE = fmpq(0), fmpq(1)
+ZERO = fmpq(0)
+ONE = fmpq(1)
 PATIENCE = 60  # pivots by the steepest cost; after them the first index (Bland), which cannot cycle
 
 
@@ -20,7 +21,8 @@ def maximise(cost: Sequence[fmpq], forms: Sequence[Form]) -> tuple[fmpq, Point] 
     By the simplex method on the dual, $\min\sum_i\lambda_ib_i$ for $\lambda\ge0$ with $\sum_i\lambda_ia_i=-\text{cost}$
     and $\ell_i=(a_i,b_i)$. The identity columns of the first phase keep the multipliers, which are the point.
     """
-    n, m = len(cost), len(forms)
+    n = len(cost)
+    m = len(forms)
     rows = []
     for r, c in enumerate(cost):
         sign = -ONE if c > 0 else ONE  # right-hand sides, in the last column, are not negative

@@ -28,23 +28,26 @@ class Slope:
 
 def slope(net: ExactNetwork, x: Sequence[object], v: Sequence[object]) -> Slope:
     """The one-sided derivative of the network at `x` along `v`."""
-    state, moves, turning = vector(x), vector(v), False
+    state = vector(x)
+    moves = vector(v)
+    turning = False
     for step in net.steps:
         z = net.algebra.add(step.matrix.apply(state), step.offset)
         dz = step.matrix.apply(moves)
         turning |= any(on and a == 0 and b != 0 for a, b, on in zip(z, dz, step.rectified))
         state = tuple(max(a, ZERO) if on else a for a, on in zip(z, step.rectified))
-        moves = tuple(_rectified(a, b) if on else b for a, b, on in zip(z, dz, step.rectified))
+        moves = tuple(_rectify(a, b) if on else b for a, b, on in zip(z, dz, step.rectified))
     return Slope(moves, turning)
 
 
-def _rectified(z: fmpq, dz: fmpq) -> fmpq:
+def _rectify(z: fmpq, dz: fmpq) -> fmpq:
     return dz if z > 0 else ZERO if z < 0 else max(dz, ZERO)
 
 
 def kink(net: ExactNetwork, x: Sequence[object], normal: Sequence[object]) -> tuple[Fraction, ...]:
     r"""$f'(x;n)+f'(x;-n)$: by how much the slope along the `normal` $n$ jumps at $x$."""
-    ahead, behind = slope(net, x, normal), slope(net, x, [-t for t in vector(normal)])
+    ahead = slope(net, x, normal)
+    behind = slope(net, x, [-t for t in vector(normal)])
     return tuple(fraction(a + b) for a, b in zip(ahead.outputs, behind.outputs))
 
 

@@ -11,7 +11,7 @@ from math import isfinite
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
-from flint import fmpq  # type: ignore[import-untyped]
+from flint import fmpq, fmpq_mat  # type: ignore[import-untyped]
 from scipy import sparse
 
 from ftheta.logic import SubjectError
@@ -37,6 +37,11 @@ def rational(x: Any) -> fmpq:
     return fmpq(value.numerator, value.denominator)
 
 
+def rational_matrix(a: np.ndarray) -> fmpq_mat:
+    """The matrix `a` (a vector is one row) in exact rationals."""
+    return fmpq_mat([[rational(v) for v in row] for row in np.atleast_2d(a).tolist()])
+
+
 def fraction(q: fmpq) -> Fraction:
     """The same number as a Python fraction."""
     return Fraction(int(q.p), int(q.q))
@@ -44,7 +49,8 @@ def fraction(q: fmpq) -> Fraction:
 
 def nearest(q: fmpq) -> float:
     """The float64 number next to a rational; what is not zero does not become zero."""
-    top, bottom = int(q.p), int(q.q)
+    top = int(q.p)
+    bottom = int(q.q)
     try:
         found = top / bottom  # Python divides integers with one rounding
     except OverflowError as overflow:
@@ -80,7 +86,9 @@ class ExactMatrix:
 
     @classmethod
     def _of_csr(cls, matrix: Any) -> "ExactMatrix":
-        ends, columns, data = matrix.indptr.tolist(), matrix.indices.tolist(), matrix.data.tolist()
+        ends = matrix.indptr.tolist()
+        columns = matrix.indices.tolist()
+        data = matrix.data.tolist()
         spans = pairwise(ends)
         rows = tuple({columns[k]: rational(data[k]) for k in range(a, b) if data[k]} for a, b in spans)
         return cls(rows, (int(matrix.shape[0]), int(matrix.shape[1])))
@@ -136,29 +144,29 @@ class Floats:
     """float64; small or full matrices dense, the others CSR."""
 
     def matrix(self, A: Any) -> Any:
-        return settled(A) if sparse.issparse(A) else np.atleast_2d(np.asarray(A, np.float64))
+        return compact_array(A) if sparse.issparse(A) else np.atleast_2d(np.asarray(A, np.float64))
 
     def vector(self, b: Any) -> Any:
         return np.asarray(b, np.float64)
 
     def eye(self, n: int) -> Any:
-        return settled(sparse.eye_array(n, format="csr"))
+        return compact_array(sparse.eye_array(n, format="csr"))
 
     def block(self, matrices: Sequence[Any]) -> Any:
-        return settled(sparse.block_diag(matrices, format="csr"))
+        return compact_array(sparse.block_diag(matrices, format="csr"))
 
     def stack(self, matrices: Sequence[Any]) -> Any:
-        return settled(sparse.vstack([sparse.csr_array(A) for A in matrices], format="csr"))
+        return compact_array(sparse.vstack([sparse.csr_array(A) for A in matrices], format="csr"))
 
     def beside(self, matrices: Sequence[Any]) -> Any:
-        return settled(sparse.hstack([sparse.csr_array(A) for A in matrices], format="csr"))
+        return compact_array(sparse.hstack([sparse.csr_array(A) for A in matrices], format="csr"))
 
     def scaled(self, c: Number, A: Any) -> Any:
         return A * float(rational_fraction(c))
 
     def product(self, A: Any, B: Any) -> Any:
         C = A @ B
-        return settled(C) if sparse.issparse(C) else C
+        return compact_array(C) if sparse.issparse(C) else C
 
     def image(self, A: Any, x: Any) -> Any:
         return A @ x
@@ -199,7 +207,8 @@ class Rationals:
         return ExactMatrix(tuple({i: fmpq(1)} for i in range(n)), (n, n))
 
     def block(self, matrices: Sequence[ExactMatrix]) -> ExactMatrix:
-        rows, start = [], 0
+        rows = []
+        start = 0
         for A in matrices:
             rows += [{start + j: a for j, a in row.items()} for row in A.rows]
             start += A.shape[1]
@@ -250,7 +259,7 @@ class Rationals:
         return True
 
 
-def settled(A: Any) -> Any:
+def compact_array(A: Any) -> Any:
     """A sparse array, made dense where that costs little; explicit zeros are dropped."""
     A = sparse.csr_array(A)
     A.eliminate_zeros()
@@ -259,7 +268,9 @@ def settled(A: Any) -> Any:
 
 
 def rational_fraction(c: Number) -> Fraction:
+    """A number of any kind as a `Fraction`, exactly."""
     return fraction(rational(c))
 
 
-FLOATS, RATIONALS = Floats(), Rationals()
+FLOATS = Floats()
+RATIONALS = Rationals()

@@ -48,7 +48,8 @@ class Step:
             if is_sparse
             else np.atleast_2d(np.asarray(self.matrix, np.float64))
         )
-        offset, rectified = np.asarray(self.offset, np.float64), np.asarray(self.rectified, bool)
+        offset = np.asarray(self.offset, np.float64)
+        rectified = np.asarray(self.rectified, bool)
         if offset.shape != matrix.shape[:1] or rectified.shape != matrix.shape[:1]:
             raise SubjectError(
                 "A step needs a matrix (out, in), an offset (out,) and a mask (out,).",
@@ -64,7 +65,7 @@ class Step:
         return self.matrix.toarray() if sparse.issparse(self.matrix) else self.matrix
 
 
-def chained(steps: Sequence[Any]) -> None:
+def require_chain(steps: Sequence[Any]) -> None:
     """Raise unless the steps chain and end in an affine map."""
     if not steps or steps[-1].rectified.any():
         raise SubjectError("A ReLU network ends in an affine map.", got=f"{len(steps)} steps")
@@ -89,7 +90,7 @@ class ReluNetwork(Operators):
     rounded: str = ""
 
     def __post_init__(self) -> None:
-        chained(self.steps)
+        require_chain(self.steps)
 
     @classmethod
     def dense(cls, weights: Sequence[Any], biases: Sequence[Any]) -> "ReluNetwork":

@@ -24,6 +24,7 @@ class Bits(NamedTuple):
 
 
 def bits(x: np.ndarray) -> Bits:
+    """Every number as an odd whole number times a power of two: the digits and the place of the last one."""
     mantissa, exponent = np.frexp(np.where(np.isfinite(x), x, 0.0))
     whole = np.abs(mantissa * MOST).astype(np.int64)
     lowest = whole & -whole
@@ -36,7 +37,8 @@ def product_is_exact(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Whether each `a * b` is a float64 number."""
     with np.errstate(all="ignore"):
         finite = np.isfinite(a * b)
-    one, other = bits(np.where(finite, a, 0.0)), bits(np.where(finite, b, 0.0))
+    one = bits(np.where(finite, a, 0.0))
+    other = bits(np.where(finite, b, 0.0))
     short = one.odd * other.odd <= MOST
     return (finite & short & (one.place + other.place >= LOWEST)) | ~(np.isfinite(a) & np.isfinite(b))
 
@@ -77,7 +79,8 @@ class Rows(NamedTuple):
 
 def survey(matrix: Any, offset: np.ndarray) -> Rows:
     """The rows of a CSR array and its offsets."""
-    own, shift = bits(matrix.data), bits(offset)
+    own = bits(matrix.data)
+    shift = bits(offset)
     return Rows(
         _over_rows(np.maximum, own.odd, matrix.indptr, shift.odd),
         _over_rows(np.minimum, own.place, matrix.indptr, shift.place),
@@ -114,8 +117,10 @@ def product_rows_are_exact(A: Any, B: Any, before: np.ndarray, shift: np.ndarray
         return np.ones(A.shape[0], bool)
     if _at_most_one(A.indptr) and (np.abs(A.data) == 1).all():
         return sum_is_exact(A @ before, shift)
-    own, rows = bits(A.data), survey(B, before)
-    k, pointer = A.indices, A.indptr
+    own = bits(A.data)
+    rows = survey(B, before)
+    k = A.indices
+    pointer = A.indptr
     with np.errstate(all="ignore"):
         terms = (own.odd * rows.odd[k] <= MOST) & (own.place + rows.place[k] >= LOWEST)
         size = _over_rows(np.add, np.abs(A.data) * rows.size[k], pointer, np.abs(shift))

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from ftheta.logic import Audit, Check, Comparison, Curves, Judged, Result, Section, Status, Table
 
-from .changes import change, fact_value, known
+from .changes import describe_basis, format_change, format_fact
 from .letters import letters
 from .numbers import basis, brief, enclosure, number, sides
 from .plain import plain
 from .reproduce import audit_command, command, comparison_command, versions
-from .terminal import FAINT, Card, Columns, Plot, Styled, hanging, heading, indented, line
+from .terminal import FAINT, Card, Columns, Plot, Styled, hanging_indent, heading, indent, line
 from .verdicts import NOT_CHECKED, look, remarks
-from .words import counts, failing, found, headline, obstacle, standing
+from .words import count_verdicts, describe_status, describe_witness, failing_checks, headline, unmet_requirements
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -46,7 +46,9 @@ def comparison_card(both: Comparison, report: Path | None = None) -> Card:
 
 def _parts(result: Result, plot: bool) -> Iterator["RenderableType"]:
     yield line((result.title, "bold"), f"  {result.id}", (f" · {result.chapter}", FAINT))
-    yield indented(line(plain(result.statement)), below=1)
+    if result.gist:
+        yield indent(line((letters(result.gist), "italic")))
+    yield indent(line(plain(result.statement)), below=1)
     if result.checks:
         yield heading("Hypotheses")
         yield from map(_check, result.checks)
@@ -56,9 +58,14 @@ def _parts(result: Result, plot: bool) -> Iterator["RenderableType"]:
         yield _claims(result.claims)
         yield from _reasons(result.claims)
         yield line("")
+    if result.examples:
+        yield heading("Examples (not about the subject)")
+        yield _claims(result.examples)
+        yield from _reasons(result.examples)
+        yield line("")
     if result.as_printed:
         yield heading("As printed in the source")
-        yield from (part for judged in result.as_printed for part in _printed(judged))
+        yield from (part for judged in result.as_printed for part in _printed_claim(judged))
         yield line("")
     yield from _extras(result, plot)
     yield from _verdict(result)
@@ -70,13 +77,16 @@ def _check(check: Check) -> "RenderableType":
     failed = check.finding.status is Status.FAILED
     remedy: Styled = (f"\nto meet it: {letters(check.remedy)}", "yellow") if failed and check.remedy else ""
     says = letters(check.says) or check.name
-    return hanging(mark, style, says, (f"\n{letters(check.finding.note)}{standing(check.finding)}", FAINT), remedy)
+    return hanging_indent(
+        mark, style, says, (f"\n{letters(check.finding.note)}{describe_status(check.finding)}", FAINT), remedy
+    )
 
 
 def _claims(claims: tuple[Judged, ...]) -> "RenderableType":
     rows: list[list[Styled]] = []
     for i, judged in enumerate(claims, 1):
-        here, row = look(judged.judgement.verdict), sides(judged.claim)
+        here = look(judged.judgement.verdict)
+        row = sides(judged.claim)
         what = f"{i}. {letters(judged.claim.what)}" if len(claims) > 1 else letters(judged.claim.what)
         word = f"{here.sign} {here.word}" + (" (vacuous)" if judged.judgement.vacuous else "")
         rows.append([what, (word, here.style), row.measured, row.bound, row.slack])
@@ -84,21 +94,22 @@ def _claims(claims: tuple[Judged, ...]) -> "RenderableType":
 
 
 def _reasons(claims: tuple[Judged, ...]) -> Iterator["RenderableType"]:
-    """How each claim is known, said once where all are known alike; witnesses, and what has to be remarked."""
+    """The evidence for each claim, said once where it is the same for all; witnesses, and what has to be remarked."""
     reasons = list(dict.fromkeys(j.judgement.reason for j in claims))
     for reason in reasons:
         which = ", ".join(str(i) for i, j in enumerate(claims, 1) if j.judgement.reason == reason)
-        yield hanging("", "", (f"how we know{f' {which}' if len(reasons) > 1 else ''}: {reason}", FAINT))
+        yield hanging_indent("", "", (f"evidence{f' {which}' if len(reasons) > 1 else ''}: {reason}", FAINT))
     for judged in claims:
-        yield from (hanging("!", "yellow", remark) for remark in remarks(judged.judgement))
-        yield from (hanging("", "", words) for words in found(judged))
+        yield from (hanging_indent("!", "yellow", remark) for remark in remarks(judged.judgement))
+        yield from (hanging_indent("", "", words) for words in describe_witness(judged))
 
 
-def _printed(judged: Judged) -> Iterator["RenderableType"]:
-    here, row = look(judged.judgement.verdict), sides(judged.claim)
-    yield hanging(here.sign, here.style, f"{letters(judged.claim.what)}: ", (here.word, here.style))
-    yield hanging("", "", (f"{row.measured} against {row.bound}; {judged.judgement.reason}", FAINT))
-    yield from (hanging("", "", words) for words in found(judged))
+def _printed_claim(judged: Judged) -> Iterator["RenderableType"]:
+    here = look(judged.judgement.verdict)
+    row = sides(judged.claim)
+    yield hanging_indent(here.sign, here.style, f"{letters(judged.claim.what)}: ", (here.word, here.style))
+    yield hanging_indent("", "", (f"{row.measured} against {row.bound}; {judged.judgement.reason}", FAINT))
+    yield from (hanging_indent("", "", words) for words in describe_witness(judged))
 
 
 def _extras(result: Result, plot: bool) -> Iterator["RenderableType"]:
@@ -106,7 +117,9 @@ def _extras(result: Result, plot: bool) -> Iterator["RenderableType"]:
     if result.numbers:
         yield heading("Numbers")
         for name, value in result.numbers.items():
-            yield hanging("", "", f"{letters(name)} = {enclosure(value)}", (f"  {basis(value)}", FAINT))
+            shown = enclosure(value)
+            equation = shown if shown[0] in "≤≥" else f"= {shown}"
+            yield hanging_indent("", "", f"{letters(name)} {equation}", (f"  {basis(value)}", FAINT))
         yield line("")
     for table in result.tables:
         yield heading(letters(table.title))
@@ -131,34 +144,36 @@ def _verdict(result: Result) -> Iterator["RenderableType"]:
     here = look(result.verdict)
     means = "" if here.word in here.means else f"  {here.means}"
     yield line((f"{here.sign} {here.word}", f"bold {here.style}"), (means, FAINT))
-    yield from (hanging("!", "yellow", remark) for remark in remarks(result))
+    yield from (hanging_indent("!", "yellow", remark) for remark in remarks(result))
     if result.summary:
-        yield hanging("", "", letters(result.summary))
+        yield hanging_indent("", "", letters(result.summary))
     if result.errata:
-        yield hanging("", "", (f"errata: {' '.join(plain(result.errata).split())}", FAINT))
+        yield hanging_indent("", "", (f"errata in the sources: {' '.join(plain(result.errata).split())}", FAINT))
 
 
 def _provenance(result: Result) -> Iterator["RenderableType"]:
     p = result.provenance
     subject = f"{p.subject_kind} “{p.subject}” {p.subject_hash}"
     yield line((f"{subject} · seed {p.seed} · {versions(p.versions)} · {p.wall_seconds:.2g} s", FAINT))
+    if result.see_also:
+        yield line(("see also: ", FAINT), ", ".join(result.see_also))
     yield line(("again: ", FAINT), command(result), ("   more: ", FAINT), f"ftheta show {result.id}")
 
 
 def _audit_parts(audit: Audit, report: Path | None) -> Iterator["RenderableType"]:
     yield line((f"Audit of {audit.subject}", "bold"), (f"  {audit.kind} {audit.hash}", FAINT))
-    yield indented(line((", ".join(f"{name} {value}" for name, value in audit.facts), FAINT)), below=1)
+    yield indent(line((", ".join(f"{name} {value}" for name, value in audit.facts), FAINT)), below=1)
     for section in audit.sections:
         yield from _section(section)
-    rows = [_audit_row(result) for result in audit.results if not obstacle(result)]
+    rows = [_audit_row(result) for result in audit.results if not unmet_requirements(result)]
     if rows:
-        yield Columns(("theorem", "verdict", "measured", "bound", "slack"), rows, left=(0, 1))
+        yield Columns(("theorem", "verdict", "measured", "bound", "slack"), rows, left=(0, 1), whole=True)
         yield line("")
-    yield from _obstacles(audit)
-    yield from _skipped(audit)
+    yield from _requirement_lines(audit)
+    yield from _skipped_lines(audit)
     tallies: list[Styled] = []
     styles = {"holds": "green", "open": "yellow", "fails": "dark_orange", "unchecked": FAINT, "refuted": "red"}
-    for family, number_, label in counts(audit):
+    for family, number_, label in count_verdicts(audit):
         tallies += [(f"{number_} ", f"bold {styles[family]}" if number_ else FAINT), f"{label}   "]
     yield line(*tallies, (f"{audit.seconds:.0f} s" if audit.seconds else "", FAINT))
     if audit.interrupted:
@@ -173,7 +188,7 @@ def _section(section: Section) -> Iterator["RenderableType"]:
     if section.facts:
         yield heading(section.title)
         rows: list[list[Styled]] = [
-            [letters(f.name), fact_value(f.value), (known(f.value), FAINT)]
+            [letters(f.name), format_fact(f.value), (describe_basis(f.value), FAINT)]
             for f in section.facts
             if not isinstance(f.value, str) or len(f.value) <= _LONGEST_WORDS
         ]
@@ -181,33 +196,36 @@ def _section(section: Section) -> Iterator["RenderableType"]:
             yield Columns(("", "", ""), rows, left=(0, 1, 2))
         for f in section.facts:
             if isinstance(f.value, str) and len(f.value) > _LONGEST_WORDS:
-                yield hanging("", "", f"{f.name}: {letters(f.value)}")
+                yield hanging_indent("", "", f"{f.name}: {letters(f.value)}")
         yield line("")
 
 
-def _obstacles(audit: Audit) -> Iterator["RenderableType"]:
-    """Theorems whose hypotheses fail: one line for all that fail first for the same reason, with how to meet it."""
+def _requirement_lines(audit: Audit) -> Iterator["RenderableType"]:
+    """Theorems that are not applicable: one line for all that first require the same, with how to meet it."""
     groups: dict[tuple[str, str], list[str]] = {}
     for result in audit.results:
-        for check in failing(result)[:1]:
+        for check in failing_checks(result)[:1]:
             groups.setdefault((check.name, check.remedy), []).append(result.id)
-    for (asked, remedy), ids in groups.items():
-        told = f"{', '.join(ids)} {'ask' if len(ids) > 1 else 'asks'} for: {asked}"
-        yield hanging("△", "dark_orange", told, (f"; {letters(remedy)}" if remedy else "", FAINT))
+    for (required, remedy), ids in groups.items():
+        names = ", ".join(ids)
+        told = f"{names} {'require' if len(ids) > 1 else 'requires'} {letters(required)}"
+        yield hanging_indent("△", "dark_orange", told, (f"; {letters(remedy)}" if remedy else "", FAINT))
 
 
-def _skipped(audit: Audit) -> Iterator["RenderableType"]:
+def _skipped_lines(audit: Audit) -> Iterator["RenderableType"]:
     """What was not checked: one line each, or one for all that had no time."""
     late = [missing for missing in audit.skipped if missing.unfinished]
     for missing in audit.skipped:
         if not missing.unfinished:
             told = f"{missing.id} was {NOT_CHECKED.word}: {missing.reason}"
-            yield hanging(
+            yield hanging_indent(
                 NOT_CHECKED.sign, NOT_CHECKED.style, told, (f"; {missing.remedy}" if missing.remedy else "", FAINT)
             )
     if late:
         names = ", ".join(f"{m.id} ({m.reason})" if m.reason.startswith("stopped") else m.id for m in late)
-        yield hanging(NOT_CHECKED.sign, NOT_CHECKED.style, f"no time was left for {names}; {plain(late[0].remedy)}")
+        yield hanging_indent(
+            NOT_CHECKED.sign, NOT_CHECKED.style, f"not run within the budget: {names}; {plain(late[0].remedy)}"
+        )
 
 
 def _comparison_parts(both: Comparison, report: Path | None) -> Iterator["RenderableType"]:
@@ -217,11 +235,16 @@ def _comparison_parts(both: Comparison, report: Path | None) -> Iterator["Render
         yield heading(name)
         changes = list(group)
         rows: list[list[Styled]] = [
-            [letters(c.name), fact_value(c.before), fact_value(c.after), (change(c), FAINT if c.same else "bold")]
+            [
+                letters(c.name),
+                format_fact(c.before),
+                format_fact(c.after),
+                (format_change(c), FAINT if c.same else "bold"),
+            ]
             for c in changes
         ]
         yield Columns(("", both.before.subject, both.after.subject, "change"), rows)
-        yield from (hanging("", "", (f"{letters(c.name)}: {letters(c.note)}", FAINT)) for c in changes if c.note)
+        yield from (hanging_indent("", "", (f"{letters(c.name)}: {letters(c.note)}", FAINT)) for c in changes if c.note)
         yield line("")
     if both.after.interrupted:
         yield line(("interrupted: this is what was done until then", "yellow"))
@@ -231,7 +254,8 @@ def _comparison_parts(both: Comparison, report: Path | None) -> Iterator["Render
 
 
 def _audit_row(result: Result) -> list[Styled]:
-    here, judged = look(result.verdict), headline(result)
+    here = look(result.verdict)
+    judged = headline(result)
     word = (f"{here.sign} {here.word}" + (" (vacuous)" if result.vacuous else ""), here.style)
     if judged is None:
         return [result.id, word, "", "", ""]

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _WORDS = {"inf": inf, "-inf": -inf, "nan": nan}
 _LIKE_A_WORD = re.compile(r"\\*(inf|-inf|nan)")
+_JUDGED = ("claims", "examples", "as_printed")
 _DOCUMENTS = {"result": Result, "audit": Audit, "comparison": Comparison}
 Document: TypeAlias = Result | Audit | Comparison
 
@@ -32,21 +33,21 @@ Document: TypeAlias = Result | Audit | Comparison
 def to_json(document: Document, *, indent: int | None = None) -> str:
     """The document as JSON text."""
     name = next(name for name, kind in _DOCUMENTS.items() if isinstance(document, kind))
-    data = {"document": name, **_written(document)}
-    for _, part in _located(data):
-        _change_mixed(part, _escaped)
-    return json.dumps(_worded(data), indent=indent, ensure_ascii=False, allow_nan=False)
+    data = {"document": name, **_to_data(document)}
+    for _, part in _locate(data):
+        _change_mixed(part, _escape)
+    return json.dumps(_spell_non_finite(data), indent=indent, ensure_ascii=False, allow_nan=False)
 
 
 def from_json(text: str | bytes) -> Document:
     """The document that `to_json` wrote. A wrong one raises a SubjectError that names the field."""
-    data = _loaded(text)
+    data = _load(text)
     kind = _DOCUMENTS[data["document"]]
     _upgrade(data)
-    for path, part in _located(data):
-        _change_mixed(part, _unescaped)
+    for path, part in _locate(data):
+        _change_mixed(part, _unescape)
         _read_unions(part, path)
-    return _validated(kind, data, "")
+    return _validate(kind, data, "")
 
 
 def schema() -> dict[str, Any]:
@@ -68,10 +69,10 @@ def schema() -> dict[str, Any]:
     definitions["Judged"]["properties"]["claim"] = {"$ref": "#/$defs/Claim"}
     for holder in ("Result", "Section"):
         definitions[holder]["properties"]["charts"]["items"] = {"$ref": "#/$defs/Chart"}
-    return _published(definitions)
+    return _publish(definitions)
 
 
-def _published(definitions: dict[str, Any]) -> dict[str, Any]:
+def _publish(definitions: dict[str, Any]) -> dict[str, Any]:
     for definition in definitions.values():
         if "kind" in definition.get("properties", {}) and "const" in definition["properties"]["kind"]:
             definition["required"] = sorted({*definition.get("required", ()), "kind"})
@@ -94,23 +95,23 @@ def _published(definitions: dict[str, Any]) -> dict[str, Any]:
 # -- writing ---------------------------------------------------------------------------------------
 
 
-def _written(value: Any) -> Any:
+def _to_data(value: Any) -> Any:
     """Dataclasses as objects, tuples as lists, enumerations as their words."""
     if is_dataclass(value):
-        return {field.name: _written(getattr(value, field.name)) for field in fields(value)}
+        return {field.name: _to_data(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):
-        return {str(key): _written(inner) for key, inner in value.items()}
+        return {str(key): _to_data(inner) for key, inner in value.items()}
     if isinstance(value, (tuple, list)):
-        return [_written(inner) for inner in value]
+        return [_to_data(inner) for inner in value]
     return value.value if isinstance(value, Enum) else value
 
 
-def _worded(value: Any) -> Any:
+def _spell_non_finite(value: Any) -> Any:
     """Numbers that are not finite as words."""
     if isinstance(value, dict):
-        return {key: _worded(inner) for key, inner in value.items()}
+        return {key: _spell_non_finite(inner) for key, inner in value.items()}
     if isinstance(value, list):
-        return [_worded(inner) for inner in value]
+        return [_spell_non_finite(inner) for inner in value]
     if isinstance(value, float) and not isfinite(value):
         return "nan" if value != value else "inf" if value > 0 else "-inf"
     return value
@@ -119,11 +120,11 @@ def _worded(value: Any) -> Any:
 # -- places where a value may be text or a number ---------------------------------------------------
 
 
-def _escaped(value: Any) -> Any:
+def _escape(value: Any) -> Any:
     return f"\\{value}" if isinstance(value, str) and _LIKE_A_WORD.fullmatch(value) else value
 
 
-def _unescaped(value: Any) -> Any:
+def _unescape(value: Any) -> Any:
     if isinstance(value, str) and _LIKE_A_WORD.fullmatch(value):
         return _WORDS[value] if value in _WORDS else value[1:]
     return value
@@ -136,7 +137,7 @@ def _change_mixed(result: Any, change: Callable[[Any], Any]) -> None:
         if isinstance(rows, list):
             table["rows"] = [[change(cell) for cell in row] if isinstance(row, list) else row for row in rows]
     mappings = [_inner(_inner(result, "provenance"), "knobs")]
-    for judged in (*_items(result, "claims"), *_items(result, "as_printed")):
+    for judged in (judged for place in _JUDGED for judged in _items(result, place)):
         claim = _inner(judged, "claim")
         mappings += [_inner(claim, "found"), _inner(_inner(claim, "witness"), "at")]
     for mapping in mappings:
@@ -154,7 +155,7 @@ def _items(value: Any, key: str) -> list[Any]:
     return inner if isinstance(inner, list) else []
 
 
-def _located(data: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+def _locate(data: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     """The results and sections of a document, each with the way to it: they hold tables and charts."""
     if data["document"] == "result":
         yield "", data
@@ -168,7 +169,7 @@ def _located(data: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 # -- reading ---------------------------------------------------------------------------------------
 
 
-def _loaded(text: str | bytes) -> dict[str, Any]:
+def _load(text: str | bytes) -> dict[str, Any]:
     try:
         data = json.loads(text, parse_constant=_no_constant)
     except ValueError as error:
@@ -204,13 +205,13 @@ def _no_constant(name: str) -> NoReturn:
 
 def _read_unions(result: Any, path: str) -> None:
     """Claims and charts by their `kind`, in place."""
-    for place in ("claims", "as_printed"):
+    for place in _JUDGED:
         for i, judged in enumerate(_items(result, place)):
             if isinstance(judged, dict) and "claim" in judged:
-                judged["claim"] = _validated(Claim, judged["claim"], f"{path}{place}[{i}].claim.")
+                judged["claim"] = _validate(Claim, judged["claim"], f"{path}{place}[{i}].claim.")
     charts = _items(result, "charts")
     for i, chart in enumerate(charts):
-        charts[i] = _validated(Chart, chart, f"{path}charts[{i}].")
+        charts[i] = _validate(Chart, chart, f"{path}charts[{i}].")
 
 
 @cache
@@ -222,16 +223,16 @@ def _adapter(kind: Any) -> "TypeAdapter[Any]":
     return TypeAdapter(kind if kind in _DOCUMENTS.values() else tagged)
 
 
-def _validated(kind: Any, data: Any, path: str) -> Any:
+def _validate(kind: Any, data: Any, path: str) -> Any:
     from pydantic import ValidationError
 
     try:
         return _adapter(kind).validate_python(data)
     except ValidationError as error:
-        raise _wrong(error, path, tagged=kind not in _DOCUMENTS.values()) from None
+        raise _describe_fault(error, path, tagged=kind not in _DOCUMENTS.values()) from None
 
 
-def _wrong(error: "ValidationError", path: str, *, tagged: bool) -> SubjectError:
+def _describe_fault(error: "ValidationError", path: str, *, tagged: bool) -> SubjectError:
     """The first fault, with the way to its field; the tag of a union is no step of that way."""
     first = error.errors(include_url=False)[0]
     where = path

@@ -9,15 +9,15 @@ from ftheta.logic import Change, Comparison, Diagram, Fact, Result, Section
 from ftheta.logic.chart import Dag
 from ftheta.logic.result import Audit
 
-from .changes import change, fact_value, known
+from .changes import describe_basis, format_change, format_fact
 from .mathml import formulas, mathml
 from .numbers import brief
-from .page import data_table, drawn, numerals, page, pill, prose, table, text
+from .page import data_table, figure_html, numerals, page, pill, prose, table, text
 from .plain import formula
 from .reproduce import audit_command, audit_snippet, command, comparison_command, snippet, versions
 from .theorem_html import theorem_html
 from .verdicts import NOT_CHECKED, look
-from .words import counts, failing, headline, obstacle
+from .words import count_verdicts, failing_checks, headline, unmet_requirements
 
 _RELATION = re.compile(
     r"[=<>]|\\(le|ge|leq|geq|to|in|sim|approx|equiv|preceq|iff|Leftrightarrow|Rightarrow)(?![a-zA-Z])"
@@ -26,7 +26,7 @@ _CLAUSE = re.compile(r"\\qquad|\\quad")
 _LONGEST_CLAIM = 40  # letters of a formula in the table
 _MOST_BESIDE = 5  # columns of a table that stands beside facts
 _MANY_FACTS = 8  # beside which two figures find room
-_MOST_FAILING = 2  # theorems of a section whose hypotheses fail that have a row each; more share one
+_MOST_FAILING = 2  # theorems of a section that are not applicable and have a row each; more share one
 _LONGEST_WORDS = 40  # letters of a fact that stands in a table; longer ones are a paragraph
 
 
@@ -35,13 +35,13 @@ def audit_page(audit: Audit) -> str:
     sections = _sections(audit)
     body = [
         f"<h1>Audit of {text(audit.subject)}</h1>",
-        f'<p class="under">{text(_under(audit))}</p>',
+        f'<p class="under">{text(_subtitle(audit))}</p>',
         _counters(audit),
         _contents(sections, audit),
         _overview(audit, sections),
-        *(_part(s, _about(audit) if s.id == "what" else "") for s in sections if _told(s)),
-        _missing(audit),
-        _details(sections, audit),
+        *(_part(s, _about(audit) if s.id == "what" else "") for s in sections if _has_content(s)),
+        _missing_table(audit),
+        _theorem_articles(sections, audit),
         _reproduce_audit(audit),
     ]
     return page(f"Audit of {audit.subject}", body)
@@ -49,17 +49,20 @@ def audit_page(audit: Audit) -> str:
 
 def comparison_page(both: Comparison) -> str:
     """Two audits side by side."""
-    before, after = both.before, both.after
+    before = both.before
+    after = both.after
     title = f"{after.subject} against {before.subject}"
     moved = sum(not c.same for c in both.changes)
-    under = f"{len(both.changes)} facts and verdicts, {moved} of them changed. {_made(after)}{_cut(after)}"
+    under = (
+        f"{len(both.changes)} facts and verdicts, {moved} of them changed. {_provenance(after)}{_interruption(after)}"
+    )
     groups = groupby(both.changes, key=lambda c: c.section)
     body = [
         f"<h1>{text(title)}</h1>",
         f'<p class="under">{text(under)}</p>',
         _part(both.difference, ""),
-        *(_changed(name, list(rows), before.subject, after.subject) for name, rows in groups),
-        _again(comparison_command(both), audit_snippet(after, before), _identity(after)),
+        *(_change_table(name, list(rows), before.subject, after.subject) for name, rows in groups),
+        _reproduction(comparison_command(both), audit_snippet(after, before), _identity(after)),
     ]
     return page(title, body)
 
@@ -80,16 +83,16 @@ def result_page(result: Result) -> str:
 # -- the head of an audit -----------------------------------------------------------------------------
 
 
-def _under(audit: Audit) -> str:
+def _subtitle(audit: Audit) -> str:
     facts = ", ".join(f"{name} {value}" for name, value in audit.facts[:6])
-    return f"{facts}. {_made(audit)}{_cut(audit)}"
+    return f"{facts}. {_provenance(audit)}{_interruption(audit)}"
 
 
-def _cut(audit: Audit) -> str:
+def _interruption(audit: Audit) -> str:
     return " Interrupted: this is what was done until then." if audit.interrupted else ""
 
 
-def _made(audit: Audit) -> str:
+def _provenance(audit: Audit) -> str:
     spent = f", {audit.seconds:.0f} s" if audit.seconds else ""
     limit = f" of {audit.asked.budget:g} s" if spent and audit.asked.budget else ""
     return f"{audit.date}, ftheta {audit.version}, seed {audit.seed}{spent}{limit}."
@@ -98,7 +101,7 @@ def _made(audit: Audit) -> str:
 def _counters(audit: Audit) -> str:
     cells = [
         f'<li class="{family if count else "none"}"><b>{count}</b> {escape(label)}</li>'
-        for family, count, label in counts(audit)
+        for family, count, label in count_verdicts(audit)
     ]
     return f'<ul class="counters">{"".join(cells)}</ul>'
 
@@ -112,21 +115,22 @@ def _sections(audit: Audit) -> list[Section]:
 
 
 def _contents(sections: Sequence[Section], audit: Audit) -> str:
-    links = [f'<a href="#s-{text(s.id)}">{text(s.title)}</a>' for s in sections if _told(s)]
-    links += ['<a href="#missing">Not checked</a>'] if _reasons(audit) else []
+    links = [f'<a href="#s-{text(s.id)}">{text(s.title)}</a>' for s in sections if _has_content(s)]
+    links += ['<a href="#missing">Not applicable</a>'] if _reasons(audit) else []
     links += ['<a href="#theorems">Theorems in detail</a>'] if audit.results else []
     return f'<nav aria-label="sections">{" ".join(links)}</nav>'
 
 
 def _overview(audit: Audit, sections: Sequence[Section]) -> str:
-    results, rows = {r.id: r for r in audit.results}, []
+    results = {r.id: r for r in audit.results}
+    rows = []
     for section in sections:
         here = [results[id] for id in section.theorems if id in results]
         if here:
             rows.append((f'<span class="group">{text(section.title)}</span>', '<td colspan="5"></td>'))
-        failed = [r for r in here if obstacle(r)]
+        failed = [r for r in here if unmet_requirements(r)]
         many = len(failed) > _MOST_FAILING
-        rows += [_overview_row(result) for result in here if not (many and obstacle(result))]
+        rows += [_overview_row(result) for result in here if not (many and unmet_requirements(result))]
         rows += [_shared_row(failed)] if many else []
     if audit.skipped:
         told = f'<a href="#missing">{len(audit.skipped)} more</a>'
@@ -140,18 +144,18 @@ def _overview_row(result: Result) -> Sequence[str]:
     name = f'<a href="#{_anchor(result)}">{text(result.title)}</a>'
     mark = pill(look(result.verdict), ", vacuous" if result.vacuous else "")
     if judged is None:
-        missing = f"asks for: {obstacle(result)}" if obstacle(result) else "nothing was measured"
+        missing = f"requires {unmet_requirements(result)}" if unmet_requirements(result) else "nothing was measured"
         return name, _claim(result), mark, f'<td colspan="3" class="right wraps">{prose(missing)}</td>'
     row = brief(judged.claim)
     return name, _claim(result), mark, numerals(row.bound), numerals(row.measured), numerals(row.slack)
 
 
 def _shared_row(results: Sequence[Result]) -> Sequence[str]:
-    """Theorems whose hypotheses fail, each with what it asks for."""
-    told = [
-        f'<a href="#{_anchor(r)}">{text(r.title)}</a> <span class="faint">({prose(obstacle(r))})</span>'
-        for r in results
-    ]
+    """Theorems that are not applicable, each with what it requires."""
+    told = []
+    for result in results:
+        required = f'<span class="faint">(requires {prose(unmet_requirements(result))})</span>'
+        told.append(f'<a href="#{_anchor(result)}">{text(result.title)}</a> {required}')
     mark = pill(look(results[0].verdict))
     return f"{len(results)} theorems", f'<td colspan="5" class="wraps">{mark} {"; ".join(told)}</td>'
 
@@ -174,17 +178,18 @@ def _claim(result: Result) -> str:
 # -- its sections -------------------------------------------------------------------------------------
 
 
-def _told(section: Section) -> bool:
+def _has_content(section: Section) -> bool:
     """Whether a section has more than theorems."""
     return section.id == "what" or bool(section.facts or section.tables or section.charts)
 
 
-def _details(sections: Sequence[Section], audit: Audit) -> str:
-    """The theorems one by one, in the order of the overview; those whose hypotheses fail come last."""
+def _theorem_articles(sections: Sequence[Section], audit: Audit) -> str:
+    """The theorems one by one, in the order of the overview; those that are not applicable come last."""
     results = {r.id: r for r in audit.results}
     listed = [results[id] for section in sections for id in section.theorems if id in results]
-    listed.sort(key=lambda result: bool(obstacle(result)))
-    articles = "".join(theorem_html(result, _anchor(result)) for result in listed)
+    listed.sort(key=lambda result: bool(unmet_requirements(result)))
+    anchors = {result.id: _anchor(result) for result in listed}
+    articles = "".join(theorem_html(result, anchors[result.id], anchors=anchors) for result in listed)
     return f'<section id="theorems"><h2 class="part">Theorems in detail</h2>{articles}</section>' if listed else ""
 
 
@@ -193,8 +198,8 @@ def _part(section: Section, before: str) -> str:
     long = [f for f in section.facts if isinstance(f.value, str) and len(f.value) > _LONGEST_WORDS]
     paragraphs = "".join(f"<p><b>{text(f.name.capitalize())}.</b> {prose(str(f.value))}</p>" for f in long)
     facts = paragraphs + _facts([f for f in section.facts if f not in long])
-    wide = [drawn(c) for c in section.charts if isinstance(c, (Dag, Diagram))]
-    small = [drawn(c) for c in section.charts if not isinstance(c, (Dag, Diagram))]
+    wide = [figure_html(c) for c in section.charts if isinstance(c, (Dag, Diagram))]
+    small = [figure_html(c) for c in section.charts if not isinstance(c, (Dag, Diagram))]
     tables = [data_table(t) for t in section.tables]
     narrow = bool(section.tables) and len(section.tables[0].columns) <= _MOST_BESIDE
     room = 2 if len(section.facts) > _MANY_FACTS else 1  # figures beside the facts
@@ -214,8 +219,8 @@ def _facts(facts: Sequence[Fact]) -> str:
     for note, group in groupby(facts, key=lambda f: f.note):
         of = f'<tr><th colspan="3" scope="rowgroup" class="of">{prose(note)}</th></tr>' if note else ""
         rows = "".join(
-            f'<tr><th scope="row">{prose(f.name)}</th><td class="right">{numerals(fact_value(f.value))}</td>'
-            f'<td class="how">{escape(known(f.value))}</td></tr>'
+            f'<tr><th scope="row">{prose(f.name)}</th><td class="right">{numerals(format_fact(f.value))}</td>'
+            f'<td class="how">{escape(describe_basis(f.value))}</td></tr>'
             for f in group
         )
         bodies.append(f"<tbody>{of}{rows}</tbody>")
@@ -228,7 +233,7 @@ def _facts(facts: Sequence[Fact]) -> str:
 def _about(audit: Audit) -> str:
     facts = "".join(f"<dt>{text(name)}</dt><dd>{text(value)}</dd>" for name, value in audit.facts)
     identity = f"<dt>kind</dt><dd>{text(audit.kind)}</dd><dt>fingerprint</dt><dd><code>{text(audit.hash)}</code></dd>"
-    figure = f"<div>{drawn(audit.diagram, captioned=False)}</div>" if audit.diagram else ""
+    figure = f"<div>{figure_html(audit.diagram, captioned=False)}</div>" if audit.diagram else ""
     return f'<div class="sides"><dl>{facts}{identity}</dl>{figure}</div>'
 
 
@@ -236,30 +241,30 @@ def _about(audit: Audit) -> str:
 
 
 def _reasons(audit: Audit) -> dict[tuple[str, str], list[tuple[str, str]]]:
-    """What is not checked, grouped by how it can be: kind of obstacle and remedy -> names with their reasons."""
+    """What is not applicable or was not run: what is required and how to meet it -> names with their reasons."""
     groups: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for result in audit.results:
-        for check in failing(result):
+        for check in failing_checks(result):
             name = f'<a href="#{_anchor(result)}">{text(result.id)}</a>'
             groups.setdefault((check.name, check.remedy), []).append((name, check.finding.note))
     for missing in audit.skipped:
-        kind = "time" if missing.unfinished else "does not apply"
+        kind = "a larger budget" if missing.unfinished else "another network or data"
         groups.setdefault((kind, missing.remedy), []).append((text(missing.id), missing.reason))
     return groups
 
 
-def _missing(audit: Audit) -> str:
+def _missing_table(audit: Audit) -> str:
     rows = []
-    for (asked, remedy), items in _reasons(audit).items():
+    for (required, remedy), items in _reasons(audit).items():
         told = "<br>".join(
             f'{", ".join(name for name, _ in group)} <span class="faint">{prose(reason)}</span>'
             for reason, group in _by_reason(items)
         )
-        rows.append((prose(asked), f'<td class="wraps">{told}</td>', f'<td class="wraps">{prose(remedy)}</td>'))
+        rows.append((prose(required), f'<td class="wraps">{told}</td>', f'<td class="wraps">{prose(remedy)}</td>'))
     if not rows:
         return ""
-    body = table(("Obstacle", "What, and why", "How to make it apply"), rows, kind="missing", left=3)
-    return f'<section id="missing"><h2 class="part">What was not checked, and how it can be</h2>{body}</section>'
+    body = table(("Requires", "Theorem or fact, and what was found", "How to meet it"), rows, kind="missing", left=3)
+    return f'<section id="missing"><h2 class="part">Not applicable, or not run</h2>{body}</section>'
 
 
 def _by_reason(items: Sequence[tuple[str, str]]) -> Iterable[tuple[str, list[tuple[str, str]]]]:
@@ -270,9 +275,10 @@ def _by_reason(items: Sequence[tuple[str, str]]) -> Iterable[tuple[str, list[tup
 # -- two networks ---------------------------------------------------------------------------------------
 
 
-def _changed(name: str, rows: Sequence[Change], before: str, after: str) -> str:
+def _change_table(name: str, rows: Sequence[Change], before: str, after: str) -> str:
     cells = [
-        (_fact_of(row), numerals(fact_value(row.before)), numerals(fact_value(row.after)), _moved(row)) for row in rows
+        (_fact_of(row), numerals(format_fact(row.before)), numerals(format_fact(row.after)), _change_cell(row))
+        for row in rows
     ]
     body = table(("Fact", before, after, "Change"), cells, kind="changes")
     return f'<section><h2 class="part">{text(name)}</h2>{body}</section>'
@@ -282,8 +288,8 @@ def _fact_of(row: Change) -> str:
     return prose(row.name) + (f'<br><span class="faint">{prose(row.note)}</span>' if row.note else "")
 
 
-def _moved(row: Change) -> str:
-    told = numerals(change(row))
+def _change_cell(row: Change) -> str:
+    told = numerals(format_change(row))
     return f'<td class="right faint">{told}</td>' if row.same else f'<td class="right"><b>{told}</b></td>'
 
 
@@ -301,7 +307,7 @@ def _identity(audit: Audit) -> dict[str, str]:
 
 
 def _reproduce_audit(audit: Audit) -> str:
-    return _again(audit_command(audit), audit_snippet(audit), _identity(audit))
+    return _reproduction(audit_command(audit), audit_snippet(audit), _identity(audit))
 
 
 def _reproduce(result: Result) -> str:
@@ -313,9 +319,9 @@ def _reproduce(result: Result) -> str:
         "forced": "yes: measured although a hypothesis may fail" if p.forced else "no",
         "time": f"{p.wall_seconds:.2g} s",
     }
-    return _again(command(result), snippet(result), facts)
+    return _reproduction(command(result), snippet(result), facts)
 
 
-def _again(line: str, code: str, facts: dict[str, str]) -> str:
+def _reproduction(line: str, code: str, facts: dict[str, str]) -> str:
     rows = "".join(f"<dt>{escape(name)}</dt><dd>{text(value)}</dd>" for name, value in facts.items())
     return f"<section><h2>Reproduce</h2><pre>{text(line)}</pre><pre>{text(code)}</pre><dl>{rows}</dl></section>"

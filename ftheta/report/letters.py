@@ -1,13 +1,12 @@
 """Labels of charts, tables and claims: formulas and simple indices written with their own letters."""
 
 import re
-from collections.abc import Callable
 from functools import lru_cache
 
 from .plain import plain
-from .symbols import lowered, raised
+from .symbols import to_superscript, with_index
 
-_INDEX = re.compile(r"(?<![\w\\])([^\W\d_])_(\w{1,8})(?!\w)")
+_INDEX = re.compile(r"(?<![\w\\])([^\W\d_])_(\w{1,8})(?!\w|\.\w)")
 _NUMBERED = re.compile(r"([α-ω])(\d{1,2})(?![\w.])")
 _POWER = re.compile(r"(?<![\w\\])([^\W\d_])\^(\w{1,3})(?!\w)")
 _UPRIGHT = {0x1D49C + i: chr(ord("A") + i) for i in range(26)} | {0x1D504 + i: chr(ord("A") + i) for i in range(26)}
@@ -25,13 +24,17 @@ def letters(text: str) -> str:
 
     Script letters, which few fonts have, are written upright.
     """
-    flat = re.sub(r"\s+", " ", visible(plain(text) if "$" in text else text)).strip().translate(_UPRIGHT)
-    return _POWER.sub(_with(raised), _NUMBERED.sub(_with(lowered), _INDEX.sub(_with(lowered), flat)))
+    flat = (
+        re.sub(r"\s+", " ", visible(plain(text) if "$" in text or "**" in text else text)).strip().translate(_UPRIGHT)
+    )
+    return _POWER.sub(_raise, _NUMBERED.sub(_lower, _INDEX.sub(_lower, flat)))
 
 
-def _with(script: Callable[[str], str]) -> Callable[[re.Match[str]], str]:
-    def changed(found: re.Match[str]) -> str:
-        moved = script(found[2])
-        return found[0] if moved[0] in "_^" else found[1] + moved
+def _lower(found: re.Match[str]) -> str:
+    lower = with_index(found[1], found[2])
+    return found[0] if "_" in lower else lower
 
-    return changed
+
+def _raise(found: re.Match[str]) -> str:
+    upper = to_superscript(found[2])
+    return found[0] if upper[0] == "^" else found[1] + upper

@@ -10,6 +10,8 @@ from .plain import FORMULA
 from .plain import plain as plain
 
 _CODE = re.compile(r"`([^`]+)`")
+_EMPHASIS = re.compile(r"\*\*([^*]+)\*\*")
+_INDEX = re.compile(r"(?<![\w./])([^\W\d_]|∇)_(\w{1,3})(?!\w|\.\w)")  # of those that no letter is lowered for
 _STARRED = re.compile(r"(\\(?!operatorname)[a-zA-Z]+)\*")  # `\varrho*` is a product, no starred command
 _CELL = re.compile(r'<mtd style="text-align: left;[^"]*">')
 _SMALL_MATRIX = re.compile(r"\{([pbBvV]?)smallmatrix\}")
@@ -17,7 +19,8 @@ _SMALL_MATRIX = re.compile(r"\{([pbBvV]?)smallmatrix\}")
 
 def statement_html(text: str) -> str:
     """Text with formulas as HTML; what stands between backticks is code."""
-    parts, end = [], 0
+    parts = []
+    end = 0
     for found in FORMULA.finditer(text):
         parts.append(_words(text[end : found.start()]))
         display, inline = found.groups()
@@ -28,7 +31,9 @@ def statement_html(text: str) -> str:
 
 def words_html(text: str) -> str:
     """A sentence as HTML: formulas between dollars become MathML, simple indices their own letters."""
-    return statement_html(visible(text)) if "$" in text or "`" in text else escape(letters(text))
+    if "$" in text or "`" in text:
+        return statement_html(visible(text))
+    return _INDEX.sub(r"\1<sub>\2</sub>", escape(letters(text)))
 
 
 def formulas(text: str) -> tuple[str, ...]:
@@ -62,4 +67,4 @@ def _converter() -> Any:
 def _words(text: str) -> str:
     """Plain text, escaped; the dollar and percent signs that LaTeX wants escaped are not."""
     bare = text.replace("\\$", "$").replace("\\%", "%")
-    return _CODE.sub(lambda found: f"<code>{found[1]}</code>", escape(bare))
+    return _CODE.sub(r"<code>\1</code>", _EMPHASIS.sub(r"<strong>\1</strong>", escape(bare)))

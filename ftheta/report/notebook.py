@@ -78,6 +78,7 @@ def _html(result: "Result") -> str:
     here = look(result.verdict)
     parts = [
         f"<h4 style='margin:0 0 .4em'>{escape(result.title)} {_pill(here)}</h4>",
+        f"<p><em>{escape(letters(result.gist))}</em></p>" if result.gist else "",
         f"<p>{escape(result.statement)}</p>",
         f"<p>{escape(letters(result.summary))}</p>" if result.summary else "",
         *(f"<p><b>{escape(remark)}</b></p>" for remark in remarks(result)),
@@ -85,6 +86,8 @@ def _html(result: "Result") -> str:
         f"<details><summary>{escape(here.word)}: {escape(here.means)}</summary>",
         "<ul>" + "".join(_check(c) for c in result.checks) + "</ul>" if result.checks else "",
         _claims(result.claims),
+        f"<p><b>Examples (not about the subject)</b></p>{_claims(result.examples)}" if result.examples else "",
+        f"<p>See also: {escape(', '.join(result.see_also))}</p>" if result.see_also else "",
         f"<pre>{escape(command(result))}</pre></details>",
     ]
     return f"<div style='max-width:760px'>{''.join(parts)}</div>"
@@ -101,13 +104,13 @@ def _picture(result: "Result") -> str:
     from base64 import b64encode
     from html import escape
 
-    from .render import described, png
+    from .render import describe_chart, png
     from .vega import vega
 
     if not result.charts:
         return ""
     data = b64encode(png(vega(result.charts[0]), 2.0)).decode()
-    label = escape(described(result.charts[0]), quote=True)
+    label = escape(describe_chart(result.charts[0]), quote=True)
     return f'<img alt="{label}" style="max-width:100%;width:680px" src="data:image/png;base64,{data}">'
 
 
@@ -128,7 +131,8 @@ def _claims(claims: "tuple[Judged, ...]") -> str:
 
     rows = []
     for judged in claims:
-        row, here = sides(judged.claim), look(judged.judgement.verdict)
+        row = sides(judged.claim)
+        here = look(judged.judgement.verdict)
         cells = (
             letters(judged.claim.what),
             f"{here.sign} {here.word}",
@@ -138,7 +142,7 @@ def _claims(claims: "tuple[Judged, ...]") -> str:
             judged.judgement.reason,
         )
         rows.append("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>")
-    head = "".join(f"<th>{name}</th>" for name in ("claim", "verdict", "measured", "bound", "slack", "how we know"))
+    head = "".join(f"<th>{name}</th>" for name in ("claim", "verdict", "measured", "bound", "slack", "evidence"))
     return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>" if rows else ""
 
 
@@ -146,10 +150,10 @@ def _audit_html(audit: "Audit") -> str:
     from html import escape
 
     from .verdicts import NOT_CHECKED, look
-    from .words import counts, obstacle
+    from .words import count_verdicts, unmet_requirements
 
-    told = ", ".join(f"{count} {label}" for _, count, label in counts(audit))
-    rows = [(r.title, _pill(look(r.verdict)), obstacle(r)) for r in audit.results]
+    told = ", ".join(f"{count} {label}" for _, count, label in count_verdicts(audit))
+    rows = [(r.title, _pill(look(r.verdict)), unmet_requirements(r)) for r in audit.results]
     rows += [(missing.id, _pill(NOT_CHECKED), missing.reason) for missing in audit.skipped]
     body = "".join(f"<tr><td>{escape(a)}</td><td>{b}</td><td>{escape(c)}</td></tr>" for a, b, c in rows)
     return f"<h4>Audit of {escape(audit.subject)}</h4><p>{escape(told)}</p><table><tbody>{body}</tbody></table>"

@@ -81,7 +81,7 @@ def basis(e: Enclosure) -> str:
     if e.basis is Basis.SAMPLED:
         confidence = "" if e.level is None else f" at {_nominally(e)}confidence {e.level:g}"
         assumed = f" ({e.assuming})" if e.assuming else ""
-        return f"{e.samples:,} samples{confidence}{assumed}"
+        return f"{e.sample_count}{confidence}{assumed}"
     return {Basis.EXACT: "exact or rounded outward", Basis.FLOAT: "float64"}[e.basis]
 
 

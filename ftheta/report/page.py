@@ -10,9 +10,9 @@ from pathlib import Path
 from ftheta.logic import Diagram, Table
 from ftheta.logic.chart import Chart, Dag
 
-from .charts.theme import darkened
+from .charts.theme import dark_colours
 from .letters import letters, visible
-from .mathml import statement_html
+from .mathml import words_html as prose
 from .numbers import number, typeset
 from .render import figure
 from .verdicts import Look
@@ -56,22 +56,19 @@ def _style() -> str:
     face = f'@font-face{{font-family:"ftheta Math";src:url(data:font/woff2;base64,{font}) format("woff2")}}'
     swaps = "".join(
         f'figure [fill="{light}"]{{fill:{dark}}}figure [stroke="{light}"]{{stroke:{dark}}}'
-        for light, dark in darkened().items()
+        for light, dark in dark_colours().items()
     )
     css = (_FOLDER / "page.css").read_text(encoding="utf-8")
     return f"{face}\n{css}\n@media screen and (prefers-color-scheme:dark){{{swaps}}}"
 
 
 def text(plain: str) -> str:
+    """Plain text escaped for HTML, without control characters."""
     return escape(visible(plain))
 
 
-def prose(text: str) -> str:
-    """A sentence: formulas between dollars become MathML, simple indices their own letters."""
-    return statement_html(visible(text)) if "$" in text or "`" in text else escape(letters(text))
-
-
 def pill(here: Look, extra: str = "") -> str:
+    """The verdict as a coloured pill; `extra` follows its word."""
     return f'<span class="pill {here.family}">{here.sign} {escape(here.word + extra)}</span>'
 
 
@@ -99,6 +96,7 @@ def table(
 
 
 def data_table(data: Table) -> str:
+    """A table of a result as HTML, long ones cut."""
     rows = [[_cell(cell) for cell in row[: len(data.columns)]] for row in data.rows[:_MOST_ROWS] if row]
     more = f" (the first {_MOST_ROWS} of {len(data.rows):,} rows)" if len(data.rows) > _MOST_ROWS else ""
     return table([letters(c) for c in data.columns], rows, caption=prose(data.title) + more)
@@ -108,7 +106,8 @@ def _cell(cell: float | int | str) -> str:
     return prose(cell) if isinstance(cell, str) else numerals(number(cell))
 
 
-def drawn(chart: Chart, *, captioned: bool = True) -> str:
+def figure_html(chart: Chart, *, captioned: bool = True) -> str:
+    """A chart as an SVG figure with its title below."""
     wide = 1000 if isinstance(chart, Dag) else 760 if isinstance(chart, Diagram) and captioned else 540
     height = _HEIGHTS.get(chart.kind, 300 if isinstance(chart, Diagram) else None)
     caption = f"<figcaption>{prose(chart.title)}</figcaption>" if captioned and chart.title else ""

@@ -8,11 +8,26 @@ A formula is read into pieces, each with the kind that decides the space around 
 import re
 from typing import NamedTuple
 
-from .symbols import ACCENTS, DROPPED, LETTERING, NAMES, NEGATED, SPACES, SYMBOLS, alphabet, lowered, raised
+from .symbols import (
+    ACCENTS,
+    DROPPED,
+    LETTERING,
+    NAMES,
+    NEGATED,
+    SPACES,
+    SYMBOLS,
+    alphabet,
+    to_subscript,
+    to_superscript,
+    with_index,
+)
 
 FORMULA = re.compile(r"(?<!\\)\$\$(.+?)(?<!\\)\$\$|(?<!\\)\$(.+?)(?<!\\)\$", re.DOTALL)
-_TOKEN = re.compile(r"\\[a-zA-Z]+|\\.|[{}^_&~]|\s+|.", re.DOTALL)
-_TEXT_ARGUMENT = re.compile(r"\\(?:text|textrm|textbf|textit|mbox|hbox|operatorname\*?)\s*\{([^{}]*)\}")
+_WORDS = r"\\(?:text|textrm|textbf|textit|textsf|texttt|mbox|hbox)\s*\{([^{}]*)\}"
+_TEXT = re.compile(_WORDS)
+_TOKEN = re.compile(_WORDS.replace("([^{}]*)", "[^{}]*") + r"|\\[a-zA-Z]+|\\.|[{}^_&~]|\s+|.", re.DOTALL)
+_EMPHASIS = re.compile(r"\*\*(.+?)\*\*", re.DOTALL)
+_KEPT_SPACE = "\ue000"  # a space between words, which mathematics mode must not drop
 _CHARACTERS = {
     **dict.fromkeys("=<>≤≥≈→:", "rel"),
     **dict.fromkeys("+-−±", "bin"),
@@ -31,41 +46,38 @@ class Piece(NamedTuple):
 
 def plain(text: str) -> str:
     """Text with `$…$` and `$$…$$` as Unicode; a displayed formula stands on a line of its own."""
-    parts, end = [], 0
+    parts = []
+    end = 0
     for found in FORMULA.finditer(text):
-        parts.append(_words(text[end : found.start()]))
+        parts.append(_plain_words(text[end : found.start()]))
         display, inline = found.groups()
         parts.append(f"\n    {formula(display)}\n" if display is not None else formula(inline))
         end = found.end()
-    parts.append(_words(text[end:]))
+    parts.append(_plain_words(text[end:]))
     lines = [line.rstrip() for line in "".join(parts).split("\n")]
     return "\n".join(line if line.startswith("    ") else line.strip() for line in lines if line.strip())
 
 
-def _words(text: str) -> str:
-    return re.sub(r"\s+", " ", text).replace("\\$", "$").replace("\\%", "%")
+def _plain_words(text: str) -> str:
+    bare = text.replace("\\$", "$").replace("\\%", "%")
+    return re.sub(r"\s+", " ", _EMPHASIS.sub(r"\1", bare))
 
 
 def formula(latex: str) -> str:
     """One formula as Unicode. Never fails: what is not known is left as its name."""
-    latex = _TEXT_ARGUMENT.sub(lambda found: "{" + found[0].split("{")[0] + " " + _guarded(found[1]) + "}", latex)
     try:
         pieces = _Reader(_TOKEN.findall(latex)).read()
     except RecursionError:
         return latex
-    return re.sub(r"[ \t]+", " ", _joined(pieces)).replace("\u00a0", " ").strip()
-
-
-def _guarded(text: str) -> str:
-    """The words of a `\\text{…}`, with spaces that survive mathematics mode."""
-    return "{" + text.replace(" ", "\u00a0").replace("$", "") + "}"
+    return re.sub(r"[ \t]+", " ", _join(pieces).replace(_KEPT_SPACE, " ")).strip()
 
 
 class _Reader:
     """Reads tokens from left to right; a method returns what it has consumed."""
 
     def __init__(self, tokens: list[str]) -> None:
-        self.tokens, self.at = tokens, 0
+        self.tokens = tokens
+        self.at = 0
 
     def read(self, until: str = "") -> list[Piece]:
         """The pieces up to the closing token, which is consumed."""
@@ -90,10 +102,9 @@ class _Reader:
     def _attach(self, pieces: list[Piece], mark: str) -> None:
         base = pieces.pop() if pieces and pieces[-1].kind != "space" else Piece("", "ord")
         script = "′" if mark == "'" else self.tight()
-        raise_or_lower = lowered if mark == "_" else raised
         kind = base.kind if base.kind in ("op", "big", "close") else "ord"
         text = f"({base.text})" if base.kind == "frac" else base.text
-        pieces.append(Piece(text + raise_or_lower(script), kind))
+        pieces.append(Piece(with_index(text, script) if mark == "_" else text + to_superscript(script), kind))
 
     def argument(self) -> list[Piece]:
         """The next group, command with its arguments, or character."""
@@ -106,7 +117,7 @@ class _Reader:
 
     def tight(self) -> str:
         """The next argument without spaces, as it stands in scripts."""
-        return _joined(self.argument(), tight=True)
+        return _join(self.argument(), tight=True)
 
     def _piece(self, token: str) -> list[Piece]:
         if token == "{":
@@ -115,13 +126,15 @@ class _Reader:
             return []
         if token in "~&":
             return [Piece(" ", "space")]
+        if words := _TEXT.fullmatch(token):
+            return [Piece(re.sub(r"\s+|~", _KEPT_SPACE, words[1].replace("$", "")), "ord")]
         if not token.startswith("\\"):
             return [Piece("−" if token == "-" else token, _CHARACTERS.get(token, "ord"))]
         return self._command(token[1:])
 
     @staticmethod
     def _group(inner: list[Piece]) -> list[Piece]:
-        return inner if len(inner) == 1 else [Piece(_joined(inner), "ord")]
+        return inner if len(inner) == 1 else [Piece(_join(inner), "ord")]
 
     def _command(self, name: str) -> list[Piece]:
         if name in SYMBOLS:
@@ -144,27 +157,31 @@ class _Reader:
 
     def _with_arguments(self, name: str) -> list[Piece]:
         if name in ("frac", "tfrac", "dfrac", "cfrac"):
-            return [Piece(_fraction(_joined(self.argument()), _joined(self.argument())), "frac")]
+            return [Piece(_fraction(_join(self.argument()), _join(self.argument())), "frac")]
         if name in ("binom", "tbinom", "dbinom"):
-            return [Piece(f"C({_joined(self.argument())}, {_joined(self.argument())})", "ord")]
+            return [Piece(f"C({_join(self.argument())}, {_join(self.argument())})", "ord")]
         if name == "sqrt":
             return [Piece(self._root(), "ord")]
         if name in ("mathbb", "mathcal", "mathscr", "mathfrak"):
             return [Piece(alphabet(name, self.tight()), "ord")]
         if name in ACCENTS:
-            return [Piece(_accented(self.tight(), ACCENTS[name]), "ord")]
+            return [Piece(_accent(self.tight(), ACCENTS[name]), "ord")]
         if name in LETTERING:
-            return self._lettered(name)
+            return self._read_lettering(name)
         if name in ("overset", "stackrel", "underset"):
-            script, base = self.tight(), _joined(self.argument())
+            script = self.tight()
+            base = _join(self.argument())
             return [
-                Piece(base + (lowered if name == "underset" else raised)(script), "rel" if base in "=→∼" else "ord")
+                Piece(
+                    base + (to_subscript if name == "underset" else to_superscript)(script),
+                    "rel" if base in "=→∼" else "ord",
+                )
             ]
         if name in ("xrightarrow", "xleftarrow"):
             label = self.tight()
             return [Piece(f"—{label}→" if name == "xrightarrow" else f"←{label}—", "rel")]
         if name == "not":
-            denied = _joined(self.argument())
+            denied = _join(self.argument())
             return [Piece(NEGATED.get(denied, denied + "\u0338"), "rel")]
         if name in ("phantom", "vphantom", "hphantom", "label", "tag", "color"):
             self.argument()
@@ -177,14 +194,14 @@ class _Reader:
         degree = ""
         if self.tokens[self.at : self.at + 1] == ["["]:
             self.at += 1
-            degree = raised(_joined(self.read("]"), tight=True))
-        inner = _joined(self.argument())
+            degree = to_superscript(_join(self.read("]"), tight=True))
+        inner = _join(self.argument())
         return f"{degree}√{inner}" if _SINGLE.match(inner) else f"{degree}√({inner})"
 
-    def _lettered(self, name: str) -> list[Piece]:
+    def _read_lettering(self, name: str) -> list[Piece]:
         if name == "operatorname" and self.tokens[self.at : self.at + 1] == ["*"]:
             self.at += 1
-        text = _joined(self.argument(), tight=name.startswith("math"))
+        text = _join(self.argument(), tight=name.startswith("math"))
         is_name = (
             name in ("operatorname", "mathrm", "mathop", "mathsf")
             and len(text) > 1
@@ -201,7 +218,7 @@ class _Reader:
         while self.at < len(self.tokens):
             token = self._next()
             if token in ("&", "\\\\", "\\end"):
-                rows[-1][-1] = _joined(pieces).strip()
+                rows[-1][-1] = _join(pieces).strip()
                 pieces = []
                 if token == "\\end":
                     self.argument()
@@ -211,10 +228,10 @@ class _Reader:
                 self._attach(pieces, token)
             elif token != "}":
                 pieces.extend(self._piece(token))
-        return [Piece(_laid_out(name, rows), "ord")]
+        return [Piece(_lay_out(name, rows), "ord")]
 
 
-def _laid_out(name: str, rows: list[list[str]]) -> str:
+def _lay_out(name: str, rows: list[list[str]]) -> str:
     """A matrix as [a, b; c, d], cases as { a, b; c, d, aligned rows one after the other."""
     if "matrix" in name or name == "array":
         return "[" + "; ".join(", ".join(row) for row in rows if any(row)) + "]"
@@ -224,41 +241,45 @@ def _laid_out(name: str, rows: list[list[str]]) -> str:
 
 
 def _fraction(above: str, below: str) -> str:
-    above = f"({above})" if re.search(r"[ +/]|(?<=.)−", above) and not _bracketed(above) else above
-    return f"{above}/{below}" if _SINGLE.match(below) or _bracketed(below) else f"{above}/({below})"
+    above = f"({above})" if re.search(r"[ +/]|(?<=.)−", above) and not _is_bracketed(above) else above
+    return f"{above}/{below}" if _SINGLE.match(below) or _is_bracketed(below) else f"{above}/({below})"
 
 
-def _bracketed(text: str) -> bool:
+def _is_bracketed(text: str) -> bool:
     """Whether one pair of brackets or bars holds the whole text."""
     pairs = {"(": ")", "‖": "‖", "|": "|"}
     return len(text) > 1 and pairs.get(text[0]) == text[-1] and not set(text[1:-1]) & set("()‖|")
 
 
-def _accented(text: str, accent: str) -> str:
+def _accent(text: str, accent: str) -> str:
     if accent in ("\u0305", "\u0332"):
         return "".join(c + accent for c in text)
     return text[:1] + accent + text[1:]
 
 
-def _joined(pieces: list[Piece], *, tight: bool = False) -> str:
+def _join(pieces: list[Piece], *, tight: bool = False) -> str:
     """The pieces with the spaces between them that their kinds ask for; none if tight."""
     if tight:
         return "".join(p.text for p in pieces).replace(" ", "")
-    text, previous, bars = "", "", 0
+    text = ""
+    previous = ""
+    bars = 0
     for position, (sign, kind) in enumerate(pieces):
         if sign[:1] in ("‖", "|") and kind == "ord":
-            kind, bars = ("close" if bars % 2 else "open"), bars + 1
+            kind = "close" if bars % 2 else "open"
+            bars = bars + 1
         if kind == "bin" and (previous in ("", "rel", "bin", "open", "punct", "op") or position == len(pieces) - 1):
             kind = "open"  # a sign, not an operation
         if kind in ("rel", "bin"):
             text += f" {sign} " if text else f"{sign} "
         else:
-            text += (" " if _apart(previous, kind) else "") + sign + (" " if kind == "punct" else "")
+            apart = _needs_space(previous, kind) and sign[:1] not in (".", ")")
+            text += (" " if apart else "") + sign + (" " if kind == "punct" else "")
         previous = kind if kind != "space" else previous
     return re.sub(r" +", " ", text).strip()
 
 
-def _apart(left: str, right: str) -> bool:
+def _needs_space(left: str, right: str) -> bool:
     """Whether a thin space belongs between two neighbours."""
     if right in ("op", "big", "frac"):
         return left in ("ord", "close", "op", "big", "frac")

@@ -59,11 +59,11 @@ def figure(chart: Chart, *, width: float | None = None, height: float | None = N
     Nothing inside it has an id, so any number of figures may share a page.
     """
     drawn = svg({**vega(chart, width=width, height=height, title=False), "background": None})
-    label = escape(described(chart), quote=True)
+    label = escape(describe_chart(chart), quote=True)
     return drawn.replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)
 
 
-def described(chart: Chart) -> str:
+def describe_chart(chart: Chart) -> str:
     """A sentence that says what the chart shows, for those who cannot see it."""
     match chart:
         case Curves(series=series):
@@ -116,7 +116,7 @@ def _rows(chart: Chart) -> Iterator[tuple[Any, ...]]:
         case Curves(series=series):
             yield "series", "x", "y", "lo", "hi"
             for s in series:
-                yield from ((s.name, *row) for row in zip(s.x, s.y, _padded(s.lo, s.x), _padded(s.hi, s.x)))
+                yield from ((s.name, *row) for row in zip(s.x, s.y, _pad(s.lo, s.x), _pad(s.hi, s.x)))
         case Bars(categories=categories, groups=groups, values=values):
             yield "category", "group", "value"
             yield from ((c, g, v) for g, row in zip(groups, values) for c, v in zip(categories, row))
@@ -137,15 +137,15 @@ def _rows(chart: Chart) -> Iterator[tuple[Any, ...]]:
         case Regions(polygons=polygons, values=values):
             yield "region", "x", "y", "value"
             yield from (
-                (i, *corner, v) for i, (p, v) in enumerate(zip(polygons, _padded(values, polygons))) for corner in p
+                (i, *corner, v) for i, (p, v) in enumerate(zip(polygons, _pad(values, polygons))) for corner in p
             )
         case Points(xs=xs, ys=ys, groups=groups):
             yield "x", "y", "group"
-            yield from zip(xs, ys, _padded(groups, xs))
+            yield from zip(xs, ys, _pad(groups, xs))
         case Motion(times=times, xs=xs, ys=ys, groups=groups):
             yield "time", "point", "x", "y", "group"
             for t, a, b in zip(times, xs, ys):
-                yield from ((t, i, *row) for i, row in enumerate(zip(a, b, _padded(groups, a))))
+                yield from ((t, i, *row) for i, row in enumerate(zip(a, b, _pad(groups, a))))
         case Diagram(layers=layers):
             yield "layer", "units", "note"
             yield from ((layer.name, layer.units, layer.note) for layer in layers)
@@ -155,7 +155,7 @@ def _rows(chart: Chart) -> Iterator[tuple[Any, ...]]:
             yield from (("edge", a, b, "") for a, b in edges)
 
 
-def _padded(values: tuple[Any, ...], like: tuple[Any, ...]) -> tuple[Any, ...]:
+def _pad(values: tuple[Any, ...], like: tuple[Any, ...]) -> tuple[Any, ...]:
     return values if len(values) == len(like) else ("",) * len(like)
 
 

@@ -12,7 +12,8 @@ def command(result: Result) -> str:
     provenance = result.provenance
     knobs = [f"--{name.replace('_', '-')} {_word(value)}" for name, value in provenance.knobs.items()]
     given = [f"--on {shlex.quote(provenance.given or provenance.subject)}"]
-    given += [f"--with-data {shlex.quote(provenance.with_data)}"] if provenance.with_data else []
+    option = "--with-data" if "data" in provenance.knobs else "--data"
+    given += [f"{option} {shlex.quote(provenance.with_data)}"] if provenance.with_data else []
     subject = {"given": given, "breaker": ["--breaker"]}
     switches = [*subject.get(provenance.origin, []), *["--force"] * provenance.forced]
     return " ".join(["ftheta check", result.id, *knobs, f"--seed {provenance.seed}", *switches])
@@ -32,12 +33,12 @@ def snippet(result: Result) -> str:
 
 def audit_command(audit: Audit) -> str:
     """The line that repeats an audit."""
-    return " ".join(["ftheta audit", *_asked(audit)])
+    return " ".join(["ftheta audit", *_audit_words(audit)])
 
 
 def comparison_command(both: Comparison) -> str:
     """The line that repeats a comparison."""
-    first, *rest = _asked(both.after)
+    first, *rest = _audit_words(both.after)
     return " ".join(["ftheta audit", first, "--against", shlex.quote(_model(both.before)), *rest])
 
 
@@ -59,7 +60,7 @@ def _model(audit: Audit) -> str:
     return audit.asked.model or audit.subject
 
 
-def _asked(audit: Audit) -> list[str]:
+def _audit_words(audit: Audit) -> list[str]:
     """The words behind `ftheta audit`."""
     asked = audit.asked
     options = [("--data", asked.data or audit.data), ("--labels", asked.labels), ("--until", asked.until)]

@@ -42,7 +42,7 @@ def save(result: Any, path: str | Path, *, precision: "Precision" = "float64") -
             got=path.name,
             remedy="save it as .html or .json; if a hypothesis fails, force=True measures anyway",
         )
-    return tuple(_write(_numbered(path, i), _drawn(chart, path)) for i, chart in enumerate(charts, 1))
+    return tuple(_write(_number_file(path, i), _draw(chart, path)) for i, chart in enumerate(charts, 1))
 
 
 def _save_network(net: Any, path: Path, precision: "Precision") -> tuple[Path, ...]:
@@ -89,13 +89,13 @@ def _page(document: Result | Audit | Comparison, path: Path) -> str:
     return comparison_page(document) if isinstance(document, Comparison) else result_page(document)
 
 
-def _drawn(chart: Chart, path: Path) -> str | bytes:
+def _draw(chart: Chart, path: Path) -> str | bytes:
     from .render import render
 
     return render(chart, path.suffix.lower().removeprefix("."))  # type: ignore[arg-type]
 
 
-def _numbered(path: Path, index: int) -> Path:
+def _number_file(path: Path, index: int) -> Path:
     return path if index == 1 else path.with_name(f"{path.stem}-{index}{path.suffix}")
 
 

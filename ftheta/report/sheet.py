@@ -3,10 +3,12 @@
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from ftheta.logic.knob import Knob
+
 from .letters import letters
 from .numbers import number
 from .plain import plain
-from .terminal import FAINT, Card, Columns, Styled, hanging, heading, indented, line
+from .terminal import FAINT, Card, Columns, Styled, hanging_indent, heading, indent, line
 from .words import source
 
 if TYPE_CHECKING:
@@ -14,29 +16,33 @@ if TYPE_CHECKING:
 
 
 def sheet(entry: Mapping[str, Any]) -> Card:
-    """Statement, hypotheses, knobs, presets, sources, and what the sources print wrongly."""
+    """Gist, statement, hypotheses, knobs, presets, sources, and errata in the sources."""
     return Card(_parts(entry))
 
 
 def _parts(entry: Mapping[str, Any]) -> Iterator["RenderableType"]:
     yield line((entry["title"], "bold"), f"  {entry['id']}", (f" · {entry['chapter_title']}", FAINT))
-    yield indented(line(plain(entry["statement"])), below=1)
+    if entry["gist"]:
+        yield indent(line((letters(entry["gist"]), "italic")), below=1)
+    yield indent(line(plain(entry["statement"])), below=1)
     if entry["assumes"]:
         yield heading("Hypotheses")
         for asked in entry["assumes"]:
             remedy: Styled = (f"\nto meet it: {letters(asked['remedy'])}", FAINT) if asked["remedy"] else ""
-            yield hanging("·", FAINT, letters(asked["says"]) or asked["name"], remedy)
+            yield hanging_indent("·", FAINT, letters(asked["says"]) or asked["name"], remedy)
         yield line("")
     if entry["knobs"]:
-        yield heading("Knobs")
+        yield heading("Options")
         yield Columns(("option", "meaning", "range", "default"), [_knob(k) for k in entry["knobs"]], left=(0, 1, 2))
         yield line("")
     if entry["presets"]:
         yield heading("Presets")
-        rows = [[f"--preset {_quoted(name)}", _settings(knobs)] for name, knobs in entry["presets"].items()]
+        rows = [[f"--preset {_quote(name)}", _settings(knobs)] for name, knobs in entry["presets"].items()]
         yield Columns(("", ""), rows, left=(0, 1))
         yield line("")
     yield from _sources(entry)
+    if entry["see_also"]:
+        yield line(("see also: ", FAINT), ", ".join(entry["see_also"]))
     takes = " or ".join(entry["takes"])
     yield line(("takes: ", FAINT), takes, ("   check: ", FAINT), f"ftheta check {entry['id']}")
 
@@ -44,7 +50,8 @@ def _parts(entry: Mapping[str, Any]) -> Iterator["RenderableType"]:
 def _knob(setting: Mapping[str, Any]) -> list[Styled]:
     knob = setting["knob"]
     symbol = f"{knob['symbol']}: " if knob["symbol"] else ""
-    ends = f"{number(knob['lo'])} … {number(knob['hi'])}" + (" (log)" if knob["log"] else "")
+    least, most = Knob(lo=knob["lo"], hi=knob["hi"], least=knob["least"], most=knob["most"]).limits
+    ends = f"{number(least)} … {number(most)}"
     if setting["type"] in ("bool", "str"):
         ends = ", ".join(knob["choices"]) or ("true, false" if setting["type"] == "bool" else "text")
     option = f"--{setting['name'].replace('_', '-')}"
@@ -55,7 +62,7 @@ def _settings(knobs: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} = {number(value)}" for name, value in knobs.items()) or "the defaults"
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     return f'"{name}"' if " " in name else name
 
 
@@ -64,8 +71,8 @@ def _sources(entry: Mapping[str, Any]) -> Iterator["RenderableType"]:
         yield heading("Sources")
         sources = entry["sources"]
         named = sources if isinstance(sources, Mapping) else {key: source(key) for key in sources}
-        yield from (hanging("", "", f"{key}  ", (words, FAINT)) for key, words in named.items())
+        yield from (hanging_indent("", "", f"{key}  ", (words, FAINT)) for key, words in named.items())
         yield line("")
     if entry["errata"]:
-        yield heading("What the sources print wrongly")
-        yield indented(line(" ".join(plain(entry["errata"]).split())), below=1)
+        yield heading("Errata in the sources")
+        yield indent(line(" ".join(plain(entry["errata"]).split())), below=1)

@@ -2,7 +2,7 @@
 
 from ftheta.logic.chart import Curves
 
-from .charts.scales import scaled
+from .charts.scales import make_scale
 from .letters import letters
 from .numbers import number
 
@@ -16,13 +16,14 @@ def sparkline(chart: Curves, columns: int, rows: int = 8) -> list[list[tuple[str
     Where several series meet in one letter it belongs to the later one. Without anything to draw there are no rows.
     """
     series = chart.series[:_MOST_SERIES]
-    x = scaled(chart.x, (v for s in series for v in s.x))
-    y = scaled(chart.y, (v for s in series for v in s.y))
+    x = make_scale(chart.x, (v for s in series for v in s.x))
+    y = make_scale(chart.y, (v for s in series for v in s.y))
     if x is None or y is None or columns < 8:
         return []
     bits = [[0] * columns for _ in range(rows)]
     owner = [[-1] * columns for _ in range(rows)]
-    wide, high = 2 * columns - 1, 4 * rows - 1
+    wide = 2 * columns - 1
+    high = 4 * rows - 1
     for index, s in enumerate(series):
         previous = None
         for a, b in zip(s.x, s.y):
@@ -39,15 +40,16 @@ def sparkline(chart: Curves, columns: int, rows: int = 8) -> list[list[tuple[str
 
 def _line(start: tuple[int, int], end: tuple[int, int]) -> list[tuple[int, int]]:
     """The dots between two dots."""
-    (a, b), (c, d) = start, end
+    (a, b) = start
+    (c, d) = end
     steps = max(abs(c - a), abs(d - b), 1)
     return [(a + round((c - a) * i / steps), b + round((d - b) * i / steps)) for i in range(steps + 1)]
 
 
 def caption(chart: Curves) -> tuple[str, str, str, str]:
     """What stands around the picture: the ends of the vertical axis, above and below, and of the horizontal one."""
-    x = scaled(chart.x, (v for s in chart.series for v in s.x))
-    y = scaled(chart.y, (v for s in chart.series for v in s.y))
+    x = make_scale(chart.x, (v for s in chart.series for v in s.x))
+    y = make_scale(chart.y, (v for s in chart.series for v in s.y))
     if x is None or y is None:
         return "", "", "", letters(chart.x.label)
 

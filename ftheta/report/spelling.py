@@ -10,12 +10,12 @@ _SIGNS = {
 }  # fmt: skip
 
 
-def spelt(text: str, encoding: str) -> str:
+def spell_out(text: str, encoding: str) -> str:
     """The text with every letter that the encoding lacks spelt out."""
-    return "".join(letter if _known(letter, encoding) else _spelt(letter) for letter in text)
+    return "".join(letter if _is_encodable(letter, encoding) else _spell_letter(letter) for letter in text)
 
 
-def _known(letter: str, encoding: str) -> bool:
+def _is_encodable(letter: str, encoding: str) -> bool:
     try:
         letter.encode(encoding)
     except UnicodeEncodeError:
@@ -23,7 +23,7 @@ def _known(letter: str, encoding: str) -> bool:
     return True
 
 
-def _spelt(letter: str) -> str:
+def _spell_letter(letter: str) -> str:
     if letter in _SIGNS:
         return _SIGNS[letter]
     if "\u2800" <= letter <= "\u28ff":  # Braille: a dot where there are dots

@@ -88,6 +88,7 @@ _RAISED = dict(
     )
 )
 _LOWERED = dict(zip("0123456789+-−=()aehijklmnoprstuvxβγρφχ", "₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓᵦᵧᵨᵩᵪ"))
+_FUNCTIONS = frozenset("fghpFG")  # letters beside which θ can only be an index
 
 
 def _table(kind: str, text: str) -> dict[str, tuple[str, str]]:
@@ -105,14 +106,19 @@ SYMBOLS = (
 )
 
 
-def raised(text: str) -> str:
+def to_superscript(text: str) -> str:
     """A superscript: raised letters where all exist, `^(…)` otherwise."""
     return _script(text, _RAISED, "^")
 
 
-def lowered(text: str) -> str:
+def to_subscript(text: str) -> str:
     """A subscript: lowered letters where all exist, `_(…)` otherwise."""
     return _script(text, _LOWERED, "_")
+
+
+def with_index(base: str, index: str) -> str:
+    """The base with a subscript; `f_θ`, for which Unicode has no letter, is written fθ."""
+    return base + index if base in _FUNCTIONS and index == "θ" else base + to_subscript(index)
 
 
 def _script(text: str, table: dict[str, str], mark: str) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from .letters import letters
 from .page import data_table, page
-from .render import described, figure, png
+from .render import describe_chart, figure, png
 from .save import _write as write
 from .save import ensure_savable, save
 from .vega import vega
@@ -58,7 +58,7 @@ def tableau_page(found: "Tableau") -> str:
 def mimebundle(found: "Tableau", include: Any = None, exclude: Any = None) -> dict[str, str]:
     """The forms in which a notebook can show it: HTML (untrusted notebooks strip SVG, so with a PNG), plain text."""
     image = b64encode(png(vega(found.picture), 2.0)).decode()
-    label = escape(described(found.picture), quote=True)
+    label = escape(describe_chart(found.picture), quote=True)
     drawn = f'<img alt="{label}" style="max-width:100%" src="data:image/png;base64,{image}">'
     return {"text/html": f"{drawn}<pre>{escape(str(found))}</pre>", "text/plain": str(found)}
 

@@ -7,7 +7,7 @@ from ftheta.logic.chart import Curves
 
 from .letters import letters, visible
 from .sparkline import caption, sparkline
-from .spelling import spelt
+from .spelling import spell_out
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType
@@ -29,7 +29,7 @@ class Card:
 
         for segment in console.render(Group(*self.parts), options):
             if options.ascii_only and not segment.control:
-                segment = Segment(spelt(segment.text, options.encoding), segment.style)
+                segment = Segment(spell_out(segment.text, options.encoding), segment.style)
             yield segment
 
 
@@ -42,16 +42,18 @@ def line(*parts: Styled) -> "RenderableType":
 
 
 def heading(words: str) -> "RenderableType":
+    """The heading of a part of a card."""
     return line((words, f"bold {FAINT}"))
 
 
-def indented(body: "RenderableType", *, below: int = 0) -> "RenderableType":
+def indent(body: "RenderableType", *, below: int = 0) -> "RenderableType":
+    """Text set in by two columns, with so many empty lines below."""
     from rich.padding import Padding
 
     return Padding(body, (0, 0, below, 2), expand=False)
 
 
-def hanging(mark: str, style: str, *body: Styled) -> "RenderableType":
+def hanging_indent(mark: str, style: str, *body: Styled) -> "RenderableType":
     """A mark with words beside it that keep their left edge when they wrap."""
     from rich.table import Table as Grid
 
@@ -65,11 +67,17 @@ def hanging(mark: str, style: str, *body: Styled) -> "RenderableType":
 class Columns:
     """A table without lines; the columns of `left` are set to the left, the others to the right.
 
-    Where it does not fit, each row is written below its first cell instead.
+    Where it does not fit, each row is written below its first cell instead; with `whole` the first cell, an id, is
+    never broken.
     """
 
-    def __init__(self, names: Sequence[str], rows: Sequence[Sequence[Styled]], *, left: Sequence[int] = (0,)) -> None:
-        self.names, self.rows, self.left = names, rows, left
+    def __init__(
+        self, names: Sequence[str], rows: Sequence[Sequence[Styled]], *, left: Sequence[int] = (0,), whole: bool = False
+    ) -> None:
+        self.whole = whole
+        self.names = names
+        self.rows = rows
+        self.left = left
 
     def __rich_console__(self, console: "Console", options: "ConsoleOptions") -> "Iterator[RenderableType]":
         from rich.measure import Measurement
@@ -77,21 +85,26 @@ class Columns:
         grid = self._grid()
         needed = Measurement.get(console, options.update(max_width=1000), grid).maximum + 2
         if needed <= options.max_width or options.max_width >= 80:
-            yield indented(grid)
+            yield indent(grid)
         else:
-            yield from (hanging("·", FAINT, *self._stacked(row)) for row in self.rows)
+            yield from (hanging_indent("·", FAINT, *self._stack(row)) for row in self.rows)
 
     def _grid(self) -> Any:
         from rich.table import Table as Grid
 
         grid = Grid(box=None, padding=(0, 2, 0, 0), header_style=FAINT, pad_edge=False, show_header=any(self.names))
         for i, name in enumerate(self.names):
-            grid.add_column(line(name), justify="left" if i in self.left else "right", overflow="fold")
+            grid.add_column(
+                line(name),
+                justify="left" if i in self.left else "right",
+                overflow="fold",
+                no_wrap=self.whole and i == 0,
+            )
         for row in self.rows:
             grid.add_row(*(line(cell) for cell in row))
         return grid
 
-    def _stacked(self, row: Sequence[Styled]) -> Iterator[Styled]:
+    def _stack(self, row: Sequence[Styled]) -> Iterator[Styled]:
         yield row[0]
         separator = "\n"
         for name, cell in zip(self.names[1:], row[1:]):

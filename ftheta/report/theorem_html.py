@@ -1,60 +1,58 @@
 """One theorem on a page: statement, what was found, hypotheses, claims, numbers, figures."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
+from types import MappingProxyType
 
 from ftheta.logic import Check, Diagram, Judged, Result, Status
 from ftheta.logic.chart import Dag
 
 from .mathml import formulas, statement_html
 from .numbers import basis, enclosure, sides
-from .page import data_table, drawn, numerals, pill, prose, table, text
+from .page import data_table, figure_html, numerals, pill, prose, table, text
 from .plain import formula
-from .verdicts import Look, look, remarks
-from .words import found, source, standing
+from .verdicts import MARKS, Look, look, remarks
+from .words import describe_status, describe_witness, failing_checks, source
 
-_MARKS = {
-    Status.PROVED: ("✓", "holds"),
-    Status.SAMPLED: ("~", "open"),
-    Status.ASSUMED: ("?", "open"),
-    Status.FAILED: ("✗", "refuted"),
-}
 _LONGEST_BESIDE = 46  # letters of a formula beside a figure
 
 
-def theorem_html(result: Result, anchor: str, *, headed: bool = True) -> str:
-    """Everything about one result; `anchor` is what links lead to."""
+def theorem_html(
+    result: Result, anchor: str, *, headed: bool = True, anchors: Mapping[str, str] = MappingProxyType({})
+) -> str:
+    """Everything about one result; `anchor` is what links lead to, `anchors` those of other theorems on the page."""
     here = look(result.verdict)
     mark = pill(here, ", vacuous" if result.vacuous else "")
     title = f'<h3 class="title">{text(result.title)} {mark}</h3>' if headed else ""
     wide = [chart for chart in result.charts if isinstance(chart, (Dag, Diagram))]
     small = [chart for chart in result.charts if not isinstance(chart, (Dag, Diagram))]
-    statement = f'<div class="statement">{statement_html(result.statement)}</div>'
+    gist = f'<p class="gist">{prose(result.gist)}</p>' if result.gist else ""
+    statement = f'{gist}<div class="statement">{statement_html(result.statement)}</div>'
     beside = all(len(formula(f)) <= _LONGEST_BESIDE for f in formulas(result.statement))
     left = [
         statement if beside else "",
         _summary(result, here),
         _checks(result.checks),
         _remedies(result.checks),
-        _printed(result.as_printed),
+        _printed_claims(result.as_printed),
         _errata(result),
     ]
-    first = f"<div>{drawn(small[0])}</div>" if small else ""
-    gallery = f'<div class="gallery">{"".join(map(drawn, small[1:]))}</div>' if small[1:] else ""
-    tables = [_claims(result.claims), _numbers(result), *map(data_table, result.tables)]
-    below = "".join([*tables, gallery, *map(drawn, wide), _sources(result)])
+    first = f"<div>{figure_html(small[0])}</div>" if small else ""
+    gallery = f'<div class="gallery">{"".join(map(figure_html, small[1:]))}</div>' if small[1:] else ""
+    tables = [_claims(result.claims), _examples(result.examples), _numbers(result), *map(data_table, result.tables)]
+    below = "".join([*tables, gallery, *map(figure_html, wide), _sources(result), _see_also(result, anchors)])
     told = f"<div{'' if first else ' class=wide'}>{''.join(left)}</div>"
     above = "" if beside else statement
     return f'<article id="{anchor}">{title}{above}<div class="sides">{told}{first}</div>{below}</article>'
 
 
 def _summary(result: Result, here: Look) -> str:
-    failed = [c for c in result.checks if c.finding.status is Status.FAILED]
+    failed = failing_checks(result)
     told = f"<p>{prose(_sentence(result.summary))}</p>" if result.summary else ""
     if failed and not result.claims:
         told = "".join(
-            f"<p><b>The theorem asks: {prose(c.says or c.name)}.</b> Here: {prose(c.finding.note)}.</p>" for c in failed
+            f"<p><b>Requires: {prose(c.says or c.name)}.</b> Here: {prose(c.finding.note)}.</p>" for c in failed
         )
     meaning = f'<p class="faint">{escape(here.word.capitalize())}: {escape(here.means)}.</p>'
     marked = "".join(f"<p><b>{escape(remark[:1].upper() + remark[1:])}.</b></p>" for remark in remarks(result))
@@ -70,8 +68,8 @@ def _sentence(text: str) -> str:
 def _checks(checks: Sequence[Check]) -> str:
     items = []
     for check in checks:
-        mark, family = _MARKS[check.finding.status]
-        note = f' <span class="faint">{prose(check.finding.note + standing(check.finding))}</span>'
+        mark, family = MARKS[check.finding.status]
+        note = f' <span class="faint">{prose(check.finding.note + describe_status(check.finding))}</span>'
         items.append(f'<li><span class="mark {family}">{mark}</span>{prose(check.says or check.name)}{note}</li>')
     return f'<h4>Hypotheses</h4><ul class="checks">{"".join(items)}</ul>' if items else ""
 
@@ -83,34 +81,45 @@ def _remedies(checks: Sequence[Check]) -> str:
     return f'<div class="remedy">{told}</div>' if told else ""
 
 
-def _printed(as_printed: Sequence[Judged]) -> str:
+def _printed_claims(as_printed: Sequence[Judged]) -> str:
     """Statements as a source prints them."""
     parts = []
     for judged in as_printed:
-        here, row = look(judged.judgement.verdict), sides(judged.claim)
+        here = look(judged.judgement.verdict)
+        row = sides(judged.claim)
         told = f"<b>As printed in the source:</b> {prose(judged.claim.what)} {pill(here)}"
         against = f"{numerals(row.measured)} against {numerals(row.bound)}; {prose(judged.judgement.reason)}."
-        witnesses = "".join(f"<p>{escape(words)}</p>" for words in found(judged))
+        witnesses = "".join(f"<p>{escape(words)}</p>" for words in describe_witness(judged))
         kind = "printed" if here.family == "refuted" else "note"
         parts.append(f'<div class="{kind}"><p>{told}</p><p>{against}</p>{witnesses}</div>')
     return "".join(parts)
 
 
 def _errata(result: Result) -> str:
-    return f'<div class="note"><p><b>Errata:</b> {statement_html(result.errata)}</p></div>' if result.errata else ""
+    return (
+        f'<div class="note"><p><b>Errata in the sources:</b> {statement_html(result.errata)}</p></div>'
+        if result.errata
+        else ""
+    )
 
 
 def _claims(claims: Sequence[Judged]) -> str:
-    """Every claim with its numbers and how we know."""
+    """Every claim with its numbers and the evidence for it."""
     rows = []
     for judged in claims:
-        row, judgement = sides(judged.claim), judged.judgement
-        told = [escape(judgement.reason), *map(escape, remarks(judgement)), *map(escape, found(judged))]
+        row = sides(judged.claim)
+        judgement = judged.judgement
+        told = [escape(judgement.reason), *map(escape, remarks(judgement)), *map(escape, describe_witness(judged))]
         cells = (numerals(row.measured), numerals(row.bound), numerals(row.slack))
         mark = pill(look(judgement.verdict), ", vacuous" if judgement.vacuous else "")
         rows.append((prose(judged.claim.what), mark, *cells, f'<td class="wraps">{"<br>".join(told)}</td>'))
-    head = ("Claim", "Verdict", "Measured", "Bound", "Slack", "How we know")
+    head = ("Claim", "Verdict", "Measured", "Bound", "Slack", "Evidence")
     return table(head, rows, kind="claims", left=2) if rows else ""
+
+
+def _examples(examples: Sequence[Judged]) -> str:
+    """The theorem on other things than the subject."""
+    return f"<h4>Examples (not about the subject)</h4>{_claims(examples)}" if examples else ""
 
 
 def _numbers(result: Result) -> str:
@@ -124,3 +133,9 @@ def _numbers(result: Result) -> str:
 def _sources(result: Result) -> str:
     told = "; ".join(text(source(key)) for key in result.sources)
     return f'<p class="faint">Sources: {told}.</p>' if told else ""
+
+
+def _see_also(result: Result, anchors: Mapping[str, str]) -> str:
+    """Related theorems by id, linked where they stand on the same page."""
+    names = [f'<a href="#{anchors[id]}">{text(id)}</a>' if id in anchors else text(id) for id in result.see_also]
+    return f'<p class="faint">See also: {", ".join(names)}.</p>' if names else ""

@@ -24,7 +24,7 @@ LOOKS = {
     Verdict.CERTIFIED: Look("✓", "certified", "holds", "green", MEANING[Verdict.CERTIFIED]),
     Verdict.CONSISTENT: Look("✓", "consistent", "holds", "green", MEANING[Verdict.CONSISTENT]),
     Verdict.INCONCLUSIVE: Look("~", "inconclusive", "open", "yellow", MEANING[Verdict.INCONCLUSIVE]),
-    Verdict.INAPPLICABLE: Look("△", "hypothesis fails", "fails", "dark_orange", MEANING[Verdict.INAPPLICABLE]),
+    Verdict.INAPPLICABLE: Look("△", "not applicable", "fails", "dark_orange", MEANING[Verdict.INAPPLICABLE]),
     Verdict.REFUTED: Look("✗", "refuted", "refuted", "red", MEANING[Verdict.REFUTED]),
 }
 MARKS = {  # of a hypothesis: its sign and its family

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from functools import cache
 
-from ftheta.bibliography import references
+from ftheta.catalogue import index
 from ftheta.logic import AtMost, Check, Exists, Finding, Identity, Judged, Result, Status, Verdict
 from ftheta.logic.claim import Coordinate, Witness
 from ftheta.logic.result import Audit
@@ -12,41 +12,39 @@ from .letters import letters
 from .numbers import enclosure, number
 from .verdicts import look
 
-_LEFT_OPEN = "unknown without"  # so begin the notes of hypotheses that another one leaves open
-
 
 def headline(result: Result) -> Judged | None:
     """The claim that decides the verdict: the first of the weakest."""
     return max(result.claims, key=lambda judged: judged.judgement.verdict.rank, default=None)
 
 
-def failing(result: Result) -> list[Check]:
-    """The hypotheses that fail; one that cannot be asked while another fails is left out."""
+def failing_checks(result: Result) -> list[Check]:
+    """The hypotheses that fail; one that cannot be decided while another fails is left out."""
     failed = [c for c in result.checks if c.finding.status is Status.FAILED]
-    return [c for c in failed if not c.finding.note.startswith(_LEFT_OPEN)] or failed
+    return [c for c in failed if not c.finding.awaits] or failed
 
 
-def standing(finding: Finding) -> str:
+def describe_status(finding: Finding) -> str:
     """How well a hypothesis is known, in brackets after its note: why it is proved, or that it is not."""
     if finding.status is not Status.PROVED:
         return f" ({finding.status.value})"
     return f" (proved: {finding.why})" if finding.why else ""
 
 
-def obstacle(result: Result) -> str:
+def unmet_requirements(result: Result) -> str:
     """The hypotheses that fail, by name."""
-    return ", ".join(c.name for c in failing(result))
+    return ", ".join(c.name for c in failing_checks(result))
 
 
-def counts(audit: Audit) -> list[tuple[str, int, str]]:
-    """How many theorems hold, fail a hypothesis, were not checked, are violated; with the family each belongs to.
+def count_verdicts(audit: Audit) -> list[tuple[str, int, str]]:
+    """How many theorems hold, are not applicable, were not checked, are violated; with the family each belongs to.
 
     Inconclusive ones are counted only where there are any.
     """
     families = [look(r.verdict).family for r in audit.results]
     rows = [
         ("holds", families.count("holds"), "hold" if families.count("holds") != 1 else "holds"),
-        ("fails", families.count("fails"), "hypothesis fails"),
+        ("fails", families.count("fails"), "not applicable"),
         ("unchecked", len(audit.skipped), "not checked"),
         ("refuted", families.count("refuted"), "violations" if families.count("refuted") != 1 else "violation"),
     ]
@@ -54,7 +52,7 @@ def counts(audit: Audit) -> list[tuple[str, int, str]]:
     return [rows[0], unclear, *rows[1:]] if unclear[1] else rows
 
 
-def found(judged: Judged) -> list[str]:
+def describe_witness(judged: Judged) -> list[str]:
     """The witness of a claim, or the object that it says exists."""
     claim = judged.claim
     words = []
@@ -84,13 +82,10 @@ def _coordinate(value: Coordinate) -> str:
 
 
 def source(key: str) -> str:
-    """A source as one line of the bibliography; its key where there is none."""
-    return _bibliography().get(key, key)
+    """A source as one line: authors, title, year; its key where the index has none."""
+    return _sources().get(key, key)
 
 
 @cache
-def _bibliography() -> dict[str, str]:
-    try:
-        return references()
-    except OSError:  # an installation without the file
-        return {}
+def _sources() -> dict[str, str]:
+    return {key: line for entry in index().values() for key, line in entry["sources"].items()}

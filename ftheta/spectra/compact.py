@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 from flint import arb
 
-from ftheta.logic import AtMost, Claim, Enclosure
+from ftheta.logic import Enclosure
 from ftheta.networks.activations import activation
 
 # sup |σ''|: of tanh at tanh² = 1/3, of the logistic function at σ = (3 ± √3)/6, of arctan at x² = 1/3
@@ -46,13 +46,16 @@ class NetworkOnBall:
 
     @property
     def size(self) -> int:
+        """The number of parameters."""
         return sum((a + 1) * b for a, b in pairwise(self.widths))
 
     def __call__(self, theta: Any) -> Any:
-        state, at = jnp.asarray(self.x), 0
+        state = jnp.asarray(self.x)
+        at = 0
         for j, (a, b) in enumerate(pairwise(self.widths), 1):
             U = theta[at : at + b * (a + 1)].reshape(b, a + 1)
-            state, at = state @ U[:, :-1].T + U[:, -1], at + U.size
+            state = state @ U[:, :-1].T + U[:, -1]
+            at = at + U.size
             state = activation(self.activation).function(state) if j < len(self.widths) - 1 else state
         return jnp.mean(jnp.sum((state - self.y) ** 2, axis=1)) / 2
 
@@ -65,22 +68,22 @@ class NetworkOnBall:
 
     def _of_row(self, x: np.ndarray, y: np.ndarray) -> tuple[arb, arb, arb]:
         """ΔG, G² + ΔH and ΔH of one row."""
-        R, size, G, H = arb(self.radius), _norm(x), arb(0), arb(0)
+        R = arb(self.radius)
+        size = _norm(x)
+        G = arb(0)
+        H = arb(0)
         for j, width in enumerate(self.widths[1:], 1):
             word = self.activation if j < len(self.widths) - 1 else "identity"
-            s1, s2 = arb(activation(word).lipschitz.hi), BENDS[word]()
+            s1 = arb(activation(word).lipschitz.hi)
+            s2 = BENDS[word]()
             longer = (size**2 + 1).sqrt()
             first = (longer**2 + (R * G) ** 2).sqrt()
             second = (R * H + ((R * H) ** 2 + 4 * G**2).sqrt()) / 2
             size = _largest_output(word, width, s1 * R * longer)
-            G, H = s1 * first, s1 * second + s2 * first**2
+            G = s1 * first
+            H = s1 * second + s2 * first**2
         gap = size + _norm(y)
         return gap * G, G**2 + gap * H, gap * H
-
-    def claims(self, slopes: np.ndarray) -> tuple[Claim, ...]:
-        """The gradients that were met, rows of `slopes`, beside M."""
-        met = Enclosure.at_least(float(np.linalg.norm(slopes, axis=1).max()), samples=len(slopes))
-        return (AtMost(f"M-Lipschitz on ‖θ‖ ≤ {self.radius:g}: ‖∇F‖ ≤ M", met, Enclosure.equal(self.constants[0])),)
 
 
 def into_ball(points: np.ndarray, radius: float) -> np.ndarray:
@@ -91,7 +94,8 @@ def into_ball(points: np.ndarray, radius: float) -> np.ndarray:
 
 def _largest_output(word: str, width: int, moved: arb) -> arb:
     r"""$\|\sigma(z)\|\le\min(s_0\sqrt m,\ |\sigma(0)|\sqrt m+s_1\|z\|)$."""
-    ends, root = activation(word).limits, arb(width).sqrt()
+    ends = activation(word).limits
+    root = arb(width).sqrt()
     at_zero = arb(2).log() if word == "softplus" else arb(0.5) if word == "sigmoid" else arb(0)
     reached = at_zero * root + moved
     widest = arb(max(map(abs, ends))) * (1 + arb(2) ** -50)  # limits are rounded to float64
@@ -100,11 +104,3 @@ def _largest_output(word: str, width: int, moved: arb) -> arb:
 
 def _norm(v: np.ndarray) -> arb:
     return sum((arb(float(a)) ** 2 for a in np.ravel(v)), arb(0)).sqrt()
-
-
-def tanh_network(rng: np.random.Generator, dimension: int, radius: float) -> tuple[NetworkOnBall, np.ndarray]:
-    """Three hidden units on random data, and parameters half-way from the centre of the ball."""
-    x = rng.normal(size=(20, dimension)) / dimension**0.5
-    F = NetworkOnBall((dimension, 3, 1), "tanh", x, np.sin(x[:, :1]), radius)
-    start = rng.normal(size=F.size)
-    return F, start * radius / (2 * np.linalg.norm(start))

@@ -105,9 +105,9 @@ class Constants:
     # -- as text ------------------------------------------------------------------------------------------------
 
     def __str__(self) -> str:
-        from .telling import told
+        from .telling import describe
 
-        return told(self)
+        return describe(self)
 
 
 def constants(
@@ -182,7 +182,8 @@ def signals(objective: Objective, description: Description | None, rows: int = S
     """Gradients by layer on the first rows, where the layers are known."""
     if description is None or objective.examples.x[0].shape != (description.widths[0],):
         return None
-    x, y = objective.examples.x[:rows], objective.examples.y[:rows]
+    x = objective.examples.x[:rows]
+    y = objective.examples.y[:rows]
     with jax.enable_x64(True):
         slope = jax.vmap(jax.grad(objective.loss.of))
         return layer_gradients(description, x, lambda outputs: np.asarray(slope(outputs, y)))

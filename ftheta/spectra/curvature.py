@@ -21,7 +21,8 @@ def eigenvalue_range(hessian: np.ndarray) -> tuple[Enclosure, Enclosure]:
         return Enclosure.exact(float(entries.min())), Enclosure.exact(float(entries.max()))
     values = np.linalg.eigvalsh(hessian)
     error = 16 * len(values) * np.finfo(float).eps * float(np.abs(values).max())
-    lo, hi = float(values[0]), float(values[-1])
+    lo = float(values[0])
+    hi = float(values[-1])
     return (
         Enclosure.between(lo - error, lo + error, Basis.FLOAT),
         Enclosure.between(hi - error, hi + error, Basis.FLOAT),

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ftheta.estimates import mean
-from ftheta.logic import Axis, Curves, Enclosure, Series, UsageError
+from ftheta.logic import Enclosure, UsageError
 
 from .operators import Operator
 
@@ -28,22 +28,17 @@ class Density:
 
     @property
     def trace(self) -> Enclosure:
+        r"""$\operatorname{tr}A$ with its confidence interval."""
         return self.moment(1) * Enclosure.exact(self.size)
 
     def curve(self, points: int = 400, width: float = 0.01) -> tuple[np.ndarray, np.ndarray]:
         """The density smoothed by a Gaussian of `width` times the range: eigenvalues and heights, of integral 1."""
-        lo, hi = float(self.nodes.min()), float(self.nodes.max())
+        lo = float(self.nodes.min())
+        hi = float(self.nodes.max())
         spread = width * (hi - lo) or 1e-12 + abs(hi) * 1e-6
         grid = np.linspace(lo - 4 * spread, hi + 4 * spread, points)
         bumps = np.exp(-((grid[:, None, None] - self.nodes) ** 2) / (2 * spread**2)) / (spread * np.sqrt(2 * np.pi))
         return grid, (bumps * self.weights).sum(axis=-1).mean(axis=-1)
-
-    @property
-    def picture(self) -> Curves:
-        x, y = self.curve()
-        shown = y > 1e-6 * y.max()
-        series = (Series("density", x[shown], y[shown]),)
-        return Curves("density of the eigenvalues", Axis("eigenvalue"), Axis("density", "log"), series)
 
 
 def spectral_density(
@@ -71,7 +66,9 @@ def trace(operator: Operator, *, probes: int = 32, rng: np.random.Generator | No
 
 def _gauss_rule(operator: Operator, v: np.ndarray, steps: int) -> tuple[np.ndarray, np.ndarray]:
     """Nodes and weights of the measure of v: eigenvalues of T, squares of its eigenvectors' first entries."""
-    V, alphas, betas = np.zeros((steps, operator.size)), [], []
+    V = np.zeros((steps, operator.size))
+    alphas = []
+    betas = []
     V[0] = v / np.linalg.norm(v)
     for j in range(steps):
         w = np.array(operator.product(V[j]), np.float64)

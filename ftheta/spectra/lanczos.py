@@ -45,7 +45,8 @@ class Ritz:
 
     def near(self, i: int = 0) -> Enclosure:
         """An interval that contains an eigenvalue (which one is not said)."""
-        value, radius = float(self.values[i]), float(self.residuals[i])
+        value = float(self.values[i])
+        radius = float(self.residuals[i])
         return Enclosure.between(value - radius, value + radius, Basis.FLOAT)
 
 
@@ -105,8 +106,7 @@ class Extremes:
             error = self.spill()
             return Enclosure.between(lo - error, hi + error, Basis.FLOAT)
         rounding = 4 * (self.steps + sqrt(self.size)) * EPS * max(map(abs, self.range))
-        how = "over the random start vector of Lanczos"
-        return Enclosure(lo - rounding, hi + rounding, Basis.SAMPLED, 1, confidence, assuming=how)
+        return Enclosure(lo - rounding, hi + rounding, Basis.SAMPLED, 1, confidence, unit="random start vector")
 
 
 def extremes(
@@ -144,15 +144,16 @@ def extremes(
 def _all(operator: Operator, k: int, ends: Ends) -> Extremes:
     values, vectors = np.linalg.eigh(operator.dense())
     error = np.full(len(values), 16 * len(values) * EPS * float(np.abs(values).max(initial=0.0)))
-    low, high = _picked(k, ends, len(values))
+    low, high = _pick_ends(k, ends, len(values))
     both = [Ritz(values[i], error[i], vectors[:, i]) for i in (high, low)]
     n = len(values)
     return Extremes(ends, both[0], both[1], (float(values[0]), float(values[-1])), n, n, 1, n, True, True)
 
 
-def _picked(k: int, ends: Ends, n: int) -> tuple[np.ndarray, np.ndarray]:
+def _pick_ends(k: int, ends: Ends, n: int) -> tuple[np.ndarray, np.ndarray]:
     """Of n values in increasing order, the numbers of those at the low end and at the high end, outermost first."""
-    order, k = np.arange(n), min(k, n)
+    order = np.arange(n)
+    k = min(k, n)
     return order[: 0 if ends == "largest" else k], order[::-1][: 0 if ends == "smallest" else k]
 
 
@@ -160,7 +161,11 @@ class _Process:
     """The state of one run: orthonormal columns of V, and T = VᵀAV."""
 
     def __init__(self, operator: Operator, k: int, ends: Ends, tol: float, room: int, rng: np.random.Generator) -> None:
-        self.A, self.k, self.tol, self.room, self.rng = operator, k, tol, room, rng
+        self.A = operator
+        self.k = k
+        self.tol = tol
+        self.room = room
+        self.rng = rng
         self.ends: Ends = ends
         self.V = np.zeros((operator.size, room + 1), order="F")
         self.T = np.zeros((room + 1, room + 1))
@@ -181,7 +186,7 @@ class _Process:
             self._advance()
             self.steps += not restarted
             if self._is_look(self.size):
-                self.converged = self._settled()
+                self.converged = self._has_converged()
 
     def _is_look(self, size: int) -> bool:
         """Whether the residuals are looked at, and may end the run, at this size of the basis."""
@@ -200,7 +205,9 @@ class _Process:
 
     def _advance(self) -> None:
         """One product: column j gets its row of T, and column j + 1 is what is new in it."""
-        j, V, T = self.size, self.V, self.T
+        j = self.size
+        V = self.V
+        T = self.T
         w = np.array(self.A.product(V[:, j]), np.float64)
         self.products += 1
         if not np.isfinite(w).all():
@@ -232,21 +239,22 @@ class _Process:
         self.met = (min(self.met[0], float(values[0])), max(self.met[1], float(values[-1])))
         return values, S, np.abs(self.T[m, m - 1] * S[m - 1])
 
-    def _wanted(self, values: np.ndarray, extra: int = 0) -> np.ndarray:
-        low, high = _picked(self.k + extra, self.ends, len(values))
+    def _select_wanted(self, values: np.ndarray, extra: int = 0) -> np.ndarray:
+        low, high = _pick_ends(self.k + extra, self.ends, len(values))
         return np.unique(np.concatenate([low, high]))
 
-    def _settled(self) -> bool:
+    def _has_converged(self) -> bool:
         values, _, residuals = self._ritz()
-        return bool((residuals[self._wanted(values)] <= self.tol * np.abs(values).max()).all())
+        return bool((residuals[self._select_wanted(values)] <= self.tol * np.abs(values).max()).all())
 
     def _restart(self) -> None:
         """Keep the Ritz vectors at the wanted ends, and the last column."""
         values, S, _ = self._ritz()
         sides = 2 if self.ends == "both" else 1
         spare = max(0, (self.room - 2 - sides * self.k) // (2 * sides))
-        kept = self._wanted(values, spare)
-        n, m = len(kept), self.size
+        kept = self._select_wanted(values, spare)
+        n = len(kept)
+        m = self.size
         beta = self.T[m, m - 1]
         self.V[:, :n] = self.V[:, :m] @ S[:, kept]
         self.V[:, n] = self.V[:, m]
@@ -258,9 +266,9 @@ class _Process:
     def result(self) -> Extremes:
         """Every Ritz pair is multiplied once more: its residual does not rest on the recurrence."""
         values, S, _ = self._ritz()
-        low, high = _picked(self.k, self.ends, len(values))
-        pairs = {i: self._verified(S[:, i]) for i in np.unique(np.concatenate([low, high]))}
-        ends = [self._gathered([pairs[i] for i in order]) for order in (high, low)]
+        low, high = _pick_ends(self.k, self.ends, len(values))
+        pairs = {i: self._verify_pair(S[:, i]) for i in np.unique(np.concatenate([low, high]))}
+        ends = [self._gather_pairs([pairs[i] for i in order]) for order in (high, low)]
         met = [pair[0] for pair in pairs.values()] + list(self.met)
         settled = [r <= 2 * self.tol * max(map(abs, met)) for _, r, _ in pairs.values()]
         reached = (min(met), max(met))
@@ -277,7 +285,7 @@ class _Process:
             converged=self.converged and all(settled),
         )
 
-    def _verified(self, s: np.ndarray) -> tuple[float, float, np.ndarray]:
+    def _verify_pair(self, s: np.ndarray) -> tuple[float, float, np.ndarray]:
         y = self.V[:, : self.size] @ s
         y /= np.linalg.norm(y)
         image = np.asarray(self.A.product(y), np.float64)
@@ -285,6 +293,6 @@ class _Process:
         value = float(y @ image)
         return value, float(np.linalg.norm(image - value * y)), y
 
-    def _gathered(self, pairs: list[tuple[float, float, np.ndarray]]) -> Ritz:
+    def _gather_pairs(self, pairs: list[tuple[float, float, np.ndarray]]) -> Ritz:
         vectors = np.stack([y for _, _, y in pairs], axis=1) if pairs else np.zeros((self.A.size, 0))
         return Ritz(np.array([v for v, _, _ in pairs]), np.array([r for _, r, _ in pairs]), vectors)

@@ -58,7 +58,8 @@ class Objective:
         if not (isfinite(ridge) and ridge >= 0):
             raise UsageError("The ridge must be a number of at least 0.", got=ridge)
         with jax.enable_x64(True):
-            model, chosen = model_of(net, dtype), loss_named(loss)
+            model = model_of(net, dtype)
+            chosen = loss_named(loss)
             examples = examples_of(getattr(net, "data", None) if data is None else data, model, chosen)
         return cls(model, chosen, examples, float(ridge), kept, block)
 
@@ -96,7 +97,7 @@ class Objective:
             shapes = [jax.ShapeDtypeStruct((rows, *a.shape[1:]), a.dtype) for a in (self.examples.x, self.examples.y)]
             weights = jax.ShapeDtypeStruct((rows,), self.dtype)
             theta = jax.ShapeDtypeStruct((self.size,), self.dtype)
-            kept = jax.eval_shape(self._linearised, theta, *shapes, weights)
+            kept = jax.eval_shape(self._linearise, theta, *shapes, weights)
             return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(kept))
 
         with jax.enable_x64(True):
@@ -158,13 +159,13 @@ class Objective:
 
     # -- products -----------------------------------------------------------------------------------------------
 
-    def _linearised(self, theta: Any, x: Any, y: Any, weights: Any) -> Any:
+    def _linearise(self, theta: Any, x: Any, y: Any, weights: Any) -> Any:
         return jax.linearize(lambda t: jax.grad(self._partial)(t, x, y, weights), theta)[1]
 
     @cached_property
     def _sweep(self) -> tuple[Callable[..., Any], Callable[..., Any]]:
         """The linearised reverse sweep over all rows, and its product with a vector."""
-        keep = lambda theta, data: self._linearised(theta, *(part[0] for part in data))
+        keep = lambda theta, data: self._linearise(theta, *(part[0] for part in data))
         return jax.jit(keep), jax.jit(lambda sweep, v: sweep(v) + 2 * self.ridge * v)
 
     @cached_property
@@ -209,11 +210,11 @@ class Objective:
     def _in_double(self, product: Callable[[Any], Any]) -> Callable[[np.ndarray], np.ndarray]:
         """In double precision outside, in that of the objective inside."""
 
-        def wrapped(v: np.ndarray) -> np.ndarray:
+        def apply(v: np.ndarray) -> np.ndarray:
             with jax.enable_x64(True):
                 return np.asarray(product(jnp.asarray(v, self.dtype)), np.float64)
 
-        return wrapped
+        return apply
 
     # -- the tangent kernel ---------------------------------------------------------------------------------------
 
@@ -276,6 +277,27 @@ class Objective:
             return J @ J.T
 
         return jax.jit(gram)
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledNetwork:
+    """A network with the rows and targets it is judged on, and the loss that suits them; no loss where none fits."""
+
+    net: Any
+    x: np.ndarray
+    y: np.ndarray
+    loss: str | None
+
+    @classmethod
+    def of(cls, net: Any) -> "LabelledNetwork":
+        """With the first rows of the data that the network carries."""
+        x, y = first_rows(net.data, flat=False, parameters=net.parameters)
+        return cls(net, x, y, natural_loss(y, int(np.prod(net.output_shape))) if len(y) else None)
+
+    @property
+    def objective(self) -> Objective:
+        """The mean loss over the rows; squared where no loss fits."""
+        return Objective.of(self.net, (self.x, self.y), self.loss or "squared")
 
 
 def natural_objective(net: Any, rows: int | None = None, *, outputs_only: bool = False) -> Objective | None:

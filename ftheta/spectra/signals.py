@@ -14,7 +14,7 @@ import jax
 import numpy as np
 
 from ftheta.certify.norms import spectral_norm
-from ftheta.logic import Axis, Curves, Series, Table
+from ftheta.logic import Table
 from ftheta.networks.activations import activation
 from ftheta.networks.backprop import forward_pass
 from ftheta.networks.description import Description
@@ -23,7 +23,9 @@ DECOMPOSED = 256  # the smaller side of a matrix up to which ‖DW‖ is compute
 WORK = 4e9  # multiplications spent on these norms, about
 SATURATED = 0.05  # of the steepest slope: below it a unit lets hardly anything through
 FLAT_ENDS = ("tanh", "sigmoid", "arctan")
-VANISHING, EXPLODING = 0.8, 1.25  # factors a layer from which a depth of twenty matters
+# factors a layer from which a depth of twenty matters
+VANISHING = 0.8
+EXPLODING = 1.25
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,10 +46,12 @@ class LayerGradients:
 
     @property
     def depth(self) -> int:
+        """The number of layers."""
         return len(self.norms)
 
     @property
     def rows(self) -> int:
+        """The number of rows."""
         return len(self.slopes[0])
 
     @cached_property
@@ -76,6 +80,7 @@ class LayerGradients:
 
     @property
     def units(self) -> list[int]:
+        """The number of units of each layer."""
         return [s.shape[1] for s in self.slopes]
 
     @cached_property
@@ -97,7 +102,8 @@ class LayerGradients:
         return " ".join([self._flow(), *self._idle(), *self._advice()])
 
     def _flow(self) -> str:
-        first, last = float(self.norms[0]), float(self.norms[-1])
+        first = float(self.norms[0])
+        last = float(self.norms[-1])
         if self.verdict == "overflow":
             return f"Numbers leave the range of float64 on their way: signals of size {self.sizes[0]:.3g} explode."
         if self.verdict == "are zero":
@@ -106,13 +112,13 @@ class LayerGradients:
             return f"There is one layer; its gradient has norm {first:.3g}."
         told = f"the gradient of layer 1 has norm {first:.3g}, that of layer {self.depth} {last:.3g}"
         if self.verdict == "vanish" or (self.verdict == "explode" and first > 10 * last):
-            return f"Gradients {self.verdict} towards the input, by a factor of {self.rate:.3g} a layer: {told}."
+            return f"Gradients {self.verdict} towards the input, by a factor of {self.rate:.3g} per layer: {told}."
         if self.verdict == "explode":
             forwards = _explodes(self.sizes)
             way, where = (self.sizes, "output") if forwards else (self.adjoints[::-1], "input")
             what = "Signals" if forwards else "Derivatives"
             return (
-                f"{what} explode towards the {where}, by a factor of {_growth(way):.3g} a layer, "
+                f"{what} explode towards the {where}, by a factor of {_growth(way):.3g} per layer, "
                 f"from {way[0]:.3g} to {way[-1]:.3g}: {told}."
             )
         spread = float(self.norms.max() / self.norms.min())
@@ -121,7 +127,8 @@ class LayerGradients:
 
     def _idle(self) -> list[str]:
         """Dead layers first, then the three layers with the largest share of idle units."""
-        found, whole = [], [j for j, (dead, units) in enumerate(zip(self.dead, self.units), 1) if dead == units]
+        found = []
+        whole = [j for j, (dead, units) in enumerate(zip(self.dead, self.units), 1) if dead == units]
         for j, (share, dead, units) in enumerate(zip(self.saturated, self.dead, self.units), 1):
             if 0 < dead < units:
                 verb = "is" if dead == 1 else "are"
@@ -130,7 +137,9 @@ class LayerGradients:
                 )
             if share > 0.2:
                 found.append((share, f"{share:.0%} of the values of layer {j} are saturated."))
-        blocked = f"All units of layer{'s' * (len(whole) > 1)} {_listed(whole)} are dead on all {self.rows} rows."
+        blocked = (
+            f"All units of layer{'s' * (len(whole) > 1)} {_format_ranges(whole)} are dead on all {self.rows} rows."
+        )
         return [blocked] * bool(whole) + [text for _, text in sorted(found, reverse=True)[:3]]
 
     def _advice(self) -> list[str]:
@@ -138,36 +147,30 @@ class LayerGradients:
         if self.verdict == "vanish":
             flat = any(layer.activation == "sigmoid" for layer in self.description.layers[:-1])
             advice.append("sigmoid passes on a quarter at most: take tanh, ReLU or residual blocks" * flat)
-            advice.append("larger initial weights (He for ReLU, Glorot for tanh) or residual blocks" * (not flat))
+            advice.append(
+                "residual blocks or, before training, larger initial weights (He for ReLU, Glorot for tanh)"
+                * (not flat)
+            )
         if self.verdict in ("explode", "overflow"):
-            advice.append("smaller initial weights (He for ReLU, Glorot for tanh), normalisation, or clipped gradients")
+            smaller = "before training, smaller initial weights (He for ReLU, Glorot for tanh)"
+            advice.append(f"normalisation, clipped gradients or, {smaller}")
         if max(self.saturated) > 0.2:
             advice.append("smaller weights or scaled inputs, so that units leave their flat ends")
         if any(dead == units for dead, units in zip(self.dead, self.units)):
-            advice.append("other initial weights with biases of 0: a dead layer does not recover by training")
+            advice.append("training again from other initial weights with biases of 0: a dead layer does not recover")
         elif sum(self.dead) > 0.1 * sum(self.units):
             advice.append("leaky ReLU or a smaller step, so that dead units learn again")
         return [f"Try: {'; '.join(filter(None, advice))}."] if advice else []
 
     @property
     def table(self) -> Table:
+        """One row per layer: gradient, bound, largest factor, saturated share, dead units."""
         rows = [
             (j + 1, layer.activation, self.norms[j], self.bounds[j], self.factors[j], self.saturated[j], self.dead[j])
             for j, layer in enumerate(self.description.layers)
         ]
         columns = ("layer", "activation", "gradient", "bound", "largest ‖J_x F‖", "saturated", "dead units")
         return Table("gradients by layer", columns, tuple(rows))
-
-    @property
-    def picture(self) -> Curves:
-        j = np.arange(1, self.depth + 1)
-        series = (
-            Series("product bound", j[self.bounds > 0], self.bounds[self.bounds > 0], "bound"),
-            Series("gradient", j[self.norms > 0], self.norms[self.norms > 0]),
-        )
-        return Curves(
-            "gradient of each layer and its bound", Axis("layer j"), Axis("norm of the gradient", "log"), series
-        )
 
 
 def _growth(sizes: np.ndarray) -> float:
@@ -179,7 +182,7 @@ def _explodes(sizes: np.ndarray) -> bool:
     return len(sizes) > 2 and _growth(sizes) > EXPLODING and sizes[-1] > 10 * sizes[0]
 
 
-def _listed(numbers: Sequence[int]) -> str:
+def _format_ranges(numbers: Sequence[int]) -> str:
     """1, 2, 3, 7 as `1–3, 7`."""
     runs: list[list[int]] = []
     for n in numbers:
@@ -196,7 +199,10 @@ def layer_gradients(
         states, slopes = forward_pass(description, x)
     g = np.asarray(adjoint(states[-1]), np.float64).reshape(states[-1].shape)
     above = np.linalg.norm(g, axis=1)  # ∏ ‖J_x F_i‖ ‖g‖, row by row
-    norms, bounds, factors, adjoints = [], [], [], []
+    norms = []
+    bounds = []
+    factors = []
+    adjoints = []
     for layer, state, steep in zip(description.layers[::-1], states[-2::-1], slopes[::-1]):
         m = steep * g
         adjoints.append(float(np.sqrt((g**2).sum(axis=1).mean())))
@@ -205,7 +211,8 @@ def layer_gradients(
         bounds.append(float((local * above).mean()))
         factor = _steepness(layer.weight, steep)
         factors.append(float(factor.max()))
-        g, above = m @ layer.weight, factor * above
+        g = m @ layer.weight
+        above = factor * above
     forwards = lambda found: np.array(found[::-1])
     sizes = np.array([float(np.sqrt((state**2).mean())) for state in states[:-1]])
     sides = forwards(norms), forwards(bounds), forwards(factors)
@@ -227,13 +234,15 @@ def residual_gradients(description: Description, x: np.ndarray, y: np.ndarray, s
     With `skip` $\alpha$ the layers that keep their width are blocks $x+\alpha\,\sigma(Wx+b)$, else all are plain.
     """
     scales = [skip if skip and W.shape[0] == W.shape[1] else None for W, _ in description.params]
-    states, slopes = [np.asarray(x, np.float64)], []
+    states = [np.asarray(x, np.float64)]
+    slopes = []
     for layer, scale in zip(description.layers, scales):
         with jax.enable_x64(True):
             (_, value), (steep,) = forward_pass(Description((layer,)), states[-1])
         states.append(value if scale is None else states[-1] + scale * value)
         slopes.append(steep if scale is None else scale * steep)
-    g, norms = (states[-1] - y) / len(x), []
+    g = (states[-1] - y) / len(x)
+    norms = []
     for layer, state, steep, scale in zip(*(v[::-1] for v in (description.layers, states[:-1], slopes, scales))):
         m = steep * g
         norms.append(float(np.hypot(np.linalg.norm(m.T @ state), np.linalg.norm(m.sum(0)))))

@@ -7,7 +7,7 @@ from ftheta.logic import Enclosure
 from .constants import Constants
 
 
-def told(c: Constants) -> str:
+def describe(c: Constants) -> str:
     """The card of a loss: every constant with how well it is known."""
     o = c.objective
     ridge = f" + {o.ridge:g}‖θ‖²" if o.ridge else ""

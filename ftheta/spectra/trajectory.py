@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from ftheta.logic import Axis, Curves, Series, UsageError
+from ftheta.logic import UsageError
 from ftheta.training import fit
 from ftheta.training.run import Fit
 
@@ -43,13 +43,6 @@ class Trajectory:
         r"""$\tau\lambda_{\max}$: gradient descent is locally stable below 2."""
         return self.top * (np.nan if self.step is None else self.step)
 
-    @property
-    def picture(self) -> Curves:
-        series = (Series("λ_max", self.at, np.maximum(self.top, 1e-300)),)
-        if self.step is not None:
-            series += (Series("2/τ", [self.at[0], self.at[-1]], [2 / self.step] * 2, "bound"),)
-        return Curves("curvature along the training", Axis("step k"), Axis("eigenvalue", "log"), series)
-
 
 def along_training(
     objective: Objective,
@@ -68,7 +61,8 @@ def along_training(
     if looks < 2 or steps < 1:
         raise UsageError("A trajectory needs two looks and a step.", got=f"looks={looks}, steps={steps}")
     at = np.unique(np.linspace(0, steps, min(looks, steps + 1)).astype(int))
-    model, data = objective.model, (objective.examples.x, objective.examples.y)
+    model = objective.model
+    data = (objective.examples.x, objective.examples.y)
     run = fit((model.params, model.apply), data, objective.loss.of, optimiser, step=step, steps=0, seed=seed)
     seen: list[tuple[float, ...]] = []
     rows: list[np.ndarray] = []
@@ -77,7 +71,7 @@ def along_training(
         if run.steps < k:
             break
         rows.append(_row(run))
-        seen.append(_looked_at(objective, rows[-1], optimum, tol, seed))
+        seen.append(_look_at(objective, rows[-1], optimum, tol, seed))
     loss, gradient, top, pl, kernel = np.array(seen).T
     slopes = [objective.gradient(row) for row in rows]
     pairs = zip(zip(rows, slopes), zip(rows[1:], slopes[1:]))
@@ -102,7 +96,7 @@ def _row(run: Fit) -> np.ndarray:
     return np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(run.params)]).astype(np.float64)
 
 
-def _looked_at(
+def _look_at(
     objective: Objective, row: np.ndarray, optimum: float, tol: float, seed: int
 ) -> tuple[float, float, float, float, float]:
     value, slope = objective.value_and_gradient(row)

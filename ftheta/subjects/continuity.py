@@ -8,9 +8,9 @@ from typing import Any
 import jax
 import numpy as np
 
+from ftheta.approximation.suprema import Oscillation, without_jumps
 from ftheta.graph import trace
 from ftheta.graph.certain import bounds_over, is_continuous, is_pole_free, polynomial_degree
-from ftheta.limits.universality.suprema import Oscillation, without_jumps
 from ftheta.logic import Enclosure, Finding, Status, SubjectError, hypothesis
 from ftheta.networks.sheets import sheet
 
@@ -34,6 +34,7 @@ def target_of(subject: Target | Family) -> Target:
 
 @hypothesis(r"$f$ is real and continuous on $[a,b]$", remedy="give a Target of one variable without jumps")
 def continuous(subject: Target | Family) -> Finding:
+    """Proved by the program or the closed form; else looked at on a grid of the interval."""
     f = target_of(subject)
     if f.dimension != 1:
         return Finding.failed(f"a function of {f.dimension} variables")
@@ -74,8 +75,13 @@ def finite_on_interval(f: Target) -> Finding:
     return (Finding.sampled if finite else Finding.failed)(f"finite at {GRID} points: {str(finite).lower()}")
 
 
-@hypothesis(r"$\varrho$ is not a polynomial", remedy="take ReLU, tanh or any function that is no polynomial")
+@hypothesis(
+    r"$\varrho$ is not a polynomial",
+    remedy="take ReLU, tanh or any function that is no polynomial",
+    name="an activation that is not a polynomial",
+)
 def not_a_polynomial(rho: Target, *, degree: int) -> Finding:
+    """Decided by the program or the closed form; else by differences up to `degree`."""
     if rho.dimension != 1:
         return Finding.failed(f"a function of {rho.dimension} variables")
     return no_polynomials([(rho.name, rho.f, rho.lo[0], rho.hi[0])], degree)

@@ -34,14 +34,14 @@ class Dataset:
                 "Data must be a non-empty array of rows.",
                 where=self.name,
                 got=f"shape {x.shape}",
-                remedy="give x of shape (rows, entries of a row); of one number a row, x[:, None]",
+                remedy="give x of shape (rows, entries of a row); of one number per row, x[:, None]",
             )
         object.__setattr__(self, "x", _finite(x, f"{self.name}: x"))
         if self.y is not None:
             y = np.asarray(self.y)
             if y.ndim == 0 or len(y) != len(x):
                 raise SubjectError(
-                    "There must be one label a row.",
+                    "There must be one label per row.",
                     where=self.name,
                     got=f"{len(x)} rows, {len(y) if y.ndim else 1} labels",
                 )

@@ -3,15 +3,16 @@
 import hashlib
 from typing import Any
 
-import jax
 import numpy as np
+
+from ftheta.lazy import is_array, jax, tree_leaves
 
 
 def digest(*parts: Any) -> str:
     """Twelve hexadecimal digits that change when any array, number, string or traced function changes."""
     hasher = hashlib.sha256()
-    for leaf in jax.tree.leaves(parts, is_leaf=lambda part: part is None):
-        if isinstance(leaf, (np.ndarray, jax.Array)):
+    for leaf in tree_leaves(parts, keep_none=True):
+        if is_array(leaf):
             array = np.asarray(leaf)
             hasher.update(f"{array.dtype}{array.shape}".encode())
             hasher.update(np.ascontiguousarray(array).tobytes())

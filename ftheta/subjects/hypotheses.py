@@ -48,7 +48,8 @@ def optimum_of(run: Training) -> tuple[np.ndarray, float]:
         return run.optimum, 0.0
     from scipy.optimize import minimize  # here, because it is slow to import and seldom needed
 
-    gradient, hessian = jax.jit(jax.grad(run.objective)), jax.jit(jax.hessian(run.objective))
+    gradient = jax.jit(jax.grad(run.objective))
+    hessian = jax.jit(jax.hessian(run.objective))
     found = minimize(jax.jit(run.objective), run.start, jac=gradient, hess=hessian, method="trust-exact").x
     theta = found - np.linalg.lstsq(np.asarray(hessian(found)), np.asarray(gradient(found)), rcond=None)[0]
     mu = float(np.linalg.eigvalsh(np.asarray(hessian(theta)))[0])

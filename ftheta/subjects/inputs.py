@@ -38,7 +38,11 @@ def takes_tokens(net: Network) -> bool:
     return made_whole
 
 
-@hypothesis("the inputs are real numbers", remedy="give a network without an embedding of tokens: ids cannot be moved")
+@hypothesis(
+    "the inputs are real numbers",
+    remedy="give a network without an embedding of tokens: ids cannot be moved",
+    name="real-valued inputs",
+)
 def real_inputs(subject: Any) -> Finding:
     """Read off the graph: it does not make its inputs whole before it computes with them."""
     if isinstance(subject, Network) and takes_tokens(subject):

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from ftheta.limits.barron import gaussian_frequencies, gaussian_moment
 from ftheta.logic import Enclosure, SubjectError
 
 from .fingerprint import digest, digest_function
@@ -64,15 +63,15 @@ class Spectrum:
     @classmethod
     def gaussian(cls, dimension: int) -> "Spectrum":
         r"""Of $e^{-|x|^2/2}$ in this dimension."""
+        from ftheta.approximation.barron import gaussian_frequencies, gaussian_moment
+
         return cls(gaussian_frequencies(dimension), Enclosure.equal(gaussian_moment(dimension)))
 
     @classmethod
     def cosines(cls, frequencies: np.ndarray, amplitudes: np.ndarray, phases: np.ndarray) -> "Spectrum":
         r"""Of $\sum_kA_k\cos(\langle\omega_k,x\rangle+\varphi_k)$, with one row of `frequencies` a wave."""
-        omega, weight = (
-            np.atleast_2d(frequencies),
-            np.abs(amplitudes) * np.linalg.norm(np.atleast_2d(frequencies), axis=1),
-        )
+        omega = np.atleast_2d(frequencies)
+        weight = np.abs(amplitudes) * np.linalg.norm(np.atleast_2d(frequencies), axis=1)
         turned = np.asarray(phases) + np.where(np.asarray(amplitudes) < 0, np.pi, 0.0)
 
         def sample(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -180,7 +179,8 @@ class Measure:
     spread: float = 0.0
 
     def __post_init__(self) -> None:
-        atoms, weights = np.atleast_2d(np.asarray(self.atoms, np.float64)), np.asarray(self.weights, np.float64)
+        atoms = np.atleast_2d(np.asarray(self.atoms, np.float64))
+        weights = np.asarray(self.weights, np.float64)
         good = atoms.ndim == 2 and weights.shape == (len(atoms),) and np.isfinite(atoms).all()
         if not good or (weights < 0).any() or abs(weights.sum() - 1) > 1e-9 or not self.spread >= 0:
             raise SubjectError(

@@ -3,8 +3,7 @@
 import numpy as np
 
 from ftheta.logic import Basis, Enclosure, Finding, Status, SubjectError, hypothesis
-from ftheta.networks.realisation import compared, is_realisation, stored_apart
-from ftheta.relu.describe import plain_form
+from ftheta.networks.realisation import compare_outputs, count_stored_apart, is_realisation
 
 from .network import Network
 
@@ -18,7 +17,8 @@ MOST_WEIGHTS = 60_000  # in rationals
     "`--until NODE`, begins with one), an .npz with W0, b0, …, an equinox MLP",
     name="list of layers",
 )
-def described(net: Network) -> Finding:
+def has_layers(net: Network) -> Finding:
+    r"""Whether the network has a list of layers $(W_\ell,b_\ell)$; what it computes is another hypothesis."""
     if net.description is None:
         return Finding.failed(f"a function with {net.parameters:,} parameters whose layers are not known")
     d = [str(n) for n in net.description.widths]
@@ -30,9 +30,12 @@ def described(net: Network) -> Finding:
     r"the network is a list of layers $W_L\circ r\circ\cdots\circ r\circ W_1$ with $r(t)=\max\{0,t\}$, not too many",
     remedy=f"give ReLU layers that end in an affine map, up to {MOST_WEIGHTS:,} weights (rationals take their time); "
     "r alone has r(λt) = λr(t) for λ > 0, and y = r(y) − r(−y)",
+    name="ReLU layers",
 )
 def relu_layers(net: Network) -> Finding:
     """The layers are ReLUs, and few enough to be computed with in rationals."""
+    from ftheta.relu.describe import plain_form
+
     why = plain_form(net.description)
     if net.description is None or why:
         return Finding.failed(f"this one has {why}")
@@ -50,19 +53,24 @@ def relu_layers(net: Network) -> Finding:
 )
 def describes_this_function(net: Network) -> Finding:
     """Proved where the function is the list's own, else compared at a few inputs."""
+    net = net.with_zero_biases()
     if net.description is None:
-        return Finding.failed("unknown without layers")
+        return Finding.undecided("layers")
     if is_realisation(net.apply, net.params, net.description):
         why = "it is the realisation of this very list, and every stored number is the list's"
         return Finding.proved("the function is made from this list", why)
     made_of = net.scaled_layers
-    if made_of is not None and net.description is made_of.folded and not stored_apart(net.params, made_of.layers):
+    if (
+        made_of is not None
+        and net.description is made_of.folded_layers
+        and not count_stored_apart(net.params, made_of.layers)
+    ):
         note = "the function is made from this list; the scaling of its inputs is folded into layer 1 in float64"
         why = "it is the realisation of the layers behind the scaling, and every stored number is theirs"
         return Finding.proved(note, why, basis=Basis.FLOAT)
     x = np.random.default_rng(0).normal(size=(INPUTS, net.description.widths[0]))
     try:
-        seen = compared(net, net.description, x)
+        seen = compare_outputs(net, net.description, x)
     except SubjectError as error:  # outputs of another shape
         return Finding.failed(error.what)
     note = f"list and function differ by {seen.gap:.3g} at {INPUTS} inputs"

@@ -26,7 +26,7 @@ def match_labels(data: Dataset, shape: tuple[int, ...], classes: tuple[str, ...]
         return data
     outputs = prod(shape)
     if _is_one_hot(data.y, outputs):
-        data = _noted(replace(data, y=data.y.argmax(1)), "the labels are one-hot rows: they are read as classes")
+        data = _note(replace(data, y=data.y.argmax(1)), "the labels are one-hot rows: they are read as classes")
     if classes:
         data = _by_name(data, classes, where)
     elif data.alphabetical:
@@ -40,7 +40,7 @@ def class_name(label: object) -> str:
     return str(int(label)) if isinstance(label, float) and label.is_integer() else str(label)
 
 
-def _noted(data: Dataset, note: str) -> Dataset:
+def _note(data: Dataset, note: str) -> Dataset:
     return data if note in data.notes else replace(data, notes=(*data.notes, note))
 
 
@@ -66,14 +66,14 @@ def _by_name(data: Dataset, classes: tuple[str, ...], where: str) -> Dataset:
         raise SubjectError(
             "A label is none of the classes that the network knows.",
             where=where,
-            got=f"{_listed(unknown)}; the network knows {_listed(classes)}",
+            got=f"{_list(unknown)}; the network knows {_list(classes)}",
             remedy="write the labels as the network does",
         )
     y = np.array([number[name] for name in names])[np.searchsorted(labels, data.y)]
     found = replace(data, y=y, classes=classes, alphabetical=False)
     if np.array_equal(y, data.y):
         return found
-    return _noted(found, "the labels are matched with the classes of the network by their names")
+    return _note(found, "the labels are matched with the classes of the network by their names")
 
 
 def _alphabetical(data: Dataset, outputs: int, where: str) -> Dataset:
@@ -83,12 +83,12 @@ def _alphabetical(data: Dataset, outputs: int, where: str) -> Dataset:
         raise SubjectError(
             "The labels are words, and it is not clear which outputs they belong to.",
             where=where,
-            got=f"{len(data.classes)} words ({_listed(data.classes)}), {classes} classes of the network",
+            got=f"{len(data.classes)} words ({_list(data.classes)}), {classes} classes of the network",
             remedy="write the number of the output, from 0, in place of each word",
         )
     told = ", ".join(f"{k} = {name}" for k, name in enumerate(data.classes[:SHOWN]))
     more = ", …" if len(data.classes) > SHOWN else ""
-    return _noted(
+    return _note(
         data,
         f"the labels are words, numbered in alphabetical order ({told}{more}): the network does not say the order of "
         "its outputs, and if it is another one, every error and accuracy is wrong",
@@ -110,6 +110,6 @@ def _ensure_in_range(data: Dataset, outputs: int, where: str) -> None:
         )
 
 
-def _listed(names: tuple[str, ...] | list[str]) -> str:
+def _list(names: tuple[str, ...] | list[str]) -> str:
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     return ", ".join(name[:40] for name in names[:SHOWN]) + more

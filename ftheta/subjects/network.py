@@ -5,13 +5,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
+from ftheta.lazy import jax, jnp, tree_leaves
 from ftheta.logic import SubjectError
+from ftheta.networks.biases import PartlyBiased, has_all_biases
 from ftheta.networks.description import Description
-from ftheta.networks.modules import is_nnx, is_stateful, split, split_nnx
+from ftheta.networks.realisation import is_realisation
 from ftheta.networks.scaling import ScaledLayers
 
 from .dataset import Dataset
@@ -40,8 +40,9 @@ class Network:
     @classmethod
     def described(cls, layers: Description | ScaledLayers, name: str = "network") -> "Network":
         """A network from its layers; where they stand behind a scaling, the description is of both together."""
-        description = layers.folded if isinstance(layers, ScaledLayers) else layers
-        return cls(name, layers.apply, layers.params, (layers.widths[0],), description)
+        description = layers.folded_layers if isinstance(layers, ScaledLayers) else layers
+        made = layers if has_all_biases(layers) else PartlyBiased(layers)
+        return cls(name, made.apply, made.params, (layers.widths[0],), description)
 
     @classmethod
     def of(cls, function: Callable[..., Any], example: Any, name: str = "") -> "Network":
@@ -51,6 +52,8 @@ class Network:
         statistics. A pair of an equinox module and its state is a module too. For flax, a first axis of length 1 is a
         batch. A chain of dense layers is read as its list of layers, and is that list from then on.
         """
+        from ftheta.networks.modules import is_nnx, is_stateful, split, split_nnx
+
         shape = shape_of(example)
         named: Any = function
         named = named[0] if is_stateful(function) else named
@@ -85,7 +88,7 @@ class Network:
         (net if outline is None else replace(net, apply=outline))._check()
         return net
 
-    def __call__(self, x: Any) -> jax.Array:
+    def __call__(self, x: Any) -> "jax.Array":
         """The value at one input, in float64; a float32 input is widened, as convolutions take no mixture."""
         with jax.enable_x64(True):
             x = jnp.asarray(x)
@@ -101,20 +104,34 @@ class Network:
                 "The data do not fit the network.",
                 where=f"{data.name} on {self.name}",
                 got=f"rows of shape {rows}, the network takes {self.input_shape}",
-                remedy="give data with one row an input of the network",
+                remedy="give data with one row per input of the network",
             )
         data = match_labels(data, self.output_shape, self.classes, f"{data.name} on {self.name}")
         return replace(self, data=replace(data, x=data.x.reshape(len(data), *self.input_shape)))
 
-    def _traceable(self, x: Any) -> jax.Array:
+    def _traceable(self, x: Any) -> "jax.Array":
         """`__call__` as a function: of any other object that it traces JAX writes down the whole `repr`."""
         return self(x)
 
     @property
     def scaled_layers(self) -> ScaledLayers | None:
         """The layers and the fixed scaling of the inputs before them, where the function is made of these."""
+        maker = self._maker
+        layers = maker.layers if isinstance(maker, PartlyBiased) else maker
+        return layers if isinstance(layers, ScaledLayers) else None
+
+    @property
+    def _maker(self) -> Any:
+        """The object whose method `apply` is, if it is one."""
         maker = getattr(self.apply, "__self__", None)
-        return maker if isinstance(maker, ScaledLayers) and self.apply == maker.apply else None
+        return maker if maker is not None and self.apply == maker.apply else None
+
+    def with_zero_biases(self) -> "Network":
+        """The same function with a zero bias, as one more parameter, for each layer that has none."""
+        maker = self._maker
+        if not isinstance(maker, PartlyBiased):
+            return self
+        return replace(self, apply=maker.layers.apply, params=maker.with_zeros(self.params))
 
     def behind_scaling(self) -> "Network":
         r"""The layers behind the fixed scaling of the inputs, with scaled data: the same loss of the same parameters,
@@ -127,8 +144,9 @@ class Network:
         if data is not None:
             data = replace(data, x=made_of.scaling(np.asarray(data.x, np.float64)))
         layers = made_of.layers
-        same = all(np.array_equal(a, b) for a, b in zip(jax.tree.leaves(self.params), jax.tree.leaves(layers.params)))
-        return replace(self, apply=layers.apply, description=layers if same else None, data=data)
+        made = PartlyBiased(layers) if isinstance(self._maker, PartlyBiased) else layers
+        same = all(np.array_equal(a, b) for a, b in zip(jax.tree.leaves(self.params), jax.tree.leaves(made.params)))
+        return replace(self, apply=made.apply, description=layers if same else None, data=data)
 
     @cached_property
     def output_shape(self) -> tuple[int, ...]:
@@ -136,16 +154,18 @@ class Network:
             return jax.eval_shape(self._traceable, self.example).shape
 
     @property
-    def example(self) -> jax.ShapeDtypeStruct:
+    def example(self) -> "jax.ShapeDtypeStruct":
         """The shape and dtype of one input; to be used where JAX computes in float64."""
         return jax.ShapeDtypeStruct(self.input_shape, np.float64)
 
     @property
     def parameters(self) -> int:
-        return sum(np.size(leaf) for leaf in jax.tree.leaves(self.params))
+        return sum(np.size(leaf) for leaf in tree_leaves(self.params))
 
     @cached_property
     def fingerprint(self) -> str:
+        if self.description is not None and is_realisation(self.apply, self.params, self.description):
+            return digest(self.params, [layer.activation for layer in self.description.layers])
         with jax.enable_x64(True):
             return digest(self.params, digest_function(self.apply, self.params, self.example))
 

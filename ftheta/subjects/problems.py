@@ -19,6 +19,7 @@ from .stated import floor_of, is_smooth_everywhere, steepest_secant, why_quadrat
 
 
 def rows_of(net: Network) -> tuple[np.ndarray, np.ndarray]:
+    """The first rows of the data and their targets: as many as a network of this size is differentiated at."""
     return first_rows(net.data, flat=False, parameters=net.parameters)
 
 
@@ -29,7 +30,7 @@ def last_layer_of(net: Network, ridge: float = 0.0) -> LastLayer:
     if net.description is None or not len(x):
         raise SubjectError("The last layer needs a list of layers and data with labels.", where=net.name)
     if natural_loss(y, net.description.widths[-1]) is None:
-        raise SubjectError("The labels do not fit the outputs.", where=net.name, got=f"{y.shape[1]} numbers a row")
+        raise SubjectError("The labels do not fit the outputs.", where=net.name, got=f"{y.shape[1]} numbers per row")
     last = LastLayer.of(net.description, x, y)
     return replace(last, ridge=ridge * float(np.linalg.eigvalsh(last.hessian)[-1])) if ridge else last
 
@@ -43,20 +44,24 @@ def problem_of(subject: Training | Network) -> Training:
 
 
 def smoothness_of(run: Training) -> float:
+    r"""$L$, an upper bound of the curvature $\|\nabla^2F\|$: the stated one, or that of the Hessian."""
     return curvature_of(run)[1].hi if run.smoothness is None else run.smoothness
 
 
 @hypothesis(
     r"$F$ is convex and $L$-smooth: $0\preceq\nabla^2F\preceq LI$",
     remedy="state the true `smoothness`; of a network give layers and labelled --data, whose last layer is convex",
+    name="a convex and smooth objective",
 )
 def convex_and_smooth(subject: Training | Network) -> Finding:
+    """From the range of the curvature, proved where the objective is known everywhere."""
     try:
         run = problem_of(subject)
     except SubjectError as error:
         return Finding.failed(error.what)
     why = why_quadratic(run)
-    (lo, hi), L = curvature_of(run), smoothness_of(run)
+    (lo, hi) = curvature_of(run)
+    L = smoothness_of(run)
     note = f"{run.name}: curvature in [{lo.lo:.4g}, {hi.hi:.6g}], asked: [0, {L:.6g}]"
     if not (lo.hi >= -1e-9 * L and hi.lo <= L * (1 + 1e-9)):
         return Finding.failed(note, hi)
@@ -66,6 +71,7 @@ def convex_and_smooth(subject: Training | Network) -> Finding:
 
 
 def loss_of(net: Network) -> Landscape:
+    """The loss of a network on its data, as a function of all its parameters."""
     found = landscape(net.apply, net.params, *rows_of(net))
     if found is None:
         raise SubjectError("The loss needs data with targets that fit the outputs.", where=net.name)
@@ -75,8 +81,10 @@ def loss_of(net: Network) -> Landscape:
 @hypothesis(
     r"$F$ is $L$-smooth and bounded below",
     remedy="state the true `smoothness`; of a network use smooth activations (tanh, GELU, SiLU) and labelled --data",
+    name="a smooth objective that is bounded below",
 )
 def smooth_and_bounded_below(subject: Training | Network) -> Finding:
+    """Proved from the program where it can be; else sampled, or assumed as stated."""
     if isinstance(subject, Network):
         try:
             told = f"{loss_of(subject).loss} loss ≥ 0; the smoothness is the largest that the steps feel"
@@ -115,14 +123,20 @@ def descent_of(subject: Training | Network, steps: int, step: float) -> tuple[Pa
     The loss of a network is at least 0; where no optimum is known the least value met takes the place of $F^*$.
     """
     if isinstance(subject, Network):
-        plain, least, claimed = loss_of(subject), 0.0, None
-        objective, start = plain.risk, plain.start
+        plain = loss_of(subject)
+        least = 0.0
+        claimed = None
+        objective = plain.risk
+        start = plain.start
         steps = affordable(subject.parameters, plain.rows, steps)
     else:
-        objective, start, claimed = subject.objective, subject.start, subject.smoothness
+        objective = subject.objective
+        start = subject.start
+        claimed = subject.smoothness
         least = None if subject.optimum is None else float(objective(subject.optimum))
     if claimed is None:
         path, L = careful_descent(objective, start, steps, step)
     else:
-        path, L = descend(steepest(step / claimed), objective, start, steps), claimed
+        path = descend(steepest(step / claimed), objective, start, steps)
+        L = claimed
     return path, L, float(path.values[0] - (np.nanmin(path.values) if least is None else least))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ftheta.learning.features import Features, features
+from ftheta.kernels.features import Features, features
 from ftheta.logic import Finding, SubjectError, hypothesis
 from ftheta.networks.description import Dense, Description, random_mlp
 
@@ -29,8 +29,11 @@ def ends_in_tanh(rng: np.random.Generator) -> Network:
     return Network.described(net, "ends in tanh").with_data(Dataset("rows", x, np.sin(x[:, 0])))
 
 
-@hypothesis(r"the model is linear: $f=W\varphi+b$", remedy="cut the network before its last activation")
+@hypothesis(
+    r"the model is linear: $f=W\varphi+b$", remedy="cut the network before its last activation", name="a linear model"
+)
 def linear_model(subject: Dataset | Network) -> Finding:
+    """Data are fitted by a linear model; a network must end in an affine map."""
     if isinstance(subject, Dataset):
         return Finding.proved("linear in the columns of the data", "⟨w, x⟩ is the model that is fitted here")
     found = readout_of(subject)

@@ -1,6 +1,5 @@
 """From words to subjects: a file, a Python object named `package.module:attribute`, or a built-in name."""
 
-import difflib
 import importlib
 import inspect
 import re
@@ -12,10 +11,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from ftheta.datasets import named
+from ftheta.datasets import dataset_of_words
 from ftheta.datasets.naming import SETS
 from ftheta.graph.expressions import Expression
-from ftheta.logic import FthetaError, SubjectError
+from ftheta.logic import FthetaError, SubjectError, suggest
 from ftheta.networks.description import Description
 from ftheta.networks.files import describe, is_weight_list
 from ftheta.networks.modules import is_nnx, is_stateful
@@ -24,7 +23,7 @@ from ftheta.networks.scikit import is_scikit, read_scikit
 
 from . import Subject
 from .dataset import Dataset
-from .files import from_arrays, from_rows, is_data, noted, read_data
+from .files import from_arrays, from_rows, is_data, read_data, with_notes
 from .kinds import Family, Measure, Target, Training
 from .matching import class_name
 from .network import Network, shape_of
@@ -111,8 +110,8 @@ def resolve(words: str, asked: Asked) -> Subject:
         return read_file(BUILT_IN[name], name)
     path = Path(words)
     there = _exists(path)
-    if not there and (data := named(words)) is not None:
-        return noted(Dataset(data.name, data.x, data.y, data.classes, data.columns))
+    if not there and (data := dataset_of_words(words)) is not None:
+        return with_notes(Dataset(data.name, data.x, data.y, data.classes, data.columns))
     if ":" in words and not there:
         return from_object(import_object(words), words, asked)
     if Target in asked.takes and not there and _is_expression(words):
@@ -120,11 +119,10 @@ def resolve(words: str, asked: Asked) -> Subject:
     if path.suffix or there:
         return read_file(path, printable(path), asked)
     known = [*BUILT_IN, *SETS]
-    near = difflib.get_close_matches(words, known, n=2, cutoff=0.4)
     raise SubjectError(
         "This is neither a file, nor `package.module:attribute`, nor a built-in subject.",
         got=words,
-        remedy=f"did you mean {', '.join(near)}?" if near else f"built-in: {', '.join(known)}",
+        remedy=suggest(words, known, f"built-in: {', '.join(known)}"),
     )
 
 
@@ -175,13 +173,14 @@ def _read_data(path: Path, name: str, asked: Asked) -> Dataset:
 
 def _read_npz(path: Path, name: str, asked: Asked) -> Subject:
     from ftheta.networks.npy import read_arrays
-    from ftheta.relu.export import is_steps, steps_of, to_equinox
 
     arrays = read_arrays(path)
     told = asked.spec is not None or asked.activation is not None
     if is_weight_list(arrays) and asked.spec is None:
         words = {} if asked.activation is None else {"activations": np.array(asked.activation)}
         return Network.described(describe({**arrays, **words}, str(path)), name)
+    from ftheta.relu.export import is_steps, steps_of, to_equinox
+
     if is_steps(arrays):
         form = steps_of(arrays, str(path))
         return Network.of(to_equinox(form), (form.steps[0].matrix.shape[1],), name)
@@ -266,7 +265,7 @@ def import_object(words: str) -> Any:
 def from_object(found: Any, name: str, asked: Asked = Asked()) -> Subject:
     """A subject from any object: a subject itself, an array, a module, a model of scikit-learn, a function."""
     if isinstance(found, Dataset):
-        return noted(found)
+        return with_notes(found)
     if isinstance(found, KINDS):
         return found
     if isinstance(found, Description):

@@ -51,12 +51,12 @@ def _layers_or_steps(net: Any) -> tuple[Any, Shapes | None]:
     """The list of layers or the steps of whatever has them, and the shapes of input and output if they are arrays."""
     import equinox as eqx
 
-    from ftheta.relu import ExactNetwork, ReluNetwork, rounded
+    from ftheta.relu import ExactNetwork, ReluNetwork, round_weights
 
     if isinstance(net, (Description, ReluNetwork)):
         return net, None
     if isinstance(net, ExactNetwork):
-        return rounded(net).network, None
+        return round_weights(net).network, None
     if isinstance(net, Network):
         return (net.description, None) if net.description is not None else _normal_form(net)
     if isinstance(net, eqx.Module):

@@ -184,6 +184,7 @@ def steepest_secant(run: Training) -> float:
 @hypothesis(
     r"what is stated of $F$ is so: $\nabla F(\theta^*)=0$ at the minimiser, $\nabla^2F=H$ everywhere",
     remedy="state the true `optimum` and `hessian`, or leave them out",
+    name="statements about F that are true",
 )
 def as_stated(subject: Training | Network) -> Finding:
     """Proved by the program where it can be, else tested at points; what they cannot contradict is assumed."""
@@ -277,4 +278,5 @@ def _downhill(run: Training, start: np.ndarray) -> str:
 
 
 def is_smooth_everywhere(run: Training) -> bool:
+    """Whether the program of F has derivatives of all orders on the whole space."""
     return is_smooth_function(run.objective, np.asarray(run.start, np.float64))

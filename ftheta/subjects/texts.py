@@ -1,4 +1,4 @@
-"""A text as data: one character a row, by its number in Unicode. Theorems about texts start from a poem."""
+"""A text as data: one character per row, by its number in Unicode. Theorems about texts start from a poem."""
 
 from pathlib import Path
 from typing import Annotated
@@ -7,7 +7,7 @@ import numpy as np
 
 from ftheta.logic import Basis, Enclosure, Finding, Knob, SubjectError, hypothesis
 from ftheta.networks.reading import read_bytes
-from ftheta.networks.transformers.tokeniser import TEXTS, text, tokenised
+from ftheta.networks.transformers.tokeniser import TEXTS, text, tokenise
 
 from .dataset import Dataset
 
@@ -16,6 +16,7 @@ LARGEST = 16 << 20  # bytes of a file
 
 
 def text_data(name: str, words: str) -> Dataset:
+    """A text as data: one row per character, its code point."""
     if not words.strip():
         raise SubjectError("There is no text.", where=name, remedy="give a text of some words")
     codes = np.frombuffer(words.encode("utf-32-le", "surrogatepass"), "<u4")
@@ -43,7 +44,7 @@ def text_of(data: Dataset) -> str:
             "These data are no text.",
             where=data.name,
             got=f"rows of shape {data.x.shape[1:]}, from {data.x.min():g} to {data.x.max():g}",
-            remedy="give ftheta.subjects.texts.text_data(name, words): one character a row, by its number in Unicode",
+            remedy="give ftheta.subjects.texts.text_data(name, words): one character per row, by its number in Unicode",
         )
     return found
 
@@ -53,11 +54,13 @@ def poem(
     *,
     poet: Annotated[str, Knob(says="whose poem is read", symbol="text", choices=(*TEXTS, "all"))] = "hugo",
 ) -> Dataset:
+    """The poem of a poet that the package brings along."""
     return text_data(poet, text(poet))
 
 
 @hypothesis("the text has more tokens than are seen at once", remedy="give a longer text, fewer merges, less context")
 def longer_than_the_context(data: Dataset, *, merges: int, context: int) -> Finding:
-    tokens = len(tokenised(text_of(data), merges)[1])
+    """The number of tokens after so many merges, against the context length."""
+    tokens = len(tokenise(text_of(data), merges)[1])
     note = f"{tokens:,} tokens, a context of {context}"
     return Finding.decide(tokens > context, note, "counted", Enclosure.exact(tokens), basis=Basis.EXACT)

@@ -1,13 +1,17 @@
 """Points and values to fit: of a function on its box, of labelled data, or of what a family aims at."""
 
+from collections.abc import Sequence
+
 import jax
 import numpy as np
 
 from ftheta.logic import SubjectError
-from ftheta.relu.shallow.ridges import ROWS, grid
 
 from .dataset import Dataset
 from .kinds import Family, Target
+
+POINTS = {1: 401, 2: 29}  # of the grid, along every axis
+ROWS = 1500  # in more dimensions, or of a dataset
 
 
 def points_and_values(subject: Target | Dataset | Family) -> tuple[np.ndarray, np.ndarray]:
@@ -20,7 +24,7 @@ def points_and_values(subject: Target | Dataset | Family) -> tuple[np.ndarray, n
         raise SubjectError(
             "There is no real function to fit.",
             got=f"{subject.name}, a {type(subject).__name__}",
-            remedy="give a Target, data with one label a row, or a Family with one of these as its limit",
+            remedy="give a Target, data with one label per row, or a Family with one of these as its limit",
         )
     x = grid(goal.lo, goal.hi)
     columns = tuple(x.T) if goal.arguments or goal.dimension == 1 else (x,)
@@ -28,3 +32,11 @@ def points_and_values(subject: Target | Dataset | Family) -> tuple[np.ndarray, n
     if y.size != len(x):
         raise SubjectError("The function has more than one output.", got=f"values of shape {y.shape[1:]}")
     return x, y.reshape(len(x))
+
+
+def grid(lo: Sequence[float], hi: Sequence[float]) -> np.ndarray:
+    """Points of the box, one a row: a grid in one or two dimensions, else uniform ones."""
+    if len(lo) not in POINTS:
+        return np.random.default_rng(0).uniform(lo, hi, (ROWS, len(lo)))
+    axes = [np.linspace(a, b, POINTS[len(lo)]) for a, b in zip(lo, hi)]
+    return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(lo))

@@ -14,14 +14,14 @@ LARGEST = 1 << 28  # bytes of an array
 MOST = 500  # results of a cell
 
 
-def packed(array: np.ndarray) -> bytes:
+def pack_array(array: np.ndarray) -> bytes:
     """The `.npy` file of it."""
     file = io.BytesIO()
     np.save(file, array, allow_pickle=False)
     return file.getvalue()
 
 
-def unpacked(data: bytes) -> np.ndarray:
+def unpack_array(data: bytes) -> np.ndarray:
     """The array that was packed; ValueError where these bytes are not one. No more memory is taken than they have."""
     file = io.BytesIO(data)
     try:

@@ -10,9 +10,11 @@ from math import inf
 from typing import Any
 
 from ftheta.logic import SubjectError, UsageError
+from ftheta.processes.framing import Frame, load
+from ftheta.processes.pool import drain
 
 from .grid import Cell
-from .pool import Event, NobodyWorks, Payload, Worker, arrived, cannot_load
+from .pool import Event, NoWorkers, Payload, SweepWorker, cannot_load
 from .store import Outcome
 
 AHEAD = 2  # tasks a Dask thread holds
@@ -25,7 +27,7 @@ SCHEMES = ("dask://", "tcp://", "tls://", "ucx://", "ws://", "wss://", "inproc:/
 _local = threading.local()
 
 
-def dask_crew(on: Any, wait: float) -> "DaskCrew":
+def dask_backend(on: Any, wait: float) -> "DaskBackend":
     """Of a Dask client, a cluster, or the address of a scheduler; `wait` seconds for workers where there are none."""
     try:
         from distributed import Client
@@ -35,16 +37,16 @@ def dask_crew(on: Any, wait: float) -> "DaskCrew":
             raise UsageError("Dask is not installed.", got=f"on={on!r}", remedy=remedy) from None
         raise _unknown(on) from None
     if isinstance(on, Client):
-        return DaskCrew(on, ours=False, wait=wait)
+        return DaskBackend(on, ours=False, wait=wait)
     if isinstance(on, str) and on.startswith(SCHEMES):
         try:
             client = Client(on.replace("dask://", "tcp://"), timeout=PATIENCE, set_as_default=False)
         except (OSError, ValueError) as error:
             remedy = "start one with `dask scheduler` and `dask worker`, and give its address"
             raise SubjectError("There is no Dask scheduler.", where=on, got=str(error), remedy=remedy) from error
-        return DaskCrew(client, ours=True, wait=wait)
+        return DaskBackend(client, ours=True, wait=wait)
     if hasattr(on, "scheduler_address"):
-        return DaskCrew(Client(on, set_as_default=False), ours=True, wait=wait)
+        return DaskBackend(Client(on, set_as_default=False), ours=True, wait=wait)
     raise _unknown(on)
 
 
@@ -53,11 +55,13 @@ def _unknown(on: Any) -> UsageError:
     return UsageError("It is not clear where to run.", got=f"on={on!r}", remedy=remedy)
 
 
-class DaskCrew:
+class DaskBackend:
     """Tasks as Dask futures; what comes of them is heard in the order in which they end."""
 
     def __init__(self, client: Any, ours: bool, wait: float) -> None:
-        self.client, self._ours, self._wait = client, ours, wait
+        self.client = client
+        self._ours = ours
+        self._wait = wait
         self.note = ""
         self._inbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._futures: dict[int, Any] = {}
@@ -90,7 +94,7 @@ class DaskCrew:
         future.add_done_callback(lambda done: self._inbox.put((task, done)))
 
     def events(self, timeout: float) -> list[Event]:
-        found = [event for message in arrived(self._inbox, timeout) for event in self._heard(*message)]
+        found = [event for message in drain(self._inbox, timeout) for event in self._heard(*message)]
         self._watch(any(event.kind == "cell" for event in found))
         return found
 
@@ -99,12 +103,11 @@ class DaskCrew:
         now = time.monotonic()
         threads = self.size
         if result or any(now - since >= min(STEADY, self._wait / 2) for since in self._since.values()):
-            self._useful, self.note = now, ""
+            self._useful = now
+            self.note = ""
         elif now - self._useful > self._wait:
             there = f"{threads:,} threads that do not last" if self._since else "none"
-            raise NobodyWorks(
-                f"the Dask cluster had no worker that stays for {self._wait:g} s (there are now: {there})"
-            )
+            raise NoWorkers(f"the Dask cluster had no worker that stays for {self._wait:g} s (there are now: {there})")
         elif now - self._useful > SILENCE:
             what = "workers of the Dask cluster do not last" if self._since else "the Dask cluster has no workers"
             self.note = f"{what}; the sweep ends after {self._wait:g} s without one"
@@ -124,7 +127,8 @@ class DaskCrew:
         return [*found, Event("end", task) if why is None else Event("lost", task, 1, why)]
 
     def stop(self) -> None:
-        futures, self._futures = self._futures, {}
+        futures = self._futures
+        self._futures = {}
         with suppress(Exception):
             self.client.cancel([*futures.values(), *self._payloads.values()])
         self._payloads.clear()
@@ -145,23 +149,24 @@ def _on_a_worker(payload: Payload, task: int, cells: list[Cell]) -> tuple[list[t
     worker.submit(payload, task, cells)
     outcomes: list[tuple[int, tuple]] = []
     while True:
-        _, message = inbox.get()
-        if message is None or message[0] == "broken":
+        frame = inbox.get()
+        if frame is None or frame[0]["kind"] == "broken":
             _local.process = None
-            why = worker.reason() if message is None else message[1]
+            why = worker.reason if frame is None else frame[0]["words"]
             worker.kill()
-            return outcomes, why, message is not None
-        if message[0] == "end":
+            return outcomes, why, frame is not None
+        header, body = frame
+        if header["kind"] == "end":
             worker.tasks.popleft()
             return outcomes, None, False
-        if message[0] == "cell":
-            outcomes.append((message[2], tuple(message[3])))
+        if header["kind"] == "cell":
+            outcomes.append((header["index"], tuple(load(body))))
 
 
-def _process() -> tuple[Worker, "queue.SimpleQueue[Any]"]:
-    """The process of this thread."""
+def _process() -> tuple[SweepWorker, "queue.SimpleQueue[Frame | None]"]:
+    """The process of this thread, and what it says."""
     if getattr(_local, "process", None) is None:
-        inbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        _local.process = (Worker(inbox), inbox)
+        inbox: queue.SimpleQueue[Frame | None] = queue.SimpleQueue()
+        _local.process = (SweepWorker(lambda _, frame: inbox.put(frame)), inbox)
         atexit.register(_local.process[0].kill)
     return _local.process

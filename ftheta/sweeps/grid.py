@@ -80,6 +80,7 @@ class Grid:
 
 
 def key_of(cell: Cell) -> bytes:
+    """The key of a cell in the store: a digest of its settings, in any order, and its seed."""
     return _key({name: text(value) for name, value in cell.settings.items()}, cell.seed)
 
 

@@ -19,6 +19,7 @@ def digest(told: Any) -> str:
 
 
 def array_digest(*arrays: Any) -> str:
+    """A digest of types, shapes and numbers of the arrays."""
     hasher = blake2b(digest_size=16)
     for array in map(np.asarray, arrays):
         hasher.update(f"{array.dtype.str}{array.shape}".encode())
@@ -77,7 +78,8 @@ def _anything(value: Any, told: Any) -> list[Any]:
 
 
 def _parts(function: types.FunctionType) -> Iterator[Any]:
-    code, wide = function.__code__, function.__globals__
+    code = function.__code__
+    wide = function.__globals__
     if function.__doc__ is not None and code.co_consts[:1] == (function.__doc__,):
         code = code.replace(co_consts=(None, *code.co_consts[1:]))
     yield from (code, function.__defaults__, function.__kwdefaults__)

@@ -86,7 +86,7 @@ class Networks:
                 remedy = "give (x, y), a Dataset, or for the training a function data(seed=…) that makes them"
                 raise UsageError("These are no data.", got=f"a {type(data).__name__}", remedy=remedy)
         for name in (*SETTINGS, "record"):
-            checked(name, getattr(self, name), "Networks")
+            check_setting(name, getattr(self, name), "Networks")
 
     @property
     def name(self) -> str:
@@ -120,12 +120,12 @@ class Networks:
                 remedy = f"choose of {', '.join(known)}"
                 raise UsageError("Networks have no such setting.", where="grid", got=name, remedy=remedy)
             for value in values if name in SETTINGS else ():
-                checked(name, value, f"grid[{name!r}]")
+                check_setting(name, value, f"grid[{name!r}]")
         if not callable(self.data):
-            from .together import prepared
+            from .together import prepare_data
 
             for loss in grid.axes.get("loss", [self.loss]):  # data that do not fit would fail every cell
-                prepared(self.data, self.test, (), loss, None, self.dtype)
+                prepare_data(self.data, self.test, (), loss, None, self.dtype)
 
     def setting(self, settings: Mapping[str, Any], name: str) -> Any:
         value = settings.get(name, getattr(self, name))
@@ -164,7 +164,7 @@ def hidden(value: Any) -> tuple[int, ...]:
     return tuple(int(w) for w in widths)
 
 
-def checked(name: str, value: Any, where: str) -> None:
+def check_setting(name: str, value: Any, where: str) -> None:
     """Refuse a value that cannot be that setting."""
     if value is None and name in ("batch", "rows", "step", "decay", "record"):
         return
@@ -183,10 +183,10 @@ def checked(name: str, value: Any, where: str) -> None:
                 got=value,
             )
     else:
-        _named(name, value, where)
+        _find_named(name, value, where)
 
 
-def _named(name: str, value: Any, where: str) -> None:
+def _find_named(name: str, value: Any, where: str) -> None:
     """An activation, loss or optimiser that there is."""
     from ftheta.networks.activations import activation
     from ftheta.training import LOSSES, OPTIMISERS

@@ -11,8 +11,12 @@ class Progress:
     """`done` of `total` cells are finished when it starts. Drawn on a terminal only, unless `shown` says otherwise."""
 
     def __init__(self, total: int, done: int, shown: bool | None) -> None:
-        self.total, self.done, self.failed, self.note = total, done, 0, ""
-        self.began, self.before = time.monotonic(), done
+        self.total = total
+        self.done = done
+        self.failed = 0
+        self.note = ""
+        self.began = time.monotonic()
+        self.before = done
         self.shown = sys.stderr.isatty() if shown is None else shown
         self._drawn = 0.0
         self._remark = ""

@@ -22,7 +22,8 @@ class Schedule:
         self._many = len(self._groups)
         self.left = sum(map(len, self._groups))
         self._at = 0
-        self._seconds, self._timed = 0.0, 0
+        self._seconds = 0.0
+        self._timed = 0
 
     def __bool__(self) -> bool:
         return bool(self._again or self._groups)
@@ -73,7 +74,9 @@ class Schedule:
 def _groups(train: Train, grid: Grid, pending: Iterable[int]) -> list[Sequence[int]]:
     """Pending places by what can be done together, in the order of the grid; eight bytes a cell."""
     found: dict[Hashable, array] = {}
-    seeds, last, kind = len(grid.seeds), -1, None
+    seeds = len(grid.seeds)
+    last = -1
+    kind = None
     for place in pending:
         if place // seeds != last:  # the seeds of one setting stay together
             last = place // seeds

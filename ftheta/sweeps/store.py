@@ -24,7 +24,7 @@ import numpy as np
 
 from ftheta.logic import SubjectError, UsageError
 
-from .arrays import packed, unpacked
+from .arrays import pack_array, unpack_array
 from .grid import Cell
 
 FORMAT = 1
@@ -136,14 +136,14 @@ class Store:
         try:
             yield
         except UnicodeDecodeError as error:  # SQLite quotes what it finds, and that is no text
-            raise self._damaged(str(error)) from error
+            raise self._damage_error(str(error)) from error
         except sqlite3.Error as error:
             words = str(error)
             if "full" in words or "disk I/O" in words:
                 remedy = "make room and run the same sweep again: what is committed stays, the rest is done then"
                 raise SubjectError("The store cannot grow.", where=self.told, got=words, remedy=remedy) from error
             if "not a database" in words or "malformed" in words or "corrupt" in words:
-                raise self._damaged(words) from error
+                raise self._damage_error(words) from error
             remedy = "give the name of a file, in a folder where files can be written"
             raise SubjectError("The store cannot be used.", where=self.told, got=words, remedy=remedy) from error
 
@@ -154,9 +154,9 @@ class Store:
             with self.guarded():
                 yield
         except (ValueError, TypeError) as error:
-            raise self._damaged(str(error)) from error
+            raise self._damage_error(str(error)) from error
 
-    def _damaged(self, words: str) -> SubjectError:
+    def _damage_error(self, words: str) -> SubjectError:
         remedy = "restore the file from a copy (with its -wal file), or give the name of a new one"
         return SubjectError("The store is damaged.", where=self.told, got=words, remedy=remedy)
 
@@ -238,8 +238,10 @@ class Study:
     """The cells of one study in the store."""
 
     def __init__(self, store: Store, number: int) -> None:
-        self.store, self.number = store, number
-        self._db, self._table = store._db, f"cells_{number}"
+        self.store = store
+        self.number = number
+        self._db = store._db
+        self._table = f"cells_{number}"
         self._known: dict[str, tuple[str, bool, int]] = {}  # of columns, by name in lower case
 
     def finished(self, keys: Iterable[bytes]) -> Iterator[bool]:
@@ -259,9 +261,9 @@ class Study:
         self.store.live()
         with self.store.guarded(), self.store.writing():
             self.store.bury()
-            return [self._claimed(key) for key in keys]
+            return [self._claim(key) for key in keys]
 
-    def _claimed(self, key: bytes) -> str:
+    def _claim(self, key: bytes) -> str:
         if self._db.execute(f"SELECT 1 FROM {self._table} WHERE _key = ?", (key,)).fetchone():
             return "done"
         row = (self.number, key, self.store.owner)
@@ -279,20 +281,23 @@ class Study:
             raise
 
     def _insert(self, key: bytes, cell: Cell, outcome: Outcome) -> None:
-        result, error = outcome.result or {}, outcome.error
+        result = outcome.result or {}
+        error = outcome.error
         arrays = {name: value for name, value in result.items() if isinstance(value, np.ndarray)}
         if clash := self._columns({n: rank for rank, n in enumerate(result) if n not in arrays}, result=True):
-            result, arrays, error = {}, {}, clash
-        values = {name: stored(value) for name, value in cell.settings.items()} | {"seed": cell.seed}
-        values |= {name: stored(value) for name, value in result.items() if name not in arrays}
+            result = {}
+            arrays = {}
+            error = clash
+        values = {name: to_stored_value(value) for name, value in cell.settings.items()} | {"seed": cell.seed}
+        values |= {name: to_stored_value(value) for name, value in result.items() if name not in arrays}
         besides = (key, error is not None, error, outcome.seconds, outcome.attempts, time.time())
-        names = ", ".join([*BESIDES, *map(quoted, values)])
+        names = ", ".join([*BESIDES, *map(quote_name, values)])
         marks = ", ".join("?" * (len(besides) + len(values)))
         new = self._db.execute(
             f"INSERT OR IGNORE INTO {self._table} ({names}) VALUES ({marks})", (*besides, *values.values())
         )
         if new.rowcount:
-            rows = [(self.number, key, name, packed(array)) for name, array in arrays.items()]
+            rows = [(self.number, key, name, pack_array(array)) for name, array in arrays.items()]
             self._db.executemany("INSERT OR REPLACE INTO arrays VALUES (?, ?, ?, ?)", rows)
         self._db.execute("DELETE FROM claims WHERE study = ? AND key = ?", (self.number, key))
 
@@ -318,10 +323,10 @@ class Study:
 
     def _add(self, name: str, rank: int, result: bool) -> None:
         self._db.execute("INSERT INTO columns VALUES (?, ?, ?, ?)", (self.number, name, result, rank))
-        self._db.execute(f"ALTER TABLE {self._table} ADD COLUMN {quoted(name)}")
+        self._db.execute(f"ALTER TABLE {self._table} ADD COLUMN {quote_name(name)}")
         if not result and rank < INDEXED:
-            index = quoted(f"{name}_{self.number}")
-            self._db.execute(f"CREATE INDEX {index} ON {self._table} ({quoted(name)})")
+            index = quote_name(f"{name}_{self.number}")
+            self._db.execute(f"CREATE INDEX {index} ON {self._table} ({quote_name(name)})")
 
     def counts(self) -> Counts:
         with self.store.guarded():
@@ -343,24 +348,27 @@ class Study:
         for name in where or {}:
             if name not in names:
                 raise UsageError("There is no such column.", got=name, remedy=f"choose of {', '.join(names)}")
-        test = " AND ".join(f"{quoted(name)} IS ?" for name in where or {}) or "1"
-        chosen = ", ".join(["_key", "_error", "_seconds", "_attempts", *map(quoted, names)])
+        test = " AND ".join(f"{quote_name(name)} IS ?" for name in where or {}) or "1"
+        chosen = ", ".join(["_key", "_error", "_seconds", "_attempts", *map(quote_name, names)])
         ask = f"SELECT {chosen} FROM {self._table} WHERE {test}"
         with self.store.reading():
-            for key, error, seconds, attempts, *values in self._db.execute(ask, [*map(stored, (where or {}).values())]):
+            for key, error, seconds, attempts, *values in self._db.execute(
+                ask, [*map(to_stored_value, (where or {}).values())]
+            ):
                 yield Row(key, dict(zip(names, map(read, values))), error, seconds, attempts)
 
     def arrays(self, name: str) -> dict[bytes, np.ndarray]:
         with self.store.reading():
             ask = "SELECT key, data FROM arrays WHERE study = ? AND name = ?"
-            return {key: unpacked(data) for key, data in self._db.execute(ask, (self.number, name))}
+            return {key: unpack_array(data) for key, data in self._db.execute(ask, (self.number, name))}
 
 
-def quoted(name: str) -> str:
+def quote_name(name: str) -> str:
+    """A name as an identifier of SQL."""
     return '"' + name.replace('"', '""') + '"'
 
 
-def stored(value: Any) -> Any:
+def to_stored_value(value: Any) -> Any:
     """Numbers and words as they are, NaN as nothing (SQLite has none), everything else as JSON in bytes."""
     if isinstance(value, float):
         return None if isnan(value) else value
@@ -370,6 +378,7 @@ def stored(value: Any) -> Any:
 
 
 def read(value: Any) -> Any:
+    """The value that `to_stored_value` wrote; NaN comes back as None."""
     if not isinstance(value, bytes):
         return value
     found = json.loads(value)

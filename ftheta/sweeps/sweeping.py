@@ -8,12 +8,12 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from ftheta import interrupts
 from ftheta.logic import UsageError
+from ftheta.processes import interrupts
 
 from .grid import Cell, Grid
 from .identity import digest
-from .pool import Crew, Event, NobodyWorks, Payload, Pool
+from .pool import Backend, Event, NoWorkers, Payload, Pool
 from .progress import Progress
 from .schedule import Schedule
 from .store import Counts, Outcome, Row, Store, Study
@@ -68,39 +68,41 @@ def sweep(
     progress
         Whether to draw a line of progress; on a terminal only, if not said.
     """
-    cells, job = Grid(grid, seeds), train_of(train, version)
+    cells = Grid(grid, seeds)
+    job = train_of(train, version)
     job.check(cells)
     if isinstance(retries, bool) or not isinstance(retries, int) or retries < 0:
         raise UsageError("`retries` must be a whole number of at least 0.", got=retries)
     if isinstance(wait, bool) or not isinstance(wait, (int, float)) or not wait > 0:
         raise UsageError("`wait` must be a positive number of seconds.", got=wait)
-    about, payload = job.about(), _payload(job)
+    about = job.about()
+    payload = _payload(job)
     home = store if isinstance(store, Store) else Store(store)
-    crew, ours = crew_of(on, wait)
+    backend, ours = backend_of(on, wait)
     try:
         study = home.study(digest(about), job.name, about, cells.names)
         if retry_failed:
             study.forget_failures()
-        stopped = _Run(job, cells, study, crew, payload, retries, progress).go()
+        stopped = _Run(job, cells, study, backend, payload, retries, progress).go()
     except BaseException:
         if home is not store:
             home.close()
         raise
     finally:
         if ours:
-            crew.stop()
+            backend.stop()
     return Sweep(cells, study, stopped)
 
 
-def crew_of(on: Any, wait: float = WAIT) -> tuple[Crew, bool]:
+def backend_of(on: Any, wait: float = WAIT) -> tuple[Backend, bool]:
     """Who works, and whether they end with the sweep."""
     if on is None or (isinstance(on, int) and not isinstance(on, bool)):
         return Pool(on), True
     if isinstance(on, Pool):
         return on, False
-    from .cluster import dask_crew
+    from .cluster import dask_backend
 
-    return dask_crew(on, wait), True
+    return dask_backend(on, wait), True
 
 
 def _payload(train: Train) -> Payload:
@@ -129,9 +131,19 @@ class _Run:
     """The client's loop: hand out, hear, commit."""
 
     def __init__(
-        self, job: Train, grid: Grid, study: Study, crew: Crew, payload: Payload, retries: int, progress: bool | None
+        self,
+        job: Train,
+        grid: Grid,
+        study: Study,
+        backend: Backend,
+        payload: Payload,
+        retries: int,
+        progress: bool | None,
     ) -> None:
-        self.grid, self.study, self.crew, self.payload = grid, study, crew, payload
+        self.grid = grid
+        self.study = study
+        self.backend = backend
+        self.payload = payload
         self.todo = Schedule(job, grid, self._pending(), retries)
         self.running: dict[int, _Task] = {}
         self.theirs: list[int] = []  # claimed by another client
@@ -153,19 +165,19 @@ class _Run:
                 while self.todo or self.running or self.theirs:
                     self._hand_out()
                     with interrupts.held():  # what has arrived is committed
-                        self._hear(self.crew.events(TICK) if self.running else self._wait())
-                    self.line.tell(self.crew.note)
+                        self._hear(self.backend.events(TICK) if self.running else self._wait())
+                    self.line.tell(self.backend.note)
                     self.line.draw()
             return ""
-        except NobodyWorks as reason:
+        except NoWorkers as reason:
             return str(reason)
         except KeyboardInterrupt:
             interrupts.heed()
-            self._hear(self.crew.events(0.0))
+            self._hear(self.backend.events(0.0))
             return INTERRUPTED
         finally:
             if self.running:
-                self.crew.stop()
+                self.backend.stop()
             self.study.store.release()
 
     def _wait(self) -> list[Event]:
@@ -178,10 +190,11 @@ class _Run:
     def _hand_out(self) -> None:
         if self.theirs and not self.todo and time.monotonic() - self.looked > POLL:
             self.looked = time.monotonic()
-            theirs, self.theirs = self.theirs, []
+            theirs = self.theirs
+            self.theirs = []
             self._start(theirs)
-        while self.todo and self.crew.room():
-            self._start(self.todo.next(self.crew.size))
+        while self.todo and self.backend.room():
+            self._start(self.todo.next(self.backend.size))
 
     def _start(self, places: Sequence[int]) -> None:
         """Hand out those that nobody else does or has done."""
@@ -192,7 +205,7 @@ class _Run:
         if mine:
             self.serial += 1
             self.running[self.serial] = _Task(mine)
-            self.crew.submit(self.payload, self.serial, [self.grid[place] for place in mine])
+            self.backend.submit(self.payload, self.serial, [self.grid[place] for place in mine])
 
     def _hear(self, events: list[Event]) -> None:
         outcomes: list[tuple[int, Outcome]] = []
@@ -232,7 +245,8 @@ class Sweep:
     """The cells of a grid in a store, in the order of the grid whatever the order in which they were done."""
 
     def __init__(self, grid: Grid, study: Study, stopped: str = "") -> None:
-        self.grid, self.study = grid, study
+        self.grid = grid
+        self.study = study
         self.stopped = stopped  # what ended it before every cell was tried, if anything did
 
     @property
@@ -291,6 +305,7 @@ class Sweep:
         self.study.store.close()
 
     def __str__(self) -> str:
-        counts, total = self.counts, len(self.grid)
+        counts = self.counts
+        total = len(self.grid)
         parts = [f"{counts.done:,} of {total:,} cells done"] + ([f"{counts.failed:,} failed"] if counts.failed else [])
         return ", ".join([*parts, self.stopped] if self.stopped else parts)

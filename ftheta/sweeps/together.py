@@ -30,7 +30,7 @@ from ftheta.training.program import Chunk, Problem, State
 from .grid import Cell
 from .networks import Networks
 from .store import Outcome
-from .trains import told
+from .trains import describe_failure
 
 LANES = 16
 SMALL = 2500  # activations of a hidden network, rows × widths, up to which lanes pay
@@ -98,28 +98,29 @@ def train_together(networks: Networks, cells: Sequence[Cell]) -> Iterator[tuple[
             try:
                 member = _member(networks, cell)
             except Exception as failure:
-                yield i, Outcome(None, told(failure), time.perf_counter() - started)
+                yield i, Outcome(None, describe_failure(failure), time.perf_counter() - started)
                 continue
             groups.setdefault((member.shape, member.steps), []).append((i, member))
         for group in groups.values():
-            yield from _trained(networks, group)
+            yield from _train_group(networks, group)
 
 
-def _trained(networks: Networks, group: list[tuple[int, Member]]) -> Iterator[tuple[int, Outcome]]:
+def _train_group(networks: Networks, group: list[tuple[int, Member]]) -> Iterator[tuple[int, Outcome]]:
     first = group[0][1]
     try:
         program = _program(first.shape, first.shape.lanes)
     except Exception as failure:
-        yield from ((i, Outcome(None, told(failure), 0.0)) for i, _ in group)
+        yield from ((i, Outcome(None, describe_failure(failure), 0.0)) for i, _ in group)
         return
     if not program.fair(first):
         program = _program(first.shape, 1)
     for at in range(0, len(group), program.lanes):
-        part, started = group[at : at + program.lanes], time.perf_counter()
+        part = group[at : at + program.lanes]
+        started = time.perf_counter()
         try:
             results = program.train(networks, [member for _, member in part])
         except Exception as failure:
-            yield from ((i, Outcome(None, told(failure), time.perf_counter() - started)) for i, _ in part)
+            yield from ((i, Outcome(None, describe_failure(failure), time.perf_counter() - started)) for i, _ in part)
             continue
         seconds = (time.perf_counter() - started) / len(part)
         yield from ((i, Outcome(result, None, seconds)) for (i, _), result in zip(part, results))
@@ -133,10 +134,11 @@ def _member(networks: Networks, cell: Cell) -> Member:
     data, test = networks.examples(cell)
     made = callable(networks.data)
     wanted = (of("widths"), of("loss"), of("rows"), networks.dtype)
-    widths, train, tested = prepared(data, test, *wanted) if made else _remembered(networks, *wanted)
+    widths, train, tested = prepare_data(data, test, *wanted) if made else _program_of(networks, *wanted)
     train = Examples(train.name, train.x, _noisy(of("loss"), train.y, float(of("noise")), cell.seed))
     net = random_mlp(np.random.default_rng(cell.seed), widths, of("activation"), gain=of("gain"), bias=of("bias"))
-    dtype, step = np.dtype(networks.dtype).type, of("step")
+    dtype = np.dtype(networks.dtype).type
+    step = of("step")
     params = [(np.ascontiguousarray(weight.T, dtype), bias.astype(dtype)) for weight, bias in net.params]
     numbers = Numbers(dtype(OPTIMISERS[of("optimiser")][2] if step is None else step), dtype(of("decay") or 0.0))
     test_rows = 0 if tested is None else len(tested)
@@ -151,11 +153,11 @@ def _member(networks: Networks, cell: Cell) -> Member:
 
 
 @lru_cache(maxsize=64)  # the same data serve all seeds
-def _remembered(networks: Networks, *wanted: Any) -> tuple[tuple[int, ...], Examples, Examples | None]:
-    return prepared(networks.data, networks.test, *wanted)
+def _program_of(networks: Networks, *wanted: Any) -> tuple[tuple[int, ...], Examples, Examples | None]:
+    return prepare_data(networks.data, networks.test, *wanted)
 
 
-def prepared(
+def prepare_data(
     data: Any, test: Any, widths: tuple[int, ...], loss: str, rows: int | None, dtype: str
 ) -> tuple[tuple[int, ...], Examples, Examples | None]:
     """The widths of the whole network and the data as it takes them, checked as `fit` checks them."""
@@ -180,7 +182,8 @@ def _noisy(loss: str, y: np.ndarray, noise: float, seed: int) -> np.ndarray:
         return (y + noise * rng.normal(size=y.shape)).astype(y.dtype)
     if noise > 1:
         raise ValueError(f"the share of noisy labels is at most 1: noise={noise}")
-    wrong, turn = rng.random(len(y)) < noise, rng.random(len(y))
+    wrong = rng.random(len(y)) < noise
+    turn = rng.random(len(y))
     if loss != "cross-entropy":
         return np.where(wrong.reshape(-1, *[1] * (y.ndim - 1)), -y, y)
     K = y.shape[1]
@@ -200,16 +203,18 @@ class Program:
     """Training and evaluation of `lanes` networks of one shape, compiled."""
 
     def __init__(self, shape: Shape, lanes: int) -> None:
-        self.shape, self.lanes = shape, lanes
+        self.shape = shape
+        self.lanes = lanes
         self.batches = None if shape.batch is None else Batches(shape.batch)
         self.room = CAPACITY if self.batches is None else self.batches.capacity
-        inputs, rows = 0 if shape.own_inputs else None, 0 if self.batches is not None else None
-        self._start = self._compiled(self._start_one, (0, 0))
-        self._roll = self._compiled(self._roll_one, (0, inputs, 0, 0, rows, None), donate_argnums=0)
-        self._measure = self._compiled(self._measure_one, (0, *[(inputs, 0)] * (2 if shape.test_rows else 1)))
+        inputs = 0 if shape.own_inputs else None
+        rows = 0 if self.batches is not None else None
+        self._start = self._compile(self._start_one, (0, 0))
+        self._roll = self._compile(self._roll_one, (0, inputs, 0, 0, rows, None), donate_argnums=0)
+        self._measure = self._compile(self._measure_one, (0, *[(inputs, 0)] * (2 if shape.test_rows else 1)))
         self._fair: bool | None = None if lanes > 1 else True
 
-    def _compiled(self, f: Any, axes: Any, **how: Any) -> Any:
+    def _compile(self, f: Any, axes: Any, **how: Any) -> Any:
         return jax.jit(f if self.lanes == 1 else jax.vmap(f, axes), **how)
 
     def _problem(self, numbers: Numbers) -> Perceptron:
@@ -253,7 +258,7 @@ class Program:
     def fair(self, member: Member) -> bool:
         """Whether equal networks in all lanes stay equal: then none depends on its lane."""
         if self._fair is None:
-            same = self._stacked([member] * self.lanes)
+            same = self._stack([member] * self.lanes)
             rows = self._rows([member] * self.lanes, 0, 3)
             chunk = self._roll(self._start(*same[:2]), *same[2:], same[1], rows, np.int32(3))
             leaves = [np.asarray(leaf) for leaf in jax.tree.leaves((chunk.state, chunk.losses))]
@@ -263,8 +268,9 @@ class Program:
     def train(self, networks: Networks, members: list[Member]) -> list[dict[str, Any]]:
         """The result of each, at most one a lane."""
         full = [*members, *[members[0]] * (self.lanes - len(members))]
-        params, numbers, x, y = self._stacked(full)
-        state, losses = self._start(params, numbers), list[np.ndarray]()
+        params, numbers, x, y = self._stack(full)
+        state = self._start(params, numbers)
+        losses = list[np.ndarray]()
         for first in range(0, full[0].steps, self.room):
             count = min(self.room, full[0].steps - first)
             chunk = self._roll(state, x, y, numbers, self._rows(full, first, count), np.int32(count))
@@ -273,7 +279,7 @@ class Program:
             if not np.isfinite(np.concatenate(losses, 1)).all(1).any():
                 break  # nobody has anything to lose
         history = np.concatenate(losses, 1) if losses else np.zeros((self.lanes, 0), self.shape.dtype)
-        found = self._measured(full, state.params, x, y)
+        found = self._measure_members(full, state.params, x, y)
         weights = jax.tree.map(
             lambda leaf: np.asarray(leaf).reshape(self.lanes, *leaf.shape[self.lanes > 1 :]), state.params
         )
@@ -282,7 +288,7 @@ class Program:
             for i, member in enumerate(members)
         ]
 
-    def _measured(self, members: list[Member], params: Any, *train: Any) -> dict[str, np.ndarray]:
+    def _measure_members(self, members: list[Member], params: Any, *train: Any) -> dict[str, np.ndarray]:
         tests = [member.test for member in members if member.test is not None]
         found = zip(("train", "test"), self._measure(params, train, *[self._examples(tests)] if tests else []))
         kinds = ("loss", "error") if self.shape.loss in CLASSES else ("loss",)
@@ -306,7 +312,7 @@ class Program:
                 result |= {f"W{i}": weight[lane].T.copy(), f"b{i}": bias[lane].copy()}
         return result
 
-    def _stacked(self, members: list[Member]) -> tuple[Any, Any, Any, Any]:
+    def _stack(self, members: list[Member]) -> tuple[Any, Any, Any, Any]:
         one = self.lanes == 1
         stack = lambda trees: trees[0] if one else jax.tree.map(lambda *leaves: np.stack(leaves), *trees)
         x, y = self._examples([m.train for m in members])

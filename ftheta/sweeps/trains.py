@@ -43,7 +43,8 @@ class Calls:
     """`function(seed=…, **settings)` once a cell."""
 
     def __init__(self, function: Callable[..., Any], version: str = "") -> None:
-        self.function, self.version = function, version
+        self.function = function
+        self.version = version
 
     @property
     def name(self) -> str:
@@ -76,13 +77,15 @@ class Calls:
         for i, cell in enumerate(cells):
             started = time.perf_counter()
             try:
-                result, error = result_of(self.function(**cell.settings, seed=cell.seed)), None
+                result = result_of(self.function(**cell.settings, seed=cell.seed))
+                error = None
             except (Exception, SystemExit) as failure:
-                result, error = None, told(failure)
+                result = None
+                error = describe_failure(failure)
             yield i, Outcome(result, error, time.perf_counter() - started)
 
 
-def told(failure: BaseException) -> str:
+def describe_failure(failure: BaseException) -> str:
     """An exception in words, with the line that raised it."""
     frames = traceback.extract_tb(failure.__traceback__)
     place = f" ({frames[-1].filename}:{frames[-1].lineno})" if frames else ""

@@ -1,5 +1,6 @@
 """Descent and the fit loop. See docs/training.md."""
 
+from . import regularisers as regularisers
 from .batches import Batches as Batches
 from .checkpoint import Checkpoint as Checkpoint
 from .descent import gradient_descent as gradient_descent

@@ -1,5 +1,4 @@
-r"""Adam and AMSGrad as formulas, the same for floats, traced arrays, fractions and balls; what their steps can be; and
-the online problem of Reddi, Kale and Kumar on which Adam goes the wrong way."""
+r"""Adam and AMSGrad as formulas, the same for floats, traced arrays and fractions; how long their steps can be."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -9,11 +8,8 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
-from flint import arb, ctx, fmpq
 
 from ftheta.logic import UsageError
-
-BITS = 128
 
 
 class Arithmetic(NamedTuple):
@@ -26,7 +22,8 @@ class Arithmetic(NamedTuple):
 
 def rational_root(q: Fraction) -> Fraction:
     """The square root of a square of a fraction; of no other."""
-    top, bottom = isqrt(q.numerator), isqrt(q.denominator)
+    top = isqrt(q.numerator)
+    bottom = isqrt(q.denominator)
     if top * top != q.numerator or bottom * bottom != q.denominator:
         raise ValueError(f"{q} is not the square of a fraction.")
     return Fraction(top, bottom)
@@ -35,7 +32,6 @@ def rational_root(q: Fraction) -> Fraction:
 FLOATS = Arithmetic(np.sqrt, np.maximum, lambda a, b: np.divide(a, b, out=np.zeros_like(a), where=np.not_equal(b, 0)))
 TRACED = Arithmetic(jnp.sqrt, jnp.maximum, lambda a, b: jnp.where(b == 0, 0.0, a / jnp.where(b == 0, 1.0, b)))
 RATIONAL = Arithmetic(rational_root, max, lambda a, b: a / b if b else b)
-BALLS = Arithmetic(lambda a: a.sqrt(), lambda a, b: a.max(b), lambda a, b: a / b)
 
 
 def power(base: Any, t: Any) -> Any:
@@ -45,11 +41,14 @@ def power(base: Any, t: Any) -> Any:
     found = base * 0 + 1
     while t:
         found = found * base if t & 1 else found
-        base, t = base * base, t >> 1
+        base = base * base
+        t = t >> 1
     return found
 
 
 class Moments(NamedTuple):
+    r"""The moving averages $m$ of $g$ and $v$ of $g^2$, and for AMSGrad the largest $\hat v$ so far."""
+
     first: Any
     second: Any
     largest: Any
@@ -76,22 +75,26 @@ class Adam:
             raise UsageError("Adam needs α > 0, β₁ and β₂ in [0, 1), ε ≥ 0.", got=got, remedy="α = 1e-3, 0.9, 0.999")
 
     def begin(self, zero: Any) -> Moments:
+        """The moments before the first step; `zero` is a zero of the shape of the gradients."""
         return Moments(zero, zero, zero if self.amsgrad else ())
 
     def step(self, g: Any, t: Any, memory: Moments, how: Arithmetic = FLOATS) -> tuple[Any, Moments]:
         """The update of step t = 1, 2, … and the moments after it."""
         m = (1 - self.beta1) * g + self.beta1 * memory.first
         v = (1 - self.beta2) * (g * g) + self.beta2 * memory.second
-        m_hat, v_hat = m, v
+        m_hat = m
+        v_hat = v
         if self.corrected:
-            m_hat, v_hat = m / (1 - power(self.beta1, t)), v / (1 - power(self.beta2, t))
+            m_hat = m / (1 - power(self.beta1, t))
+            v_hat = v / (1 - power(self.beta2, t))
         largest = how.larger(memory.largest, v_hat) if self.amsgrad else memory.largest
         scale = how.root(largest if self.amsgrad else v_hat) + self.epsilon
         return -self.alpha * how.quotient(m_hat, scale), Moments(m, v, largest)
 
     def follow(self, gradients: Iterable[Any], theta: Any, how: Arithmetic = FLOATS) -> list[Any]:
         """The iterates from `theta` on a given sequence of gradients."""
-        points, memory = [theta], self.begin(theta * 0)
+        points = [theta]
+        memory = self.begin(theta * 0)
         for t, g in enumerate(gradients, 1):
             update, memory = self.step(g, t, memory, how)
             points.append(points[-1] + update)
@@ -100,50 +103,12 @@ class Adam:
     def longest_step(self, t: int) -> float:
         r"""The largest $|\hat m_t|/\sqrt{\hat v_t}$ over all gradients, by Cauchy–Schwarz; the gradients
         $g_i=(\beta_1/\beta_2)^{t-i}$ attain it."""
-        b1, b2 = float(self.beta1), float(self.beta2)
+        b1 = float(self.beta1)
+        b2 = float(self.beta2)
         series = sum((b1 * b1 / b2) ** j for j in range(t))
         corrections = sqrt(1 - b2**t) / (1 - b1**t) if self.corrected else 1.0
         return (1 - b1) / sqrt(1 - b2) * sqrt(series) * corrections
 
     def steepest_gradients(self, t: int) -> list[np.ndarray]:
+        r"""The gradients $g_i=(\beta_1/\beta_2)^{t-i}$, $i=1,\dots,t$, whose last step is the longest possible."""
         return [np.array([(self.beta1 / self.beta2) ** (t - i)]) for i in range(1, t + 1)]
-
-
-@dataclass(frozen=True)
-class Reddi:
-    r"""$f_t(x)=Cx$ for $t\equiv1\pmod 3$, else $-x$, on $[-1,1]$: the sum over a cycle is $(C-2)x$, best at $-1$.
-
-    The method is Adam without bias correction, $\beta_1=0$, $\beta_2=1/(1+C^2)$, steps $\alpha/\sqrt t$, projected.
-    """
-
-    C: Fraction = Fraction(4)
-    alpha: Fraction = Fraction(1, 2)
-
-    def rule(self, amsgrad: bool) -> Adam:
-        return Adam(1, 0, 1 / (1 + float(self.C) ** 2), 0, amsgrad, corrected=False)
-
-    def play(self, steps: int, amsgrad: bool) -> tuple[np.ndarray, np.ndarray]:
-        r"""The points $x_1,\dots,x_{T+1}$ from $x_1=1$ and the average regret against $-1$ after each step."""
-        rule, x, memory = self.rule(amsgrad), 1.0, Moments(0.0, 0.0, 0.0)
-        C, alpha = float(self.C), float(self.alpha)
-        how, points, regret = Arithmetic(sqrt, max, lambda a, b: a / b), [1.0], [0.0]
-        for t in range(1, steps + 1):
-            g = C if t % 3 == 1 else -1.0
-            update, memory = rule.step(g, t, memory, how)
-            regret.append(regret[-1] + g * (x + 1))
-            x = min(1.0, max(-1.0, x + alpha / sqrt(t) * update))
-            points.append(x)
-        return np.array(points), np.array(regret[1:]) / np.arange(1, steps + 1)
-
-    def cycles_away(self, cycles: int) -> int:
-        """How many of the first cycles do not end with Adam at +1, in ball arithmetic (a doubtful one is counted)."""
-        with ctx.workprec(BITS):
-            C, one, away = arb(fmpq(self.C.numerator, self.C.denominator)), arb(1), 0
-            beta2, x, v = 1 / (1 + C * C), one, arb(0)
-            alpha = arb(fmpq(self.alpha.numerator, self.alpha.denominator))
-            for t in range(1, 3 * cycles + 1):
-                g = C if t % 3 == 1 else -one
-                v = (1 - beta2) * (g * g) + beta2 * v
-                x = (x - alpha * g / (arb(t).sqrt() * v.sqrt())).min(one).max(-one)
-                away += t % 3 == 0 and not (x - 1).is_zero()
-        return away

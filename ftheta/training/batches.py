@@ -52,8 +52,9 @@ class Batches:
     def rows(self, n: int, seed: int, first: int, count: int) -> Rows:
         """The rows of steps `first`, …, `first + count - 1`, in arrays with room for `capacity` steps."""
         numbers = np.zeros((self.capacity, self.size), np.int32)
-        valid = np.ones((self.capacity, self.size), bool) if self._ragged(n) else None
-        k, per_epoch = 0, self.in_an_epoch(n)
+        valid = np.ones((self.capacity, self.size), bool) if self._has_ragged_end(n) else None
+        k = 0
+        per_epoch = self.in_an_epoch(n)
         while k < count:
             epoch, at = divmod(first + k, per_epoch)
             table, present = _epoch(self, n, seed, epoch)
@@ -64,7 +65,7 @@ class Batches:
             k += take
         return Rows(numbers, valid)
 
-    def _ragged(self, n: int) -> bool:
+    def _has_ragged_end(self, n: int) -> bool:
         return not self.replace and self.last == "keep" and n % self.size > 0
 
 
@@ -75,6 +76,7 @@ def _epoch(batches: Batches, n: int, seed: int, epoch: int) -> tuple[np.ndarray,
     rng = np.random.default_rng([seed, epoch])
     if batches.replace:
         return rng.integers(n, size=shape, dtype=np.int32), np.ones(shape, bool)
-    table, order = np.zeros(shape[0] * shape[1], np.int32), rng.permutation(n)[: shape[0] * shape[1]]
+    table = np.zeros(shape[0] * shape[1], np.int32)
+    order = rng.permutation(n)[: shape[0] * shape[1]]
     table[: len(order)] = order
     return table.reshape(shape), (np.arange(table.size) < len(order)).reshape(shape)

@@ -113,7 +113,8 @@ def read(path: Path, like: State, identity: Mapping[str, Any]) -> Saved:
     state = [_leaf(arrays, f"state.{i}", leaf, where) for i, leaf in enumerate(leaves)]
     past = {name.removeprefix("history."): a for name, a in arrays.items() if name.startswith("history.")}
     try:
-        history, best = History.of_arrays(past), Best(float(told["best"][0]), int(told["best"][1]))
+        history = History.of_arrays(past)
+        best = Best(float(told["best"][0]), int(told["best"][1]))
         return Saved(int(told["step"]), jax.tree.unflatten(tree, state), history, best, float(told["seconds"]))
     except (KeyError, TypeError, ValueError) as error:
         raise SubjectError("The checkpoint is damaged.", where=where, got=str(error)) from error

@@ -29,7 +29,8 @@ def perceptron(
     if loss.replace("_", "-") == "cross-entropy" and outputs == 1:
         most = float(np.max(y))
         if not most < max(len(y), 1000):  # an output for every number up to the largest label
-            got, remedy = f"the label {most:g} among {len(y):,} rows", "number the classes 0, 1, 2, …"
+            got = f"the label {most:g} among {len(y):,} rows"
+            remedy = "number the classes 0, 1, 2, …"
             raise SubjectError("There are more classes than rows.", got=got, remedy=remedy)
         outputs = max(int(most) + 1, 2)
     return random_mlp(np.random.default_rng(seed), (x[0].size, *widths, outputs), activation)

@@ -49,7 +49,8 @@ def descend(
         raise UsageError(
             "The history of iterates would not fit.", got=got, remedy="take fewer steps, or use ftheta.fit"
         )
-    gradient, measured = jax.grad(objective), total or objective
+    gradient = jax.grad(objective)
+    measured = total or objective
 
     def seen(theta: Any) -> tuple[Any, Any, Any]:
         return theta, measured(theta), jnp.sum(gradient(theta) ** 2)
@@ -59,12 +60,12 @@ def descend(
         return method.move(theta, memory, k, gradient), seen(theta)
 
     def roll(theta: Any) -> Any:
-        return jax.lax.scan(advance, (theta, method.begin(theta)), jnp.arange(_padded(steps + 1, start.size)))[1]
+        return jax.lax.scan(advance, (theta, method.begin(theta)), jnp.arange(_pad_moves(steps + 1, start.size)))[1]
 
     return Path(method.name, *(np.asarray(part)[: steps + 1] for part in call_compiled(roll, start)))
 
 
-def _padded(moves: int, size: int) -> int:
+def _pad_moves(moves: int, size: int) -> int:
     """A few moves more than asked for, where a move costs little: programs are compiled for some lengths only."""
     if size > _SMALL:
         return moves
@@ -81,11 +82,13 @@ def walk(
 ) -> Path:
     """The same, one move at a time in NumPy: for short runs on formulas, which would take longer to compile."""
     theta = np.asarray(start, np.float64)
-    points, memory = [theta], method.begin(theta)
+    points = [theta]
+    memory = method.begin(theta)
     for k in range(steps):
         theta, memory = method.move(theta, memory, k, gradient)
         points.append(np.asarray(theta))
-    values, slopes = [float(value(p)) for p in points], [float(np.sum(gradient(p) ** 2)) for p in points]
+    values = [float(value(p)) for p in points]
+    slopes = [float(np.sum(gradient(p) ** 2)) for p in points]
     return Path(method.name, np.array(points), np.array(values), np.array(slopes))
 
 

@@ -42,7 +42,7 @@ def examples_of(data: Any, model: Model, loss: Loss, name: str = "data") -> Exam
     if model.shape is not None:
         x = _fitting(x, model.shape, f"{name} on {model.name}")
     precision = np.result_type(*jax.tree.leaves(model.params))
-    x, output = _accepted(x, model, precision, name)
+    x, output = _accept_inputs(x, model, precision, name)
     y = loss.targets(y, output)
     y = _cast(y, precision, f"{name}: y") if y.dtype.kind == "f" else y
     _check_scalar(loss, output, y, precision)
@@ -51,7 +51,9 @@ def examples_of(data: Any, model: Model, loss: Loss, name: str = "data") -> Exam
 
 def _arrays(data: Any, name: str) -> tuple[str, np.ndarray, np.ndarray]:
     if hasattr(data, "x") and hasattr(data, "y"):
-        name, x, y = getattr(data, "name", name), data.x, data.y
+        name = getattr(data, "name", name)
+        x = data.x
+        y = data.y
     elif isinstance(data, (tuple, list)) and len(data) == 2:
         x, y = data
     else:
@@ -78,7 +80,8 @@ def _numbers(array: Any, where: str) -> np.ndarray:
         )
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         bad = np.argwhere(~np.isfinite(array))
-        place, count = tuple(int(k) for k in bad[0]), f"({len(bad)} such values)"
+        place = tuple(int(k) for k in bad[0])
+        count = f"({len(bad)} such values)"
         remedy = "drop or impute these rows"
         raise SubjectError(
             "Data must be finite.", where=f"{where}{list(place)}", got=f"{array[place]} {count}", remedy=remedy
@@ -111,7 +114,7 @@ def _fitting(x: np.ndarray, shape: tuple[int, ...], where: str) -> np.ndarray:
     return x.reshape(len(x), *shape)
 
 
-def _accepted(x: np.ndarray, model: Model, precision: np.dtype, name: str) -> tuple[np.ndarray, tuple[int, ...]]:
+def _accept_inputs(x: np.ndarray, model: Model, precision: np.dtype, name: str) -> tuple[np.ndarray, tuple[int, ...]]:
     """The rows as the model takes them, real if it can (token numbers stay whole), and the shape of one prediction."""
     failure: Exception | None = None
     for dtype in [precision] if x.dtype.kind == "f" else [precision, x.dtype]:

@@ -78,7 +78,8 @@ def fit(
         Whether to draw a line of progress; on a terminal only, if not said.
     """
     with jax.enable_x64(True):
-        chosen, model = loss_named(loss), model_of(net, dtype)
+        chosen = loss_named(loss)
+        model = model_of(net, dtype)
         examples = examples_of(getattr(net, "data", None) if data is None else data, model, chosen)
         told, transformation = optimiser_named(optimiser, step, model.parameters)
         batches = _batches(batch, len(examples))
@@ -90,7 +91,8 @@ def fit(
         evaluation = None
         if others is not None or metrics:
             often = _whole(per_epoch if evaluate_every is None else evaluate_every, "evaluate_every")
-            seen, validates = others or examples, others is not None
+            seen = others or examples
+            validates = others is not None
             evaluation = Evaluation.of(problem, model.params, seen, validates, metrics or {}, often)
         plan = Plan(
             steps=_steps(steps, epochs, batches, len(examples)),
@@ -101,10 +103,10 @@ def fit(
             progress=progress,
             told=f"{chosen.name} loss, {told}",
         )
-        return run(machine, plan, _saved(machine, plan, resume))
+        return run(machine, plan, _load_or_start(machine, plan, resume))
 
 
-def _saved(machine: Machine, plan: Plan, resume: bool) -> Saved:
+def _load_or_start(machine: Machine, plan: Plan, resume: bool) -> Saved:
     """The run in the file, or a new one."""
     if plan.checkpoint is None:
         if resume:

@@ -56,7 +56,8 @@ class Recorder:
     def history(self, steps: int, dtype: np.dtype) -> History:
         columns = [np.concatenate(parts) for parts in zip(*self._parts)] if self._parts else [np.zeros(0, dtype)] * 3
         inside = columns[0] < steps
-        step, loss = columns[0][inside].astype(np.int64), columns[1][inside]
+        step = columns[0][inside].astype(np.int64)
+        loss = columns[1][inside]
         gradient = columns[2][inside] if len(columns[2]) else columns[2]
         seen = [e for e in self._evaluations if e[0] <= steps]
         names = seen[0][2] if seen else {}

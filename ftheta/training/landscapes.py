@@ -1,6 +1,6 @@
 r"""Losses as functions of one vector: of a whole network, and of its last layer alone, where the loss is convex."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,12 +10,9 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from ftheta.graph.compiling import call_compiled
-from ftheta.logic import Axis, Curves, Series
 from ftheta.networks.description import Description
 
-from .descent import Path, descend
 from .losses import loss_named
-from .methods import Method, any_optimiser
 from .study import natural_loss
 
 
@@ -39,7 +36,8 @@ def landscape(apply: Callable[[Any, Any], Any], params: Any, x: np.ndarray, y: n
     name = natural_loss(y, int(np.prod(shape)))
     if name is None:
         return None
-    chosen, (start, rebuild) = loss_named(name), ravel_pytree(params)
+    chosen = loss_named(name)
+    (start, rebuild) = ravel_pytree(params)
     targets = chosen.targets(y, shape)
 
     def row(theta: Any, i: Any) -> Any:
@@ -65,7 +63,8 @@ class LastLayer:
     @classmethod
     def of(cls, layers: Description, x: np.ndarray, y: np.ndarray, ridge: float = 0.0) -> "LastLayer":
         """Of a network on these rows; classes become rows of zeros and ones."""
-        before, last = layers.layers[:-1], layers.layers[-1]
+        before = layers.layers[:-1]
+        last = layers.layers[-1]
         body = Description(before) if before else None
         features = x if body is None else np.asarray(body.apply(body.params, x))
         wide = len(last.bias)
@@ -75,6 +74,7 @@ class LastLayer:
 
     @property
     def hessian(self) -> np.ndarray:
+        r"""$\frac1n\Phi^\top\Phi+\gamma I$."""
         return self.features.T @ self.features / len(self.features) + self.ridge * np.eye(self.features.shape[1])
 
     @property
@@ -84,6 +84,7 @@ class LastLayer:
         return self.start + np.linalg.lstsq(self.hessian, residual - self.ridge * self.start, rcond=1e-12)[0]
 
     def value(self, W: Any) -> Any:
+        """F(W)."""
         misfit = jnp.asarray(self.features) @ W - self.targets
         return jnp.sum(misfit**2) / (2 * len(self.features)) + self.ridge * jnp.sum(W**2) / 2
 
@@ -91,46 +92,6 @@ class LastLayer:
         """The part of row i; its mean over the rows is `value`."""
         misfit = jnp.asarray(self.features)[i] @ W - jnp.asarray(self.targets)[i]
         return jnp.sum(misfit**2) / 2 + self.ridge * jnp.sum(W**2) / 2
-
-
-def race(
-    title: str,
-    objective: Callable[[Any], Any],
-    start: np.ndarray,
-    steps: int,
-    methods: Sequence[Method],
-    bounds: Mapping[str, np.ndarray] | None = None,
-    least: float | None = None,
-) -> tuple[Curves, list[Path]]:
-    r"""$F(\theta_k)-F^*$ of several methods on logarithmic axes, with the bounds; `least` is $F^*$, else the least
-    value that any method met."""
-    paths = [descend(method, objective, start, steps) for method in methods]
-    return excess_chart(title, paths, bounds or {}, least), paths
-
-
-def excess_chart(title: str, paths: Sequence[Path], bounds: Mapping[str, np.ndarray], least: float | None) -> Curves:
-    seen = np.concatenate([path.values for path in paths])
-    floor = float(np.nanmin(seen)) if least is None else least
-    rounding = 1e-15 * max(1.0, abs(floor), float(np.nanmax(np.abs(seen[np.isfinite(seen)]), initial=0.0)))
-    k = np.arange(1, len(paths[0]))
-
-    def drawn(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        excess = values[1:] - floor
-        shown = np.isfinite(excess) & (excess > rounding)
-        return k[shown], excess[shown]
-
-    series = [Series(path.name, *drawn(path.values)) for path in paths]
-    series += [Series(name, k, values[1:], "bound") for name, values in bounds.items()]
-    label = "F(θ_k) − F*" if least is not None else "loss above the least met"
-    return Curves(title, Axis("iteration k", "log"), Axis(label, "log"), tuple(series))
-
-
-def whole_race(name: str, plain: Landscape, steps: int) -> Curves:
-    """The loss of a whole network under optimisers of every kind, each with a step to suit its curvature."""
-    tau = 1 / max(curvature_along_gradient(plain.risk, plain.start), 1e-12)
-    chosen = {"gd": tau, "momentum": tau / 4, "nesterov": tau / 4, "adam": 1e-3, "amsgrad": 1e-3}
-    methods = [any_optimiser(optimiser, step) for optimiser, step in chosen.items()]
-    return race(f"{plain.loss} loss of {name}", plain.risk, plain.start, steps, methods)[0]
 
 
 def curvature_along_gradient(objective: Callable[[Any], Any], start: np.ndarray) -> float:

@@ -65,7 +65,7 @@ class _Program:
 
 
 @lru_cache(maxsize=32)  # the next seed, or the next start, of the same problem need not be compiled again
-def _compiled(program: _Program) -> Any:
+def _compile(program: _Program) -> Any:
     return program.lowered.compile()
 
 
@@ -73,11 +73,15 @@ class Machine:
     """Everything here is a function of its arguments; states come and go."""
 
     def __init__(self, model: Model, problem: Problem, examples: Examples, batches: Batches | None, seed: int) -> None:
-        self.model, self.problem, self.examples = model, problem, examples
-        self.batches, self.seed, self.compile_seconds = batches, seed, 0.0
+        self.model = model
+        self.problem = problem
+        self.examples = examples
+        self.batches = batches
+        self.seed = seed
+        self.compile_seconds = 0.0
         self.room = CAPACITY if batches is None else batches.capacity
         self._data = jax.device_put((examples.x, examples.y))
-        self._like = _compiled(_Program.of(jax.jit(problem.start), model.params))(model.params)
+        self._like = _compile(_Program.of(jax.jit(problem.start), model.params))(model.params)
         self._compiled: Any = None
 
     @cached_property
@@ -91,7 +95,7 @@ class Machine:
     def compile(self) -> None:
         if self._compiled is None:
             started = time.perf_counter()
-            self._compiled = _compiled(self._program)
+            self._compiled = _compile(self._program)
             self.compile_seconds += time.perf_counter() - started
 
     def roll(self, state: State, first: int, count: int) -> Chunk:
@@ -103,7 +107,9 @@ class Machine:
 
     def batch(self, step: int) -> tuple[Any, ...]:
         """The rows that one step sees."""
-        x, y, rows = self.examples.x, self.examples.y, self.rows(step, 1)
+        x = self.examples.x
+        y = self.examples.y
+        rows = self.rows(step, 1)
         if rows is None:
             return x, y
         numbers = rows.numbers[0] if rows.valid is None else rows.numbers[0][rows.valid[0]]

@@ -47,7 +47,8 @@ def line_search() -> Method:
 
     def move(theta, memory, k, gradient):
         g, bent = jax.jvp(gradient, (theta,), (gradient(theta),))
-        slope, curvature = jnp.vdot(g, g), jnp.vdot(g, bent)
+        slope = jnp.vdot(g, g)
+        curvature = jnp.vdot(g, bent)
         return theta - jnp.where(slope > 0, slope / jnp.where(slope > 0, curvature, 1.0), 0.0) * g, memory
 
     return Method("exact line search", _nothing, move)
@@ -64,7 +65,8 @@ def heavy_ball(step: float, momentum: float) -> Method:
 
 def tuned_heavy_ball(mu: float, smoothness: float) -> Method:
     r"""$\tau=4/(\sqrt L+\sqrt\mu)^2$ and $\beta=\big(\frac{\sqrt L-\sqrt\mu}{\sqrt L+\sqrt\mu}\big)^2$."""
-    s, root = smoothness**0.5, mu**0.5
+    s = smoothness**0.5
+    root = mu**0.5
     return heavy_ball(4 / (s + root) ** 2, ((s - root) / (s + root)) ** 2)
 
 

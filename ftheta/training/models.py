@@ -9,7 +9,8 @@ import jax
 import numpy as np
 
 from ftheta.logic import SubjectError, UsageError
-from ftheta.networks.description import Dense, Description
+from ftheta.networks.biases import PartlyBiased
+from ftheta.networks.description import Description
 from ftheta.networks.realisation import is_realisation
 from ftheta.networks.scaling import ScaledLayers
 
@@ -36,7 +37,7 @@ class Model:
 def model_of(net: Any, dtype: Any = None) -> Model:
     """An equinox module, a `Network`, a `Description` or a pair `(params, apply)`, with parameters of one dtype."""
     if isinstance(net, Description):
-        model = _described("network", net)
+        model = _model_of_description("network", net)
     elif hasattr(net, "apply") and hasattr(net, "params") and hasattr(net, "input_shape"):  # a Network
         model = _network(net)
     elif "equinox" in sys.modules and isinstance(net, sys.modules["equinox"].Module):  # slow to import
@@ -50,13 +51,13 @@ def model_of(net: Any, dtype: Any = None) -> Model:
             got=f"a {type(net).__name__}",
             remedy="give an ftheta.Network, an equinox module, a Description, or a pair (params, apply)",
         )
-    return replace(model, params=_typed(model, dtype))
+    return replace(model, params=_cast_params(model, dtype))
 
 
-def _described(name: str, description: Description) -> Model:
+def _model_of_description(name: str, description: Description) -> Model:
     def rebuild(params: Any) -> Description:
         layers = zip(params, description.layers)
-        return Description(tuple(Dense(weight, bias, old.activation) for (weight, bias), old in layers))
+        return Description(tuple(replace(old, weight=weight, bias=bias) for (weight, bias), old in layers))
 
     paths = tuple(f"{part} of layer {i}" for i in range(1, len(description.layers) + 1) for part in ("weight", "bias"))
     return Model(name, description.apply, description.params, rebuild, paths, (description.widths[0],))
@@ -65,7 +66,7 @@ def _described(name: str, description: Description) -> Model:
 def _network(net: Any) -> Model:
     """A `Network` is trained through its list of layers where that is what it computes."""
     if is_realisation(net.apply, net.params, net.description):
-        inner = _described(net.name, net.description)
+        inner = _model_of_description(net.name, net.description)
 
         def rebuild(params: Any) -> Any:
             description = inner.rebuild(params)
@@ -75,6 +76,8 @@ def _network(net: Any) -> Model:
     made_of = getattr(net.apply, "__self__", None)
     if isinstance(made_of, ScaledLayers) and net.apply == made_of.apply:
         return _behind_scaling(net, made_of)
+    if isinstance(made_of, PartlyBiased) and net.apply == made_of.apply:
+        return _partly_biased(net, made_of)
     wide = lambda params: jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), params)
     model = _split(net.name, net.params, net.apply, lambda params: replace(net, params=wide(params), description=None))
     return replace(model, shape=net.input_shape)
@@ -82,13 +85,25 @@ def _network(net: Any) -> Model:
 
 def _behind_scaling(net: Any, made_of: ScaledLayers) -> Model:
     """The layers of a `Network` that scales its inputs first are trained; the scaling stays as it is."""
-    inner = _described(net.name, made_of.layers)
+    inner = _model_of_description(net.name, made_of.layers)
 
     def rebuild(params: Any) -> Any:
         trained = ScaledLayers(made_of.scaling, inner.rebuild(params))
-        return replace(net, apply=trained.apply, params=trained.params, description=trained.folded)
+        return replace(net, apply=trained.apply, params=trained.params, description=trained.folded_layers)
 
     return replace(inner, apply=made_of.apply, params=net.params, rebuild=rebuild)
+
+
+def _partly_biased(net: Any, made_of: PartlyBiased) -> Model:
+    """Layers without a bias are trained without one."""
+
+    def rebuild(params: Any) -> Any:
+        numbers = jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), params)
+        trained = type(net).described(made_of.with_params(numbers), net.name)
+        return replace(net, apply=trained.apply, params=trained.params, description=trained.description)
+
+    model = _split(net.name, net.params, net.apply, rebuild)
+    return replace(model, shape=net.input_shape)
 
 
 def _split(name: str, tree: Any, apply: Callable[[Any, Any], Any], rebuild: Callable[[Any], Any]) -> Model:
@@ -102,7 +117,7 @@ def _split(name: str, tree: Any, apply: Callable[[Any, Any], Any], rebuild: Call
     return Model(name, lambda p, x: apply(join(p), x), params, lambda p: rebuild(join(p)), paths)
 
 
-def _typed(model: Model, dtype: Any) -> Any:
+def _cast_params(model: Model, dtype: Any) -> Any:
     """The parameters in NumPy, in the dtype asked for or else each in its own."""
     if not jax.tree.leaves(model.params):
         remedy = "a plain function has none: give (params, apply) or an equinox module"

@@ -72,7 +72,8 @@ class Problem:
 
     def roll(self, state: State, x: Any, y: Any, rows: Rows | None, room: int, count: Any) -> Chunk:
         """`count` ≤ `room` steps. `rows` says which rows each step sees; without it every step sees all of them."""
-        x, y = jnp.asarray(x), jnp.asarray(y)
+        x = jnp.asarray(x)
+        y = jnp.asarray(y)
 
         def body(k: Any, chunk: Chunk) -> Chunk:
             pick = lambda table: jax.lax.dynamic_index_in_dim(table, k, keepdims=False)
@@ -108,6 +109,7 @@ def evaluate(problem: Problem, params: Any, x: Any, y: Any) -> tuple[jax.Array, 
 
 
 def finite(tree: Any) -> bool:
+    """Whether all real numbers of a tree are finite."""
     return all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(tree) if _real(leaf))
 
 
@@ -116,6 +118,7 @@ def _real(leaf: Any) -> bool:
 
 
 def is_key(leaf: Any) -> bool:
+    """Whether a leaf is a key of random numbers."""
     return jnp.issubdtype(getattr(leaf, "dtype", np.dtype(float)), jax.dtypes.prng_key)
 
 

@@ -11,7 +11,8 @@ class Line:
     """A bar with step, loss, rate and the time left, drawn at most ten times a second and wiped at the end."""
 
     def __init__(self, steps: int, shown: bool | None = None, stream: TextIO | None = None) -> None:
-        self.steps, self.stream = steps, stream or sys.stderr
+        self.steps = steps
+        self.stream = stream or sys.stderr
         self.shown = self.stream.isatty() if shown is None else shown
         self._drawn = 0.0
 
@@ -29,10 +30,11 @@ class Line:
 
     def now(self, step: int, loss: float, rate: float) -> None:
         if self.shown and time.monotonic() - self._drawn >= 0.1:
-            self.say(drawn(step, self.steps, loss, rate))
+            self.say(draw_bar(step, self.steps, loss, rate))
 
 
-def drawn(step: int, steps: int, loss: float, rate: float) -> str:
+def draw_bar(step: int, steps: int, loss: float, rate: float) -> str:
+    """One line: how far the run is, its loss, `rate` steps per second, the time left."""
     full = BAR * step // max(steps, 1)
     left = (steps - step) / rate if rate > 0 else 0.0
     bar = "█" * full + "░" * (BAR - full)

@@ -10,17 +10,17 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from ftheta import interrupts
 from ftheta.logic import SubjectError, UsageError
 from ftheta.networks.description import Description
 from ftheta.networks.files import save as save_description
+from ftheta.processes import interrupts
 
 from .checkpoint import Checkpoint, Saved, write
 from .history import History, Recorder
 from .machine import Evaluation, Machine
 from .program import State, finite, on_host
 from .progress import Line
-from .stopping import Best, End, Stop, first_end, tired
+from .stopping import Best, End, Stop, first_end, say_out_of_patience
 from .trouble import Trouble, locate
 
 CHUNK_SECONDS = 0.5  # between two looks at the clock, the keyboard and the rules; each look costs up to 15 ms
@@ -48,6 +48,7 @@ class Point(NamedTuple):
 
 
 def begin(machine: Machine) -> Saved:
+    """A run before its first step."""
     nothing = Recorder(1).history(0, np.dtype(float))
     return Saved(0, machine.start, nothing, Best(), 0.0)
 
@@ -62,7 +63,9 @@ def run(machine: Machine, plan: Plan, saved: Saved) -> "Fit":
 
 class _Run:
     def __init__(self, machine: Machine, plan: Plan, saved: Saved) -> None:
-        self.machine, self.plan, self.saved = machine, plan, saved
+        self.machine = machine
+        self.plan = plan
+        self.saved = saved
         self.at = Point(saved.step, saved.state, saved.best)
         self.recorder = Recorder(plan.every, saved.history if saved.step else None)
         self.ended: End | None = None  # found inside the last chunk
@@ -71,7 +74,8 @@ class _Run:
         self.pace = 0.0  # steps a second, of the last chunk
 
     def go(self) -> "Fit":
-        end, interrupted = None, False
+        end = None
+        interrupted = False
         with Line(self.plan.steps, self.plan.progress) as line:
             if self.at.step < self.plan.steps:
                 line.say("compiling…")
@@ -95,13 +99,15 @@ class _Run:
 
     def _end_here(self, state: State) -> End | None:
         """The end that applies before the next step, after the evaluation that is due."""
-        step, stop, evaluation = self.at.step, self.plan.stop, self.plan.evaluation
+        step = self.at.step
+        stop = self.plan.stop
+        evaluation = self.plan.evaluation
         if self.ended is not None:
             return self.ended
         if evaluation is not None and step % evaluation.every == 0 and self.recorder.last_evaluation < step:
             self._evaluate(evaluation, state)
             if evaluation.validates and stop.patience is not None and step - self.at.best.step >= stop.patience:
-                return End(step, tired(stop.patience))
+                return End(step, say_out_of_patience(stop.patience))
         if step >= self.plan.steps:
             return End(step, f"{self.plan.steps:,} steps")
         if stop.seconds is not None and self.seconds >= stop.seconds:
@@ -117,20 +123,25 @@ class _Run:
 
     def _chunk(self, state: State) -> tuple[State, float]:
         """A chunk of steps from the committed point, committed up to its end or to where a rule or trouble ends it."""
-        first, count = self.at.step, self._length()
+        first = self.at.step
+        count = self._length()
         started = time.perf_counter()
         chunk = self.machine.roll(state, first, count)
-        losses, gradients = np.array(chunk.losses)[:count], np.array(chunk.gradients)[:count]
+        losses = np.array(chunk.losses)[:count]
+        gradients = np.array(chunk.gradients)[:count]
         after = on_host(chunk.state)
         self.pace = count / (time.perf_counter() - started)
         judged = None if self._validates else self.at.best
         end = first_end(self.plan.stop, judged, losses, gradients, first)
-        taken, reached = count, after
+        taken = count
+        reached = after
         if not (np.isfinite(losses).all() and finite(after.params)):
             self.trouble, taken, reached = self._find_trouble(losses)
             self.ended = End(first + taken, "not finite")
         if end is not None and end.step <= first + taken:
-            self.trouble, self.ended, taken = None, end, end.step - first
+            self.trouble = None
+            self.ended = end
+            taken = end.step - first
             reached = self._replay(taken)
         best = self.at.best if self._validates else self.at.best.after(losses[:taken], first)
         self.recorder.add(first, losses[:taken], gradients[:taken])
@@ -143,7 +154,9 @@ class _Run:
 
     def _length(self) -> int:
         """Steps of the next chunk, first one: about half a second, not beyond an evaluation or the end."""
-        seconds, stop, evaluation = CHUNK_SECONDS, self.plan.stop, self.plan.evaluation
+        seconds = CHUNK_SECONDS
+        stop = self.plan.stop
+        evaluation = self.plan.evaluation
         if stop.seconds is not None:
             seconds = min(seconds, stop.seconds - self.seconds)
         count = min(max(int(self.pace * seconds), 1), self.machine.room, self.plan.steps - self.at.step)
@@ -157,38 +170,43 @@ class _Run:
 
     def _find_trouble(self, losses: np.ndarray) -> tuple[Trouble, int, State]:
         """Replay the chunk step by step: the trouble, how many steps went well, and the last finite state."""
-        first, machine = self.at.step, self.machine
+        first = self.at.step
+        machine = self.machine
         bad = int(np.argmin(np.isfinite(losses))) if not np.isfinite(losses).all() else len(losses)
         k = max(bad - 2, 0)
-        now, before = self._replay(k), None
+        now = self._replay(k)
+        before = None
         if not finite(now.params):  # parameters can be infinite while the loss is not
-            k, now = 0, self.at.state
+            k = 0
+            now = self.at.state
         while True:
             chunk = machine.roll(machine.device(now), first + k, 1)
             after = on_host(chunk.state)
             if not (np.isfinite(np.asarray(chunk.losses)[0]) and finite(after.params)) or k + 1 >= len(losses):
                 batch = machine.batch(first + k)
                 return locate(machine.model, machine.problem, (before, now, after), first + k, batch), k, now
-            before, now, k = now, after, k + 1
+            before = now
+            now = after
+            k = k + 1
 
     def _history(self) -> History:
         return self.recorder.history(self.at.step, np.dtype(float))
 
-    def _saved(self) -> Saved:
+    def _save(self) -> Saved:
         return Saved(self.at.step, self.at.state, self._history(), self.at.best, self.saved.seconds + self.seconds)
 
     def _keep(self, at_once: bool = False) -> None:
         place = self.plan.checkpoint
         if place is not None and (at_once or time.perf_counter() - self.written >= place.seconds):
             try:
-                write(place.path, self._saved(), self.machine.identity)
+                write(place.path, self._save(), self.machine.identity)
             except OSError as error:  # a full disk must not cost the run
                 told = f"The checkpoint {place.path} was not written: {error.strerror or error}. The run goes on."
                 warnings.warn(told, stacklevel=2)
             self.written = time.perf_counter()
 
     def _fit(self, reason: str, interrupted: bool) -> "Fit":
-        return Fit(self.machine, self.plan, self._saved(), reason, interrupted, self.trouble)
+        return Fit(self.machine, self.plan, self._save(), reason, interrupted, self.trouble)
 
 
 @dataclass(frozen=True, eq=False)
@@ -265,7 +283,9 @@ class Fit:
         return told | {"trouble": None if self.trouble is None else str(self.trouble)}
 
     def __str__(self) -> str:
-        model, n, losses = self._machine.model, len(self._machine.examples), self.history.loss
+        model = self._machine.model
+        n = len(self._machine.examples)
+        losses = self.history.loss
         size = "all rows" if self._machine.batches is None else f"{self._machine.batches.size:,} rows"
         went = f"loss {losses[0]:.4g} → {losses[-1]:.4g}" if len(losses) else "no loss recorded"
         rate = f", {self.steps / self.seconds:,.0f} steps/s" if self.seconds > 0 and self.steps else ""

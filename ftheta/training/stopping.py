@@ -56,7 +56,7 @@ def first_end(stop: Stop, best: Best | None, losses: np.ndarray, gradients: np.n
         ends += [End(first + int(k), f"gradient norm at most {stop.gradient:g}") for k in small]
     if stop.patience is not None and best is not None:
         late = np.flatnonzero(first + np.arange(len(losses)) - last_improvement(best, losses, first) >= stop.patience)
-        ends += [End(first + int(k), tired(stop.patience)) for k in late[:1]]
+        ends += [End(first + int(k), say_out_of_patience(stop.patience)) for k in late[:1]]
     return min(ends, default=None, key=lambda end: end.step)
 
 
@@ -67,5 +67,6 @@ def last_improvement(best: Best, losses: np.ndarray, first: int) -> np.ndarray:
     return np.maximum.accumulate(steps) if len(steps) else steps
 
 
-def tired(patience: int) -> str:
+def say_out_of_patience(patience: int) -> str:
+    """Why a run ended whose loss did not improve for `patience` steps."""
     return f"no improvement for {patience:,} steps"

@@ -56,7 +56,8 @@ def _in_the_forward_pass(
     model: Model, problem: Problem, before: State | None, now: State, step: int, batch: Batch
 ) -> Trouble:
     """In the predictions if they are not finite, else in the loss of them."""
-    x, earlier = batch[0], None if before is None else before.params
+    x = batch[0]
+    earlier = None if before is None else before.params
     found = _first_node(jax.vmap(problem.apply, (None, 0)), earlier, now.params, (x,))
     if found is not None:
         return Trouble(step, "loss", _parameter_before(model, *found), _told(found[1]))

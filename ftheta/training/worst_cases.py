@@ -7,7 +7,7 @@ from fractions import Fraction
 from math import sqrt
 from typing import Any
 
-from ftheta.logic import Enclosure, Identity
+from ftheta.logic import Enclosure
 
 from .adaptive import rational_root
 
@@ -25,8 +25,11 @@ def slowest_descent(
 ) -> tuple[Fraction, Fraction]:
     r"""$F(\theta_k)-F^*$ of gradient descent, $\tau=\frac hL$, on that function from $R$, beside
     $\frac{LR^2}{4kh+2}$; `step` is $h$."""
-    L, R, h = Fraction(smoothness), Fraction(radius), Fraction(step)
-    w, x = huber_width(R, steps, h), R
+    L = Fraction(smoothness)
+    R = Fraction(radius)
+    h = Fraction(step)
+    w = huber_width(R, steps, h)
+    x = R
     for _ in range(steps):
         x -= (h / L) * (L * x if abs(x) <= w else L * w * (1 if x > 0 else -1))
     value = L * x * x / 2 if abs(x) <= w else L * w * (abs(x) - w / 2)
@@ -36,7 +39,8 @@ def slowest_descent(
 def flattest_gradient(steps: int) -> tuple[Fraction, Fraction]:
     r"""$\min_{k<K}|F'(\theta_k)|^2$ of gradient descent, $\tau=\frac1L$, $L=1$, on the Huber function of width 1 from
     $K+1$, beside $\frac{L(F_0-F^*)}{K+1/2}$: half of $\frac{2L(F_0-F^*)}K$, so that its order cannot be improved."""
-    x, slopes = Fraction(steps + 1), []
+    x = Fraction(steps + 1)
+    slopes = []
     room = x - Fraction(1, 2)
     for _ in range(steps):
         slopes.append(min(x, Fraction(1)) ** 2)
@@ -71,7 +75,8 @@ def heavy_ball_radius(kappa: Rational) -> Enclosure:
         s: Any = rational_root(Fraction(kappa))
     except ValueError:
         s = sqrt(kappa)
-    q, tau = (s - 1) / (s + 1), 4 / (s + 1) ** 2
+    q = (s - 1) / (s + 1)
+    tau = 4 / (s + 1) ** 2
     excess = max((1 + q * q - tau * mode) ** 2 - 4 * q * q for mode in (s * 0 + 1, s * s))
     if isinstance(s, Fraction):
         return Enclosure.exact(q) if excess <= 0 else Enclosure.at_least(float(q))
@@ -81,8 +86,10 @@ def heavy_ball_radius(kappa: Rational) -> Enclosure:
 def slowest_proximal(smoothness: Rational, radius: Rational, steps: int) -> tuple[Fraction, Fraction]:
     r"""$F(\theta_k)-F^*$ of forward–backward, $\tau=\frac1L$, on $f=0$, $g(x)=cx$ for $x\ge0$ (else $\infty$),
     $c=\frac{LR}{2k}$, from $R$, beside $\frac{LR^2}{4k}$: half the textbook bound, and no bound below it holds."""
-    L, R = Fraction(smoothness), Fraction(radius)
-    c, x = L * R / (2 * steps), R
+    L = Fraction(smoothness)
+    R = Fraction(radius)
+    c = L * R / (2 * steps)
+    x = R
     for _ in range(steps):
         x = max(x - c / L, Fraction(0))
     return c * x, L * R * R / (4 * steps)
@@ -95,8 +102,13 @@ def slowest_subgradient(root: int, radius: Rational = 1, lipschitz: Rational = 1
 
     The oracle answers with the first largest coordinate.
     """
-    R, G, n = Fraction(radius), Fraction(lipschitz), root * root
-    tau, far, x, best = R / (G * root), R * (1 + Fraction(1, root)), [Fraction(0)] * n, None
+    R = Fraction(radius)
+    G = Fraction(lipschitz)
+    n = root * root
+    tau = R / (G * root)
+    far = R * (1 + Fraction(1, root))
+    x = [Fraction(0)] * n
+    best = None
     for _ in range(n):
         top = max(x)
         if sum(t * t for t in x) > (top + far) ** 2:  # then the norm is the larger part, and this is another problem
@@ -105,23 +117,3 @@ def slowest_subgradient(root: int, radius: Rational = 1, lipschitz: Rational = 1
         x[x.index(top)] -= tau * G
     assert best is not None
     return best + G * R / root, (R * R + n * (G * tau) ** 2) / (2 * n * tau)
-
-
-def kinked_values(steps: int) -> dict[str, Enclosure]:
-    """What the two methods reach on their worst functions (L = 3, R = 2; G = R = 1), and S_½(2)."""
-    far, best = slowest_proximal(3, 2, steps)[0], slowest_subgradient(6)[0]
-    soft = max(Fraction(2) - Fraction(1, 2), Fraction(0))
-    named = {"forward–backward at worst": far, "sub-gradient at worst, 36 steps": best, "S_½(2)": soft}
-    return {name: Enclosure.exact(value) for name, value in named.items()}
-
-
-def kinked_equalities(steps: int) -> tuple[Identity, Identity]:
-    """Equality of forward–backward after `steps` steps, and of the sub-gradient method after 36, in rationals."""
-    (far, allowed), (best, most) = slowest_proximal(3, 2, steps), slowest_subgradient(6)
-    what = ("(F_k − F*) − LR²/(4k), forward–backward", "(min F − F*) − GR/√n, sub-gradient")
-    gaps = (far - allowed, best - most)
-    first, second = (
-        Identity(f"{name} on its worst function", Enclosure.exact(gap), Enclosure.exact(0))
-        for name, gap in zip(what, gaps)
-    )
-    return first, second

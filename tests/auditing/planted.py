@@ -6,10 +6,14 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
+
 from ftheta.auditing.part import Part
 from ftheta.auditing.plan import Task
-from ftheta.logic import Enclosure, Fact, SubjectError
-from ftheta.pieces import enumeration
+from ftheta.logic import Enclosure, Evidence, Fact, Finding, Identity, SubjectError, hypothesis, theorem
+from ftheta.networks import random_mlp
+from ftheta.processes import compilation
+from ftheta.subjects import Network
 
 
 def task(name: str) -> Task:
@@ -77,6 +81,32 @@ def refuses(net, rng):
     raise SubjectError("It does not apply.", got="this", remedy="give that")
 
 
+def mark() -> None:
+    """Leave the number of this process."""
+    with Path(os.environ["PLANTED_FLAG"]).open("a") as marks:
+        marks.write(f"{os.getpid()}\n")
+
+
+@hypothesis("it is looked at", remedy="none")
+def marked(net: Network) -> Finding:
+    mark()
+    return Finding.proved("it was", "a mark is left")
+
+
+@theorem(title="planted", sources=(), on=lambda rng: None, assumes=(marked,))
+def looks(net: Network, rng: np.random.Generator) -> Evidence:
+    """A theorem that leaves a mark whenever its hypothesis is evaluated."""
+    return Evidence(claims=(Identity("nothing", Enclosure.exact(0), Enclosure.exact(0)),))
+
+
+def __getattr__(name: str) -> Network:
+    """`read` is a network that leaves a mark whenever it is read."""
+    if name != "read":
+        raise AttributeError(name)
+    mark()
+    return Network.described(random_mlp(np.random.default_rng(0), (2, 3, 1)), "read")
+
+
 LOADING = 4.0
 
 
@@ -97,6 +127,6 @@ class Doubles:
 
 def compiles(net, rng):
     """A kernel is compiled for longer than the audit may take."""
-    with enumeration.while_compiling():
+    with compilation.while_compiling():
         time.sleep(4)
     return quick(net, rng)

@@ -16,7 +16,7 @@ NETS = [Network.described(random_mlp(np.random.default_rng(k), (2, 3, 1)), name)
 
 
 def compared(monkeypatch, tasks: str = "quick"):
-    monkeypatch.setattr(whole, "planned", lambda only, skip: [planted.task(name) for name in tasks.split()])
+    monkeypatch.setattr(whole, "plan_tasks", lambda only, skip: [planted.task(name) for name in tasks.split()])
     return comparing.compare(NETS[1], NETS[0], budget=None, workers=0)
 
 

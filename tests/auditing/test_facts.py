@@ -13,13 +13,13 @@ from scipy import stats
 from ftheta.auditing.facts import FACTS
 from ftheta.auditing.part import Part
 from ftheta.auditing.performing import perform
-from ftheta.auditing.plan import planned
+from ftheta.auditing.plan import plan_tasks
 from ftheta.logic import Basis, Heatmap, Regions, Skipped
 from ftheta.networks import Dense, Description, random_mlp
 from ftheta.subjects import Dataset, Network
 from ftheta.subjects.resolve import load
 
-TASKS = {task.id: task for task in planned() if task.is_fact}
+TASKS = {task.id: task for task in plan_tasks() if task.is_fact}
 
 
 def part(id: str, net: Network, seed: int = 0) -> Part:
@@ -41,7 +41,8 @@ def digits() -> Network:
 @pytest.fixture(scope="module")
 def small() -> Network:
     rng = np.random.default_rng(1)
-    x, y = rng.normal(size=(40, 3)), rng.integers(0, 2, 40)
+    x = rng.normal(size=(40, 3))
+    y = rng.integers(0, 2, 40)
     return Network.described(random_mlp(rng, (3, 6, 5, 2), bias=0.3), "small").with_data(Dataset("rows", x, y))
 
 
@@ -59,14 +60,15 @@ def test_counts_are_those_of_the_arrays(digits):
     found = part("counts", digits)
     arrays = [a for layer in digits.description.layers for a in (layer.weight, layer.bias)]
     assert value(found, "parameters").lo == sum(a.size for a in arrays)
-    assert value(found, "parameters that are not zero").lo == sum(np.count_nonzero(a) for a in arrays)
+    assert value(found, "non-zero parameters").lo == sum(np.count_nonzero(a) for a in arrays)
     assert value(found, "multiplications, one input").lo == sum(a.size for a in arrays if a.ndim == 2)
 
 
 def test_the_test_error_has_the_interval_of_clopper_and_pearson(digits):
     found = part("test-error", digits)
     guessed = by_hand(digits, digits.data.x)[-1].argmax(1)
-    wrong, n = int((guessed != digits.data.y).sum()), len(digits.data)
+    wrong = int((guessed != digits.data.y).sum())
+    n = len(digits.data)
     assert value(found, "accuracy on the data").lo == pytest.approx(1 - wrong / n)
     known = value(found, "test error, exact binomial interval")
     interval = stats.binomtest(wrong, n).proportion_ci(0.95, method="exact")
@@ -81,7 +83,8 @@ def test_the_test_error_has_the_interval_of_clopper_and_pearson(digits):
 def test_a_regression_is_judged_by_its_squared_error():
     rng = np.random.default_rng(0)
     net = Network.described(random_mlp(rng, (2, 4, 1)), "line")
-    x, y = rng.normal(size=(30, 2)), rng.normal(size=30)
+    x = rng.normal(size=(30, 2))
+    y = rng.normal(size=30)
     found = part("test-error", net.with_data(Dataset("rows", x, y)))
     errors = (by_hand(net, x)[-1][:, 0] - y) ** 2
     low, high = stats.t.interval(0.95, 29, errors.mean(), stats.sem(errors))
@@ -93,9 +96,9 @@ def test_a_regression_is_judged_by_its_squared_error():
 def test_units_that_are_never_on_are_counted(digits):
     found = part("active-units", digits)
     hidden = by_hand(digits, digits.data.x)[1:-1]
-    assert value(found, "rectified units").lo == sum(s.shape[1] for s in hidden)
-    assert value(found, "units that are zero on every row").lo == sum(int((s <= 0).all(0).sum()) for s in hidden)
-    assert value(found, "units that are on for every row").lo == sum(int((s > 0).all(0).sum()) for s in hidden)
+    assert value(found, "ReLUs").lo == sum(s.shape[1] for s in hidden)
+    assert value(found, "dead ReLUs on this data").lo == sum(int((s <= 0).all(0).sum()) for s in hidden)
+    assert value(found, "always-active ReLUs on this data").lo == sum(int((s > 0).all(0).sum()) for s in hidden)
 
 
 def test_saturated_values_are_counted():
@@ -111,7 +114,8 @@ def test_saturated_values_are_counted():
 
 def test_gradients_are_those_of_jax(small):
     found = part("gradients-by-layer", small)
-    x, y = small.data.x, small.data.y
+    x = small.data.x
+    y = small.data.y
 
     def loss(params):
         logits = jax.vmap(lambda row: small.apply(params, row))(x)
@@ -125,7 +129,8 @@ def test_gradients_are_those_of_jax(small):
 
 def test_the_curvature_contains_the_eigenvalues_of_the_whole_hessian(small):
     found = part("curvature-of-the-loss", small)
-    x, y = small.data.x, small.data.y
+    x = small.data.x
+    y = small.data.y
     with jax.enable_x64(True):
         flat, build = ravel_pytree(small.params)
 
@@ -135,9 +140,9 @@ def test_the_curvature_contains_the_eigenvalues_of_the_whole_hessian(small):
 
     with jax.enable_x64(True):
         values = np.linalg.eigvalsh(np.asarray(jax.hessian(loss)(flat)))
-    assert value(found, "eigenvalue met at the upper end").middle == pytest.approx(values[-1], rel=1e-9)
+    assert value(found, "largest Ritz value").middle == pytest.approx(values[-1], rel=1e-9)
     assert value(found, "largest stable step of gradient descent").middle == pytest.approx(2 / values[-1], rel=1e-9)
-    assert value(found, "lowest eigenvalue of the Hessian").middle == pytest.approx(values[0], rel=1e-6)
+    assert value(found, "smallest eigenvalue of the Hessian").middle == pytest.approx(values[0], rel=1e-6)
 
 
 def test_the_tangent_spectrum_is_that_of_the_jacobian(small):
@@ -151,13 +156,15 @@ def test_the_tangent_spectrum_is_that_of_the_jacobian(small):
     assert value(found, "trace").lo == pytest.approx(np.trace(J @ J.T))
     assert value(found, "eigenvalues").lo == 80
     rank = np.linalg.matrix_rank(J @ J.T)
-    assert abs(value(found, "eigenvalues above rounding").lo - rank) <= 2
+    assert abs(value(found, "numerical rank").lo - rank) <= 2
 
 
 def test_the_slope_at_infinity_is_met_far_out(small):
     found = part("rays", small)
     centre = small.data.x.mean(0)
-    far, steepest, powers = 1e9, 0.0, []
+    far = 1e9
+    steepest = 0.0
+    powers = []
     rows = np.sort(np.random.default_rng([0, 1]).permutation(40)[:8])
     for row in small.data.x[rows]:
         way = row - centre
@@ -167,17 +174,18 @@ def test_the_slope_at_infinity_is_met_far_out(small):
         steepest = max(steepest, np.linalg.norm(b - a) / (far * np.linalg.norm(way)))
     assert value(found, "slope at infinity, steepest ray").lo == pytest.approx(steepest, rel=1e-5)
     assert value(found, "pieces on a ray").basis is Basis.EXACT
-    assert value(found, "growth from ten to a hundred times as far").lo == pytest.approx(max(powers), rel=1e-6)
+    assert value(found, "growth exponent, 10×–100× the input").lo == pytest.approx(max(powers), rel=1e-6)
 
 
 def test_pieces_on_the_slice_are_exact_and_at_least_those_that_a_grid_meets(small):
     found = part("pieces-on-a-slice", small)
-    known, picture = value(found, "pieces"), found.charts[0]
+    known = value(found, "pieces")
+    picture = found.charts[0]
     assert isinstance(picture, Regions)
     assert known.is_point and known.basis is Basis.EXACT and len(picture.polygons) == known.lo
     assert value(found, "linear regions").lo <= known.lo
     bend, always, never = (
-        value(found, f"neurons {words}").lo for words in ("that bend there", "always on", "never on")
+        value(found, f"neurons {words}").lo for words in ("switching on this slice", "always active", "never active")
     )
     assert bend + always + never == 11 and bend > 0
     steepest = max(picture.values)
@@ -187,19 +195,19 @@ def test_pieces_on_the_slice_are_exact_and_at_least_those_that_a_grid_meets(smal
 def test_steepness_lies_between_a_secant_and_the_product_of_norms(small):
     found = part("steepness", small)
     product = np.prod([np.linalg.norm(layer.weight, 2) for layer in small.description.layers])
-    met, bound = (
-        value(found, "Lipschitz constant, a secant that was met"),
-        value(found, "Lipschitz constant, product of norms"),
-    )
+    met = value(found, "Lipschitz lower bound (steepest secant found)")
+    bound = value(found, "Lipschitz upper bound (product of spectral norms)")
     assert met.lo <= bound.hi == pytest.approx(product, rel=1e-9) and met.basis is Basis.SAMPLED
 
 
 def test_no_perturbation_of_a_certified_row_changes_its_class(small):
     unlabelled = small.with_data(replace(small.data, y=None))
-    found, blind = part("certified-rows", small), part("certified-rows", unlabelled)
+    found = part("certified-rows", small)
+    blind = part("certified-rows", unlabelled)
     rows = np.sort(np.random.default_rng([0, 1]).permutation(40)[:24])
     x = small.data.x[rows]
-    scale, rng = np.abs(x).max(), np.random.default_rng(5)
+    scale = np.abs(x).max()
+    rng = np.random.default_rng(5)
     decided = by_hand(small, x)[-1].argmax(1)
     right = decided == small.data.y[rows]
     for radius in (1e-3, 1e-2, 1e-1):
@@ -234,16 +242,15 @@ def test_facts_say_of_how_many_rows_they_speak(id, looked_at, small):
 
 def test_a_copied_and_a_silent_neuron_are_found():
     rng = np.random.default_rng(0)
-    W, b, A = rng.normal(size=(4, 2)), rng.normal(size=4), rng.normal(size=(1, 4))
+    W = rng.normal(size=(4, 2))
+    b = rng.normal(size=4)
+    A = rng.normal(size=(1, 4))
     W[1], b[1], A[0, 2] = 2 * W[0], 2 * b[0], 0.0
     net = Network.described(Description((Dense(W, b, "relu"), Dense(A, np.zeros(1)))), "copies")
     found = part("canonical-form", net)
     assert value(found, "neurons in the canonical form, of 4").lo == 2
-    assert value(found, "neurons that are copies or silent").lo == 2
-    assert (
-        value(found, "squared norm of the balanced copy, the least").lo
-        <= value(found, "squared norm of the parameters").lo
-    )
+    assert value(found, "duplicate or dead neurons").lo == 2
+    assert value(found, "minimum-norm rescaling, squared norm").lo <= value(found, "squared norm of the parameters").lo
 
 
 def test_shifts_are_felt_by_a_dense_network_and_not_by_a_periodic_convolution(digits):
@@ -258,17 +265,20 @@ def test_shifts_are_felt_by_a_dense_network_and_not_by_a_periodic_convolution(di
 
 
 def test_turns_are_felt_by_a_dense_network_and_not_by_a_sum_over_the_image(digits):
-    assert value(part("turns", digits), "invariance defect, quarter turn").lo > 0.1
+    assert value(part("turns", digits), "invariance defect, 90° rotation").lo > 0.1
     pooled = part("turns", Network("mean", lambda params, x: jnp.tanh(x).mean((1, 2)), (), (1, 6, 6)))
-    assert {fact.name for fact in pooled.facts} >= {"invariance defect, half turn", "invariance defect, quarter turn"}
+    assert {fact.name for fact in pooled.facts} >= {
+        "invariance defect, 180° rotation",
+        "invariance defect, 90° rotation",
+    }
     assert all(value(pooled, fact.name).lo < 1e-12 for fact in pooled.facts)
 
 
 def test_one_sided_differences_are_mirrored_by_no_reflection_across_them():
     across = lambda params, x: x - jnp.roll(x, 1, 2)
     found = part("turns", Network("difference", across, (), (1, 4, 6)))
-    assert value(found, "equivariance defect, up and down exchanged").lo < 1e-12
-    assert value(found, "equivariance defect, left and right exchanged").lo > 0.1
+    assert value(found, "equivariance defect, vertical flip").lo < 1e-12
+    assert value(found, "equivariance defect, horizontal flip").lo > 0.1
     assert isinstance(perform(TASKS["turns"], [Network("vector", lambda params, x: x, (), (7,))], 0), Skipped)
 
 

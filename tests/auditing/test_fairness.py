@@ -107,7 +107,7 @@ class SlowToLoad:
 
 
 def test_reading_the_network_takes_nothing_off_the_budget(monkeypatch):
-    monkeypatch.setattr(whole, "planned", lambda only, skip: [planted.task("quick")])
+    monkeypatch.setattr(whole, "plan_tasks", lambda only, skip: [planted.task("quick")])
     net = Network("slow to load", planted.Doubles(SlowToLoad()), (), (2,))
     found = audit(net, budget=2.0, workers=1)
     assert not found.skipped and [fact.name for section in found.sections for fact in section.facts] == ["drawn"]
@@ -116,7 +116,7 @@ def test_reading_the_network_takes_nothing_off_the_budget(monkeypatch):
 
 @pytest.mark.parametrize("workers", [0, 1])
 def test_a_kernel_that_is_compiled_takes_nothing_off_the_budget(monkeypatch, workers):
-    monkeypatch.setattr(whole, "planned", lambda only, skip: [planted.task("compiles"), planted.task("quick")])
+    monkeypatch.setattr(whole, "plan_tasks", lambda only, skip: [planted.task("compiles"), planted.task("quick")])
     found = audit(NET, budget=2.0, workers=workers)
     assert not found.skipped and len(found.sections[0].facts) == 2
 
@@ -130,7 +130,7 @@ def test_the_budget_is_kept_within_a_tenth(monkeypatch):
         give_up(self, clock, done)
 
     monkeypatch.setattr(Pool, "_give_up", told)
-    monkeypatch.setattr(whole, "planned", lambda only, skip: [planted.task("slow"), planted.task("busy")])
+    monkeypatch.setattr(whole, "plan_tasks", lambda only, skip: [planted.task("slow"), planted.task("busy")])
     found = audit(NET, budget=5.0, workers=2)
     ((used, at),) = ended
     assert len(found.skipped) == 2 and 5.0 <= used <= 5.5

@@ -3,20 +3,20 @@
 import pytest
 
 from ftheta.auditing.facts import FACTS
-from ftheta.auditing.plan import SECTIONS, planned
+from ftheta.auditing.plan import SECTIONS, plan_tasks
 from ftheta.catalogue import index
 from ftheta.logic import UsageError
 from ftheta.theorems import CHAPTERS
 
 
 def test_every_theorem_about_networks_and_every_fact_is_planned_once():
-    ids = [task.id for task in planned()]
+    ids = [task.id for task in plan_tasks()]
     audited = {id for id, entry in index().items() if entry["audited"]}
     assert len(ids) == len(set(ids)) and set(ids) == audited | {f.id for f in FACTS}
 
 
 def test_facts_come_first_and_sections_take_turns():
-    tasks = planned()
+    tasks = plan_tasks()
     assert [t.is_fact for t in tasks] == sorted((t.is_fact for t in tasks), reverse=True)
     alone = [t for t in tasks if not t.is_fact and index()[t.id]["takes"] == ["Network"]]
     several = len({t.section for t in alone})
@@ -30,19 +30,19 @@ def test_facts_come_first_and_sections_take_turns():
 def test_a_theorem_of_any_chapter_has_a_section(chapter, monkeypatch):
     entry = {"id": "new-theorem", "chapter": chapter, "module": "new", "audited": True, "takes": ["Network"]}
     monkeypatch.setattr("ftheta.auditing.plan.index", lambda: {"new-theorem": entry})
-    assert planned(["new_theorem"])[0].section in SECTIONS
+    assert plan_tasks(["new_theorem"])[0].section in SECTIONS
 
 
 def test_only_and_skip_take_ids_chapters_and_sections():
-    assert [t.id for t in planned(["lipschitz-bounds"])] == ["lipschitz-bounds"]
-    assert {t.section for t in planned(["statistics,symmetry"])} == {"statistics", "symmetry"}
+    assert [t.id for t in plan_tasks(["lipschitz-bounds"])] == ["lipschitz-bounds"]
+    assert {t.section for t in plan_tasks(["statistics,symmetry"])} == {"statistics", "symmetry"}
     chapter = {id for id, e in index().items() if e["audited"] and e["chapter"] == "piecewise"}
-    assert {t.id for t in planned(["piecewise"])} == chapter
-    assert not {t.id for t in planned(skip=["piecewise", "rays"])} & {*chapter, "rays"}
+    assert {t.id for t in plan_tasks(["piecewise"])} == chapter
+    assert not {t.id for t in plan_tasks(skip=["piecewise", "rays"])} & {*chapter, "rays"}
 
 
 def test_an_unknown_word_suggests_the_nearest_and_nothing_left_is_an_error():
     with pytest.raises(UsageError, match="lipschitz-bounds"):
-        planned(["lipschitz-bound"])
+        plan_tasks(["lipschitz-bound"])
     with pytest.raises(UsageError, match="Nothing is left"):
-        planned(["rays"], ["extrapolation"])
+        plan_tasks(["rays"], ["extrapolation"])

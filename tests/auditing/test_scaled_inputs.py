@@ -23,7 +23,7 @@ from sklearn.preprocessing import StandardScaler
 import ftheta as ft
 from ftheta.auditing.part import Part
 from ftheta.auditing.performing import perform
-from ftheta.auditing.plan import planned
+from ftheta.auditing.plan import plan_tasks
 from ftheta.catalogue import index
 from ftheta.catalogue import theorem as theorem_named
 from ftheta.logic import Result
@@ -34,7 +34,7 @@ from ftheta.subjects.resolve import load_as
 
 from ..networks.onnx.graphs import model, node
 
-TASKS = {task.id: task for task in planned()}
+TASKS = {task.id: task for task in plan_tasks()}
 CENTRE = np.array([2000.0, -3.0, 0.004])
 SPREAD = np.array([500.0, 0.7, 0.0005])
 ROWS = 48
@@ -94,7 +94,8 @@ class Standardised(torch.nn.Module):
 
     def __init__(self, learnt: bool = False) -> None:
         super().__init__()
-        self.one, self.two = torch.nn.Linear(3, 7).double(), torch.nn.Linear(7, 1).double()
+        self.one = torch.nn.Linear(3, 7).double()
+        self.two = torch.nn.Linear(7, 1).double()
         hold: Callable[..., Any] = self._learn if learnt else self.register_buffer
         hold("centre", torch.tensor(CENTRE))
         hold("spread", torch.tensor(SPREAD))
@@ -139,7 +140,8 @@ def own() -> Network:
 def loss_by_hand(own: Network) -> tuple[Callable[[Any], Any], Any]:
     """Half the mean squared error as a function of all parameters in one vector, and these parameters."""
     assert own.data is not None and own.data.y is not None
-    x, y = own.data.x, own.data.y
+    x = own.data.x
+    y = own.data.y
     flat, build = ravel_pytree(jax.tree.map(jnp.asarray, own.params))
 
     def loss(theta: Any) -> Any:
@@ -166,25 +168,24 @@ def test_the_function_is_the_same_on_rows_as_they_were_measured(net, own):
 def test_gradients_and_curvature_are_those_of_the_parameters_that_were_trained(net, own):
     with jax.enable_x64(True):
         loss, theta = loss_by_hand(own)
-        value, slope, hessian = (
-            float(loss(theta)),
-            np.asarray(jax.grad(loss)(theta)),
-            np.asarray(jax.hessian(loss)(theta)),
-        )
+        value = float(loss(theta))
+        slope = np.asarray(jax.grad(loss)(theta))
+        hessian = np.asarray(jax.hessian(loss)(theta))
     ends = np.linalg.eigvalsh(hessian)
     found = known("curvature-of-the-loss", net)
     scale = found["loss"].lo / value  # of the loss that the audit chose
     assert found["norm of the gradient"].lo == pytest.approx(scale * float(np.linalg.norm(slope)), rel=1e-5)
     step = found["largest stable step of gradient descent"]
     assert step.lo * 0.99 <= 2 / (scale * ends[-1]) <= step.hi * 1.01
-    first = known("gradients-by-layer", net)["gradient of the first matrix over that of the last"].lo
+    first = known("gradients-by-layer", net)["gradient norm, first matrix ÷ last matrix"].lo
     parts = np.split(slope, np.cumsum([21, 7, 7]))
     assert first == pytest.approx(float(np.linalg.norm(parts[0]) / np.linalg.norm(parts[2])), rel=1e-5)
 
 
 @pytest.mark.parametrize("id", ["gradients-by-layer", "canonical-form", "curvature-of-the-loss", "tangent-spectrum"])
 def test_facts_about_parameters_are_those_of_the_layers_on_scaled_rows(id, net, own):
-    found, wanted = known(id, net), known(id, own)
+    found = known(id, net)
+    wanted = known(id, own)
     assert found.keys() == wanted.keys()
     for name, value in wanted.items():
         if isinstance(value, str):
@@ -207,8 +208,9 @@ def test_theorems_about_parameters_are_checked_on_the_layers_that_were_trained(i
 
 
 def test_facts_about_the_function_are_those_on_unscaled_inputs(net, own):
-    bound = known("steepness", net)["Lipschitz constant, product of norms"].hi
-    W, V = own.description.layers[0].weight / SPREAD, own.description.layers[1].weight
+    bound = known("steepness", net)["Lipschitz upper bound (product of spectral norms)"].hi
+    W = own.description.layers[0].weight / SPREAD
+    V = own.description.layers[1].weight
     assert bound == pytest.approx(np.linalg.norm(W, 2) * np.linalg.norm(V, 2), rel=1e-9)
 
 

@@ -7,15 +7,17 @@ import pytest
 
 from ftheta.auditing.part import Part
 from ftheta.auditing.performing import perform
-from ftheta.auditing.plan import planned
+from ftheta.auditing.plan import plan_tasks
 from ftheta.catalogue import theorem
 from ftheta.logic import Skipped
 from ftheta.running import run
 from ftheta.subjects import Dataset, Network
 from ftheta.subjects.inputs import takes_tokens
 
-TASKS = {task.id: task for task in planned()}
-VOCABULARY, LENGTH = 7, 16  # a square number of tokens is no image
+TASKS = {task.id: task for task in plan_tasks()}
+# a square number of tokens is no image
+VOCABULARY = 7
+LENGTH = 16
 
 
 def network(read) -> Network:
@@ -92,4 +94,4 @@ def test_without_data_no_ids_are_invented(id):
 def test_theorems_about_moved_inputs_are_inapplicable(id, net):
     for subject in (net, net.with_data(None)):
         found = run(theorem(id), subject)
-        assert found.verdict == "inapplicable" and "real inputs: requires real-valued inputs" in found.summary
+        assert found.verdict == "inapplicable" and "real-valued inputs: requires real-valued inputs" in found.summary

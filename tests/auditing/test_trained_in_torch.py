@@ -69,26 +69,27 @@ def test_counts_and_errors(trained, facts):
     net, x, y = trained
     wrong = int((net(x).argmax(1) != y).sum())
     assert facts["parameters"]["lo"] == sum(p.numel() for p in net.parameters())
-    assert facts["rows that are wrong"]["lo"] == wrong and 0 < wrong < ROWS / 4
+    assert facts["misclassified rows"]["lo"] == wrong and 0 < wrong < ROWS / 4
     assert facts["accuracy on the data"]["lo"] == pytest.approx(1 - wrong / ROWS)
     hidden = [net[:2](x), net[:4](x)]
     dead = sum(int((h == 0).all(0).sum()) for h in hidden)
-    assert facts["units that are zero on every row"]["lo"] == dead
+    assert facts["dead ReLUs on this data"]["lo"] == dead
 
 
 def test_gradients_and_curvature(facts, loss):
     of, theta = loss
-    gradient, hessian = torch.func.grad(of)(theta), torch.func.hessian(of)(theta)
+    gradient = torch.func.grad(of)(theta)
+    hessian = torch.func.hessian(of)(theta)
     eigenvalues = torch.linalg.eigvalsh(hessian)
     assert facts["loss"]["lo"] == pytest.approx(float(of(theta)), rel=1e-10)
     assert facts["norm of the gradient"]["lo"] == pytest.approx(float(gradient.norm()), rel=1e-8)
-    ends = {"upper": float(eigenvalues[-1]), "lower": float(eigenvalues[0])}
+    ends = {"largest": float(eigenvalues[-1]), "smallest": float(eigenvalues[0])}
     for name, value in ends.items():
-        met = facts[f"eigenvalue met at the {name} end"]
-        room = 1e-6 * ends["upper"]
+        met = facts[f"{name} Ritz value"]
+        room = 1e-6 * ends["largest"]
         assert met["lo"] - room <= value <= met["hi"] + room
-    assert facts["largest eigenvalue of the Hessian"]["lo"] <= ends["upper"] * (1 + 1e-9)
-    assert ends["upper"] <= facts["largest eigenvalue of the Hessian"]["hi"]
+    assert facts["largest eigenvalue of the Hessian"]["lo"] <= ends["largest"] * (1 + 1e-9)
+    assert ends["largest"] <= facts["largest eigenvalue of the Hessian"]["hi"]
 
 
 def test_the_gradient_of_every_array(trained, sections, loss):
@@ -106,11 +107,11 @@ def test_the_gradient_of_every_array(trained, sections, loss):
 def test_steepness_and_tangent_kernel(trained, facts):
     net, x, _ = trained
     product = np.prod([float(torch.linalg.matrix_norm(net[i].weight.detach(), 2)) for i in (0, 2, 4)])
-    assert facts["Lipschitz constant, product of norms"]["hi"] == pytest.approx(product, rel=1e-8)
-    assert facts["Lipschitz constant, product of norms"]["hi"] >= product * (1 - 1e-15)
+    assert facts["Lipschitz upper bound (product of spectral norms)"]["hi"] == pytest.approx(product, rel=1e-8)
+    assert facts["Lipschitz upper bound (product of spectral norms)"]["hi"] >= product * (1 - 1e-15)
     top = net(x).detach().topk(2).values.numpy()
     gap = float(np.median(top[:, 0] - top[:, 1]))
-    assert facts["median gap of the two largest outputs"]["lo"] == pytest.approx(gap, rel=1e-9)
+    assert facts["median logit margin"]["lo"] == pytest.approx(gap, rel=1e-9)
     params = dict(net.named_parameters())
     rows = torch.func.jacrev(lambda p: torch.func.functional_call(net, p, (x,)))(params)
     J = torch.cat([part.reshape(ROWS * 10, -1) for part in rows.values()], 1)

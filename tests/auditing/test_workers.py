@@ -1,19 +1,21 @@
 """The budget holds, and a task that goes wrong costs itself alone."""
 
+import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic, sleep
 
 import numpy as np
 import pytest
 
-from ftheta.auditing import pool, whole
+from ftheta.auditing import compare, pool, whole
 from ftheta.auditing.budget import Clock, seconds_of
-from ftheta.auditing.plan import planned
-from ftheta.auditing.pool import _Worker
+from ftheta.auditing.plan import plan_tasks
+from ftheta.auditing.pool import AuditWorker
 from ftheta.auditing.whole import audit
-from ftheta.logic import Skipped, UsageError
+from ftheta.logic import Skipped, SubjectError, UsageError
 from ftheta.networks import random_mlp
 from ftheta.subjects import Network
 
@@ -28,12 +30,12 @@ sys.path.insert(0, {root!r})
 from tests.auditing import planted
 from tests.auditing.test_workers import NET, Clock, whole
 from ftheta.auditing.pool import Pool
-whole.planned = lambda only, skip: [planted.task(name) for name in ("waits", "waits", "slow")]
+whole.plan_tasks = lambda only, skip: [planted.task(name) for name in ("waits", "waits", "slow")]
 whole.Clock.of = lambda *_: Clock(3600.0, 0.4)
 resume = Pool._set_aside
 def told(self, worker):
     resume(self, worker)
-    print(*(w.process.pid for w in self.aside), flush=True)
+    print(*(w.pid for w in self.suspended), flush=True)
 Pool._set_aside = told
 whole.audit(NET, budget=3600.0, workers=1)
 """
@@ -49,7 +51,7 @@ def state(pid: int) -> str | None:
 
 def audited(monkeypatch, names: str, budget: float | None, **options):
     tasks = [planted.task(name) for name in names.split()]
-    monkeypatch.setattr(whole, "planned", lambda only, skip: tasks)
+    monkeypatch.setattr(whole, "plan_tasks", lambda only, skip: tasks)
     return audit(NET, budget=budget, **options)
 
 
@@ -67,11 +69,13 @@ def short_shares(monkeypatch, seconds: float) -> None:
 
 
 def test_a_task_that_takes_long_is_set_aside_and_goes_on_where_it_was(monkeypatch, tmp_path):
-    marks, order = tmp_path / "begun", []
+    marks = tmp_path / "begun"
+    order = []
     monkeypatch.setenv("PLANTED_FLAG", str(marks))
     short_shares(monkeypatch, 0.4)
-    begin = _Worker.take
-    monkeypatch.setattr(_Worker, "take", lambda self, task: begin(self, order.append(task.id) or task))
+    begin = AuditWorker.begin
+    told = lambda self, task, assessment: begin(self, order.append(task.id) or task, assessment)
+    monkeypatch.setattr(AuditWorker, "begin", told)
     found = audited(monkeypatch, "slow_but_sure quick slow_but_sure talks", 3600.0, workers=1)
     assert sorted(facts(found)) == ["at last", "at last", "drawn", "drawn"] and not found.skipped
     assert (
@@ -84,13 +88,16 @@ def test_a_fact_that_was_set_aside_goes_on_before_theorems_begin(monkeypatch, tm
     monkeypatch.setattr(pool, "WORTH", 0.0)
     short_shares(monkeypatch, 0.4)
     order: list[object] = []
-    begin, resume = _Worker.take, _Worker.go_on
-    monkeypatch.setattr(_Worker, "take", lambda self, task: begin(self, order.append((task.id, task.looking)) or task))
-    monkeypatch.setattr(_Worker, "go_on", lambda self: resume(order.append("goes on") or self))
-    (theorem,) = planned(["depth-conventions"])
-    monkeypatch.setattr(whole, "planned", lambda only, skip: [planted.task("slow_but_sure"), theorem])
+    begin = AuditWorker.begin
+    resume = AuditWorker.go_on
+    told = lambda self, task, assessment: begin(self, order.append((task.id, task.looking)) or task, assessment)
+    monkeypatch.setattr(AuditWorker, "begin", told)
+    monkeypatch.setattr(AuditWorker, "go_on", lambda self: resume(order.append("goes on") or self))
+    (theorem,) = plan_tasks(["depth-conventions"])
+    monkeypatch.setattr(whole, "plan_tasks", lambda only, skip: [planted.task("slow_but_sure"), theorem])
     found = audit(NET, budget=3600.0, workers=1)
-    looked, performed = order.index((theorem.id, True)), order.index((theorem.id, False))
+    looked = order.index((theorem.id, True))
+    performed = order.index((theorem.id, False))
     assert facts(found) == ["at last"] and [r.id for r in found.results] == [theorem.id]
     assert order[0] == ("slow_but_sure", False) and looked < order.index("goes on") < performed
 
@@ -110,7 +117,7 @@ def test_processes_set_aside_end_with_the_audit_and_with_their_parent(monkeypatc
 
 
 def test_a_task_that_takes_too_long_is_tried_again_where_nothing_can_be_set_aside(monkeypatch, tmp_path):
-    monkeypatch.setattr(pool, "ASIDE", 0)
+    monkeypatch.setattr(pool, "MOST_SUSPENDED", 0)
     monkeypatch.setenv("PLANTED_FLAG", str(tmp_path / "begun"))
     short_shares(monkeypatch, 2.0)
     found = audited(monkeypatch, "slow_once quick talks refuses", 3600.0, workers=1)
@@ -140,7 +147,7 @@ def test_a_process_that_dies_loses_its_own_task_alone(monkeypatch):
     found = audited(monkeypatch, "dies quick faulty greedy talks", 300.0, workers=1)
     assert facts(found) == ["drawn", "drawn"]
     reasons = {id: s.reason for id, s in skipped(found).items()}
-    assert reasons["dies"] == "its process ended with signal 9"
+    assert reasons["dies"] == "its process ended with SIGKILL"
     assert reasons["faulty"] == "internal error: ZeroDivisionError: by zero"
     assert reasons["greedy"] == "it needs more memory than there is"
     assert not any(s.unfinished for s in found.skipped)
@@ -161,8 +168,43 @@ def test_a_network_that_cannot_be_handed_over_is_audited_in_this_process(monkeyp
 
     lock = threading.Lock()  # does not pickle
     net = Network("locked", lambda params, x: x * 2 if lock else x, (), (2,))
-    monkeypatch.setattr(whole, "planned", lambda only, skip: [planted.task("quick")])
+    monkeypatch.setattr(whole, "plan_tasks", lambda only, skip: [planted.task("quick")])
     assert facts(audit(net)) == ["drawn"]
+
+
+def test_a_hypothesis_is_evaluated_once(monkeypatch, tmp_path):
+    marks = tmp_path / "marks"
+    monkeypatch.setenv("PLANTED_FLAG", str(marks))
+    looked = replace(planted.task("looks"), is_fact=False)
+    monkeypatch.setattr(whole, "plan_tasks", lambda only, skip: [looked, planted.task("quick")])
+    for workers in (0, 1, 2):
+        marks.write_text("")
+        found = audit(NET, budget=300.0, workers=workers)
+        assert [r.id for r in found.results] == ["looks"] and facts(found) == ["drawn"] and not found.skipped
+        assert len(marks.read_text().split()) == 1
+
+
+def test_a_network_in_words_is_read_once_a_process_and_by_the_workers_alone(monkeypatch, tmp_path):
+    marks = tmp_path / "marks"
+    monkeypatch.setenv("PLANTED_FLAG", str(marks))
+    monkeypatch.setattr(whole, "plan_tasks", lambda only, skip: [planted.task(name) for name in ("quick", "talks")])
+    words = "tests.auditing.planted:read"
+    there = audit(words, budget=300.0, workers=2)
+    readers = marks.read_text().split()
+    assert len(readers) == len(set(readers)) <= 2 and str(os.getpid()) not in readers
+    marks.write_text("")
+    here = compare(words, words, budget=None, workers=0)
+    assert marks.read_text().split() == [str(os.getpid())] * 2  # one for each of the two
+    assert here.after.subject == there.subject == "read" and here.after.hash == there.hash
+    assert here.after.facts == there.facts and here.after.diagram == there.diagram
+
+
+def test_a_network_that_cannot_be_read_is_told_as_it_is_here():
+    with pytest.raises(SubjectError, match="neither a file") as there:
+        audit("no-such-network", workers=1)
+    with pytest.raises(SubjectError) as here:
+        audit("no-such-network", workers=0)
+    assert str(there.value) == str(here.value)
 
 
 def test_progress_tells_how_far_it_is(monkeypatch):

@@ -18,7 +18,8 @@ def box(tab: Tab, knob: str):
 
 def test_a_moved_slider_changes_the_chart_the_numbers_and_the_address(tab: Tab) -> None:
     tab.go(THEOREM)
-    before, numbers = tab.picture(), tab.text(".numbers")
+    before = tab.picture()
+    numbers = tab.text(".numbers")
     slider(tab, "kappa").focus()
     for _ in range(5):
         tab.page.keyboard.press("ArrowRight")
@@ -79,7 +80,7 @@ def test_presets_are_steps_of_the_history(tab: Tab) -> None:
 
 def test_a_broken_hypothesis_says_so_and_can_be_measured_all_the_same(tab: Tab) -> None:
     tab.go(THEOREM, preset="broken on purpose")
-    assert "fails" in tab.text(".verdict .word").lower()
+    assert "not applicable" in tab.text(".verdict .word").lower()
     expect(tab.page.locator(".checks .failed")).not_to_have_count(0)
     expect(tab.page.locator(".checks .remedy").first).to_be_visible()
     tab.page.get_by_role("button", name="Measure anyway").click()
@@ -97,7 +98,8 @@ def test_the_link_restores_everything(tab: Tab, context: BrowserContext) -> None
     tab.page.get_by_role("button", name="Copy link").click()
     expect(tab.page.locator(".toast")).to_contain_text("Link copied")
     link = tab.page.evaluate("() => navigator.clipboard.readText()")
-    picture, verdict = tab.picture(), tab.text(".verdict")
+    picture = tab.picture()
+    verdict = tab.text(".verdict")
     other = Tab(context, tab.address)
     other.page.goto(link)
     other.until(lambda: "shown" in other.now)
@@ -140,7 +142,8 @@ def test_tabs_show_the_other_charts(tab: Tab) -> None:
 def test_play_moves_the_slider_until_it_is_paused(tab: Tab, motion: str) -> None:
     tab.page.emulate_media(reduced_motion=motion)  # type: ignore[arg-type]
     tab.go("hat-function")
-    before, picture = slider(tab, "iterates").input_value(), tab.picture()
+    before = slider(tab, "iterates").input_value()
+    picture = tab.picture()
     tab.page.get_by_role("button", name="Play iterates").click()
     tab.until(lambda: slider(tab, "iterates").input_value() != before)
     tab.page.get_by_role("button", name="Play iterates").click()
@@ -158,9 +161,9 @@ def test_knobs_of_the_built_in_subject_rest_when_another_one_is_chosen(tab: Tab)
     expect(slider(tab, "folds")).to_be_enabled()
 
 
-def test_how_do_we_know_lists_claims_and_provenance(tab: Tab) -> None:
+def test_the_evidence_lists_claims_and_provenance(tab: Tab) -> None:
     tab.go(THEOREM)
-    tab.page.get_by_text("How do we know?").click()
+    tab.page.get_by_text("Evidence", exact=True).click()
     expect(tab.page.locator(".evidence")).to_contain_text("versions", use_inner_text=True)  # it has opened
     told = tab.text(".evidence").lower()
     for word in ("measured", "bound", "slack", "seed", "certified", "proved", "refuted", "versions"):

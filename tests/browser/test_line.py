@@ -73,7 +73,8 @@ def test_a_lost_line_is_told_and_taken_up_again(context: BrowserContext, server:
 
 
 def test_two_tabs_do_not_disturb_one_another(tabs: Callable[[], Tab]) -> None:
-    first, second = tabs(), tabs()
+    first = tabs()
+    second = tabs()
     first.go("hat-function", iterates=3)
     second.go("max-network")
     before = first.picture()

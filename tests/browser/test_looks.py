@@ -43,7 +43,8 @@ def test_the_page_begins_as_the_system_asks_and_the_chart_follows(shaded: Tab) -
     corner = "canvas => [...canvas.getContext('2d').getImageData(1, 1, 1, 1).data].slice(0, 3)"
     brightness = lambda: sum(shaded.page.locator(".stage canvas").evaluate(corner))
     ground = lambda: shaded.page.evaluate("() => getComputedStyle(document.querySelector('.chart')).backgroundColor")
-    before, paper = brightness(), ground()
+    before = brightness()
+    paper = ground()
     pressed = shaded.page.get_by_role("button", name="Dark")
     was_dark = before < 380
     expect(pressed).to_have_attribute("aria-pressed", str(was_dark).lower())
@@ -59,7 +60,8 @@ def test_the_page_begins_as_the_system_asks_and_the_chart_follows(shaded: Tab) -
 def test_the_projector_shows_larger_letters_and_no_list(tab: Tab) -> None:
     tab.go(THEOREM)
     size = lambda: tab.page.locator(".theorem h1").evaluate("node => parseFloat(getComputedStyle(node).fontSize)")
-    before, picture = size(), tab.picture()
+    before = size()
+    picture = tab.picture()
     tab.page.keyboard.press("p")
     tab.until(lambda: tab.picture() != picture)
     assert size() > 1.2 * before

@@ -8,7 +8,8 @@ from playwright.sync_api import Browser, Locator, expect
 from .conftest import WINDOW
 from .lab import Server, Tab
 
-SPHERE, FLOW = "attention-particle-flow", "flow-diffeomorphism"
+SPHERE = "attention-particle-flow"
+FLOW = "flow-diffeomorphism"
 
 
 def time_of(tab: Tab) -> Locator:
@@ -60,7 +61,8 @@ def test_a_chart_that_moves_plays_by_itself_and_again_when_asked_without_leaving
     tab.until(lambda: 0 < frame(tab) < last(tab))
     tab.page.keyboard.press("Space")
     rest(tab)
-    stands, picture = frame(tab), tab.picture()
+    stands = frame(tab)
+    picture = tab.picture()
     assert picture != end
     tab.page.wait_for_timeout(300)
     assert (frame(tab), tab.picture()) == (stands, picture)

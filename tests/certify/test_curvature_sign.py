@@ -11,8 +11,9 @@ from flint import arb
 from scipy.integrate import solve_ivp
 
 from ftheta.certify.curvature_sign import curvature_signs, inflexions
-from ftheta.certify.tanh_well import escape, flow_time, gap, half_tanh_squared, interval_claims, shape_claims
 from ftheta.logic import UsageError, Verdict
+from ftheta.theorems.optimisation.nonconvex_tanh import claim_curvature_signs, claim_escape, claim_shape
+from ftheta.theorems.optimisation.nonconvex_tanh.tanh_well import escape, flow_time, gap, half_tanh_squared
 
 
 def test_the_inflexions_of_the_cosine_are_at_odd_multiples_of_a_quarter_turn():
@@ -52,9 +53,9 @@ def test_the_inflexion_of_the_well_is_where_two_closed_forms_say():
 
 
 def test_the_shape_is_proved_and_a_convex_function_is_refuted():
-    assert {c.judge().verdict for c in shape_claims()} == {Verdict.PROVED}
-    assert {c.judge().verdict for c in interval_claims(half_tanh_squared, 6.0)[0]} == {Verdict.PROVED}
-    assert Verdict.REFUTED in {c.judge().verdict for c in interval_claims(lambda a: a * a / 2, 6.0)[0]}
+    assert {c.judge().verdict for c in claim_shape()} == {Verdict.PROVED}
+    assert {c.judge().verdict for c in claim_curvature_signs(half_tanh_squared, 6.0)[0]} == {Verdict.PROVED}
+    assert Verdict.REFUTED in {c.judge().verdict for c in claim_curvature_signs(lambda a: a * a / 2, 6.0)[0]}
 
 
 def test_functions_are_told_apart_only_where_they_differ():
@@ -64,12 +65,14 @@ def test_functions_are_told_apart_only_where_they_differ():
 
 @pytest.mark.parametrize("start, tau", [(3.0, 1.0), (2.0, 0.1), (4.0, 0.5), (0.7, 1.0)])
 def test_the_steps_out_of_the_plateau_are_those_of_a_plain_loop_and_obey_both_bounds(start, tau):
-    a, k = start, 0
+    a = start
+    k = 0
     while a > atanh(1 / sqrt(3)):
-        a, k = a - tau * np.tanh(a) * (1 - np.tanh(a) ** 2), k + 1
+        a = a - tau * np.tanh(a) * (1 - np.tanh(a) ** 2)
+        k = k + 1
     found = escape(start, tau)
     assert found.steps == k
-    assert {c.judge().verdict for c in found.claims} == {Verdict.PROVED}
+    assert {c.judge().verdict for c in claim_escape(found)} == {Verdict.PROVED}
 
 
 def test_the_time_of_flow_is_that_of_an_integrator():
@@ -82,4 +85,4 @@ def test_the_time_of_flow_is_that_of_an_integrator():
 def test_a_plateau_beyond_the_budget_gives_a_lower_bound_and_no_verdict():
     found = escape(8.0, 0.001)
     assert found.steps is None and found.count.lo > 1e8
-    assert {c.judge().verdict for c in found.claims} == {Verdict.INCONCLUSIVE}
+    assert {c.judge().verdict for c in claim_escape(found)} == {Verdict.INCONCLUSIVE}

@@ -1,17 +1,22 @@
 """Slopes met and products of norms."""
 
-from dataclasses import replace
+from typing import Any
 
 import jax
 import numpy as np
 import pytest
 
-from ftheta.certify import inputs_near, product_bound, slope, spectral_norm, steepest_secant, stretches
-from ftheta.certify.ladder import HINGES, KNOWN, ladder
+from ftheta.certify import inputs_near, product_bound, slope, spectral_norm, steepest_secant
 from ftheta.logic import Verdict
 from ftheta.networks import ACTIVATIONS, Dense, Description, random_mlp
-from ftheta.networks.realisation import layers_of
 from ftheta.subjects import Network
+from ftheta.theorems.robustness.lipschitz_bounds import (
+    ABSOLUTE_VALUE,
+    KNOWN,
+    layer_stretches,
+    lipschitz_bounds,
+    steeper_than_described,
+)
 
 BOUNDED = [name for name, a in ACTIVATIONS.items() if np.isfinite(a.lipschitz.hi)]
 
@@ -53,7 +58,7 @@ def test_the_stretches_of_the_layers_multiply_to_the_slope():
     net = Network.described(random_mlp(rng, (4, 9, 9, 3), "tanh", bias=0.3))
     x, y = rng.normal(size=(2, 4))
     assert net.description is not None
-    assert np.prod(stretches(net.description, x, y)) == pytest.approx(slope(net, x, y), rel=1e-12)
+    assert np.prod(layer_stretches(net.description, x, y)) == pytest.approx(slope(net, x, y), rel=1e-12)
 
 
 def test_a_kink_where_the_formal_derivative_is_too_large_gives_no_false_slope():
@@ -67,20 +72,17 @@ def test_known_networks_have_their_known_constants():
     rng = np.random.default_rng(0)
     for name, constant, product in [("absolute value", 1.0, 2.0), ("second difference", 4.0, 4.0)]:
         net = Network.described(KNOWN[name](8))
-        assert net.description is not None
-        starts = inputs_near(None, net.input_shape, 64, 1.0, rng)
-        rungs = ladder(net, net.description, starts, rng)
-        assert rungs.secant.slope == pytest.approx(constant, rel=1e-9)
-        assert product in rungs.product
-        assert rungs.product.hi <= rungs.crude.hi * (1 + 1e-12)
+        bounds: Any = lipschitz_bounds.measure(net, rng, points=64).numbers
+        assert bounds["steepest secant"].lo == pytest.approx(constant, rel=1e-9)
+        assert product in bounds["product of norms"]
+        assert bounds["product of norms"].hi <= bounds["product of Frobenius norms"].hi * (1 + 1e-12)
 
 
 def test_a_network_steeper_than_its_description_is_refuted_by_a_witness():
-    steep = replace(Network.described(HINGES), apply=lambda params, x: HINGES.apply(params, 9 * x))
     rng = np.random.default_rng(0)
-    claim = ladder(steep, HINGES, rng.normal(size=(8, 1)), rng).claims()[0]
-    assert claim.judge().verdict is Verdict.REFUTED
-    assert ladder(Network.described(HINGES), HINGES, rng.normal(size=(8, 1)), rng).claims()[0].judge().verdict.holds
+    steep = lipschitz_bounds.measure(steeper_than_described(rng), rng, points=8)
+    assert steep.claims[0].judge().verdict is Verdict.REFUTED
+    assert lipschitz_bounds.measure(Network.described(ABSOLUTE_VALUE), rng, points=8).claims[0].judge().verdict.holds
 
 
 def test_data_rows_are_among_the_inputs_searched_from():
@@ -101,6 +103,7 @@ def test_non_finite_outputs_are_no_slopes():
 def test_a_secant_that_is_rounding_refutes_nothing(weight, offset):
     net = Network.described(Description((Dense(np.array([[weight]]), np.array([offset])),)))
     rng = np.random.default_rng(0)
-    rungs = ladder(net, layers_of(net.description), rng.normal(size=(16, 1)), rng, climbs=2)
-    assert rungs.secant.slope <= weight * (1 + 1e-12)
-    assert rungs.claims()[0].judge().verdict is Verdict.CONSISTENT
+    found = lipschitz_bounds.measure(net, rng, points=16, climbs=2)
+    steepest: Any = found.numbers["steepest secant"]
+    assert steepest.lo <= weight * (1 + 1e-12)
+    assert found.claims[0].judge().verdict is Verdict.CONSISTENT

@@ -5,16 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ftheta.certify.linear_autoencoder import (
-    SNAPSHOTS,
-    critical_gradient,
-    linear_autoencoder,
-    snapshots,
-    train,
-    way_down,
-)
-from ftheta.certify.low_rank import competitors, decompose, dual_bound, loss, second_minimiser, sine, weyl_excess
+from ftheta.certify.low_rank import decompose
 from ftheta.logic import Basis, Converges, Verdict
+from ftheta.theorems.architectures.autoencoder_svd_rom import autoencoder_claims, second_minimiser
+from ftheta.theorems.architectures.autoencoder_svd_rom.best_rank import competitors, dual_bound, loss, sine, weyl_excess
+from ftheta.theorems.architectures.autoencoder_svd_rom.training import critical_gradient, train, way_down
+from ftheta.theorems.snapshots import SNAPSHOTS, snapshots
 
 shapes = st.tuples(st.integers(2, 12), st.integers(2, 12))
 
@@ -37,9 +33,11 @@ def test_the_dual_bound_meets_the_truncated_decomposition(shape, seed, decay):
 
 @given(shapes, st.integers(0, 99), st.integers(1, 5))
 def test_no_matrix_of_rank_r_comes_below_the_dual_bound(shape, seed, r):
-    X, rng = matrix(shape, seed), np.random.default_rng(seed + 1000)
+    X = matrix(shape, seed)
+    rng = np.random.default_rng(seed + 1000)
     r = min(r, min(shape) - 1)
-    left, right = rng.normal(size=(shape[0], r)), rng.normal(size=(r, shape[1]))
+    left = rng.normal(size=(shape[0], r))
+    right = rng.normal(size=(r, shape[1]))
     for _ in range(3):  # least squares in turn: free factors, not projections
         left = X @ np.linalg.pinv(right)
         right = np.linalg.pinv(left) @ X
@@ -61,7 +59,7 @@ def test_rivals_have_rank_r_and_obey_weyl():
     excess, nearest = weyl_excess(found, 2, rivals)
     assert excess < 1e-12
     assert nearest >= found.tail(2) ** 0.5
-    cheat = [found.truncated(3)]  # of rank three: Weyl's shift by two does not hold for it
+    cheat = [found.truncate(3)]  # of rank three: Weyl's shift by two does not hold for it
     assert weyl_excess(found, 2, cheat)[0] > 0.1
 
 
@@ -80,7 +78,7 @@ def test_a_training_cut_short_claims_no_limit():
     found = decompose(snapshots("nearly tied", 0, 0))
     trained = train(found.X, 3, np.random.default_rng(0), 5)
     assert not trained.settled
-    claims = linear_autoencoder(found, 3, trained)
+    claims = autoencoder_claims(found, 3, trained)
     judged = [c.judge().verdict for c in claims]
     assert any(isinstance(c, Converges) for c in claims)
     assert Verdict.REFUTED not in judged and Verdict.INCONCLUSIVE in judged
@@ -109,9 +107,11 @@ def test_every_eigen_subspace_is_critical_and_all_but_the_top_have_a_way_down(sh
 
 
 def test_the_gradient_is_that_of_the_loss_of_encoder_and_decoder():
-    X, Q = matrix((5, 4), 0), np.linalg.qr(matrix((4, 2), 1))[0]
+    X = matrix((5, 4), 0)
+    Q = np.linalg.qr(matrix((4, 2), 1))[0]
     value = lambda E, D: ((X - X @ E @ D) ** 2).sum()
-    h, square = 1e-6, 0.0
+    h = 1e-6
+    square = 0.0
     for which in (0, 1):
         for place in np.ndindex((4, 2) if which == 0 else (2, 4)):
             ends = []

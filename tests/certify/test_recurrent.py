@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 import ftheta as ft
-from ftheta.certify.recurrent import Cell, lagged_norms, random_cell
-from ftheta.certify.recurrent_study import linear_claims
 from ftheta.logic import SubjectError, Verdict
+from ftheta.theorems.architectures.rnn_dynamical import linear_claims
+from ftheta.theorems.architectures.rnn_dynamical.recurrent import Cell, lagged_norms, random_cell
 
 
 @pytest.fixture(autouse=True)
@@ -24,7 +24,8 @@ def cell_and_inputs(gain: float = 0.9, hidden: int = 5, steps: int = 12) -> tupl
 def test_states_are_those_of_a_plain_loop():
     cell, xs = cell_and_inputs()
     assert cell.layers is not None
-    layer, h = cell.layers.layers[0], np.ones(5)
+    layer = cell.layers.layers[0]
+    h = np.ones(5)
     states = cell.states(h, xs)
     for t, x in enumerate(xs):
         h = np.tanh(layer.weight @ np.concatenate([h, x]) + layer.bias)
@@ -44,11 +45,13 @@ def test_the_gradient_through_time_is_pytorchs():
     torch = pytest.importorskip("torch")
     cell, xs = cell_and_inputs()
     assert cell.layers is not None
-    layer, aims = cell.layers.layers[0], np.random.default_rng(1).normal(size=(len(xs), 5))
+    layer = cell.layers.layers[0]
+    aims = np.random.default_rng(1).normal(size=(len(xs), 5))
     states = cell.states(np.zeros(5), xs)
     ours = cell.through_time(states, xs, aims, cell.jacobians(states, xs))
     W, b = (torch.tensor(v, requires_grad=True) for v in (layer.weight, layer.bias))
-    h, loss = torch.zeros(5, dtype=torch.float64), torch.zeros(())
+    h = torch.zeros(5, dtype=torch.float64)
+    loss = torch.zeros(())
     for x, y in zip(torch.tensor(xs), torch.tensor(aims)):
         h = torch.tanh(W @ torch.cat([h, x]) + b)
         loss = loss + ((h - y) ** 2).sum() / 2
@@ -70,8 +73,8 @@ def test_a_contraction_is_bounded_from_above():
 
 
 def test_linear_values_of_the_catalogue():
-    claims, numbers = linear_claims()
-    assert numbers["0.9^50"].middle == pytest.approx(0.0051537752, rel=2e-8)  # type: ignore[union-attr]
+    claims = linear_claims()
+    assert claims[0].right.middle == pytest.approx(0.0051537752, rel=2e-8)  # type: ignore[union-attr]
     assert all(claim.judge().verdict in (Verdict.PROVED, Verdict.CERTIFIED) for claim in claims)
 
 

@@ -42,7 +42,8 @@ def bound(f: Any, shape: tuple[int, ...], *fixed: Any) -> Enclosure:
 @given(st.sampled_from(sorted(FUNCTIONS)), st.integers(0, 10_000))
 def test_no_slope_exceeds_the_bound(name, seed):
     rng = np.random.default_rng(seed)
-    W, V = rng.normal(size=(4, 3)), rng.normal(size=(2, 4 if name != "side by side" else 8))
+    W = rng.normal(size=(4, 3))
+    V = rng.normal(size=(2, 4 if name != "side by side" else 8))
     V = V if name != "mean" else rng.normal(size=(2, 5))
     f = lambda x, W, V: V @ FUNCTIONS[name](W @ x)
     limit = bound(f, (3,), W, V)

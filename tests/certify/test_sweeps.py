@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ftheta.certify.balls import FUNCTIONS, ball_gradient, known, secant_slope
-from ftheta.certify.sweeps import against_differences, against_secants, sweep_in_box
 from ftheta.graph import named, tableau, trace
 from ftheta.logic import Basis, Verdict
+from ftheta.theorems.gradients.worked_example_graph import claim_differences, claim_secants, sweep_in_box
 
 
 @pytest.fixture(autouse=True)
@@ -97,23 +97,24 @@ def test_exact_balls_become_exact_points_and_others_contain_the_number():
 def test_programs_of_arrays_and_unknown_primitives_have_no_balls():
     assert ball_gradient(trace(lambda x: x.sum(), np.ones(3)), ()) is None
     assert ball_gradient(trace(lambda x: jax.lax.lgamma(x), 1.0), (1.0,)) is None
-    assert against_secants(tableau(lambda x: (x * x).sum(), np.ones(3))) is None
+    assert claim_secants(tableau(lambda x: (x * x).sum(), np.ones(3))) is None
 
 
 def test_two_hinges_that_make_the_identity_are_refuted_at_their_kink_and_nowhere_else():
     f = lambda x: jax.nn.relu(x) - jax.nn.relu(-x)
-    here, there = against_secants(tableau(f, 0.0)), against_secants(tableau(f, 0.25))
+    here = claim_secants(tableau(f, 0.0))
+    there = claim_secants(tableau(f, 0.25))
     assert here and here[0].judge().verdict is Verdict.REFUTED
     assert there and there[0].judge().verdict is Verdict.CERTIFIED
 
 
 def test_a_flat_cubic_is_not_refuted_by_the_length_of_the_secant():
-    claims = against_secants(tableau(lambda x: x**3, 0.0))
+    claims = claim_secants(tableau(lambda x: x**3, 0.0))
     assert claims and claims[0].judge().verdict is Verdict.CERTIFIED
 
 
 def test_cancellation_in_floats_does_not_refute():
-    claims = against_secants(tableau(lambda x: 1 / ((1e8 + x) - 1e8), 1e-3))
+    claims = claim_secants(tableau(lambda x: 1 / ((1e8 + x) - 1e8), 1e-3))
     assert claims and claims[0].judge().verdict is Verdict.CERTIFIED
 
 
@@ -122,7 +123,7 @@ def test_cancellation_in_floats_does_not_refute():
 def test_differences_along_a_direction_are_consistent_for_a_smooth_program_of_arrays(a, b):
     with jax.enable_x64(True):
         found = tableau(lambda x: jnp.sum(jnp.sin(x) * x[::-1]), np.array([a, b]))
-        verdicts = {c.judge().verdict for c in against_differences(found, np.random.default_rng(0))}
+        verdicts = {c.judge().verdict for c in claim_differences(found, np.random.default_rng(0))}
         assert verdicts == {Verdict.CONSISTENT}
 
 

@@ -11,7 +11,8 @@ FAST = ("--method", "cpa", "--eps", "0.1", "--seconds", "1000")
 
 
 def test_the_certificate_is_that_of_the_library(capsys, tmp_path):
-    net, figure = tmp_path / "net.npz", tmp_path / "wave.svg"
+    net = tmp_path / "net.npz"
+    figure = tmp_path / "wave.svg"
     words = ["approximate", "sin(6*x) + x", "--box=0,1", *FAST, "--out", str(net), "--figure", str(figure), "--json"]
     assert run(words) == 0
     told = json.loads(capsys.readouterr().out)

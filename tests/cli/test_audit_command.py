@@ -66,7 +66,7 @@ def test_the_page_and_the_document_beside_it_say_the_same(capsys, folder):
     for part in (
         "What it is",
         "Statistics",
-        "What was not checked",
+        "Not applicable, or not run",
         "95 % interval",
         "--only",
         "polynomial activations",
@@ -213,7 +213,7 @@ import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
 import ftheta.auditing.whole as whole
 from tests.auditing.planted import task
-whole.planned = lambda only, skip: [task(name) for name in ("quick", "waits", "slow", "busy")]
+whole.plan_tasks = lambda only, skip: [task(name) for name in ("quick", "waits", "slow", "busy")]
 from ftheta.cli import run
 sys.exit(run(["audit", "digits-mlp", "--out", "report.html", "--budget", "1h"]))
 """

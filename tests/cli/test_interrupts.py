@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 PRELUDE = """
 import gc, os, signal, sys, threading, time
 signal.signal(signal.SIGINT, signal.default_int_handler)
-from ftheta import interrupts
+from ftheta.processes import interrupts
 interrupts.watch()
 
 def press():
@@ -128,9 +128,9 @@ def test_whoever_heeds_ends_in_order_and_a_second_press_ends_at_once():
 def test_a_second_press_ends_native_code_too():
     body = """
     import numpy as np
+    big = np.random.default_rng(0).normal(size=(6000, 6000))
     threading.Timer(0.5, press).start()
     threading.Timer(1.5, press).start()
-    big = np.random.default_rng(0).normal(size=(6000, 6000))
     np.linalg.svd(big)
     """
     started = time.monotonic()
@@ -151,7 +151,7 @@ def test_a_process_that_ignores_ctrl_c_goes_on_doing_so():
 
 def test_extension_modules_are_initialised_undisturbed():
     """An interrupt inside of that is another exception, or a crash: it waits until the module is there."""
-    from ftheta.interrupts import _would_be_lost
+    from ftheta.processes.interrupts import _would_be_lost
 
     def exec_module():
         return _would_be_lost(sys._getframe())
@@ -175,10 +175,10 @@ def test_no_press_of_two_hundred_is_lost():
 
 
 def test_the_signal_of_python_stays_where_nobody_watches():
-    from ftheta import interrupts
+    from ftheta.processes import interrupts
 
     usual = signal.getsignal(signal.SIGINT)
     interrupts.heed()
     with interrupts.held():
         pass
-    assert not interrupts.pressed() and signal.getsignal(signal.SIGINT) is usual
+    assert not interrupts.was_pressed() and signal.getsignal(signal.SIGINT) is usual

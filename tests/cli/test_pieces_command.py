@@ -20,7 +20,8 @@ def told(capsys, *words):
 
 @pytest.mark.parametrize("rows", ["0,7", "0,7,15"])
 def test_slices_through_rows_have_the_pieces_that_the_library_counts(capsys, rows):
-    net, data = load("digits-mlp"), load("digits-test")
+    net = load("digits-mlp")
+    data = load("digits-test")
     p, q, *third = (np.asarray(data.x[int(i)], float).ravel() for i in rows.split(","))  # type: ignore[union-attr]
     domain = Polygon.through(p, q, third[0], FOUR) if third else Segment(p, q)
     count = count_pieces(from_description(net.description), domain)  # type: ignore[union-attr]

@@ -1,7 +1,7 @@
 """Every theorem's verdicts and numbers as JSON, to see what a change of the house changes.
 
 `python -m tests.contract.record write before.json` runs each theorem by default and in its presets (`--studies`: slow
-ones too); `python -m tests.contract.record compare before.json after.json` prints what differs.
+ones too; `--only`: ids or chapters); `… compare before.json after.json` prints what differs.
 """
 
 import argparse
@@ -27,6 +27,7 @@ def record(result: Result) -> dict[str, Any]:
         "summary": result.summary,
         "checks": {check.name: check.finding.status.value for check in result.checks},
         "claims": [_record_claim(judged) for judged in result.claims],
+        "examples": [_record_claim(judged) for judged in result.examples],
         "as printed": [_record_claim(judged) for judged in result.as_printed],
         "numbers": {name: [number.lo, number.hi] for name, number in result.numbers.items()},
     }
@@ -38,10 +39,12 @@ def _record_claim(judged: Any) -> dict[str, Any]:
     return {"what": judged.claim.what, "verdict": judged.judgement.verdict.value, **known}
 
 
-def write(path: Path, studies: bool) -> None:
-    """Run everything; what is done is written after every theorem."""
+def write(path: Path, studies: bool, only: tuple[str, ...] = ()) -> None:
+    """Run everything, or what `only` names; what is done is written after every theorem."""
     runs: dict[str, Any] = {}
     for theorem in theorems().values():
+        if only and theorem.id not in only and theorem.chapter not in only:
+            continue
         presets = [name for name in theorem.presets if studies or (theorem.id, name) not in STUDIES]
         for preset in (None, *presets):
             name = theorem.id if preset is None else f"{theorem.id} / {preset}"
@@ -71,7 +74,7 @@ def _differences(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
     ]
     lines += _changed_entries("hypothesis", old.get("checks", {}), new.get("checks", {}))
     lines += _changed_entries("number", old.get("numbers", {}), new.get("numbers", {}))
-    for field in ("claims", "as printed"):
+    for field in ("claims", "examples", "as printed"):
         lines += _changed_entries(field, _by_text(old.get(field, [])), _by_text(new.get(field, [])))
     return lines
 
@@ -104,12 +107,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.contract.record", description=__doc__)
     parser.add_argument("action", choices=("write", "compare"))
     parser.add_argument("files", nargs="+", type=Path)
+    parser.add_argument("--only", default="", help="ids or chapters, with commas")
+    parser.add_argument("--partial", action="store_true", help="compare only what both files have")
     parser.add_argument("--studies", action="store_true", help="the slow presets too")
     options = parser.parse_args()
     if options.action == "write":
-        write(options.files[0], options.studies)
+        write(options.files[0], options.studies, tuple(filter(None, options.only.split(","))))
         return 0
     before, after = (json.loads(path.read_text("utf-8")) for path in options.files)
+    if options.partial:
+        before = {name: run for name, run in before.items() if name in after}
     lines = compare(before, after)
     print("\n".join(lines) or "no difference")
     return 1 if lines else 0

@@ -42,7 +42,7 @@ _SLOW = {
     "runge": ["at the edge", "twenty"],
     "self-attention": ["many tokens, causal mask"],
     "subsampling-receptive-field": ["AlexNet", "ResNet-34", "VGG-16"],
-    "transformer-block": ["learnt by heart"],
+    "transformer-block": ["memorised"],
     "transformer-block-optimisers": ["two blocks, longer"],
     "two-layer-ridge-sum": ["two dimensions, many terms"],
     "uat-cybenko-hornik": ["a root"],

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ftheta as ft
-from ftheta.datasets import dataset, knobs_of, named, operation_table, shared_rows, split
+from ftheta.datasets import dataset, dataset_of_words, knobs_of, operation_table, shared_rows, split
 from ftheta.datasets.mnist1d import templates
 from ftheta.datasets.naming import SETS
 from ftheta.datasets.operations import group_table
@@ -32,7 +32,8 @@ def test_every_set_is_rows_with_labels_and_a_subject(name):
 
 @pytest.mark.parametrize("name", RANDOM)
 def test_a_seed_fixes_the_data_and_another_changes_them(name):
-    again, other = dataset(name, seed=3), dataset(name, seed=4)
+    again = dataset(name, seed=3)
+    other = dataset(name, seed=4)
     assert np.array_equal(dataset(name, seed=3).x, again.x) and not np.array_equal(again.x, other.x)
 
 
@@ -74,8 +75,10 @@ def test_mnist1d_is_what_its_package_makes(monkeypatch):
             monkeypatch.setitem(sys.modules, module, ModuleType(module))
     peer = pytest.importorskip("mnist1d.data")
     args = peer.get_dataset_args()
-    args.seed, args.num_samples = 7, 300
-    made, ours = peer.make_dataset(args), dataset("mnist1d", seed=7, n=300)
+    args.seed = 7
+    args.num_samples = 300
+    made = peer.make_dataset(args)
+    ours = dataset("mnist1d", seed=7, n=300)
     assert np.allclose(np.concatenate([made["x"], made["x_test"]]), ours.x, atol=1e-12)
     assert np.array_equal(np.concatenate([made["y"], made["y_test"]]), ours.y)
     assert np.allclose(made["templates"]["x"], templates())
@@ -85,7 +88,8 @@ def test_mnist1d_is_what_its_package_makes(monkeypatch):
 
 
 def test_moons_and_circles_lie_on_circles():
-    moons, circles = dataset("moons", noise=0.0), dataset("circles", noise=0.0, ratio=0.3)
+    moons = dataset("moons", noise=0.0)
+    circles = dataset("circles", noise=0.0, ratio=0.3)
     centres = np.where((moons.y == 0)[:, None], (0, 0), (1, 0.5))
     assert np.allclose(np.linalg.norm(moons.x - centres, axis=1), 1)
     assert (np.where(moons.y == 0, 1, -1) * (moons.x - centres)[:, 1] >= -1e-12).all()
@@ -100,15 +104,18 @@ def test_every_arm_of_the_spirals_is_the_first_one_turned():
 
 
 def test_xor_and_checkerboard_are_labelled_by_their_squares():
-    xor, board = dataset("xor"), dataset("checkerboard", fields=2)
+    xor = dataset("xor")
+    board = dataset("checkerboard", fields=2)
     assert ((np.sign(xor.x).prod(1) < 0) == xor.y).all()
     assert ((np.sign(board.x).prod(1) < 0) == board.y).all()  # two by two fields are the signs again
 
 
 def test_the_truth_of_the_models_makes_their_targets():
-    line, taught = dataset("gaussian-design", noise=0.0, signal=2.0), dataset("teacher-student", activation="tanh")
+    line = dataset("gaussian-design", noise=0.0, signal=2.0)
+    taught = dataset("teacher-student", activation="tanh")
     assert np.allclose(line.x @ line.truth["beta"], line.y) and np.linalg.norm(line.truth["beta"]) == pytest.approx(2)
-    W, a = taught.truth["W"], taught.truth["a"]
+    W = taught.truth["W"]
+    a = taught.truth["a"]
     assert np.allclose(np.tanh(taught.x @ W.T) @ a / np.sqrt(len(a)), taught.y)
     noisy = dataset("gaussian-design", n=40_000, noise=0.5)
     spread = (noisy.y - noisy.truth["clean"]).var() / 0.25
@@ -133,7 +140,9 @@ def test_the_group_tables_satisfy_the_axioms(of, order):
     names, table = group_table(of)
     assert len(names) == len(set(names)) == len(table) == order
     assert all(sorted(line) == list(range(order)) for line in (*table.tolist(), *table.T.tolist()))
-    left, right = table[table], table[:, table]  # (ab)c and a(bc)
+    # (ab)c and a(bc)
+    left = table[table]
+    right = table[:, table]
     assert np.array_equal(left, right)
     unit = [e for e in range(order) if (table[e] == np.arange(order)).all() and (table[:, e] == np.arange(order)).all()]
     assert len(unit) == 1 and np.array_equal(table, table.T) == (of == "Z7")
@@ -169,7 +178,7 @@ def test_words_that_are_wrong_say_so(words, part):
 
 
 def test_names_that_are_close_are_suggested():
-    assert named("nothing") is None
+    assert dataset_of_words("nothing") is None
     with pytest.raises(UsageError, match="moons"):
         dataset("moon")
     with pytest.raises(SubjectError, match="checkerboard"):

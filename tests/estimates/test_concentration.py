@@ -54,7 +54,9 @@ def test_the_deviation_tail_encloses_the_sum_over_all_outcomes(n, q, radius, can
 
 
 def test_a_selection_among_many_is_as_likely_to_stray_as_an_experiment_finds():
-    law, n, radius = Law.of([0, 1], [0.5, 0.5]), 50, hoeffding_radius(50, 0.05, 1.0)
+    law = Law.of([0, 1], [0.5, 0.5])
+    n = 50
+    radius = hoeffding_radius(50, 0.05, 1.0)
     exact = deviation_tail(law, n, radius, 40)
     measured, _ = deviation_frequency(law, np.random.default_rng(0), n, float(radius), 4000, 40)
     assert measured.lo <= exact.lo and exact.hi <= measured.hi
@@ -77,7 +79,8 @@ def test_neither_radius_is_exceeded_more_often_than_it_claims(n, q, delta):
 @given(st.lists(st.tuples(st.integers(-8, 8), st.integers(1, 9)), min_size=1, max_size=12))
 def test_a_law_merges_equal_atoms_and_has_the_moments_of_its_atoms(atoms):
     values, weights = zip(*atoms)
-    law, total = Law.of(values, weights), sum(weights)
+    law = Law.of(values, weights)
+    total = sum(weights)
     mean = Fraction(sum(v * w for v, w in atoms), total)
     assert sum(law.probabilities) == 1 and len(set(law.values)) == len(law.values)
     assert law.mean == mean
@@ -85,7 +88,8 @@ def test_a_law_merges_equal_atoms_and_has_the_moments_of_its_atoms(atoms):
 
 
 def test_sample_means_have_the_mean_and_the_variance_of_the_law():
-    law, n = Law.of([0.0, 0.5, 2.0], [0.5, 0.3, 0.2]), 40
+    law = Law.of([0.0, 0.5, 2.0], [0.5, 0.3, 0.2])
+    n = 40
     means = law.sample_means(np.random.default_rng(0), n, 20_000)
     spread = sqrt(float(law.variance) / n)
     assert abs(means.mean() - float(law.mean)) < 6 * spread / sqrt(20_000)
@@ -93,7 +97,8 @@ def test_sample_means_have_the_mean_and_the_variance_of_the_law():
 
 
 def test_a_law_with_three_atoms_has_a_measured_tail_and_one_with_two_an_exact_one():
-    rng, radius = np.random.default_rng(0), hoeffding_radius(100, 0.05, 1.0)
+    rng = np.random.default_rng(0)
+    radius = hoeffding_radius(100, 0.05, 1.0)
     assert deviation("r", Law.of([0, 0.5, 1], [1, 1, 1]), 100, radius, rng, 500).tail.samples == 500
     assert deviation("r", Law.of([0, 1], [1, 1]), 100, radius, rng, 500).tail.samples is None
     with pytest.raises(ValueError, match="two atoms"):

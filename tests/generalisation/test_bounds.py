@@ -13,19 +13,20 @@ from hypothesis import strategies as st
 from scipy.stats import binom, binomtest, norm
 
 import ftheta as ft
-from ftheta.generalisation.bounds import risk_bounds, stochastic_risk, unseen
-from ftheta.generalisation.bounds.balls import kl_inverse, log_over
-from ftheta.generalisation.bounds.margins import (
-    carried,
+from ftheta.logic import SubjectError, UsageError
+from ftheta.networks import Dense, Description, random_mlp
+from ftheta.risks.bounds import unseen
+from ftheta.risks.bounds.balls import kl_inverse, log_over
+from ftheta.risks.bounds.margins import (
+    append_biases,
     frobenius_margin_bound,
     margins_of,
     norm_of_rows,
     rung,
     spectral_margin_bound,
 )
-from ftheta.generalisation.bounds.pac_bayes import divergence, exponent, grid_cost, mcallester, pac_bayes, seeger
-from ftheta.logic import SubjectError, UsageError
-from ftheta.networks import Dense, Description, random_mlp
+from ftheta.risks.bounds.pac_bayes import divergence, exponent, grid_cost, mcallester, pac_bayes, seeger
+from ftheta.risks.bounds.table import risk_bounds, stochastic_risk
 
 DELTA = 0.05
 
@@ -87,7 +88,8 @@ def test_no_bound_fails_more_often_than_allowed_exactly(name, n, delta):
 
 
 def test_clopper_pearson_is_the_sharpest_and_cannot_be_improved_by_a_tenth():
-    n, delta = 100, 0.1
+    n = 100
+    delta = 0.1
     for k in (0, 3, 50):
         exact = unseen.clopper_pearson(k, n, delta)
         assert all(exact <= one_sided(name)(k, n, delta) + 1e-12 for name in NAMES)
@@ -95,7 +97,9 @@ def test_clopper_pearson_is_the_sharpest_and_cannot_be_improved_by_a_tenth():
 
 
 def test_the_formulas_are_those_of_the_books():
-    mean, variance, n = Fraction(1, 8), Fraction(3, 64), 400
+    mean = Fraction(1, 8)
+    variance = Fraction(3, 64)
+    n = 400
     L = log(1 / DELTA)
     assert unseen.hoeffding(mean, n, DELTA) == pytest.approx(0.125 + sqrt(L / 800), rel=1e-14)
     assert unseen.chebyshev(mean, n, DELTA, variance) == pytest.approx(
@@ -113,7 +117,9 @@ def test_the_formulas_are_those_of_the_books():
 
 
 def test_empirical_bernstein_covers_losses_between_zero_and_one():
-    rng, n, trials = np.random.default_rng(0), 60, 500
+    rng = np.random.default_rng(0)
+    n = 60
+    trials = 500
     failed = 0
     for _ in range(trials):
         losses = rng.beta(0.3, 3.0, n)
@@ -165,9 +171,10 @@ def test_margins_are_the_distance_to_the_best_other_class():
 def test_carrying_a_one_along_gives_the_same_network_without_biases(hidden):
     rng = np.random.default_rng(0)
     net = random_mlp(rng, (3, 5, 4, 2), hidden, bias=1.0)
-    x, one = rng.normal(size=3), np.ones(1)
+    x = rng.normal(size=3)
+    one = np.ones(1)
     state = np.concatenate([x, one])
-    *first, last = carried(net)
+    *first, last = append_biases(net)
     for A in first:
         state = A @ state
         state = np.where(state > 0, state, state * (0.01 if hidden == "leaky-relu" else 0.0))
@@ -178,9 +185,11 @@ def test_carrying_a_one_along_gives_the_same_network_without_biases(hidden):
 def test_the_margin_bounds_are_their_formulas_at_the_scale_they_chose():
     rng = np.random.default_rng(1)
     net = random_mlp(rng, (3, 6, 4), "relu", bias=0.5)
-    x, labels = rng.normal(size=(500, 3)), rng.integers(0, 4, 500)
+    x = rng.normal(size=(500, 3))
+    labels = rng.integers(0, 4, 500)
     margins = margins_of(np.asarray(net.apply(net.params, x)), labels)
-    A, n = carried(net), len(x)
+    A = append_biases(net)
+    n = len(x)
     X = sqrt((x**2).sum() + n)
     assert norm_of_rows(x) == pytest.approx(X, rel=1e-9)
     found = frobenius_margin_bound(net, x, margins, DELTA)
@@ -204,14 +213,16 @@ def test_the_margin_bounds_are_their_formulas_at_the_scale_they_chose():
 def test_a_reference_near_the_network_makes_the_spectral_bound_smaller():
     rng = np.random.default_rng(2)
     net = random_mlp(rng, (3, 6, 4), "relu")
-    x, margins = rng.normal(size=(100, 3)), rng.normal(size=100)
+    x = rng.normal(size=(100, 3))
+    margins = rng.normal(size=100)
     near = [(W + 1e-6, b + 1e-6) for W, b in net.params]
     far, close = (spectral_margin_bound(net, x, margins, DELTA, r) for r in (None, near))
     assert far is not None and close is not None and close.complexity < 0.1 * far.complexity
 
 
 def test_activations_outside_the_theorems_are_left_out():
-    net, x = random_mlp(np.random.default_rng(0), (2, 3, 1), "sigmoid"), np.ones((9, 2))
+    net = random_mlp(np.random.default_rng(0), (2, 3, 1), "sigmoid")
+    x = np.ones((9, 2))
     assert frobenius_margin_bound(net, x, np.ones(9), DELTA) is None
     assert spectral_margin_bound(net, x, np.ones(9), DELTA) is None
 
@@ -257,7 +268,8 @@ def test_the_risk_of_the_random_network_is_that_of_the_closed_form():
 
 def test_the_risk_with_random_weights_is_that_of_the_closed_form():
     rng = np.random.default_rng(4)
-    x, theta = rng.normal(size=(200, 3)), np.array([1.0, -1.0, 0.5])
+    x = rng.normal(size=(200, 3))
+    theta = np.array([1.0, -1.0, 0.5])
     y = np.sign(rng.normal(size=200)).astype(int)
     found = stochastic_risk((theta, lambda w, row: row @ w), (x, y), 0.8, draws=20_000)
     assert linear_gibbs_risk(theta, 0.8, x, y) in found and found.width < 0.05
@@ -265,7 +277,9 @@ def test_the_risk_with_random_weights_is_that_of_the_closed_form():
 
 def test_the_divergence_is_that_of_the_gaussians():
     rng = np.random.default_rng(1)
-    theta, prior, s = rng.normal(size=5), rng.normal(size=5), 0.7
+    theta = rng.normal(size=5)
+    prior = rng.normal(size=5)
+    s = 0.7
     w = theta + s * rng.normal(size=(200_000, 5))
     logs = ((w - prior) ** 2 - (w - theta) ** 2).sum(1) / (2 * s**2)
     z = (logs.mean() - float(divergence(theta, prior, s))) / (logs.std() / sqrt(len(logs)))
@@ -277,7 +291,9 @@ def test_the_parts_of_delta_for_the_spreads_add_up_to_one():
 
 
 def test_the_bound_holds_for_weights_fitted_to_the_rows():
-    rng, trials, failed = np.random.default_rng(2), 20, 0
+    rng = np.random.default_rng(2)
+    trials = 20
+    failed = 0
     teacher = np.array([1.0, 1.0, 0.0])
     fresh = rng.normal(size=(20_000, 3))
     truth = np.sign(fresh @ teacher)
@@ -391,7 +407,9 @@ def test_no_rows_and_impossible_confidence_are_refused():
 def test_the_closed_form_of_the_random_linear_classifier_is_that_of_quadrature():
     t = np.linspace(-12, 12, 200_001)
     density = np.exp(-(t**2) / 2) / sqrt(2 * pi)
-    theta, x, s = np.array([0.3, -0.2]), np.array([[1.0, 2.0]]), 0.5
+    theta = np.array([0.3, -0.2])
+    x = np.array([[1.0, 2.0]])
+    s = 0.5
     wrong = (x @ theta + s * np.linalg.norm(x) * t[:, None])[:, 0] <= 0
     assert linear_gibbs_risk(theta, s, x, np.ones(1)) == pytest.approx(np.trapezoid(density * wrong, t), abs=1e-4)
 

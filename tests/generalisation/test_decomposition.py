@@ -10,33 +10,35 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ftheta as ft
-from ftheta.generalisation.bounds.decomposition import (
-    THROWS,
-    Law,
-    Terms,
-    exact_terms,
-    floor_of_sample,
-    losses_of,
-    noise_floor,
-    snapshots,
-    terms_of,
-    train_on,
-)
-from ftheta.generalisation.bounds.decomposition_study import Experiment, law_evidence, shuffled
-from ftheta.generalisation.bounds.least_squares import (
-    closed_form_claims,
-    drawn_traces,
-    fixed_design_risk,
-    hat_trace,
-    random_design_risk,
-    train_risk,
-)
 from ftheta.logic import Verdict
 from ftheta.networks import random_mlp
 from ftheta.running import run
 from ftheta.subjects import Dataset, Network
 from ftheta.subjects.resolve import load_as
-from ftheta.theorems.generalisation.error_decomposition import error_decomposition
+from ftheta.theorems.generalisation.error_decomposition import _examples as least_squares_examples
+from ftheta.theorems.generalisation.error_decomposition import _least_squares_numbers as least_squares_numbers
+from ftheta.theorems.generalisation.error_decomposition import error_decomposition, gather_on_law
+from ftheta.theorems.generalisation.error_decomposition.decomposition import (
+    THROWS,
+    Law,
+    Terms,
+    choose_snapshots,
+    exact_terms,
+    floor_of_sample,
+    losses_of,
+    noise_floor,
+    terms_of,
+    train_on,
+)
+from ftheta.theorems.generalisation.error_decomposition.experiments import Experiment, shuffle_weights
+from ftheta.theorems.generalisation.error_decomposition.least_squares import (
+    draw_designs,
+    draw_traces,
+    fixed_design_risk,
+    hat_trace,
+    random_design_risk,
+    train_risk,
+)
 
 X = np.repeat(np.linspace(-1, 1, 6), 2)[:, None]
 LAW = Law(X, (X[:, 0] ** 2 + np.tile([0.3, -0.3], 6))[:, None])
@@ -46,9 +48,10 @@ LAW = Law(X, (X[:, 0] ** 2 + np.tile([0.3, -0.3], 6))[:, None])
 @settings(max_examples=30)
 def test_lines_in_rationals_are_those_of_numpy_and_the_terms_add_up(n, seed):
     rng = np.random.default_rng(seed)
-    counts = LAW.counts(LAW.drawn(rng, n))
+    counts = LAW.count(LAW.draw(rng, n))
     found = exact_terms(LAW, counts, None)
-    A, y = np.column_stack([X[:, 0], np.ones(12)]), LAW.y[:, 0]
+    A = np.column_stack([X[:, 0], np.ones(12)])
+    y = LAW.y[:, 0]
     rows = np.repeat(np.arange(12), counts)
     fitted = np.linalg.lstsq(A[rows], y[rows], rcond=None)[0]
     best = np.linalg.lstsq(A, y, rcond=None)[0]
@@ -63,7 +66,7 @@ def test_lines_in_rationals_are_those_of_numpy_and_the_terms_add_up(n, seed):
 
 def test_a_sample_from_half_of_the_law_has_another_expectation():
     weights = LAW.lower_half()
-    found = exact_terms(LAW, LAW.counts(LAW.drawn(np.random.default_rng(0), 5, weights)), weights)
+    found = exact_terms(LAW, LAW.count(LAW.draw(np.random.default_rng(0), 5, weights)), weights)
     assert found.drifted != found.best_true
     assert weights.sum() == pytest.approx(1) and (weights[X[:, 0] > 0] == 0).all()
 
@@ -86,7 +89,7 @@ def test_four_throws_of_a_coin_have_the_terms_that_are_written_down():
 
 
 def test_the_floor_of_a_sample_is_the_floor_of_its_rows():
-    counts = LAW.counts(LAW.drawn(np.random.default_rng(4), 25))
+    counts = LAW.count(LAW.draw(np.random.default_rng(4), 25))
     rows = Law(LAW.x.repeat(counts, 0), LAW.y.repeat(counts, 0))
     assert floor_of_sample(LAW, counts) == pytest.approx(float(noise_floor(rows)), rel=1e-12)
 
@@ -94,7 +97,7 @@ def test_the_floor_of_a_sample_is_the_floor_of_its_rows():
 def test_training_on_counts_is_training_on_repeated_rows():
     rng = np.random.default_rng(0)
     net = random_mlp(rng, (1, 5, 1), "tanh")
-    counts = LAW.counts(LAW.drawn(rng, 7))
+    counts = LAW.count(LAW.draw(rng, 7))
     rows = np.repeat(np.arange(12), counts)
     with jax.enable_x64(True):
         seen = train_on(net, LAW, counts, [0, 1, 30], 0.01, losses_of(net.apply, LAW))
@@ -115,14 +118,15 @@ def test_any_four_risks_telescope_to_machine_precision(best, levels):
 
 def test_the_snapshots_begin_at_the_start_and_end_at_the_end():
     for steps in (1, 2, 50, 5000):
-        found = snapshots(steps)
+        found = choose_snapshots(steps)
         assert found[0] == 0 and found[-1] == steps and found == sorted(set(found))
 
 
 def test_the_statistical_term_has_mean_zero_and_the_variance_of_the_losses():
-    rng, n = np.random.default_rng(1), 9
+    rng = np.random.default_rng(1)
+    n = 9
     losses = rng.random(12)
-    drawn = LAW.statistical(losses, n, None, rng, 20_000)
+    drawn = LAW.draw_statistical_terms(losses, n, None, rng, 20_000)
     assert abs(drawn.mean()) < 5 * losses.std() / sqrt(n * 20_000)
     assert n * drawn.var() == pytest.approx(losses.var(), rel=0.06)
 
@@ -137,8 +141,12 @@ def test_twenty_rows_and_five_features_have_the_risks_of_the_catalogue():
 
 
 def test_the_closed_forms_are_the_means_of_simulated_least_squares():
-    rng, n, p, trials = np.random.default_rng(2), 20, 5, 20_000
-    X, w = rng.normal(size=(trials, n, p)), rng.normal(size=p)
+    rng = np.random.default_rng(2)
+    n = 20
+    p = 5
+    trials = 20_000
+    X = rng.normal(size=(trials, n, p))
+    w = rng.normal(size=p)
     y = X @ w + rng.normal(size=(trials, n))
     fitted = np.linalg.solve(X.transpose(0, 2, 1) @ X, (X.transpose(0, 2, 1) @ y[..., None]))[..., 0]
     told = np.einsum("tnp,tp->tn", X, fitted)
@@ -162,14 +170,17 @@ def test_the_trace_of_the_hat_matrix_is_the_rank(n, p):
 
 
 def test_drawn_designs_have_the_trace_of_the_inverse_wishart():
-    drawn = drawn_traces(30, 4, np.random.default_rng(3), 3000)
+    drawn = draw_traces(30, 4, np.random.default_rng(3), 3000)
     assert abs(drawn.mean() - 29 / 25) < 5 * drawn.std() / sqrt(3000)
 
 
 @pytest.mark.parametrize(("n", "p"), [(20, 5), (7, 5), (2, 1), (40, 30)])
 def test_no_closed_form_is_contradicted(n, p):
-    claims, numbers = closed_form_claims(n, p, np.random.default_rng(0))
+    found = draw_designs(n, p, np.random.default_rng(0))
+    claims = least_squares_examples(found).claims
+    numbers = least_squares_numbers(found)
     assert all(c.judge().verdict in (Verdict.PROVED, Verdict.CONSISTENT) for c in claims)
+    assert len(claims) == 2 * (found.trace is not None) + (found.risks is not None)
     assert numbers["OLS training risk / σ²"].middle == pytest.approx(1 - p / n)
     assert ("OLS risk at new rows / σ²" in numbers) == (n > p + 1)
 
@@ -211,7 +222,7 @@ def test_several_targets_and_columns_make_a_law_too():
     rng = np.random.default_rng(0)
     law = Law(rng.normal(size=(30, 9)), rng.normal(size=(30, 2)))
     with jax.enable_x64(True):
-        evidence = law_evidence(Experiment.of(law, 4, 60, None, rng), rng, 10, 3)
+        evidence = gather_on_law(Experiment.of(law, 4, 60, None, rng), rng, 10, 3)
     assert len(evidence.charts) == 2  # no fits to draw in nine dimensions
     assert all(c.judge().verdict is not Verdict.REFUTED for c in evidence.claims)
 
@@ -239,6 +250,7 @@ def test_the_approximation_term_of_the_network_that_made_the_rows_is_their_noise
 
 
 def test_shuffled_weights_are_half_of_the_same():
-    W, b = np.arange(6.0).reshape(2, 3), np.ones(2)
-    (V, c), *_ = shuffled([(W, b)], np.random.default_rng(0))
+    W = np.arange(6.0).reshape(2, 3)
+    b = np.ones(2)
+    (V, c), *_ = shuffle_weights([(W, b)], np.random.default_rng(0))
     assert sorted(np.ravel(2 * V)) == list(range(6)) and V.shape == W.shape and not c.any()

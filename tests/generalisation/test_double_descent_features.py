@@ -7,9 +7,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ftheta.generalisation.phenomena.features_study import closed_form_check, data_feature_evidence, feature_evidence
-from ftheta.generalisation.phenomena.random_features import (
+from ftheta.logic import Curves, UsageError, Verdict
+from ftheta.running import run
+from ftheta.theorems.generalisation.double_descent_random_features import _claim_shape as claim_shape
+from ftheta.theorems.generalisation.double_descent_random_features import (
+    check_closed_form,
+    double_descent_random_features,
+    sweep_data,
+    sweep_gaussian,
+)
+from ftheta.theorems.generalisation.double_descent_random_features.random_features import (
     RIDGES,
+    FeatureSweep,
     Teacher,
     arc_cosine,
     around,
@@ -19,7 +28,6 @@ from ftheta.generalisation.phenomena.random_features import (
     limit,
     ridge_path,
 )
-from ftheta.logic import Curves, UsageError
 
 
 def test_the_kernel_of_equal_opposite_and_orthogonal_weights():
@@ -36,10 +44,20 @@ def test_the_kernel_is_the_integral_over_the_angle(angle):
     assert arc_cosine(W)[0, 1] == pytest.approx(direct, abs=1e-8)
 
 
+@pytest.mark.parametrize("angle", (1e-2, 1e-4, 1e-6))
+def test_the_kernel_of_nearly_opposite_rows_keeps_its_digits(angle):
+    """(sin t − t cos t) / 2π with t = π − θ is t³/6π for small t: cancellation would leave nothing of it."""
+    W = np.array([[1.0, 0.0], [-np.cos(angle), np.sin(angle)]])
+    series = angle**3 / 3 - angle**5 / 30
+    assert arc_cosine(W)[0, 1] == pytest.approx(series / (2 * np.pi), rel=1e-7)
+
+
 @pytest.mark.parametrize("n, N", [(30, 8), (30, 29), (30, 30), (30, 33), (30, 100)])
 def test_the_ridge_path_solves_the_normal_equations(n, N):
     rng = np.random.default_rng(n + N)
-    F, y, ridges = rng.normal(size=(n, N)), rng.normal(size=(n, 2)), np.array([0.0, 1e-3, 1.0])
+    F = rng.normal(size=(n, N))
+    y = rng.normal(size=(n, 2))
+    ridges = np.array([0.0, 1e-3, 1.0])
     found = ridge_path(F, y, ridges)
     assert np.allclose(found[0], np.linalg.lstsq(F, y, rcond=None)[0], rtol=1e-6, atol=1e-9)
     for a, ridge in zip(found[1:], ridges[1:]):
@@ -54,7 +72,7 @@ def test_features_that_repeat_have_a_fit_of_least_norm():
 
 
 def test_the_closed_form_of_the_risk_is_what_fresh_rows_measure():
-    measured, closed = closed_form_check(np.random.default_rng(3), Teacher(8, 40, 1.0, 0.3), 25)
+    measured, closed = check_closed_form(np.random.default_rng(3), Teacher(8, 40, 1.0, 0.3), 25)
     assert closed.middle in measured and measured.width < 0.2 * closed.middle
 
 
@@ -100,7 +118,7 @@ def test_on_data_noise_in_the_labels_raises_the_error():
     y = np.eye(2)[(x[:, 0] > 0).astype(int)]
     clean, noisy = (data_feature_sweep(np.random.default_rng(1), x, y, 40, [10, 200], 4, q) for q in (0.0, 0.4))
     assert clean.least_norm.mean() < noisy.least_norm.mean() and clean.train[:, 1].max() < 1e-12
-    evidence = data_feature_evidence(np.random.default_rng(1), x, x[:, :1] ** 2, 40, 200, 3, 0.0)
+    evidence = sweep_data(np.random.default_rng(1), x, x[:, :1] ** 2, 40, 200, 3, 0.0)
     chart = evidence.charts[0]
     assert isinstance(chart, Curves) and chart.y.scale == "log" and len(evidence.claims) > 1
 
@@ -111,8 +129,33 @@ def test_a_cell_is_one_draw():
 
 
 def test_evidence_without_signal_has_no_limit_to_reach():
-    evidence = feature_evidence(np.random.default_rng(0), Teacher(4, 10, 0.0, 1.0), 40, 4)
-    assert not any(claim.kind == "converges" for claim in evidence.claims)
+    evidence = sweep_gaussian(np.random.default_rng(0), Teacher(4, 10, 0.0, 1.0), 40, 4)
+    assert evidence.examples is None
+
+
+@pytest.mark.parametrize("seed, draws, noise", [(372, 8, 0.0), (3, 2, 1.0), (5, 4, 1.0)])
+def test_few_draws_of_few_rows_contradict_nothing(seed, draws, noise):
+    """The risk of the best ridge falls with N, by less than the spread of so few draws."""
+    result = run(double_descent_random_features, n=4, noise=noise, draws=draws, seed=seed, widest=20)
+    assert not any(judged.judgement.contradicted for judged in result.claims)
+
+
+def test_a_curve_without_its_peak_is_contradicted_by_many_draws():
+    """Risks that rise with N, for every ridge: the last three claims fail, and the first holds."""
+    rng = np.random.default_rng(0)
+    rising = np.array([1.0, 2.0, 3.0])[None, :, None] + 0.1 * rng.random((40, 3, 2))
+    rising[:, :, 1] += 1  # the ridge is worse
+    found = FeatureSweep(4, (2, 4, 8), rising, np.zeros((40, 3)))
+    assert [claim.judge().contradicted for claim in claim_shape(found)] == [False, True, False, True]
+    falling = found.ridge[:, ::-1]
+    judged = [claim.judge().contradicted for claim in claim_shape(FeatureSweep(4, (2, 4, 8), falling, found.train))]
+    assert judged == [True, False, False, False]
+    few = FeatureSweep(4, (2, 4, 8), rising[:2], np.zeros((2, 3)))
+    assert not any(claim.judge().contradicted for claim in claim_shape(few)[:3])
+
+
+def test_in_one_dimension_there_is_no_peak_to_speak_of():
+    assert run(double_descent_random_features, inputs=1, n=4, draws=4).verdict is Verdict.INAPPLICABLE
 
 
 def test_what_cannot_be_drawn_is_refused():

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 import ftheta as ft
 from ftheta.datasets import dataset
-from ftheta.generalisation.phenomena.learners import (
+from ftheta.logic import Curves, UsageError
+from ftheta.risks.learners import (
     Curve,
     Setting,
     by_rows,
@@ -23,13 +24,12 @@ from ftheta.generalisation.phenomena.learners import (
     unit_targets,
     widths_between,
 )
-from ftheta.generalisation.phenomena.learners_study import first_minimum, network_evidence
-from ftheta.generalisation.phenomena.watching import Recipe, Rows, log_steps, room_for, start, watch
-from ftheta.logic import Curves, UsageError
+from ftheta.risks.watching import Recipe, Rows, log_steps, room_for, start, watch
 from ftheta.subjects.resolve import import_object
 from ftheta.sweeps.command import request_of
 from ftheta.sweeps.grid import Grid
 from ftheta.sweeps.trains import train_of
+from ftheta.theorems.generalisation.double_descent_networks import find_first_minimum, train_along
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -56,7 +56,8 @@ def test_a_watched_run_is_that_of_torch(activation, loss):
     ]
     steps = torch.optim.AdamW(weights, lr=0.01, betas=(0.9, 0.98), weight_decay=0.5)
     sigma = {"square": torch.square, "tanh": torch.tanh}[activation]
-    X, Y = torch.tensor(x), torch.tensor(y)
+    X = torch.tensor(x)
+    Y = torch.tensor(y)
 
     def risk():
         out = sigma(X @ weights[0] + weights[1]) @ weights[2] + weights[3]
@@ -95,13 +96,13 @@ def test_rows_that_do_not_count_change_nothing():
 
 def test_gradient_descent_on_a_linear_model_is_its_closed_form():
     rng = np.random.default_rng(4)
-    X, y, X_test, y_test = (
-        rng.normal(size=(30, 5)),
-        rng.normal(size=(30, 1)),
-        rng.normal(size=(9, 5)),
-        rng.normal(size=(9, 1)),
-    )
-    at, theta, slow = (0, 1, 10, 200), np.zeros((5, 1)), []
+    X = rng.normal(size=(30, 5))
+    y = rng.normal(size=(30, 1))
+    X_test = rng.normal(size=(9, 5))
+    y_test = rng.normal(size=(9, 1))
+    at = (0, 1, 10, 200)
+    theta = np.zeros((5, 1))
+    slow = []
     for k in range(201):
         if k in at:
             slow.append(((X_test @ theta - y_test) ** 2).mean())
@@ -116,7 +117,8 @@ def test_gradient_descent_on_a_linear_model_is_its_closed_form():
 
 def test_a_column_that_is_zero_has_no_part_in_the_closed_form():
     rng = np.random.default_rng(0)
-    X, y = np.pad(rng.normal(size=(20, 3)), ((0, 0), (0, 2))), rng.normal(size=(20, 1))
+    X = np.pad(rng.normal(size=(20, 3)), ((0, 0), (0, 2)))
+    y = rng.normal(size=(20, 1))
     with_zeros, without = (linear_descent((Z, y), (Z, y), 0.1, (3, 300)) for Z in (X, X[:, :3]))
     assert with_zeros == pytest.approx(without)
 
@@ -200,13 +202,13 @@ def test_descent_at_two_speeds_falls_rises_and_falls_again():
     setting = Setting(64, 100, 0.0, 5000, 0.02, activation="identity")
     found = by_steps(x, unit_targets(y), setting, range(3))
     test = found.test_loss.mean(0)
-    low, peak = first_minimum(test)
+    low, peak = find_first_minimum(test)
     assert 0 < low < peak < len(test) - 1 and test[-1] < test[low] < test[peak] / 1.05
 
 
 def test_a_curve_that_only_falls_has_no_peak():
-    assert first_minimum(np.array([3.0, 2.0, 1.0])) == (2, 2)
-    assert first_minimum(np.array([3.0, 1.0, 1.01, 2.0, 1.5, 0.5])) == (1, 3)
+    assert find_first_minimum(np.array([3.0, 2.0, 1.0])) == (2, 2)
+    assert find_first_minimum(np.array([3.0, 1.0, 1.01, 2.0, 1.5, 0.5])) == (1, 3)
 
 
 def test_a_sweep_is_the_curve_of_the_tool():
@@ -220,13 +222,13 @@ def test_a_sweep_is_the_curve_of_the_tool():
 
 def test_evidence_of_numbers_shows_losses_and_the_linear_model():
     x, y = two_speeds(np.random.default_rng(0), 200)
-    evidence = network_evidence(x, unit_targets(y), Setting(8, 50, 0.0, 60, 0.01), "steps", 1, 0, 1)
+    evidence = train_along(x, unit_targets(y), Setting(8, 50, 0.0, 60, 0.01), "steps", 1, 0, 1)
     chart = evidence.charts[0]
     assert isinstance(chart, Curves) and chart.series[-1].name == "linear model, closed form"
-    widths = network_evidence(x, unit_targets(y), Setting(8, 50, 0.0, 30, 0.01), "width", 3, 0, 1)
+    widths = train_along(x, unit_targets(y), Setting(8, 50, 0.0, 30, 0.01), "width", 3, 0, 1)
     assert len(widths.charts) == 1
     with pytest.raises(UsageError, match="along"):
-        network_evidence(x, unit_targets(y), Setting(), "depth", 1, 0, 1)
+        train_along(x, unit_targets(y), Setting(), "depth", 1, 0, 1)
 
 
 def test_a_run_is_a_function_of_its_seed():

@@ -9,15 +9,16 @@ from hypothesis import strategies as st
 
 import ftheta as ft
 from ftheta.datasets import dataset
-from ftheta.generalisation.phenomena import fourier
-from ftheta.generalisation.phenomena.grokking import Protocol, Run, grok, grokking_cell
-from ftheta.generalisation.phenomena.grokking_study import effect, grokking_evidence, middle
-from ftheta.generalisation.phenomena.tables import Operation
-from ftheta.generalisation.phenomena.watching import Watched
 from ftheta.logic import Enclosure, SubjectError, UsageError, Verdict
+from ftheta.risks.watching import Watched
 from ftheta.running import run
 from ftheta.subjects import Dataset
-from ftheta.theorems.generalisation.grokking import grokking
+from ftheta.theorems.generalisation.grokking import _claim_effect as claim_effect
+from ftheta.theorems.generalisation.grokking import _tabulate_effect as tabulate_effect
+from ftheta.theorems.generalisation.grokking import fourier, gather, grokking
+from ftheta.theorems.generalisation.grokking.effects import measure_effect, median_time
+from ftheta.theorems.generalisation.grokking.tables import Operation
+from ftheta.theorems.generalisation.grokking.training import Protocol, Run, grok, grokking_cell
 
 
 def addition(p: int) -> Operation:
@@ -44,7 +45,8 @@ def test_with_some_frequencies_the_balls_contain_the_sum_of_cosines(p, data):
 
 @pytest.mark.parametrize("p", [2, 3, 4, 7, 12, 23])
 def test_the_network_computes_the_logits_for_every_pair(p):
-    net, unit = fourier.fourier_network(p), np.eye(p)
+    net = fourier.fourier_network(p)
+    unit = np.eye(p)
     for a in range(p):
         for b in range(p):
             logits = np.asarray(net.apply(net.params, np.concatenate([unit[a], unit[b]])))
@@ -83,14 +85,16 @@ def test_any_numbers_may_name_the_elements():
 
 
 def test_other_tables_are_not_addition():
-    minus, group = dataset("modular", p=7, operation="a-b"), dataset("group", of="S3")
+    minus = dataset("modular", p=7, operation="a-b")
+    group = dataset("group", of="S3")
     assert not Operation.of("minus", minus.x, minus.y).modular_addition
     table = Operation.of("S3", group.x, group.y)
     assert not table.modular_addition and not table.commutative and len(table.pairs) == 36
 
 
 def test_rows_that_contradict_one_another_cannot_all_be_answered():
-    x, y = np.array([[0, 1], [0, 1], [0, 1], [1, 0]]), np.array([0, 0, 1, 1])
+    x = np.array([[0, 1], [0, 1], [0, 1], [1, 0]])
+    y = np.array([0, 0, 1, 1])
     found = Operation.of("quarrel", x, y)
     assert not found.once and found.answerable == 3
 
@@ -107,7 +111,8 @@ def test_what_is_no_table_is_refused(x, y):
 
 
 def watched(train, validation) -> Watched:
-    train, validation = np.array(train), np.array(validation)
+    train = np.array(train)
+    validation = np.array(validation)
     return Watched(np.arange(len(train)) * 10, 0 * train, 1 - train, 0 * train, 1 - validation)
 
 
@@ -119,7 +124,7 @@ def test_the_times_are_the_first_looks_at_the_threshold():
 def test_what_was_not_reached_has_no_time():
     seen = Run(Protocol(), 0, watched([0, 1.0], [0, 0.2]))
     assert seen.memorised == 10 and seen.generalised == seen.delay == inf
-    assert middle([3, inf, 5]) == 5 and middle([3, inf]) == inf and middle([1, 2]) == 1.5
+    assert median_time([3, inf, 5]) == 5 and median_time([3, inf]) == inf and median_time([1, 2]) == 1.5
 
 
 def test_a_run_is_a_function_of_its_seed():
@@ -138,9 +143,9 @@ def test_a_share_without_training_or_validation_pairs_is_refused():
 
 def test_a_budget_cuts_the_steps_and_nothing_else():
     protocol = Protocol(steps=100_000)
-    cut = protocol.afforded(addition(23), 1e10)
+    cut = protocol.limit_steps(addition(23), 1e10)
     assert 1 <= cut.steps < 1000 and cut.hidden == protocol.hidden
-    assert protocol.afforded(addition(23), 1e30) == protocol
+    assert protocol.limit_steps(addition(23), 1e30) == protocol
 
 
 def test_addition_is_understood_long_after_it_is_known_by_heart():
@@ -150,18 +155,19 @@ def test_addition_is_understood_long_after_it_is_known_by_heart():
 
 
 def test_more_known_pairs_are_understood_sooner():
-    found = effect(addition(17), Protocol(steps=2000), "fraction", (0.6, 0.8), 1)
+    found = measure_effect(addition(17), Protocol(steps=2000), "fraction", (0.6, 0.8), 1)
     slow, quick = found.times("generalised")
     assert quick < slow < inf
-    assert found.table().rows[0][0] == 0.6 and found.claim().judge().verdict is Verdict.CONSISTENT
+    assert tabulate_effect(found).rows[0][0] == 0.6 and claim_effect(found).judge().verdict is Verdict.CONSISTENT
 
 
 def test_a_random_table_is_learned_by_heart_and_never_understood():
     p = 11
     a, b = (index.ravel() for index in np.indices((p, p)))
     table = Operation("no rule", a, b, np.random.default_rng(0).integers(0, p, p * p))
-    evidence = grokking_evidence(table, Protocol(steps=400, hidden=64), 0, 2, 5.0, False)
-    heart, understood = evidence.numbers["t_mem"], evidence.numbers["t_gen"]
+    evidence = gather(table, Protocol(steps=400, hidden=64), 0, 2, 5.0, False)
+    heart = evidence.numbers["t_mem"]
+    understood = evidence.numbers["t_gen"]
     assert isinstance(heart, Enclosure) and isinstance(understood, Enclosure)
     assert heart.hi < 400 and understood.lo == 400
     assert "logit of the right class" not in evidence.numbers

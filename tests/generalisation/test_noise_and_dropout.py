@@ -10,10 +10,13 @@ from sklearn.linear_model import Ridge
 
 import ftheta as ft
 from ftheta.estimates import mean
-from ftheta.generalisation.regularisers.averages import (
+from ftheta.groups import translations
+from ftheta.logic import UsageError, Verdict
+from ftheta.networks import random_mlp
+from ftheta.risks.averages import (
     augmented_ridge,
-    drawn_dropout,
-    drawn_noise,
+    draw_dropout_losses,
+    draw_noise_losses,
     dropout_fit,
     dropout_loss,
     dropout_loss_by_masks,
@@ -26,35 +29,40 @@ from ftheta.generalisation.regularisers.averages import (
     orbit_means,
     ridge_on_orbits,
 )
-from ftheta.generalisation.regularisers.noise_study import ellipse, in_rationals
-from ftheta.groups import translations
-from ftheta.logic import UsageError, Verdict
-from ftheta.networks import random_mlp
 from ftheta.running import run
 from ftheta.theorems.generalisation.noise_dropout_augmentation import noise_dropout_augmentation
+from ftheta.theorems.generalisation.noise_dropout_augmentation.charts import trace_ellipse
 
 RNG = np.random.default_rng(0)
-X, Y, W = RNG.normal(size=(12, 4)), RNG.normal(size=(12, 2)), RNG.normal(size=(4, 2))
+X = RNG.normal(size=(12, 4))
+Y = RNG.normal(size=(12, 2))
+W = RNG.normal(size=(4, 2))
 SMALL = st.fractions(-3, 3, max_denominator=7)
 
 
 def test_the_values_of_the_catalogue():
-    claims, numbers = in_rationals()
-    assert all(claim.judge().verdict is Verdict.PROVED for claim in claims)
-    assert numbers["dropout loss of the example"].middle == 14
-    assert Fraction(902, 100) in numbers["noise loss of the example"]
+    result = run(noise_dropout_augmentation, draws=20)
+    assert len(result.examples) == 3
+    assert all(judged.judgement.verdict is Verdict.PROVED for judged in result.examples)
+    assert result.numbers["dropout loss of the example"].middle == 14
+    assert Fraction(902, 100) in result.numbers["noise loss of the example"]
 
 
 @given(st.data(), st.integers(1, 3), st.integers(1, 3), st.fractions(Fraction(1, 9), 1, max_denominator=9))
 def test_every_mask_and_every_sign_add_up_to_the_formulas_in_rationals(data, n, d, keep):
     draw = lambda *shape: np.array([data.draw(SMALL) for _ in range(int(np.prod(shape)))], object).reshape(shape)
-    X, y, w, s = draw(n, d), draw(n), draw(d), data.draw(SMALL)
+    X = draw(n, d)
+    y = draw(n)
+    w = draw(d)
+    s = data.draw(SMALL)
     assert dropout_loss_by_masks(X, y, w, keep) == dropout_loss(X, y, w, keep)
     assert noise_loss_by_signs(X, y, w, s) == noise_loss(X, y, w, s**2)
 
 
 def test_several_outputs_and_a_noise_that_is_not_centred():
-    x, y, w = fractions(X[:3]), fractions(Y[:3]), fractions(W)
+    x = fractions(X[:3])
+    y = fractions(Y[:3])
+    w = fractions(W)
     half = Fraction(1, 2)
     assert dropout_loss_by_masks(x, y, w, half) == dropout_loss(x, y, w, half)
     assert noise_loss_by_signs(x, y, w, half) == noise_loss(x, y, w, half**2)
@@ -65,7 +73,8 @@ def test_several_outputs_and_a_noise_that_is_not_centred():
 
 def test_draws_agree_with_the_formulas_and_not_with_the_plain_loss():
     rng = np.random.default_rng(1)
-    noisy, dropped = mean(drawn_noise(X, Y, W, 0.7, rng, 3000)), mean(drawn_dropout(X, Y, W, 0.6, rng, 3000))
+    noisy = mean(draw_noise_losses(X, Y, W, 0.7, rng, 3000))
+    dropped = mean(draw_dropout_losses(X, Y, W, 0.6, rng, 3000))
     assert noise_loss(X, Y, W, 0.49) in noisy and dropout_loss(X, Y, W, 0.6) in dropped
     plain = float(((Y - X @ W) ** 2).sum())
     assert plain not in noisy and plain not in dropped
@@ -86,7 +95,8 @@ def test_the_fits_minimise_the_formulas_and_noise_is_ridge():
 
 
 def test_dropout_does_not_feel_the_units_of_a_column_and_noise_does():
-    y, units = Y[:, 0], np.array([100.0, 1.0, 0.1, 1.0])
+    y = Y[:, 0]
+    units = np.array([100.0, 1.0, 0.1, 1.0])
     assert np.allclose(X @ dropout_fit(X, y, 0.6), (X * units) @ dropout_fit(X * units, y, 0.6))
     assert not np.allclose(X @ noise_fit(X, y, 0.3), (X * units) @ noise_fit(X * units, y, 0.3))
 
@@ -111,12 +121,14 @@ def test_a_reflection_leaves_the_even_part():
 
 
 def test_an_ellipse_passes_through_its_point_and_a_degenerate_one_is_not_drawn():
-    A, centre, through = np.array([[2.0, 0.3], [0.3, 1.0]]), np.array([1.0, -1.0]), np.array([2.0, 0.0])
-    curve = ellipse(A, centre, through)
+    A = np.array([[2.0, 0.3], [0.3, 1.0]])
+    centre = np.array([1.0, -1.0])
+    through = np.array([2.0, 0.0])
+    curve = trace_ellipse(A, centre, through)
     assert curve is not None
     values = [(p - centre) @ A @ (p - centre) for p in np.stack(curve, 1)]
     assert np.allclose(values, (through - centre) @ A @ (through - centre))
-    assert ellipse(np.diag([1.0, 0.0]), centre, through) is None
+    assert trace_ellipse(np.diag([1.0, 0.0]), centre, through) is None
 
 
 def test_too_many_masks_are_refused():

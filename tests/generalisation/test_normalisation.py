@@ -9,7 +9,11 @@ import numpy as np
 import pytest
 
 import ftheta as ft
-from ftheta.generalisation.regularisers.normalisation import (
+from ftheta.logic import UsageError, Verdict
+from ftheta.networks import random_mlp
+from ftheta.running import run
+from ftheta.theorems.generalisation.normalisation_layers import normalisation_layers
+from ftheta.theorems.generalisation.normalisation_layers.normalisation import (
     Running,
     batch_norm,
     change_under_scaling,
@@ -17,14 +21,10 @@ from ftheta.generalisation.regularisers.normalisation import (
     layer_norm,
     normalised_loss,
     normalised_mlp,
-    restricted,
+    restrict,
     weight_norm,
 )
-from ftheta.generalisation.regularisers.normalisation_study import batch_claims, batch_variance, in_rationals, rayleigh
-from ftheta.logic import UsageError, Verdict
-from ftheta.networks import random_mlp
-from ftheta.running import run
-from ftheta.theorems.generalisation.normalisation_layers import normalisation_layers
+from ftheta.theorems.generalisation.normalisation_layers.units_and_batches import average_batch_variance, rayleigh
 
 RNG = np.random.default_rng(0)
 Z = RNG.normal(size=(16, 5)) * [1.0, 2.0, 3.0, 4.0, 5.0] + 3
@@ -55,9 +55,10 @@ def test_weight_norm_gives_rows_of_length_one():
 
 
 def test_the_statement_in_rationals():
-    claims, numbers, printed = in_rationals()
-    assert all(c.judge().verdict is Verdict.PROVED for c in claims)
-    assert printed[0].judge().verdict is Verdict.REFUTED
+    result = run(normalisation_layers, steps=10)
+    numbers = result.numbers
+    assert [judged.judgement.verdict for judged in result.examples[:4]] == [Verdict.PROVED] * 4
+    assert result.as_printed[0].judgement.verdict is Verdict.REFUTED
     value, slope = rayleigh([Fraction(1), Fraction(0)], [Fraction(2), Fraction(1)])
     assert value == Fraction(4, 5) and slope == [Fraction(4, 25), Fraction(-8, 25)]
     assert Fraction(5128, 1000) in numbers["‖w₁‖² of one unit"]
@@ -66,7 +67,7 @@ def test_the_statement_in_rationals():
 
 @pytest.mark.parametrize("m", [1, 2, 3, 4])
 def test_batches_underestimate_the_variance_by_one_over_m(m):
-    seen, whole = batch_variance((Fraction(0), Fraction(1), Fraction(3), Fraction(-2)), m)
+    seen, whole = average_batch_variance((Fraction(0), Fraction(1), Fraction(3), Fraction(-2)), m)
     assert seen == whole * (1 - Fraction(1, m))
 
 
@@ -97,14 +98,15 @@ def test_blocks_that_are_scaled_alone_or_together_are_found():
         kept, rest = invariant_blocks(risk, params, 1e-9)
         names = {b.name for b in kept}
         assert names == {"['last']", "['first'][all]"} and [b.name for b in rest] == ["['free']"]
-        objective, w = restricted(risk, params, kept)
+        objective, w = restrict(risk, params, kept)
         assert w.size == 5 * 4 + 4 + 4 and float(objective(w)) == pytest.approx(float(risk(params)))
         assert abs(np.asarray(jax.grad(objective)(w)) @ w) < 1e-12
 
 
 def test_training_statistics_stray_from_running_ones_at_half_order():
-    claims, _ = batch_claims(np.random.default_rng(3))
-    assert claims[0].judge().verdict is Verdict.CONSISTENT
+    result = run(normalisation_layers, steps=10, seed=3)
+    assert result.examples[4].claim.kind == "rate"
+    assert result.examples[4].judgement.verdict is Verdict.CONSISTENT
 
 
 def test_a_normalised_network_trains_and_is_judged():

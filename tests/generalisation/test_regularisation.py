@@ -13,27 +13,33 @@ from sklearn.model_selection import GridSearchCV, KFold, PredefinedSplit, cross_
 
 import ftheta as ft
 from ftheta.estimates import mean
-from ftheta.generalisation.regularisers import (
+from ftheta.kernels.reproducing import kernel, kernel_ridge
+from ftheta.logic import SubjectError, UsageError, Verdict
+from ftheta.networks import random_mlp
+from ftheta.risks.filters import (
     Spectrum,
-    Tradeoff,
-    cross_validated,
+    component_filter,
+    cross_validate,
     descent_filter,
+    flow_filter,
     folds_of,
     kernel_ridge_path,
+    refit_left_out,
     ridge_filter,
     ridge_path,
 )
-from ftheta.generalisation.regularisers.filters import component_filter, flow_filter, left_out_by_fitting
-from ftheta.generalisation.regularisers.ridge_study import decay_in_rationals, descended, in_rationals
-from ftheta.generalisation.regularisers.tradeoff import filters_in_rationals, simulated_risks
-from ftheta.learning.kernels import kernel, kernel_ridge
-from ftheta.logic import SubjectError, UsageError, Verdict
-from ftheta.networks import random_mlp
 from ftheta.running import run
 from ftheta.theorems.generalisation.explicit_regularisation import explicit_regularisation
+from ftheta.theorems.generalisation.explicit_regularisation.descent import run_decays_in_rationals, run_descent
+from ftheta.theorems.generalisation.explicit_regularisation.tradeoff import (
+    Tradeoff,
+    compare_filters_in_rationals,
+    simulate_risks,
+)
 
 RNG = np.random.default_rng(0)
-X, Y = RNG.normal(size=(30, 4)) * [3.0, 1.0, 1.0, 0.1], RNG.normal(size=30)
+X = RNG.normal(size=(30, 4)) * [3.0, 1.0, 1.0, 0.1]
+Y = RNG.normal(size=30)
 WIDE = RNG.normal(size=(8, 20))
 RIDGES = np.geomspace(1e-3, 1e3, 13)
 
@@ -58,7 +64,7 @@ def test_leave_one_out_is_that_of_ridge_cv_and_of_fitting_again(intercept):
     assert np.allclose(path.left_out().T ** 2, peer.cv_results_, rtol=1e-6)
     assert float(RIDGES[path.validation_risk().argmin()]) == pytest.approx(float(peer.alpha_))
     alone = [np.array([i]) for i in range(len(X))]
-    assert np.allclose(path.left_out()[5], left_out_by_fitting(X, Y, RIDGES[5], alone, intercept=intercept))
+    assert np.allclose(path.left_out()[5], refit_left_out(X, Y, RIDGES[5], alone, intercept=intercept))
     assert np.allclose(path.left_out(alone), path.left_out())
 
 
@@ -68,7 +74,7 @@ def test_folds_left_out_are_those_of_scikit_learn(count, intercept):
     folds = folds_of(len(X), count, np.random.default_rng(3))
     assert sorted(np.concatenate(folds).tolist()) == list(range(len(X)))
     path = ridge_path(X, Y, RIDGES[::4], intercept=intercept)
-    chosen = cross_validated(path, folds)
+    chosen = cross_validate(path, folds)
     where = np.zeros(len(X), int)
     for j, rows in enumerate(folds):
         where[rows] = j
@@ -80,7 +86,8 @@ def test_folds_left_out_are_those_of_scikit_learn(count, intercept):
 
 
 def test_kernel_ridge_path_and_its_folds_are_those_of_scikit_learn():
-    lift, folds = kernel("Gaussian", width=1.5), folds_of(len(X), 5)
+    lift = kernel("Gaussian", width=1.5)
+    folds = folds_of(len(X), 5)
     path = kernel_ridge_path(X, Y, lift, RIDGES)
     for i, ridge in enumerate(RIDGES[4:], 4):
         peer = KernelRidge(alpha=ridge, kernel="rbf", gamma=1 / (2 * 1.5**2)).fit(X, Y)
@@ -93,13 +100,14 @@ def test_kernel_ridge_path_and_its_folds_are_those_of_scikit_learn():
         cv=KFold(5),
         scoring="neg_mean_squared_error",
     ).fit(X, Y)
-    chosen = cross_validated(path, folds)
+    chosen = cross_validate(path, folds)
     assert np.allclose(chosen.mean, -search.cv_results_["mean_test_score"])
     assert chosen.best == search.best_params_["alpha"]
 
 
 def test_a_linear_kernel_is_the_primal_path():
-    primal, dual = ridge_path(X, Y, RIDGES), kernel_ridge_path(X, Y, kernel("linear"), RIDGES)
+    primal = ridge_path(X, Y, RIDGES)
+    dual = kernel_ridge_path(X, Y, kernel("linear"), RIDGES)
     assert np.allclose(primal.fitted, dual.fitted) and np.allclose(primal.freedom, dual.freedom)
     assert np.allclose(primal.left_out(), dual.left_out())
     assert primal.weights is not None and np.allclose(dual.dual @ X, primal.weights)
@@ -118,15 +126,15 @@ def test_generalised_cross_validation_replaces_leverages_by_their_mean():
 def test_descent_from_zero_is_its_filter(steps):
     spectrum = Spectrum.of_rows(X)
     tau = 1 / spectrum.values[0]
-    assert np.allclose(descended(X, Y, tau, steps), spectrum.weights(Y, descent_filter(tau, steps)))
+    assert np.allclose(run_descent(X, Y, tau, steps), spectrum.weights(Y, descent_filter(tau, steps)))
 
 
 def test_filters_end_at_least_squares_and_at_principal_components():
     spectrum = Spectrum.of_rows(X)
     peer = LinearRegression(fit_intercept=False).fit(X, Y).predict(X)
     for phi in (ridge_filter(1e-12), flow_filter(1e6), component_filter(0.0)):
-        assert np.allclose(spectrum.fitted(Y, phi), peer)
-    first = spectrum.fitted(Y, component_filter(float(spectrum.values[0])))
+        assert np.allclose(spectrum.fit(Y, phi), peer)
+    first = spectrum.fit(Y, component_filter(float(spectrum.values[0])))
     u = np.linalg.svd(X, full_matrices=False)[0][:, 0]
     assert np.allclose(first, u * (u @ Y))
 
@@ -135,12 +143,13 @@ def test_filters_end_at_least_squares_and_at_principal_components():
 def test_descent_lets_through_between_ridge_and_twice_ridge(x, k):
     """In exact rationals, for every eigenvalue with τs = x ≤ 1."""
     q = Fraction(x)
-    stopped, ridge = 1 - (1 - q) ** k, q * k / (1 + q * k)
+    stopped = 1 - (1 - q) ** k
+    ridge = q * k / (1 + q * k)
     assert ridge <= stopped <= 2 * ridge
 
 
 def test_the_filters_of_the_catalogue():
-    walked, filtered = filters_in_rationals([Fraction(1), Fraction(1, 10)], Fraction(1), 10)
+    walked, filtered = compare_filters_in_rationals([Fraction(1), Fraction(1, 10)], Fraction(1), 10)
     assert walked == filtered == [1, Fraction(6513215599, 10**10)]
 
 
@@ -164,24 +173,27 @@ def test_every_ridge_below_twice_the_safe_one_beats_least_squares(values, signal
 
 
 def test_bias_and_variance_are_those_of_a_simulation():
-    theta, spectrum, phi = np.array([1.0, -2.0, 0.5, 3.0]), Spectrum.of_rows(X), ridge_filter(2.0)
+    theta = np.array([1.0, -2.0, 0.5, 3.0])
+    spectrum = Spectrum.of_rows(X)
+    phi = ridge_filter(2.0)
     model = Tradeoff.on(spectrum, theta, 0.49)
-    seen = mean(simulated_risks(X, theta, 0.49, phi, np.random.default_rng(0), 4000))
+    seen = mean(simulate_risks(X, theta, 0.49, phi, np.random.default_rng(0), 4000))
     assert model.risk(phi(spectrum.values)) in seen
     assert model.bias(phi(spectrum.values)) not in seen
 
 
 def test_decay_is_the_penalty_under_descent_and_not_under_adam():
-    claims, numbers = decay_in_rationals()
-    assert [c.judge().verdict for c in claims] == [Verdict.PROVED] * 2
-    assert numbers["Adam with the penalty"].middle == pytest.approx(3.7)
+    descent, adam = run_decays_in_rationals()
+    assert descent.penalty == descent.beside
+    assert adam.penalty == Fraction(37, 10)
     # θ ← θ − 1/10 − θ/100, three times from 4
-    assert numbers["Adam with decoupled decay"].middle == pytest.approx(4 * 0.99**3 - 0.1 * (1 + 0.99 + 0.99**2))
+    assert float(adam.beside) == pytest.approx(4 * 0.99**3 - 0.1 * (1 + 0.99 + 0.99**2))
 
 
 def test_the_numbers_of_the_catalogue():
-    claims, numbers = in_rationals()
-    assert all(claim.judge().verdict is Verdict.PROVED for claim in claims)
+    result = run(explicit_regularisation, n=16, steps=1)
+    assert [judged.judgement.verdict for judged in result.examples] == [Verdict.PROVED] * 5
+    numbers = result.numbers
     assert (numbers["θ 1"].middle, numbers["θ 2"].middle) == (1, 1)
     assert 0.6513215599 in numbers["filter at 0.1"] and Fraction(4, 5) in numbers["risk of the best ridge"]
 

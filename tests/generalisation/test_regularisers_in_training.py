@@ -7,29 +7,22 @@ import optax
 import pytest
 
 import ftheta as ft
-from ftheta.generalisation.regularisers import (
-    augmentation,
-    augmented_ridge,
-    constrained,
-    decoupled,
-    disturbed,
-    dropout,
-    dropout_fit,
-    jacobian,
-    l1,
-    l2,
-    largest_row,
-    noise,
-    noise_fit,
-    penalised,
-    quiet,
-    spectral,
-    spectral_ball,
-    with_dropout,
-)
 from ftheta.groups import translations
 from ftheta.logic import UsageError
 from ftheta.networks import random_mlp
+from ftheta.risks.averages import augmented_ridge, dropout_fit, noise_fit
+from ftheta.training.regularisers.decay import (
+    constrained,
+    decoupled,
+    l1,
+    l2,
+    largest_row,
+    penalised,
+    spectral,
+    spectral_ball,
+)
+from ftheta.training.regularisers.disturbances import augmentation, disturbed, dropout, noise, quiet, with_dropout
+from ftheta.training.regularisers.penalties import jacobian
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 3))

@@ -11,18 +11,9 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 from scipy.stats import binom
 
-from ftheta.generalisation.bounds.rademacher import linear_ball
-from ftheta.generalisation.bounds.shattering import (
-    cover_count,
-    dependent_rows,
-    halfspace_labellings,
-    lifted,
-    radon_weights,
-    sauer_shelah,
-    strictly_separable,
-    vc_dimension,
-)
-from ftheta.generalisation.bounds.uniform import (
+from ftheta.logic import UsageError, Verdict
+from ftheta.networks import Dense, Description, random_mlp
+from ftheta.risks.bounds.uniform import (
     Units,
     finite_class_radius,
     finite_class_rows,
@@ -31,13 +22,22 @@ from ftheta.generalisation.bounds.uniform import (
     uniform_coverage,
     vc_radius,
 )
-from ftheta.generalisation.bounds.vc_study import rows_to_say_something, units_of_widths
-from ftheta.logic import UsageError, Verdict
-from ftheta.networks import Dense, Description, random_mlp
 from ftheta.running import run
 from ftheta.subjects import Dataset, Network
 from ftheta.subjects.resolve import load_as
 from ftheta.theorems.generalisation.vc_uniform_convergence import vc_uniform_convergence
+from ftheta.theorems.generalisation.vc_uniform_convergence.architectures import count_rows_needed, units_of_widths
+from ftheta.theorems.generalisation.vc_uniform_convergence.rademacher import linear_ball
+from ftheta.theorems.generalisation.vc_uniform_convergence.shattering import (
+    append_one,
+    cover_count,
+    dependent_rows,
+    halfspace_labellings,
+    radon_weights,
+    sauer_shelah,
+    strictly_separable,
+    vc_dimension,
+)
 
 grids = st.integers(1, 3).flatmap(
     lambda d: st.lists(st.lists(st.integers(-2, 2), min_size=d, max_size=d), min_size=1, max_size=5)
@@ -46,7 +46,8 @@ grids = st.integers(1, 3).flatmap(
 
 def by_linear_programs(x: np.ndarray) -> set[tuple[bool, ...]]:
     """All 2^m labellings, each by a linear program of its own: margin ≥ 1 for some (w, b)."""
-    z, found = lifted(x), set()
+    z = append_one(x)
+    found = set()
     for labels in product((True, False), repeat=len(x)):
         signs = np.where(labels, 1.0, -1.0)
         solved = linprog(
@@ -61,7 +62,7 @@ def by_linear_programs(x: np.ndarray) -> set[tuple[bool, ...]]:
 @settings(max_examples=40)
 def test_the_labellings_are_those_of_a_linear_program_for_each(rows):
     x = np.array(rows, float)  # small whole numbers: many are degenerate or equal
-    found = halfspace_labellings(lifted(x))
+    found = halfspace_labellings(append_one(x))
     assert found.open == 0
     assert {tuple(map(bool, row)) for row in found.patterns} == by_linear_programs(x)
 
@@ -69,7 +70,7 @@ def test_the_labellings_are_those_of_a_linear_program_for_each(rows):
 @pytest.mark.parametrize(("points", "expected"), [(1, 2), (2, 4), (3, 8), (4, 14), (5, 22), (6, 32)])
 def test_the_plane_has_the_counts_of_the_catalogue(points, expected):
     x = np.random.default_rng(points).normal(size=(points, 2))
-    assert len(halfspace_labellings(lifted(x)).patterns) == expected == cover_count(points, 3)
+    assert len(halfspace_labellings(append_one(x)).patterns) == expected == cover_count(points, 3)
 
 
 def test_no_point_may_be_the_origin_of_a_homogeneous_halfspace():
@@ -80,8 +81,8 @@ def test_columns_that_follow_from_others_change_nothing():
     rng = np.random.default_rng(5)
     x = rng.integers(-3, 4, (6, 2)).astype(float)
     wide = x @ rng.integers(-3, 4, (2, 40)).astype(float)
-    assert halfspace_labellings(lifted(wide)).programs <= 80
-    assert len(halfspace_labellings(lifted(wide)).patterns) == len(halfspace_labellings(lifted(x)).patterns)
+    assert halfspace_labellings(append_one(wide)).programs <= 80
+    assert len(halfspace_labellings(append_one(wide)).patterns) == len(halfspace_labellings(append_one(x)).patterns)
 
 
 @pytest.mark.parametrize("z", [np.zeros((0, 2)), np.zeros((17, 2)), np.zeros(3)])
@@ -134,7 +135,7 @@ def test_radon_weights_balance_and_no_halfspace_makes_their_signs(d, seed):
     assert any(u) and sum(u) == 0
     assert all(sum(w * Fraction(v) for w, v in zip(u, column)) == 0 for column in x.T.tolist())
     assert not any(
-        all(row[i] == (w > 0) for i, w in enumerate(u) if w) for row in halfspace_labellings(lifted(x)).patterns
+        all(row[i] == (w > 0) for i, w in enumerate(u) if w) for row in halfspace_labellings(append_one(x)).patterns
     )
 
 
@@ -225,7 +226,9 @@ def test_the_dimension_bound_is_the_last_size_that_may_be_shattered():
 
 def test_the_growth_bound_is_the_product_of_the_layers():
     units = units_of_widths((2, 3, 1))
-    W1, W2, m = 9, 13, 1000
+    W1 = 9
+    W2 = 13
+    m = 1000
     expected = log(2) + W1 * log(2 * e * m * 3 / W1) + log(2) + W2 * log(2 * e * m * 2 / W2)
     assert units.parameters == (W1, W2) and units.log_growth(m) == pytest.approx(expected, rel=1e-13)
     assert units.log_growth(1) == pytest.approx(4 * log(2), rel=1e-13)  # few rows: all sign vectors
@@ -242,7 +245,7 @@ def test_other_activations_have_no_count_and_small_networks_no_lower_bound():
 
 
 def test_the_rows_to_say_something_are_the_first():
-    n = rows_to_say_something(10, 0.05)
+    n = count_rows_needed(10, 0.05)
     assert vc_radius(10, n, 0.05) < 1 <= vc_radius(10, n - 1, 0.05)
 
 
@@ -288,7 +291,8 @@ def test_collinear_points_are_refused_and_refute_the_count_when_forced():
 
 
 def test_a_network_is_given_bounds_with_numbers_marked_vacuous():
-    net, data = load_as(Network, "digits-mlp"), load_as(Dataset, "digits-test")
+    net = load_as(Network, "digits-mlp")
+    data = load_as(Dataset, "digits-test")
     result = run(vc_uniform_convergence, net.with_data(data), draws=1000)
     assert result.verdict is Verdict.CONSISTENT and result.vacuous
     assert result.numbers["VC"].hi > 1 > result.numbers["Clopper–Pearson"].hi

@@ -10,9 +10,16 @@ from hypothesis import strategies as st
 from scipy import integrate, special
 
 from ftheta.estimates import mean
-from ftheta.generative.diffusion import (
+from ftheta.logic import Basis, Verdict
+from ftheta.theorems.generative.diffusion_score import (
+    equality_claim,
+    moment_claims,
+    pointwise_claims,
+    reach_claim,
+    start_claim,
+)
+from ftheta.theorems.generative.diffusion_score.diffusion import (
     Mixture,
-    agree,
     backward_times,
     farthest_from_normal,
     forward,
@@ -20,20 +27,15 @@ from ftheta.generative.diffusion import (
     generate,
     kl_to_normal,
     kolmogorov_distance,
-    matches_start,
     memorise,
-    moments,
-    pointwise,
     posterior_mean,
     probability_flow,
-    reaches,
     reverse_sde,
     ring,
     sampling_radius,
     tweedie,
     wasserstein1,
 )
-from ftheta.logic import Basis, Verdict
 
 
 @pytest.fixture(autouse=True)
@@ -53,14 +55,16 @@ TWO = Mixture(ring(2, 2.0, 1), np.array([0.5, 0.5]), 1.0)
 
 @given(mixtures, st.floats(0, 3), st.floats(0, 3))
 def test_diffusing_twice_is_diffusing_for_the_sum_of_the_times(mixture, t, s):
-    twice, once = mixture.after(t).after(s), mixture.after(t + s)
+    twice = mixture.after(t).after(s)
+    once = mixture.after(t + s)
     np.testing.assert_allclose(twice.atoms, once.atoms, rtol=1e-12)
     assert twice.variance == pytest.approx(once.variance, rel=1e-12)
 
 
 @given(mixtures)
 def test_the_score_is_the_derivative_of_the_log_density(mixture):
-    x, h = np.random.default_rng(0).normal(size=(4, mixture.atoms.shape[1])), 1e-5
+    x = np.random.default_rng(0).normal(size=(4, mixture.atoms.shape[1]))
+    h = 1e-5
 
     def log_density(at):
         squares = ((at[:, None] - mixture.atoms[None]) ** 2).sum(2)
@@ -84,7 +88,7 @@ def test_the_variance_of_one_bump_tends_to_one():
 @settings(max_examples=40)
 @given(mixtures, st.floats(0.05, 5))
 def test_tweedies_formula_is_bayes_rule(mixture, sigma):
-    x = mixture.noised(sigma).sample(np.random.default_rng(0), 5)
+    x = mixture.add_noise(sigma).sample(np.random.default_rng(0), 5)
     np.testing.assert_allclose(tweedie(mixture, sigma, x), posterior_mean(mixture, sigma, x), rtol=1e-9, atol=1e-11)
 
 
@@ -111,12 +115,12 @@ def test_atoms_of_weight_zero_do_not_matter():
 def test_draws_of_the_forward_process_have_the_moments_of_its_law(mixture, t):
     law = mixture.after(t)
     x = forward(mixture, np.random.default_rng(0), 4000, t)
-    assert all(claim.judge().verdict is Verdict.CONSISTENT for claim in moments(law, x))
+    assert all(claim.judge().verdict is Verdict.CONSISTENT for claim in moment_claims(law, x))
 
 
 def test_draws_of_another_law_contradict_the_moments():
     x = forward(TWO, np.random.default_rng(0), 4000, 1.0)
-    found = [claim.judge() for claim in moments(TWO.after(0.5), x)]
+    found = [claim.judge() for claim in moment_claims(TWO.after(0.5), x)]
     assert any(judgement.contradicted for judgement in found)
 
 
@@ -127,12 +131,14 @@ def test_the_flow_carries_quantiles_to_quantiles(mixture):
     times = backward_times(mixture, 4.0, 200)
     x = np.linspace(-1.5, 1.5, 7)[:, None]
     landed = probability_flow(mixture, x, times)
-    before, after = mixture.after(4.0).cdf(x[:, 0]), mixture.after(times[-1]).cdf(landed[:, 0])
+    before = mixture.after(4.0).cdf(x[:, 0])
+    after = mixture.after(times[-1]).cdf(landed[:, 0])
     np.testing.assert_allclose(after, before, atol=1e-5)
 
 
 def test_one_step_of_the_reverse_sde_is_exact_for_one_bump():
-    bump, rng = Mixture(np.array([[2.0]]), np.ones(1), 0.25), np.random.default_rng(0)
+    bump = Mixture(np.array([[2.0]]), np.ones(1), 0.25)
+    rng = np.random.default_rng(0)
     x = reverse_sde(bump, bump.after(1.5).sample(rng, 20_000), np.array([1.5, 0.0]), rng)[:, 0]
     assert 2.0 in mean(x) and 0.25 in mean((x - 2) ** 2)
 
@@ -148,13 +154,13 @@ def test_backward_times_fall_to_the_data_in_ever_finer_steps():
 def test_both_backward_processes_reach_the_data_from_noise():
     mixture = Mixture(ring(3, 2.0, 1), np.array([0.2, 0.3, 0.5]), 0.04)
     for name, points, coarse in generate(mixture, np.random.default_rng(0), 4000, 6.0, 200):
-        assert reaches(name, points, coarse, mixture, 0.0).judge().verdict is Verdict.CONSISTENT
-        assert reaches(name, points + 0.3, coarse + 0.3, mixture, 0.0).judge().contradicted
+        assert reach_claim(name, points, coarse, mixture, 0.0).judge().verdict is Verdict.CONSISTENT
+        assert reach_claim(name, points + 0.3, coarse + 0.3, mixture, 0.0).judge().contradicted
 
 
 def test_a_late_enough_start_is_certified_and_an_early_one_refuted_by_balls():
-    assert matches_start(TWO, 6.0, 0.01).judge().verdict is Verdict.CERTIFIED
-    early = matches_start(TWO, 0.5, 0.01)
+    assert start_claim(TWO, 6.0, 0.01).judge().verdict is Verdict.CERTIFIED
+    early = start_claim(TWO, 0.5, 0.01)
     assert early.judge().verdict is Verdict.REFUTED
     assert early.witness is not None and early.witness.left.basis is Basis.EXACT
 
@@ -201,15 +207,16 @@ def test_few_discrete_data_are_themselves_what_is_returned_to():
 
 def test_pointwise_claims_hold_and_fail_for_the_wrong_law():
     x = TWO.sample(np.random.default_rng(0), 8)
-    assert all(claim.judge().verdict is Verdict.CERTIFIED for claim in pointwise(TWO, 0.5, 1.0, x))
-    wrong = agree("", TWO.after(0.5).score(x), TWO.after(0.6).score(x), 1e-9)
+    assert all(claim.judge().verdict is Verdict.CERTIFIED for claim in pointwise_claims(TWO, 0.5, 1.0, x))
+    wrong = equality_claim("", TWO.after(0.5).score(x), TWO.after(0.6).score(x), 1e-9)
     assert wrong.judge().contradicted
 
 
 def test_nothing_is_claimed_of_the_score_of_discrete_data_at_time_zero():
-    data, x = Mixture(ring(2, 1.0, 1), np.full(2, 0.5), 0.0), np.array([[0.3]])
-    assert len(pointwise(data, 0.0, 1.0, x)) == 1
-    assert agree("", data.score(x), x, 0.0).judge().verdict is Verdict.INCONCLUSIVE
+    data = Mixture(ring(2, 1.0, 1), np.full(2, 0.5), 0.0)
+    x = np.array([[0.3]])
+    assert len(pointwise_claims(data, 0.0, 1.0, x)) == 1
+    assert equality_claim("", data.score(x), x, 0.0).judge().verdict is Verdict.INCONCLUSIVE
 
 
 def test_exact_draws_stay_within_the_sampling_radius():

@@ -16,7 +16,8 @@ from .zoo import QUICK, graph, program
 @cache
 def boxes(name: str) -> tuple[Interval, ...]:
     """One interval for each input of a program of the zoo."""
-    p, g = program(name), graph(name)
+    p = program(name)
+    g = graph(name)
     varied = {slot.id for i in p.vary for slot in g.argument(i % len(p.args)) if slot.is_real}
     leaves = g.signature.inputs_of(p.args)
     return tuple(
@@ -66,5 +67,6 @@ def violations(
 def holds(found: Interval, least: np.ndarray, most: np.ndarray) -> bool:
     size = np.maximum(np.abs(least), np.abs(most))
     slack = 1e-11 * (1 + np.where(np.isfinite(size), size, 0.0))
-    lo, hi = np.asarray(found.lo, float), np.asarray(found.hi, float)
+    lo = np.asarray(found.lo, float)
+    hi = np.asarray(found.hi, float)
     return bool(np.all(lo <= least + slack) and np.all(most - slack <= hi))

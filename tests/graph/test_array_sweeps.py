@@ -34,7 +34,8 @@ def by_jax(g, *args):
 def assert_agree(g, *args, rtol=2e-13):
     """Every value and adjoint beside those of the graph compiled by JAX."""
     value = array_values(g, *args)
-    adjoint, (expected, slopes) = array_adjoints(g, value), by_jax(g, *args)
+    adjoint = array_adjoints(g, value)
+    (expected, slopes) = by_jax(g, *args)
     for slot in g.slots:
         if slot.id in g.constants or not isinstance(slot.dtype, np.dtype):
             continue
@@ -103,7 +104,8 @@ def test_the_conventions_at_kinks_are_those_of_jax(name):
 
 
 def test_a_contraction_of_any_axes_is_transposed_correctly():
-    x, y = np.random.default_rng(0).normal(size=(2, 3, 4, 5)), np.random.default_rng(1).normal(size=(5, 2, 6, 3))
+    x = np.random.default_rng(0).normal(size=(2, 3, 4, 5))
+    y = np.random.default_rng(1).normal(size=(5, 2, 6, 3))
     with jax.enable_x64(True):
         f = lambda x, y: jnp.cos(jax.lax.dot_general(x, y, (((3, 1), (0, 3)), ((0,), (1,))))).sum()
         assert_agree(trace(f, x, y), x, y)

@@ -38,7 +38,8 @@ def test_the_rational_value_of_a_network_lies_in_its_enclosure(offset, seed):
 def test_a_secant_that_is_rounding_alone_encloses_the_true_slope():
     net = Description((Dense(np.array([[1e-3]]), np.array([1e12])),))
     f = lambda x: net.apply(net.params, x)
-    x, y = np.array([[0.0], [0.0]]), np.array([[1e-5], [10.0]])
+    x = np.array([[0.0], [0.0]])
+    y = np.array([[1e-5], [10.0]])
     for slope in enclosed_slopes(f, x, y):
         assert 1e-3 in slope
 

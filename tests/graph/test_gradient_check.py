@@ -15,7 +15,8 @@ from ftheta.graph.differences import Counted, one_sided, slope
 from ftheta.logic import SubjectError, UsageError
 
 RNG = np.random.default_rng(0)
-W, X = RNG.normal(size=(3, 4)), RNG.normal(size=4)
+W = RNG.normal(size=(3, 4))
+X = RNG.normal(size=4)
 
 
 def loss(w, x):
@@ -83,7 +84,7 @@ def test_a_bound_of_the_third_derivative_makes_the_doubt_a_theorem(x, a):
 )
 def test_coordinates_without_a_derivative_are_said_to_have_none(f, gradient, at, undefined):
     found = check_gradient(f, gradient, np.array(at))
-    assert found.undefined == undefined and not found.wrong
+    assert found.undefined_coordinates == undefined and not found.wrong
     assert found.holds is (not undefined)
     if undefined:
         assert "no derivative in x[0]" in str(found)

@@ -43,8 +43,10 @@ def function_of_floats(p):
 @cache
 def derivatives(name):
     """Of a program of the zoo: all adjoints, derivatives by perturbing every slot, and the function's own gradient."""
-    g, p = graph(name), program(name)
-    inputs, active = flat_inputs(g, p.args), active_slots(g)
+    g = graph(name)
+    p = program(name)
+    inputs = flat_inputs(g, p.args)
+    active = active_slots(g)
     seeds = {s.id: jnp.ones(s.shape, s.dtype) for s in g.outputs if s.id in active}
     zeros = {i: jnp.zeros(g.slots[i].shape, g.slots[i].dtype) for i in active}
     total, variables = function_of_floats(p)
@@ -78,8 +80,10 @@ def test_adjoints_of_the_inputs_are_the_gradient_of_the_function(name):
 @pytest.mark.parametrize("name", ["worked_example", "relu_at_zero", "custom_derivatives"])
 def test_the_adjoint_of_a_node_is_the_vjp_of_the_tail_of_the_graph_from_it(name):
     """Replace one node's value, run the rest: literally the function from that node to the outputs."""
-    g, args = graph(name), program(name).args
-    primal, found = values(g, *args), adjoints(g, *args)
+    g = graph(name)
+    args = program(name).args
+    primal = values(g, *args)
+    found = adjoints(g, *args)
     for position, node in enumerate(g.nodes):
         slot = node.outputs[0]
 
@@ -126,8 +130,10 @@ def test_cotangents_weigh_the_outputs():
 
 
 def test_restricting_the_sweep_leaves_out_what_does_not_vary():
-    g, args = graph("tanh_network"), program("tanh_network").args
-    some, every = adjoints(g, *args, wrt=g.argument(1)), adjoints(g, *args)
+    g = graph("tanh_network")
+    args = program("tanh_network").args
+    some = adjoints(g, *args, wrt=g.argument(1))
+    every = adjoints(g, *args)
     np.testing.assert_allclose(some["x"], every["x"], rtol=1e-12)
     assert g.argument(0)[0] not in some and g.argument(0)[0] in every
     with pytest.raises(KeyError, match="does not vary"):
@@ -140,11 +146,10 @@ def test_an_output_that_is_returned_twice_counts_twice():
 
 
 def test_a_compiled_sweep_equals_the_eager_one_for_modules_with_functions_inside():
-    g, args = graph("equinox_network"), program("equinox_network").args
-    eager, compiled = (
-        adjoints(g, *args, cotangents=np.array([1.0, -2.0])),
-        sweep(g)(*args, cotangents=np.array([1.0, -2.0])),
-    )
+    g = graph("equinox_network")
+    args = program("equinox_network").args
+    eager = adjoints(g, *args, cotangents=np.array([1.0, -2.0]))
+    compiled = sweep(g)(*args, cotangents=np.array([1.0, -2.0]))
     for slot in active_slots(g):
         np.testing.assert_allclose(compiled[slot], eager[slot], rtol=1e-11, atol=1e-12)
 

@@ -30,7 +30,9 @@ def runs_backwards_only(name):
 @pytest.mark.parametrize("name", ZOO)
 def test_tangents_and_adjoints_are_transposed_to_each_other(name):
     """⟨adjoint of inputs, direction⟩ = tangent of the outputs' sum: two sweeps in opposite directions."""
-    g, args, along = graph(name), program(name).args, speeds(name)
+    g = graph(name)
+    args = program(name).args
+    along = speeds(name)
     if runs_backwards_only(name):
         with pytest.raises(NoRule, match="forward mode"):
             tangents(g, *args, along=along)
@@ -48,7 +50,8 @@ def test_the_worked_example_has_the_tangents_of_its_closed_formulas(t1, t2):
     with jax.enable_x64(True):
         f = lambda t1, t2: t2 * jnp.exp(t1) * jnp.sqrt(t1 + 2 + t2 * jnp.exp(t1))
         g = trace(f, t1, t2)
-        u, e = t2 * np.exp(t1), np.exp(t1)
+        u = t2 * np.exp(t1)
+        e = np.exp(t1)
         root = np.sqrt(t1 + 2 + u)
         out = g.outputs[0]
         one, two = (float(tangents(g, t1, t2, along=name)[out]) for name in ("t1", "t2"))
@@ -59,7 +62,8 @@ def test_the_worked_example_has_the_tangents_of_its_closed_formulas(t1, t2):
 def test_forward_mode_gives_the_gradient_coordinate_by_coordinate_in_blocks():
     f = lambda w, x: jnp.sum(jnp.tanh(w @ x) ** 2)
     rng = np.random.default_rng(0)
-    w, x = rng.normal(size=(30, 11)), rng.normal(size=11)
+    w = rng.normal(size=(30, 11))
+    x = rng.normal(size=11)
     expected = np.concatenate([np.ravel(g) for g in jax.grad(f, (0, 1))(w, x)])
     np.testing.assert_allclose(forward_gradient(trace(f, w, x), w, x), expected, rtol=1e-12, atol=1e-14)
     np.testing.assert_allclose(forward_gradient(trace(f, w, x), w, x, wrt=["x"]), expected[330:], rtol=1e-12)

@@ -22,7 +22,8 @@ def same(a, b):
 @pytest.mark.parametrize("name", ZOO)
 def test_every_program_of_the_zoo_is_well_formed_and_computes_its_function(name):
     check(graph(name))
-    g, p = graph(name), program(name)
+    g = graph(name)
+    p = program(name)
     arrays, others = eqx.partition(p.args, eqx.is_array_like)
     own = jax.jit(lambda a: p.f(*eqx.combine(a, others)), compiler_options=QUICK)(arrays)
     found = jax.jit(lambda *x: forward(VALUES, g, *x).flat_outputs, compiler_options=QUICK)(*flat_inputs(g, p.args))
@@ -36,14 +37,16 @@ def test_eager_values_equal_compiled_values(name):
 
 
 def test_every_slot_has_a_value_of_its_shape_and_type():
-    g, args = graph("residual_network"), program("residual_network").args
+    g = graph("residual_network")
+    args = program("residual_network").args
     found = values(g, *args)
     for slot in g.slots:
         assert jnp.shape(found[slot]) == slot.shape and jnp.result_type(found[slot]) == slot.dtype
 
 
 def test_values_can_be_compiled_as_a_whole():
-    g, args = graph("tanh_network"), program("tanh_network").args
+    g = graph("tanh_network")
+    args = program("tanh_network").args
     compiled = jax.jit(lambda *a: values(g, *a))(*args)
     for slot in g.slots:
         np.testing.assert_allclose(compiled[slot], values(g, *args)[slot], rtol=1e-12, atol=1e-13)

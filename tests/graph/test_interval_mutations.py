@@ -227,10 +227,11 @@ def test_normalised_coordinates_bounded_too_sharply_are_noticed(monkeypatch):
     """√(n−2) for √(n−1): reached by a vector with one large entry."""
     f = lambda x: (x - x.mean()) / jnp.sqrt(x.var() + 1e-9)
     x = np.array([0.0, 0.0, 0.0, 0.0])
-    g, box = trace(f, x), (Interval.around(x, 1.0),)
+    g = trace(f, x)
+    box = (Interval.around(x, 1.0),)
     seen = sample(g, box, 1500)
     assert violations(g, box, seen) == []
-    right = fused.normalised
+    right = fused.normalise_interval
     monkeypatch.setitem(fused.FUSED, Normalised, lambda *a: right(*a).meet(Interval.around(np.zeros(4), np.sqrt(2))))
     assert violations(g, box, seen)
 
@@ -238,7 +239,7 @@ def test_normalised_coordinates_bounded_too_sharply_are_noticed(monkeypatch):
 @pytest.mark.parametrize("mistake", ["a half is lost", "the first piece starts late", "knots decide on the wrong side"])
 def test_a_mistake_in_the_pieces_is_noticed(mistake, monkeypatch):
     if mistake == "a half is lost":
-        monkeypatch.setattr(univariate, "_replaced", lambda old, chosen, first, second: _put(old, chosen, first))
+        monkeypatch.setattr(univariate, "_replace_pieces", lambda old, chosen, first, second: _put(old, chosen, first))
     elif mistake == "the first piece starts late":
         right = univariate._range
         monkeypatch.setattr(
@@ -265,10 +266,12 @@ def _put(old, chosen, first):
 
 def arithmetic_violations():
     """Random floats whose exact result is outside the enclosure."""
-    a, b = draws(200, seed=1).tolist(), draws(200, seed=2).tolist()
+    a = draws(200, seed=1).tolist()
+    b = draws(200, seed=2).tolist()
     missed = 0
     for x, y in zip(a, b):
-        p, q = Interval.point(x), Interval.point(y)
+        p = Interval.point(x)
+        q = Interval.point(y)
         exact = {
             arithmetic.add: Fraction(x) + Fraction(y),
             arithmetic.mul: Fraction(x) * Fraction(y),

@@ -35,7 +35,8 @@ def test_the_rules_of_single_nodes_are_sound_without_patterns_and_pieces(name):
 @pytest.mark.parametrize("name", ["residual_network", "attention", "activations"])
 def test_sharpening_only_shrinks(name):
     g = graph(name)
-    sharp, plain = forward(INTERVAL, g, *boxes(name)), forward(PLAIN, g, *boxes(name))
+    sharp = forward(INTERVAL, g, *boxes(name))
+    plain = forward(PLAIN, g, *boxes(name))
     for slot in g.slots:
         if slot.is_real:
             assert np.all(sharp[slot].lo >= plain[slot].lo) and np.all(sharp[slot].hi <= plain[slot].hi)
@@ -45,7 +46,8 @@ def test_sharpening_only_shrinks(name):
 
 
 def output_range(f, lo, hi) -> Interval:
-    lo, hi = np.asarray(lo, float), np.asarray(hi, float)
+    lo = np.asarray(lo, float)
+    hi = np.asarray(hi, float)
     return intervals(trace(f, jax.ShapeDtypeStruct(lo.shape, np.float64)), Interval(lo, hi)).outputs
 
 
@@ -69,7 +71,8 @@ MONOTONE = {
 @pytest.mark.parametrize("name", MONOTONE)
 @pytest.mark.parametrize("box", [(-1.0, 2.0), (-0.2, 0.1), (0.5, 3.0), (-40.0, 30.0)])
 def test_increasing_functions_are_enclosed_exactly_up_to_rounding(name, box):
-    f, (lo, hi) = MONOTONE[name], (np.full(4, end) for end in box)
+    f = MONOTONE[name]
+    (lo, hi) = (np.full(4, end) for end in box)
     for found, least, most in zip(
         jax.tree.leaves(output_range(f, lo, hi), is_leaf=lambda v: isinstance(v, Interval)),
         jax.tree.leaves(f(lo)),
@@ -156,7 +159,8 @@ def test_random_programs_are_enclosed_slot_by_slot(steps, radius):
         return known[-1], sum(known)
 
     x = np.array([-1.0, -0.5, 0.0, 0.3, 1.0])
-    g, box = trace(f, x), (Interval.around(x, radius),)
+    g = trace(f, x)
+    box = (Interval.around(x, radius),)
     assert violations(g, box, sample(g, box, 200)) == []
 
 
@@ -184,7 +188,9 @@ def spelt(name):
 @pytest.mark.parametrize("name", SPELLINGS)
 @pytest.mark.parametrize("radius", [0.01, 1.0, 1e3])
 def test_normalised_coordinates_stay_in_their_sphere_however_the_norm_is_spelt(name, radius):
-    x, bound, g = draws(6, seed=3), SPELLINGS[name][1], spelt(name)
+    x = draws(6, seed=3)
+    bound = SPELLINGS[name][1]
+    g = spelt(name)
     assert any(isinstance(p, Normalised) for p in patterns(g).values())
     box = (Interval.around(x, radius),)
     assert violations(g, box, sample(g, box, 400)) == []
@@ -248,10 +254,12 @@ def test_each_pattern_is_found_in_some_program_of_the_zoo():
 
 
 def test_softmax_has_the_optimal_enclosure():
-    lo, hi = np.array([-1.0, 0.0, 0.5]), np.array([0.0, 2.0, 0.75])
+    lo = np.array([-1.0, 0.0, 0.5])
+    hi = np.array([0.0, 2.0, 0.75])
     found = output_range(jax.nn.softmax, lo, hi)
     for i in range(3):
-        low, high = hi.copy(), lo.copy()
+        low = hi.copy()
+        high = lo.copy()
         low[i], high[i] = lo[i], hi[i]
         np.testing.assert_allclose(found.lo[i], jax.nn.softmax(low)[i], rtol=1e-13)
         np.testing.assert_allclose(found.hi[i], jax.nn.softmax(high)[i], rtol=1e-13)
@@ -271,7 +279,8 @@ def test_attention_averages_stay_in_the_hull_of_the_values():
 
 
 def test_centring_is_one_linear_map():
-    lo, hi = np.array([0.0, 1.0, -1.0]), np.array([1.0, 2.0, 3.0])
+    lo = np.array([0.0, 1.0, -1.0])
+    hi = np.array([1.0, 2.0, 3.0])
     found = output_range(lambda x: x - x.mean(), lo, hi)
     np.testing.assert_allclose(found.lo, [(2 * 0 - 2 - 3) / 3, (2 * 1 - 1 - 3) / 3, (-2 - 1 - 2) / 3], rtol=1e-13)
     np.testing.assert_allclose(found.hi, [(2 * 1 - 1 + 1) / 3, (2 * 2 - 0 + 1) / 3, (2 * 3 - 0 - 1) / 3], rtol=1e-13)

@@ -155,7 +155,9 @@ def test_comparisons_are_decided_when_the_intervals_leave_no_doubt():
         ([1.0, 2.0, 0.0], [2.0, 3.0, 1.0]),
     )
     states = [[(bool(a), bool(b)) for a, b in zip(r.lo, r.hi)] for r in found]
-    no, yes, open_ = (False, False), (True, True), (False, True)
+    no = (False, False)
+    yes = (True, True)
+    open_ = (False, True)
     assert states == [
         [open_, yes, no],
         [yes, yes, no],

@@ -45,7 +45,8 @@ def test_the_worked_example_has_the_values_of_the_catalogue(program, at, value, 
 def test_the_chain_rule_holds_at_every_node_of_the_table(t1, t2):
     """adjoint of r = Σ over its readers of adjoint · partial, from the table alone; likewise for tangents."""
     found = ft.graph(example, t1, t2)
-    along, nodes = found.tangent("t1"), found.graph.nodes
+    along = found.tangent("t1")
+    nodes = found.graph.nodes
     for slot in found.graph.slots:
         readers = [n for n in nodes if (n.name, slot.name) in found.partials]
         if readers:
@@ -61,7 +62,8 @@ def test_an_operand_that_is_used_twice_has_both_partials():
 
 
 def test_local_jacobians_of_arrays_are_those_of_jax():
-    w, x = np.arange(6.0).reshape(2, 3), np.array([1.0, -1.0, 0.5])
+    w = np.arange(6.0).reshape(2, 3)
+    x = np.array([1.0, -1.0, 0.5])
     found = ft.graph(lambda w, x: jnp.sum(named(jnp.tanh(named(w @ x, "z")), "h")), w, x)
     np.testing.assert_allclose(found.partial("z", "x"), w)
     np.testing.assert_allclose(found.partial("h", "z"), np.diag(1 - np.tanh(w @ x) ** 2), atol=1e-15)

@@ -89,7 +89,8 @@ def convolutional_network() -> Program:
     first = module(eqx.nn.Conv2d, 2, 4, 3, padding=1, stride=2, key=KEY)
     second = module(eqx.nn.Conv2d, 4, 4, 2, groups=2, dilation=2, padding=1, key=KEY)
     dense = module(eqx.nn.Linear, 16, 3, key=KEY)
-    most, mean = eqx.nn.MaxPool2d(2, 1), eqx.nn.AvgPool2d(2, 1, padding=1)
+    most = eqx.nn.MaxPool2d(2, 1)
+    mean = eqx.nn.AvgPool2d(2, 1, padding=1)
 
     def f(x):
         h = most(jax.nn.relu(first(x)))
@@ -110,8 +111,10 @@ def residual_network() -> Program:
 
 
 def normalisations() -> Program:
-    group, rms = module(eqx.nn.GroupNorm, 2, 4), module(eqx.nn.RMSNorm, 3)
-    mean, var = draws(3), np.abs(draws(3, seed=1)) + 0.5
+    group = module(eqx.nn.GroupNorm, 2, 4)
+    rms = module(eqx.nn.RMSNorm, 3)
+    mean = draws(3)
+    var = np.abs(draws(3, seed=1)) + 0.5
 
     def f(x):
         fast = jnp.mean(x**2, -1, keepdims=True) - jnp.mean(x, -1, keepdims=True) ** 2
@@ -142,7 +145,8 @@ def cross_entropy() -> Program:
 
 
 def recurrent_network(reverse: bool = False) -> Program:
-    w, u = draws(4, 4) / 2, draws(3, 4)
+    w = draws(4, 4) / 2
+    u = draws(3, 4)
 
     def f(h, xs):
         def step(carry, x):
@@ -228,7 +232,8 @@ def stopped() -> Program:
 
 
 def message_passing() -> Program:
-    sources, targets = np.array([0, 1, 2, 2, 3]), np.array([1, 2, 0, 3, 3])
+    sources = np.array([0, 1, 2, 2, 3])
+    targets = np.array([1, 2, 0, 3, 3])
     w = draws(2, 3)
 
     def f(x):

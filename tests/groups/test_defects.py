@@ -10,20 +10,17 @@ from ftheta.groups import (
     cyclic,
     dihedral,
     equivariance_defect,
-    group_convolution,
-    group_network,
     invariance_defect,
     natural,
     on_grid,
     on_images,
-    on_poses,
     on_sets,
     symmetric,
     symmetrised,
     trivial,
 )
 from ftheta.groups.convolution import periodic, zero_padded
-from ftheta.groups.group_convolution import poses
+from ftheta.groups.group_convolution import group_convolution, group_network, on_poses, poses
 from ftheta.logic import UsageError
 
 
@@ -64,7 +61,8 @@ def test_the_defect_of_a_zero_padded_cnn_lies_at_the_border():
 
 def test_the_defect_is_the_brute_force_one():
     net = ft.Network("square", lambda p, x: p @ x, np.random.default_rng(0).normal(size=(4, 4)), (4,))
-    group, x = symmetric(4), np.random.default_rng(1).normal(size=(3, 4))
+    group = symmetric(4)
+    x = np.random.default_rng(1).normal(size=(3, 4))
     seen = equivariance_defect(net, group, x=x)
     size = np.sqrt(np.mean([np.sum((net.params @ r) ** 2) for r in x]))
     for g in range(group.order):
@@ -112,14 +110,17 @@ def test_group_convolutions_move_with_the_image_exactly(group, boundary):
         lifted = jnp.maximum(group_convolution(group, first, x, boundary), 0)
         return np.asarray(group_convolution(group, second, lifted, boundary)).ravel()
 
-    images, out = on_images(group, 5, 2), on_poses(group, 5, 2)
+    images = on_images(group, 5, 2)
+    out = on_poses(group, 5, 2)
     for g in range(group.order):
         assert (f(images.move(g, x.ravel()).reshape(x.shape)) == out.move(g, f(x))).all()
 
 
 def test_a_lifting_convolution_sees_the_kernel_in_all_poses():
-    group, rng = cyclic(4), np.random.default_rng(0)
-    kernel, x = rng.normal(size=(3, 3, 1, 1)), rng.normal(size=(6, 6, 1))
+    group = cyclic(4)
+    rng = np.random.default_rng(0)
+    kernel = rng.normal(size=(3, 3, 1, 1))
+    x = rng.normal(size=(6, 6, 1))
     turned = np.asarray(poses(group, kernel))
     assert {tuple(np.rot90(kernel[:, :, 0, 0], k).ravel()) for k in range(4)} == {
         tuple(p.ravel()) for p in turned[..., 0, 0]

@@ -27,7 +27,9 @@ each_group = pytest.mark.parametrize("group", GROUPS, ids=lambda g: g.name)
 
 @each_group
 def test_every_group_satisfies_the_axioms_by_brute_force(group):
-    T, n, e = group.table, group.order, group.identity
+    T = group.table
+    n = group.order
+    e = group.identity
     assert (
         T[T] == np.take_along_axis(np.broadcast_to(T[:, None], (n, n, n)), np.broadcast_to(T[None], (n, n, n)), 2)
     ).all()
@@ -46,7 +48,8 @@ def test_points_and_plane_move_as_products_do(group):
 
 @each_group
 def test_the_generators_reach_every_element_and_classes_partition_the_group(group):
-    reached, new = {group.identity}, {group.identity}
+    reached = {group.identity}
+    new = {group.identity}
     while new:
         new = {int(group.table[g, h]) for g in group.generators for h in new} - reached
         reached |= new
@@ -62,7 +65,8 @@ def test_orders_are_those_of_the_textbooks():
 
 @given(st.permutations(range(6)))
 def test_a_renamed_table_is_the_same_group(names):
-    group, p = symmetric(3), np.array(names)
+    group = symmetric(3)
+    p = np.array(names)
     table = np.empty_like(group.table)
     table[np.ix_(p, p)] = p[group.table]
     again = from_table(table)
@@ -85,7 +89,8 @@ def test_a_table_that_is_no_group_is_refused_with_the_axiom_and_the_elements():
 
 
 def test_the_associativity_test_agrees_with_brute_force_on_small_loops():
-    refused, accepted = 0, 0
+    refused = 0
+    accepted = 0
     squares = [
         np.array([[0, 1, 2, 3], [1, *a], [2, *b], [3, *c]])
         for a in permutations((0, 2, 3))

@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ftheta.groups import (
-    convolution_matrix,
     cyclic,
     dihedral,
     equivariant_maps,
@@ -22,6 +21,7 @@ from ftheta.groups import (
     symmetric,
     trivial,
 )
+from ftheta.groups.group_convolution import convolution_matrix
 
 PAIRS = [
     *((natural(symmetric(n)), natural(symmetric(n)), 2) for n in (2, 3, 4, 5)),

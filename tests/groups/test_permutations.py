@@ -35,7 +35,8 @@ def test_translations_form_a_group_that_moves_images_as_roll_does(grid, data):
 
 @given(grids, grids)
 def test_characters_orbits_and_rank_agree_on_the_dimension_of_the_commutant(one, other):
-    source, target = translations(one), translations(other)
+    source = translations(one)
+    target = translations(other)
     if len(source) != len(target) or one != other:
         source = target
     dimension = commutant_dimension(source, target)

@@ -30,7 +30,8 @@ def respects_products(rho: Representation) -> bool:
     return bool(np.abs(M[rho.group.table] - wanted).max() < 1e-9)
 
 
-D4, S3 = dihedral(4), symmetric(3)
+D4 = dihedral(4)
+S3 = symmetric(3)
 EXAMPLES = [
     regular(S3),
     natural(D4) + trivial(D4, 2),
@@ -61,7 +62,8 @@ def test_moving_is_multiplying_by_the_matrix(rho):
 
 
 def test_characters_add_and_multiply():
-    one, two = natural(D4), plane(D4)
+    one = natural(D4)
+    two = plane(D4)
     assert np.allclose((one + two).character, one.character + two.character)
     assert np.allclose((one * two).character, one.character * two.character)
 
@@ -82,7 +84,9 @@ def test_grids_sets_and_graphs_move_as_they_should():
     x = np.random.default_rng(0).normal(size=(4, 6))
     shift = 1 * 3 + 2  # by (2, 4) in steps of 2: C2 × C3
     assert (on_grid((4, 6), step=2).move(shift, x.ravel()) == np.roll(x, (2, 4), (0, 1)).ravel()).all()
-    rows, A, g = np.random.default_rng(1).normal(size=(3, 2)), np.arange(9.0).reshape(3, 3), 4
+    rows = np.random.default_rng(1).normal(size=(3, 2))
+    A = np.arange(9.0).reshape(3, 3)
+    g = 4
     p = S3.points[g]
     assert (on_sets(S3, 2).move(g, rows.ravel()).reshape(3, 2)[p] == rows).all()
     assert (on_graphs(S3).move(g, A.ravel()).reshape(3, 3)[np.ix_(p, p)] == A).all()

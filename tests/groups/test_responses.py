@@ -10,9 +10,14 @@ from hypothesis import strategies as st
 from ftheta.groups import Layout, convolve, layout_of, respond, reynolds, symbol, translations
 from ftheta.groups import responses as module
 from ftheta.groups.convolution import MAPS, dense, integer_kernel, periodic, waves_error, zero_padded
-from ftheta.groups.equivariance import both_directions, boundary, first_layer_defect, of_a_convolution
 from ftheta.groups.permutations import commutators
 from ftheta.logic import Basis, Status, Verdict
+from ftheta.theorems.equivariance.conv_iff_equivariant.equivariance import (
+    both_directions,
+    boundary,
+    first_layer_defect,
+    of_a_convolution,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -45,13 +50,15 @@ def channelled(grid, channels) -> np.ndarray:
 @pytest.mark.parametrize("kind", MAPS)
 @pytest.mark.parametrize("grid", [(5,), (3, 4)])
 def test_defect_kernel_and_projection_are_those_of_the_matrix(kind, grid):
-    S, T = 2, 3
+    S = 2
+    T = 3
     weights = (
         rng().normal(size=(*grid, T, *grid, S)) if kind == "dense" else rng().normal(size=(*[3] * len(grid), S, T))
     )
     found = seen(MAPS[kind], weights, (*grid, S), T)
     W = matrix(MAPS[kind], weights, (*grid, S))
-    source, target = channelled(grid, S), channelled(grid, T)
+    source = channelled(grid, S)
+    target = channelled(grid, T)
     assert found.defect == pytest.approx(commutators(W, source, target).max(), abs=1e-12)
     projected = reynolds(W, source, target)
     assert found.mean_kernel == pytest.approx(projected[:, :S].reshape(*grid, T, S).swapaxes(-1, -2), abs=1e-12)
@@ -74,7 +81,8 @@ def test_a_periodic_integer_convolution_is_recovered_exactly(seed, grid):
 
 
 def test_convolve_is_the_product_of_fourier_transforms():
-    kernel, x = rng().normal(size=(4, 6, 2, 3)), rng().normal(size=(4, 6, 2))
+    kernel = rng().normal(size=(4, 6, 2, 3))
+    x = rng().normal(size=(4, 6, 2))
     axes = (0, 1)
     product = np.einsum("abs,abst->abt", np.fft.fftn(x, axes=axes), symbol(kernel))
     assert convolve(kernel, x) == pytest.approx(np.fft.ifftn(product, axes=axes).real, abs=1e-12)

@@ -12,15 +12,29 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import ftheta as ft
-from ftheta.groups.heat import Diffusion, diffusion_of, learn, slide, start_on, symbol_on
-from ftheta.groups.stencils import STENCILS, Stencil, filters_of, from_moments, with_moments
 from ftheta.logic import SubjectError
+from ftheta.theorems.equivariance.pde_net_stencils.heat import (
+    Diffusion,
+    diffusion_of,
+    learn,
+    slide,
+    start_on,
+    symbol_on,
+)
+from ftheta.theorems.equivariance.pde_net_stencils.stencils import (
+    STENCILS,
+    Stencil,
+    filters_of,
+    from_moments,
+    with_moments,
+)
 
 weights = arrays(np.float64, st.sampled_from([(3,), (4,), (5,), (3, 3), (2, 5)]), elements=st.floats(-4, 4, width=16))
 
 
 def test_the_textbook_differences_have_the_textbook_moments():
-    second, centred = Stencil(STENCILS["second difference"]), Stencil(STENCILS["centred difference"])
+    second = Stencil(STENCILS["second difference"])
+    centred = Stencil(STENCILS["centred difference"])
     assert [second.moment((k,)) for k in range(5)] == [0, 0, 2, 0, 2]
     assert [centred.moment((k,)) for k in range(4)] == [0, 1, 0, 1]
     value = second.applied(cos, (0.0,), 0.1) / 0.01
@@ -75,7 +89,10 @@ def test_a_filter_is_made_from_the_moments_that_are_wanted():
 
 @given(weights)
 def test_the_remainder_bounds_the_series_on_waves(q):
-    stencil, omega, h, terms = Stencil(q), (1.3, 0.4)[: q.ndim], 0.25, 5
+    stencil = Stencil(q)
+    omega = (1.3, 0.4)[: q.ndim]
+    h = 0.25
+    terms = 5
     value = stencil.applied(lambda *x: np.cos(np.dot(omega, x) + 0.2), (0.0,) * q.ndim, h)
     gap = abs(value - stencil.series(omega, 0.2, h, terms))
     assert gap <= stencil.remainder(h, terms, max(omega)) * (1 + 1e-9) + 1e-12

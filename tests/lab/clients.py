@@ -78,7 +78,8 @@ class Site:
     @contextmanager
     def tab(self) -> "Iterator[Talk]":
         origin: Any = self.origin
-        address, headers = f"ws://127.0.0.1:{self.port}/ws", {"Cookie": self.cookie}
+        address = f"ws://127.0.0.1:{self.port}/ws"
+        headers = {"Cookie": self.cookie}
         with connect(address, origin=origin, additional_headers=headers, max_size=None, close_timeout=1) as line:
             yield Talk(line)
 

@@ -46,7 +46,8 @@ def _act(word: str, seconds: str = "0", *, seed: int) -> None:
                 os.kill(os.getpid(), signal.SIGKILL)
             marker.unlink()
         case "misused":
-            raise UsageError("Knob `kappa` cannot take this value.", got="-1", remedy="give a value between 1 and 9")
+            what = "Option --kappa cannot take this value."
+            raise UsageError(what, where="--kappa", got="-1", remedy="give a value between 1 and 9")
         case "bug":
             raise ZeroDivisionError("division by zero")
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from ftheta.lab import jobs
 from ftheta.lab.answers import answer
-from ftheta.lab.exports import MEDIA, exported
+from ftheta.lab.exports import MEDIA, export
 from ftheta.lab.protocol import Size, State, read_state
 from ftheta.lab.reading import facts_of, subject_of
 from ftheta.lab.thumbnails import in_the_dark, thumbnail
@@ -73,20 +73,21 @@ def test_numbers_that_json_lacks_are_words_and_gaps():
 
 @pytest.mark.parametrize("format", MEDIA)
 def test_every_format_is_what_it_says(format):
-    data = exported(rich_result(), format)
+    data = export(rich_result(), format)
     signs = {"pdf": b"%PDF", "png": b"\x89PNG", "svg": b"<svg", "html": b"<!DOCTYPE html>", "json": b"{", "sh": b"#!"}
     assert data.startswith(signs.get(format, b"")) and len(data) > 20
 
 
 def test_the_chart_in_front_is_exported():
     result = rich_result()
-    first, last = exported(result, "csv"), exported(result, "csv", len(result.charts) - 1)
-    assert first != last and last == exported(result, "csv", 10**6)
+    first = export(result, "csv")
+    last = export(result, "csv", len(result.charts) - 1)
+    assert first != last and last == export(result, "csv", 10**6)
 
 
 def test_without_charts_there_is_no_figure_and_the_error_says_so():
     with pytest.raises(FthetaError, match="no chart"):
-        exported(replace(rich_result(), charts=()), "svg")
+        export(replace(rich_result(), charts=()), "svg")
 
 
 @pytest.mark.parametrize(
@@ -165,7 +166,8 @@ def test_two_states_have_the_same_key_exactly_if_they_have_the_same_result():
 
 
 def test_uploaded_files_are_parsed_and_their_place_is_not_told(tmp_path):
-    good, bad = tmp_path / "upload.npz", tmp_path / "bad.npz"
+    good = tmp_path / "upload.npz"
+    bad = tmp_path / "bad.npz"
     np.savez(good, W0=np.ones((3, 2)), b0=np.zeros(3), W1=np.ones((1, 3)))
     net = subject_of({"path": str(good), "name": "mine.npz"})
     assert net.name == "mine.npz" and ("inputs", "2") in facts_of(net)

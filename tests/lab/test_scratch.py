@@ -41,7 +41,8 @@ def test_a_folder_is_there_until_it_is_closed(temporary):
 
 
 def test_what_a_killed_lab_left_is_swept(temporary):
-    unlocked, locked_once = left(temporary, f"ftheta-lab-{dead()}-abc"), left(temporary, f"ftheta-lab-{dead()}-def")
+    unlocked = left(temporary, f"ftheta-lab-{dead()}-abc")
+    locked_once = left(temporary, f"ftheta-lab-{dead()}-def")
     (locked_once / "lock").touch()
     sweep()
     assert not unlocked.exists() and not locked_once.exists()

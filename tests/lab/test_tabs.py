@@ -15,8 +15,8 @@ from .clients import Site, eventually, running
 
 def pids(site: Site) -> set[int]:
     assert site.lab is not None
-    pools = (site.lab.pool, site.lab.errands.pool)
-    return {w.process.pid for pool in pools for w in pool.workers if w.process is not None}
+    pools = (site.lab.pool, site.lab.background.pool)
+    return {w.process.pid for pool in pools for w in pool.workers}
 
 
 def kinds(messages: list[dict[str, Any]]) -> list[str]:
@@ -26,7 +26,7 @@ def kinds(messages: list[dict[str, Any]]) -> list[str]:
 
 def busy(site: Site) -> list[int]:
     assert site.lab is not None
-    return [w.process.pid for w in site.lab.pool.workers if w.job is not None and w.process is not None]
+    return [w.process.pid for w in site.lab.pool.workers if w.job is not None]
 
 
 def test_a_run_is_started_and_answered(site):
@@ -132,8 +132,8 @@ def test_errors_say_what_where_got_and_remedy_and_name_the_knob(site, capfd):
         heard = tab.until("error")[-1]
         assert heard["knob"] == "kappa"
         assert heard["error"] == {
-            "what": "Knob `kappa` cannot take this value.",
-            "where": "",
+            "what": "Option --kappa cannot take this value.",
+            "where": "--kappa",
             "got": "-1",
             "remedy": "give a value between 1 and 9",
         }

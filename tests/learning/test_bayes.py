@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
-from ftheta.learning.bayes import (
+from ftheta.risks.bayes import (
     ConditionalLaw,
     Groups,
     entropy_slope,
@@ -41,7 +41,7 @@ def test_minimisers_beat_every_rival_and_agree_with_numpy(y):
     assert float(law.mean) == pytest.approx(np.mean(y)) and float(law.variance) == pytest.approx(np.var(y), abs=1e-12)
     assert law.median[0] <= Fraction(float(np.median(y))) <= law.median[1]
     for loss in ("squared", "absolute"):
-        at = Fraction(law.searched(loss))
+        at = Fraction(law.search_minimiser(loss))
         best = law.mean if loss == "squared" else law.median[0]
         assert float(law.risk(loss, at) - law.risk(loss, best)) <= 1e-9
 
@@ -77,6 +77,6 @@ def test_the_noise_floor_is_the_risk_of_group_means():
     assert float(groups.floor("absolute")) == pytest.approx(np.mean(np.abs(y - medians)), rel=1e-12)
     spare = 60 - len(np.unique(x))
     assert groups.noise_variance() == pytest.approx(np.sum((y - means) ** 2) / spare, rel=1e-12)
-    assert groups.repeated == 60
+    assert groups.repeated_rows == 60
     alone = Groups.of(np.arange(4.0)[:, None], np.arange(4.0))
-    assert alone.floor("squared") == 0 and np.isnan(alone.noise_variance()) and alone.repeated == 0
+    assert alone.floor("squared") == 0 and np.isnan(alone.noise_variance()) and alone.repeated_rows == 0

@@ -13,22 +13,20 @@ from sklearn.linear_model import Ridge
 from sklearn.metrics.pairwise import laplacian_kernel, polynomial_kernel, rbf_kernel
 
 import ftheta as ft
-from ftheta.learning.features import features, linear_probe, principal, ridge_objective, score, targets_of
-from ftheta.learning.kernels import (
-    exact_ridge,
-    kernel,
-    kernel_ridge,
-    left_out_by_fitting,
-    monomials,
-    ridge_primal,
-    rival_gap,
-)
+from ftheta.kernels.features import features, targets_of
+from ftheta.kernels.probes import linear_probe, ridge_objective
+from ftheta.kernels.reproducing import exact_ridge, kernel, kernel_ridge, monomials, ridge_primal
 from ftheta.logic import SubjectError, UsageError
 from ftheta.networks import random_mlp
+from ftheta.theorems.risk.kernel_lift.rivals import left_out_by_fitting, rival_gap
+from ftheta.theorems.risk.kernel_lift.scores import principal_coordinates, score
 
-X3, Y3 = np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]]), np.array([1.0, 2.0, 3.0])
+X3 = np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]])
+Y3 = np.array([1.0, 2.0, 3.0])
 RNG = np.random.default_rng(0)
-X, Z, Y = RNG.normal(size=(30, 3)), RNG.normal(size=(7, 3)), RNG.normal(size=30)
+X = RNG.normal(size=(30, 3))
+Z = RNG.normal(size=(7, 3))
+Y = RNG.normal(size=30)
 
 
 def test_kernels_are_those_of_scikit_learn():
@@ -129,8 +127,10 @@ def test_a_network_that_ends_otherwise_is_refused_or_told_apart():
 
 
 def test_the_linear_probe_is_scikit_learns_ridge_with_rows_left_out_by_hand():
-    phi, y = np.random.default_rng(1).normal(size=(25, 6)), np.random.default_rng(2).normal(size=(25, 2))
-    probe, peer = linear_probe(phi, y, 0.7), Ridge(0.7).fit(phi, y)
+    phi = np.random.default_rng(1).normal(size=(25, 6))
+    y = np.random.default_rng(2).normal(size=(25, 2))
+    probe = linear_probe(phi, y, 0.7)
+    peer = Ridge(0.7).fit(phi, y)
     assert np.allclose(probe.weight, peer.coef_) and np.allclose(probe.bias, peer.intercept_)
     for i in (0, 9, 24):
         rest = np.arange(25) != i
@@ -145,5 +145,5 @@ def test_scores_and_principal_coordinates():
     assert y.shape == (4, 3) and score(y, y, np.array([0, 1, 1, 2])) == 1.0
     real = np.arange(4.0)[:, None]
     assert score(real, real, None) == 1.0 and score(np.full((4, 1), 1.5), real, None) == 0.0
-    at = principal(X)
-    assert at.shape == (30, 2) and at[:, 0].var() >= at[:, 1].var() and principal(X[:, :1]).shape == (30, 2)
+    at = principal_coordinates(X)
+    assert at.shape == (30, 2) and at[:, 0].var() >= at[:, 1].var() and principal_coordinates(X[:, :1]).shape == (30, 2)

@@ -5,8 +5,10 @@ import pytest
 from scipy import stats
 from scipy.special import log_softmax
 
-from ftheta.learning.likelihood_study import Regression, gradient_gap, prediction_evidence
-from ftheta.learning.likelihoods import (
+from ftheta.logic import UsageError
+from ftheta.risks.outputs import Outputs
+from ftheta.theorems.risk.mle_interpretations import evidence_of_predictions
+from ftheta.theorems.risk.mle_interpretations.likelihoods import (
     categorical_gap,
     categorical_nll,
     gaussian_gap,
@@ -17,8 +19,7 @@ from ftheta.learning.likelihoods import (
     profile_scale,
     profile_sigma,
 )
-from ftheta.learning.outputs import Outputs
-from ftheta.logic import UsageError
+from ftheta.theorems.risk.mle_interpretations.regression import Regression, gradient_gap
 
 RESIDUALS = np.array([1.0, -2.0, 0.5])
 
@@ -51,7 +52,8 @@ def test_the_profile_gain_is_its_closed_form_and_negative_without_residuals():
 
 def test_the_cross_entropy_is_the_categorical_likelihood():
     rng = np.random.default_rng(2)
-    g, k = rng.normal(size=(30, 5)) * 4, rng.integers(0, 5, 30)
+    g = rng.normal(size=(30, 5)) * 4
+    k = rng.integers(0, 5, 30)
     assert categorical_nll(g, k) == pytest.approx(-log_softmax(g, axis=1)[np.arange(30), k].sum(), rel=1e-12)
     assert categorical_nll(g * 1e4, k) == pytest.approx(
         -log_softmax(g * 1e4, axis=1)[np.arange(30), k].sum(), rel=1e-12
@@ -80,6 +82,6 @@ def test_the_gradient_of_the_likelihood_is_that_of_the_squares():
 
 def test_evidence_of_real_and_class_outputs():
     rng = np.random.default_rng(5)
-    real = prediction_evidence(Outputs(rng.normal(size=(20, 1)), rng.normal(size=(20, 1)), "squared"))
-    kinds = prediction_evidence(Outputs(rng.normal(size=(20, 3)), rng.integers(0, 3, (20, 1)), "cross-entropy"))
-    assert {"σ̂", "b̂", "bits a row"} <= set(real.numbers) and "NLL a row" in kinds.numbers
+    real = evidence_of_predictions(Outputs(rng.normal(size=(20, 1)), rng.normal(size=(20, 1)), "squared"))
+    kinds = evidence_of_predictions(Outputs(rng.normal(size=(20, 3)), rng.integers(0, 3, (20, 1)), "cross-entropy"))
+    assert {"σ̂", "b̂", "bits per row"} <= set(real.numbers) and "NLL per row" in kinds.numbers

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 
-from ftheta.learning.linear import (
+from ftheta.risks.linear import (
     condition,
     exact_least_squares,
     logistic_gradient,
@@ -18,7 +18,7 @@ from ftheta.learning.linear import (
     logistic_value,
     squared_hessian,
 )
-from ftheta.learning.separation import Separation, _by_simplex, combination, products, separation
+from ftheta.risks.separation import Separation, _by_simplex, combination, products, separation
 
 X = np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]])
 Y = np.array([1.0, 2.0, 3.0])
@@ -33,8 +33,10 @@ def test_least_squares_of_the_catalogue():
 
 def test_exact_least_squares_is_scikit_learns():
     rng = np.random.default_rng(0)
-    x, y = rng.normal(size=(40, 4)), rng.normal(size=40)
-    plain, ridge = exact_least_squares(x, y), exact_least_squares(x, y, 0.75)
+    x = rng.normal(size=(40, 4))
+    y = rng.normal(size=40)
+    plain = exact_least_squares(x, y)
+    ridge = exact_least_squares(x, y, 0.75)
     assert plain is not None and ridge is not None
     assert np.allclose(np.array(plain, float), LinearRegression(fit_intercept=False).fit(x, y).coef_, rtol=1e-12)
     assert np.allclose(np.array(ridge, float), Ridge(0.75, fit_intercept=False).fit(x, y).coef_, rtol=1e-10)
@@ -57,7 +59,9 @@ def test_logistic_regression_is_scikit_learns(gamma):
 def test_derivatives_are_differences_and_the_hessian_is_bounded():
     rng = np.random.default_rng(2)
     x, y = overlapping(rng)
-    z, theta, h = y[:, None] * x, rng.normal(size=3), 1e-5
+    z = y[:, None] * x
+    theta = rng.normal(size=3)
+    h = 1e-5
     numerical = [(logistic_value(z, theta + h * e) - logistic_value(z, theta - h * e)) / (2 * h) for e in np.eye(3)]
     assert np.allclose(logistic_gradient(z, theta), numerical, atol=1e-8)
     slope = [(logistic_gradient(z, theta + h * e) - logistic_gradient(z, theta - h * e)) / (2 * h) for e in np.eye(3)]
@@ -87,7 +91,8 @@ def holds(z: np.ndarray, found: Separation) -> bool:
 @settings(max_examples=150, deadline=None)
 @given(small)
 def test_every_answer_has_a_certificate_and_is_that_of_the_exact_simplex(z):
-    found, exact = separation(z), _by_simplex(z)
+    found = separation(z)
+    exact = _by_simplex(z)
     assert holds(z, found)
     assert exact is not None and (exact.kind == "overlapping") == (found.kind == "overlapping")
 
@@ -115,7 +120,8 @@ def test_newton_runs_away_exactly_where_there_is_no_minimiser():
     rng = np.random.default_rng(5)
     for _ in range(20):
         z = rng.integers(-2, 3, (8, 2)).astype(float)
-        found, fit = separation(z), logistic_regression(z)
+        found = separation(z)
+        fit = logistic_regression(z)
         if found.kind == "overlapping":
             assert fit.gradient < 1e-9
         else:

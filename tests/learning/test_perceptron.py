@@ -12,10 +12,14 @@ from scipy.optimize import linprog
 from sklearn.svm import SVC
 
 import ftheta as ft
-from ftheta.learning.perceptron import exact_margin, perceptron, square_radius
-from ftheta.learning.separation import products
-from ftheta.learning.threshold_functions import cube, not_excluded_by_pairs, shown_by_weights
 from ftheta.logic import UsageError, Verdict
+from ftheta.risks.separation import products
+from ftheta.theorems.architectures.perceptron_xor.perceptron import exact_margin, perceptron, square_radius
+from ftheta.theorems.architectures.perceptron_xor.threshold_functions import (
+    cube,
+    not_excluded_by_pairs,
+    shown_by_weights,
+)
 
 AXES = np.array([[1.0, 0.0], [0.0, 1.0]])
 small = arrays(float, st.tuples(st.integers(1, 8), st.integers(1, 3)), elements=st.integers(-3, 3))
@@ -23,7 +27,8 @@ small = arrays(float, st.tuples(st.integers(1, 8), st.integers(1, 3)), elements=
 
 def plain_loop(z: np.ndarray, passes: int) -> list[int]:
     """In fractions, without any of the short cuts."""
-    w, mistakes = [Fraction(0)] * z.shape[1], []
+    w = [Fraction(0)] * z.shape[1]
+    mistakes = []
     for _ in range(passes):
         for i, row in enumerate(z.tolist()):
             if sum(Fraction(a) * b for a, b in zip(row, w)) <= 0:
@@ -33,7 +38,8 @@ def plain_loop(z: np.ndarray, passes: int) -> list[int]:
 
 
 def test_two_axes_make_two_mistakes_which_is_the_bound():
-    run, best = perceptron(AXES), exact_margin(AXES)
+    run = perceptron(AXES)
+    best = exact_margin(AXES)
     assert best is not None and run.finished
     assert len(run.mistakes) == 2 == square_radius(AXES) / best.square
 

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from sklearn.metrics import hinge_loss, log_loss, zero_one_loss
 
 import ftheta as ft
-from ftheta.learning.risks import (
+from ftheta.logic import SubjectError, UsageError
+from ftheta.networks import random_mlp
+from ftheta.risks.empirical import (
     FiniteLaw,
     bootstrap,
     classes_of_samples,
@@ -23,8 +25,6 @@ from ftheta.learning.risks import (
     samples,
     simulated_risks,
 )
-from ftheta.logic import SubjectError, UsageError
-from ftheta.networks import random_mlp
 
 COIN = FiniteLaw.of(np.ones((2, 1)), np.array([0.0, 1.0]))
 LINE = FiniteLaw.of(np.array([[0.0, 1.0], [1.0, 1.0], [2.0, 1.0]]), np.array([0.0, 1.0, 5.0]))
@@ -46,7 +46,8 @@ def brute(law: FiniteLaw, n: int, learner) -> tuple[Fraction, Fraction]:
         weights = [Fraction(rows.count(i), n) for i in range(len(law))]
         chance = prod(law.probabilities[i] for i in rows)
         losses = learner.exact(weights)
-        train, test = train + chance * mean_of(weights, losses), test + chance * mean_of(law.probabilities, losses)
+        train = train + chance * mean_of(weights, losses)
+        test = test + chance * mean_of(law.probabilities, losses)
     return train, test
 
 
@@ -107,7 +108,8 @@ def test_losses_that_are_not_rational_are_refused():
 
 def test_risks_of_a_network_are_those_of_scikit_learn():
     rng = np.random.default_rng(0)
-    x, y = rng.normal(size=(120, 3)), rng.integers(0, 4, 120)
+    x = rng.normal(size=(120, 3))
+    y = rng.integers(0, 4, 120)
     net = random_mlp(rng, (3, 8, 4), "tanh", bias=0.2)
     z = np.asarray(net.apply(net.params, x), float)
     p = np.exp(z) / np.exp(z).sum(1, keepdims=True)
@@ -121,7 +123,8 @@ def test_risks_of_a_network_are_those_of_scikit_learn():
 
 
 def test_the_bootstrap_interval_covers_the_mean_as_often_as_it_says():
-    rng, covered = np.random.default_rng(1), 0
+    rng = np.random.default_rng(1)
+    covered = 0
     for _ in range(120):
         interval = bootstrap(rng.exponential(size=60), rng, confidence=0.9)
         covered += 1.0 in interval

@@ -7,19 +7,19 @@ import pytest
 from sklearn.preprocessing import PolynomialFeatures
 
 import ftheta as ft
-from ftheta.learning.sindy import (
+from ftheta.logic import Verdict
+from ftheta.theorems.architectures.autoencoder_svd_rom_sindy.sindy import (
     LORENZ,
     differences,
     exact_coefficients,
-    fitted,
+    fit_coefficients,
+    fit_sparse_coefficients,
     library,
     library_rank,
     monomials,
     rational_states,
     term_name,
-    thresholded,
 )
-from ftheta.logic import Verdict
 
 
 @pytest.mark.parametrize("dimension, degree", [(1, 3), (2, 2), (3, 3)])
@@ -42,10 +42,10 @@ def test_thresholds_leave_the_seven_terms():
     terms = monomials(3, 2)
     x = LORENZ.trajectory((-8.0, 7.0, 27.0), np.linspace(0, 4, 150))
     slopes = LORENZ.slopes(x)
-    found = thresholded(library(x, terms), slopes, 0.1)
+    found = fit_sparse_coefficients(library(x, terms), slopes, 0.1)
     assert np.allclose(found, np.array(LORENZ.coefficients(terms), float).T, atol=1e-9)
     assert int((found != 0).sum()) == 7 and term_name(terms[0], "xyz") == "1"
-    assert np.allclose(fitted(library(x, terms), slopes), found, atol=1e-8)
+    assert np.allclose(fit_coefficients(library(x, terms), slopes), found, atol=1e-8)
 
 
 def test_states_on_an_axis_do_not_tell_monomials_apart():

@@ -6,21 +6,11 @@ import pytest
 from scipy import special
 from sklearn.calibration import calibration_curve
 
-from ftheta.learning.calibration import calibration
-from ftheta.learning.softmax import (
-    derivative_errors,
-    half_gap,
-    jacobian,
-    jacobian_norm,
-    log_sum_exp,
-    shift_error,
-    simplex_grid,
-    simplex_points,
-    softmax,
-    stability,
-    variance_gap,
-)
 from ftheta.logic import UsageError
+from ftheta.risks.softmax import half_gap, jacobian, jacobian_norm, log_sum_exp, softmax, variance_gap
+from ftheta.theorems.risk.softmax_calculus.at_logits import derivative_errors, shift_error, stability
+from ftheta.theorems.risk.softmax_calculus.calibration import calibration
+from ftheta.theorems.risk.softmax_calculus.simplex import simplex_grid, simplex_points
 
 Z = np.random.default_rng(0).normal(size=(40, 5)) * 3
 

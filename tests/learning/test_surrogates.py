@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ftheta.learning.surrogates import (
+from ftheta.logic import UsageError, Verdict
+from ftheta.risks.surrogates import (
     LN2,
     MARGINS,
     PROFILES,
-    convexity,
     cross_entropy_error,
     every_loss,
     least_bend,
@@ -20,7 +20,7 @@ from ftheta.learning.surrogates import (
     second_difference,
     surrogate,
 )
-from ftheta.logic import UsageError, Verdict
+from ftheta.theorems.risk.loss_zoo import convexity_claim
 from ftheta.training import LOSSES, fit
 from ftheta.training.losses import loss_named
 
@@ -54,9 +54,11 @@ def test_the_second_derivatives_are_those_of_jax(name):
 
 @pytest.mark.parametrize("name", PROFILES)
 def test_the_losses_of_the_table_are_sums_of_their_profiles(name):
-    h, rng = PROFILES[name], np.random.default_rng(0)
+    h = PROFILES[name]
+    rng = np.random.default_rng(0)
     for _ in range(20):
-        a, y = rng.normal(size=3) * 3, rng.choice([-1.0, 1.0], 3)
+        a = rng.normal(size=3) * 3
+        y = rng.choice([-1.0, 1.0], 3)
         r = a - y if name in ("squared", "absolute", "huber") else a * y
         assert float(LOSSES[name].of(a, y)) == pytest.approx(sum(float(h.of(v)) for v in r), rel=1e-12)
     assert h.bend is not None
@@ -73,12 +75,12 @@ def test_the_losses_of_the_table_are_sums_of_their_profiles(name):
 
 
 def test_a_loss_that_is_not_convex_is_found_out_by_a_witness():
-    claim = convexity(lambda m: 1 - jnp.tanh(m), 5.0)
+    claim = convexity_claim(lambda m: 1 - jnp.tanh(m), 5.0)
     assert claim.judge().verdict is Verdict.REFUTED and claim.witness is not None
-    assert convexity(MARGINS["logistic"].of, 20.0).judge().verdict is Verdict.CONSISTENT
+    assert convexity_claim(MARGINS["logistic"].of, 20.0).judge().verdict is Verdict.CONSISTENT
 
 
-def test_kinks_are_not_taken_for_convexity():
+def test_kinks_are_not_taken_for_convexity_claim():
     assert margin_loss(lambda m: -jnp.abs(m), "tent").bend is None  # JAX's second derivative is 0
     assert surrogate(margin_loss(lambda m: -jnp.abs(m), "tent"), 2.0).bend.lo == -np.inf
     assert margin_loss(MARGINS["hinge"].of, "mine") is MARGINS["hinge"]
@@ -89,8 +91,9 @@ def test_a_range_without_rules_is_unknown():
 
 
 def test_nothing_overflows():
-    assert logistic_error(np.array([-1000.0, -30.0, 0.0, 30.0, 1000.0])).hi < 1e-15
-    assert cross_entropy_error(np.array([[1e4, 0.0, -1e4], [-1e4, 1e4, 3.0]])).hi < 1e-15
+    logits = np.array([[1e4, 0.0, -1e4], [-1e4, 1e4, 3.0], [-1e4, -1e4, 0.0], [1e3, 1e3, 1e3], [0.5, -0.25, 800.0]])
+    assert logistic_error(np.r_[np.linspace(-1000, 1000, 41), -30.0, 30.0]).hi < 1e-15
+    assert cross_entropy_error(logits).hi < 1e-15
 
 
 def test_convex_losses_have_no_negative_second_difference_and_flat_ones_do():
@@ -115,11 +118,13 @@ def test_flat_losses_measure_but_do_not_train():
 
 def test_every_loss_of_predictions_bounds_the_errors():
     rng = np.random.default_rng(0)
-    z, y = rng.normal(size=(300, 4)) * 2, rng.integers(0, 4, 300)
+    z = rng.normal(size=(300, 4)) * 2
+    y = rng.integers(0, 4, 300)
     found = every_loss(z, y)
     assert set(found) == {"cross-entropy", "top-1"}
     assert (found["top-1"] <= found["cross-entropy"] / LN2 + 1e-12).all()
     p = np.exp(z) / np.exp(z).sum(1, keepdims=True)
     assert found["cross-entropy"].mean() == pytest.approx(-np.mean(stats.multinomial.logpmf(np.eye(4)[y], 1, p)))
-    scores, labels = rng.normal(size=(100, 1)), rng.integers(0, 2, 100)
+    scores = rng.normal(size=(100, 1))
+    labels = rng.integers(0, 2, 100)
     assert {"squared", "absolute", "logistic", "hinge", "sign", "zero-one"} <= set(every_loss(scores, labels))

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from scipy import interpolate
 
 import ftheta as ft
-from ftheta.limits.universality.approximation import METHODS
-from ftheta.limits.universality.approximation import constructions as c
-from ftheta.limits.universality.approximation.certificate import bounds_between, certified
-from ftheta.limits.universality.approximation.chain import power_form
-from ftheta.limits.universality.approximation.enclosed import SLOPES, VALUES, Shallow, slope_range
-from ftheta.limits.universality.approximation.floors import polynomial_floor
-from ftheta.limits.universality.approximation.goal import goal_of
-from ftheta.limits.universality.approximation.words import box_of
+from ftheta.approximation import constructions as c
+from ftheta.approximation.approximate import METHODS
+from ftheta.approximation.certificate import bounds_between, certify
+from ftheta.approximation.chain import power_form
+from ftheta.approximation.enclosed import SLOPES, VALUES, Shallow, slope_range
+from ftheta.approximation.floors import polynomial_floor
+from ftheta.approximation.goal import goal_of
+from ftheta.approximation.words import box_of
 from ftheta.logic import Basis, SubjectError, UsageError
 from ftheta.networks import ACTIVATIONS
 from ftheta.subjects import Network, Spectrum, Target
@@ -92,7 +92,8 @@ def test_functions_of_three_variables():
 def test_the_network_of_a_mesh_is_the_interpolant(d, n):
     """Against its list of layers at random points, and SciPy's interpolation on one simplex of Kuhn."""
     rng = np.random.default_rng(d)
-    lo, hi = rng.uniform(-2, 0, d), rng.uniform(1, 3, d)
+    lo = rng.uniform(-2, 0, d)
+    hi = rng.uniform(1, 3, d)
     goal = goal_of(lambda x: jnp.sum(jnp.sin(3 * x) * jnp.arange(1, d + 1)), (lo, hi))
     made = c.mesh(goal, n)
     x = rng.uniform(lo, hi, size=(500, d))
@@ -192,9 +193,10 @@ def test_cosines_of_samples_are_the_function():
 
 @given(st.lists(st.floats(-4, 4), min_size=2, max_size=8), st.fractions(0, 1, max_denominator=16))
 def test_the_power_form_is_the_polynomial_of_bernstein(values, t):
-    from ftheta.limits.universality.bernstein import exact_bernstein
+    from ftheta.approximation.bernstein import exact_bernstein
 
-    coefficients, u = power_form(np.array(values)), 2 * t - 1
+    coefficients = power_form(np.array(values))
+    u = 2 * t - 1
     total = sum((q * u**k for k, q in enumerate(coefficients)), Fraction(0))
     assert total == exact_bernstein([Fraction(v) for v in values], t)
 
@@ -273,7 +275,7 @@ def test_results_are_functions_files_and_charts(tmp_path):
 def test_certificates_are_close_to_the_truth():
     goal = goal_of(lambda x: jnp.sin(3 * x), (0, 1))
     flat = Shallow("relu", np.zeros((1, 1)), np.zeros(1), np.zeros(1), 0.0)
-    found = certified(goal, flat, 0.1, 100_000)
+    found = certify(goal, flat, 0.1, 100_000)
     assert found.error.lo <= 1.0 <= found.error.hi <= 1.021
 
 

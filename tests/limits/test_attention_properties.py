@@ -8,31 +8,37 @@ import numpy as np
 import pytest
 
 import ftheta as ft
-from ftheta.limits.tokens.properties import FORMED, Look, jacobian_norms, textbook
 from ftheta.logic import Verdict
 from ftheta.networks.transformers import Gpt
 from ftheta.networks.transformers.attention import KINDS, Projections, self_attention
 from ftheta.networks.transformers.heads import attention_in
 from ftheta.running import run
 from ftheta.subjects import Dataset, Network
+from ftheta.theorems.attention.self_attention import (
+    equivariance_claims,
+    hull_claim,
+    jacobian_claims,
+    message_claim,
+    row_claim,
+    weight_claim,
+)
 from ftheta.theorems.attention.self_attention import self_attention as THEOREM
+from ftheta.theorems.attention.self_attention.closed_forms import scalar_results, slope_of_three
+from ftheta.theorems.attention.self_attention.heads_at_inputs import FORMED, HeadsAtInputs, jacobian_norms
 
-N, D = 5, 4
+N = 5
+D = 4
 
 
-def look(apply: Any, params: Any, inputs: int = 3) -> Look:
+def look(apply: Any, params: Any, inputs: int = 3) -> HeadsAtInputs:
     net = Network("net", apply, params, (N, D))
     with jax.enable_x64(True):
-        return Look(net, attention_in(apply, params, net.example), np.random.default_rng(0).normal(size=(inputs, N, D)))
+        rows = np.random.default_rng(0).normal(size=(inputs, N, D))
+        return HeadsAtInputs(net, attention_in(apply, params, net.example), rows)
 
 
 def layer() -> Projections:
     return Projections.normal(np.random.default_rng(1), 2, D, 2)
-
-
-def found_in(seen: Look, rng: np.random.Generator) -> tuple[Any, Any]:
-    """Claims and numbers about the order of tokens."""
-    return seen.equivariance(rng)
 
 
 def verdicts(*claims) -> list[Verdict]:
@@ -41,16 +47,19 @@ def verdicts(*claims) -> list[Verdict]:
 
 def test_softmax_attention_has_all_properties():
     with jax.enable_x64(True):
-        seen, rng = look(self_attention, layer()), np.random.default_rng(0)
-        order, numbers = found_in(seen, rng)
-        claims = (*seen.rows(), seen.hull(rng), seen.messages(), *order, *seen.formula())
-    assert len(order) == 1 and len(seen.formula()) == 1 and numbers["equivariance defect"].hi < 1e-12
+        seen = look(self_attention, layer())
+        rng = np.random.default_rng(0)
+        defect = seen.equivariance_defect(rng)
+        order = equivariance_claims(seen, defect)
+        formula = jacobian_claims(seen)
+        claims = (row_claim(seen), weight_claim(seen), hull_claim(seen, rng), message_claim(seen), *order, *formula)
+    assert len(order) == 1 and len(formula) == 1 and defect < 1e-12
     assert all(verdict.holds for verdict in verdicts(*claims))
 
 
 def test_linear_attention_is_refuted_by_a_row_that_is_summed_again():
     with jax.enable_x64(True):
-        assert verdicts(look(KINDS["linear"], layer()).rows()[0]) == [Verdict.REFUTED]
+        assert verdicts(row_claim(look(KINDS["linear"], layer()))) == [Verdict.REFUTED]
 
 
 def test_weights_that_are_dropped_without_dividing_again_are_noticed():
@@ -59,9 +68,9 @@ def test_weights_that_are_dropped_without_dividing_again_are_noticed():
     with jax.enable_x64(True):
         seen = look(dropped, np.eye(D))
         assert seen.attention.softmax and not seen.attention.heads[0].plain
-        assert verdicts(seen.rows()[0]) == [Verdict.REFUTED]
-        moved = Look(seen.net, seen.attention, seen.inputs + 10.0)  # the hull is far from 0, the sums are not
-        assert moved.hull(np.random.default_rng(0)).judge().contradicted
+        assert verdicts(row_claim(seen)) == [Verdict.REFUTED]
+        moved = HeadsAtInputs(seen.net, seen.attention, seen.inputs + 10.0)  # the hull is far from 0, the sums are not
+        assert hull_claim(moved, np.random.default_rng(0)).judge().contradicted
 
 
 def test_positions_and_masks_are_noticed_and_their_defect_is_told():
@@ -71,8 +80,8 @@ def test_positions_and_masks_are_noticed_and_their_defect_is_told():
         masked = look(KINDS["causal"], layer())
         assert placed.order.startswith("positions") and masked.order.startswith("a mask")
         for seen in (placed, masked):
-            claims, numbers = found_in(seen, np.random.default_rng(0))
-            assert not claims and numbers["equivariance defect"].lo > 1e-3
+            defect = seen.equivariance_defect(np.random.default_rng(0))
+            assert not equivariance_claims(seen, defect) and defect > 1e-3
 
 
 def test_the_steepness_is_the_norm_of_the_jacobian_formed_or_not(monkeypatch):
@@ -84,7 +93,7 @@ def test_the_steepness_is_the_norm_of_the_jacobian_formed_or_not(monkeypatch):
         J = np.asarray(jax.jacfwd(net)(jnp.asarray(x[0]))).reshape(N * D, N * D)
         assert formed[0] == pytest.approx(np.linalg.norm(J, 2), rel=1e-9)
         assert np.linalg.norm(last, 2) == pytest.approx(formed[-1], rel=1e-9)
-        monkeypatch.setattr("ftheta.limits.tokens.properties.FORMED", 0)
+        monkeypatch.setattr("ftheta.theorems.attention.self_attention.heads_at_inputs.FORMED", 0)
         np.testing.assert_allclose(jacobian_norms(net, x)[0], formed, rtol=1e-2)
     assert FORMED > 0
 
@@ -92,10 +101,16 @@ def test_the_steepness_is_the_norm_of_the_jacobian_formed_or_not(monkeypatch):
 @pytest.mark.parametrize("radius", [0.5, 3.0, 40.0])
 def test_the_closed_forms(radius):
     with jax.enable_x64(True):
-        claims, numbers = textbook(radius, np.random.default_rng(0))
-    assert all(v is Verdict.CERTIFIED for v in verdicts(*claims))
-    assert numbers["tokens ±1"] == pytest.approx(np.tanh(1), rel=1e-12)
-    assert numbers["tokens 0, R, −R: slope"] == pytest.approx((2 * radius**2 + 1) / 3, rel=1e-12)
+        mean, pair, slope = scalar_results(np.array([[1.0], [2.0], [6.0]]), radius)
+    assert mean == pytest.approx(3.0, rel=1e-12)
+    assert pair == pytest.approx(np.tanh(1), rel=1e-12)
+    assert slope == pytest.approx((2 * radius**2 + 1) / 3, rel=1e-12)
+    assert slope_of_three(radius) == pytest.approx(slope, rel=1e-12)
+
+
+def test_the_examples_are_certified():
+    result = run(THEOREM, inputs=1, tokens=2)
+    assert [judged.judgement.verdict for judged in result.examples] == [Verdict.CERTIFIED] * 4
 
 
 def test_a_network_without_attention_is_told_so():
@@ -127,7 +142,9 @@ def test_a_transformer_of_torch_is_looked_at_from_its_file(tmp_path, suffix, cau
             return self.inner(x, mask=self.mask, is_causal=causal)
 
     torch.manual_seed(0)
-    module, x, path = Encoder().eval(), torch.randn(1, N, D), tmp_path / f"encoder{suffix}"
+    module = Encoder().eval()
+    x = torch.randn(1, N, D)
+    path = tmp_path / f"encoder{suffix}"
     if suffix == ".pt2":
         torch.export.save(torch.export.export(module, (x,)), path)
     else:

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ftheta.approximation.barron import Ball, Problem, gaussian_moment, gaussian_problem, scales_up_to
+from ftheta.approximation.greedy import frank_wolfe
 from ftheta.estimates import mean
-from ftheta.limits.barron import Ball, Problem, gaussian_moment, gaussian_problem, scales_up_to
-from ftheta.limits.greedy import frank_wolfe
 from ftheta.logic import SubjectError
 from ftheta.subjects import Spectrum
 
@@ -21,7 +21,7 @@ def waves_problem(rng: np.random.Generator, factor: float = 1.0) -> Problem:
     omega, amplitude, phase = WAVES
     spectrum = Spectrum.cosines(omega, amplitude, phase)
     values = lambda rows: (amplitude * jnp.cos(rows @ omega.T + phase)).sum(1)
-    ball = Ball.sampled(rng, np.array([0.7, -1.2]), 1.5, 40)
+    ball = Ball.draw(rng, np.array([0.7, -1.2]), 1.5, 40)
     return Problem.on(values, spectrum.sample, spectrum.first_moment.middle * factor, ball)
 
 
@@ -82,7 +82,7 @@ def test_the_moment_of_the_gaussian_is_its_closed_form(d):
 
 
 def test_points_are_uniform_in_the_ball():
-    ball = Ball.sampled(np.random.default_rng(6), np.array([1.0, 2.0, 3.0]), 2.0, 20_000)
+    ball = Ball.draw(np.random.default_rng(6), np.array([1.0, 2.0, 3.0]), 2.0, 20_000)
     length = np.linalg.norm(ball.offsets, axis=1)
     assert length.max() <= 2
     assert abs((length <= 1).mean() - 1 / 8) < 6 * sqrt(7 / 64 / 20_000)
@@ -106,8 +106,10 @@ def test_on_the_line_the_greedy_error_keeps_to_the_bound_of_frank_and_wolfe(seed
 @given(st.integers(0, 1000))
 def test_the_first_greedy_step_correlates_most_with_the_function(seed):
     rng = np.random.default_rng(seed)
-    offsets, wanted = rng.integers(-3, 4, size=(12, 2)).astype(float), rng.normal(size=12)
-    directions, size = np.array([[1.0, 0.0], [0.0, 1.0]]), 50.0
+    offsets = rng.integers(-3, 4, size=(12, 2)).astype(float)
+    wanted = rng.normal(size=12)
+    directions = np.array([[1.0, 0.0], [0.0, 1.0]])
+    size = 50.0
     active = [s * offsets @ a > t for a in directions for s in (1, -1) for t in np.arange(-3.5, 3.5)]
     overlaps = [abs(wanted[some].sum()) for some in active]
     chosen = active[int(np.argmax(overlaps))]
@@ -119,7 +121,8 @@ def test_the_first_greedy_step_correlates_most_with_the_function(seed):
 @given(st.integers(0, 1000), st.integers(1, 25), st.integers(1, 3))
 def test_the_network_of_a_path_has_its_error_and_stays_in_the_hull(seed, k, d):
     rng = np.random.default_rng(seed)
-    offsets, wanted = rng.integers(-3, 4, size=(20, d)).astype(float), rng.normal(size=20)
+    offsets = rng.integers(-3, 4, size=(20, d)).astype(float)
+    wanted = rng.normal(size=20)
     path = frank_wolfe(offsets, wanted, rng.integers(1, 5, size=(5, d)).astype(float), 7.0, 25)
     net = path.network(k)
     assert len(net.thresholds) <= k and np.abs(net.coefficients).sum() <= 7.0 * (1 + 1e-12)
@@ -129,7 +132,8 @@ def test_the_network_of_a_path_has_its_error_and_stays_in_the_hull(seed, k, d):
 @given(st.integers(0, 1000))
 def test_each_iteration_finds_the_step_that_correlates_most(seed):
     rng = np.random.default_rng(seed)
-    offsets, wanted = rng.integers(-2, 3, size=(15, 2)).astype(float), rng.normal(size=15)
+    offsets = rng.integers(-2, 3, size=(15, 2)).astype(float)
+    wanted = rng.normal(size=15)
     directions = np.array([[1.0, 0.0], [1.0, 2.0]])
     path = frank_wolfe(offsets, wanted, directions, 5.0, 6)
     for k in range(1, 6):
@@ -141,7 +145,7 @@ def test_each_iteration_finds_the_step_that_correlates_most(seed):
 
 
 def test_values_that_are_not_finite_are_refused():
-    ball = Ball.sampled(np.random.default_rng(0), np.zeros(1), 1.0, 8)
+    ball = Ball.draw(np.random.default_rng(0), np.zeros(1), 1.0, 8)
     with pytest.raises(SubjectError, match="finite"):
         Problem.on(lambda rows: np.full(len(rows), np.nan), Spectrum.gaussian(1).sample, 1.0, ball)
     with pytest.raises(SubjectError, match="finite"):

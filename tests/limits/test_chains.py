@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from ftheta.limits.depth.chains import Chain, flowing, refined, residual_chain
+from ftheta.flows.chains import Chain, make_euler_steps, make_flow, residual_chain
 
 from ..networks.onnx.graphs import model, node, read
 
@@ -104,20 +104,22 @@ def test_a_skip_over_everything_makes_one_block():
 
 def test_refined_steps_tend_to_the_flow_and_the_flow_runs_backwards():
     A = np.random.default_rng(0).normal(size=(2, 2))
-    field, x = lambda theta, x: theta @ x, np.array([1.0, -0.5])
+    field = lambda theta, x: theta @ x
+    x = np.array([1.0, -0.5])
     values, vectors = np.linalg.eig(A)
     exact = (vectors @ np.diag(np.exp(values)) @ np.linalg.inv(vectors)).real @ x
-    there = flowing(40)(field, A, x)
+    there = make_flow(40)(field, A, x)
     np.testing.assert_allclose(there, exact, rtol=1e-6)
-    np.testing.assert_allclose(flowing(40, -1.0)(field, A, there), x, rtol=1e-6)
-    errors = [np.linalg.norm(refined(m)(field, A, x) - exact) for m in (100, 200)]
+    np.testing.assert_allclose(make_flow(40, -1.0)(field, A, there), x, rtol=1e-6)
+    errors = [np.linalg.norm(make_euler_steps(m)(field, A, x) - exact) for m in (100, 200)]
     assert errors[0] / errors[1] == pytest.approx(2, rel=0.05)
 
 
 def test_gradients_flow_from_the_parameters_through_the_chain():
     rng = np.random.default_rng(0)
     params = [tuple(weights(rng, (3, 3), (3,))) for _ in range(4)]
-    chain, x = residual_chain(looped, params, (3,)), rng.normal(size=3)
+    chain = residual_chain(looped, params, (3,))
+    x = rng.normal(size=3)
     ours = jax.grad(lambda p: chain.output(p, x).sum())(params)
     jax.tree.map(
         lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-12), ours, jax.grad(lambda p: looped(p, x).sum())(params)
@@ -125,7 +127,9 @@ def test_gradients_flow_from_the_parameters_through_the_chain():
 
 
 def test_the_blocks_of_an_onnx_file_are_one_stage():
-    made, tensors, x = [], {}, "x"
+    made = []
+    tensors = {}
+    x = "x"
     for k, (W, b) in enumerate(zip(*weights(np.random.default_rng(0), (9, 3, 3), (9, 3)))):
         tensors |= {f"W{k}": W.T, f"b{k}": b, f"s{k}": np.array(0.1)}
         made += [node("MatMul", x, f"W{k}", out=(f"m{k}",)), node("Add", f"m{k}", f"b{k}", out=(f"a{k}",))]

@@ -11,27 +11,23 @@ from flint import arb, ctx, fmpq
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ftheta.limits.depth import (
-    FLOWS,
-    Flow,
+from ftheta.flows.fields import FLOWS, Flow, circling_tanh, growth, rotation
+from ftheta.logic import Basis, Enclosure, Verdict
+from ftheta.theorems.depth.neural_ode_limit.convergence import (
     acceleration_of,
     allowed_variation,
     ball_euler,
-    circling_tanh,
     distance,
     euler,
     euler_constant,
-    growth,
     largest,
     limit_of,
     regularity,
-    rotation,
     runge_kutta,
     runge_kutta_errors,
     steepest_slope,
 )
-from ftheta.limits.orders import observed_order
-from ftheta.logic import Basis, Enclosure, Verdict
+from ftheta.theorems.orders import observed_order
 
 dyadic = st.integers(-64, 64).map(lambda k: k / 32)
 

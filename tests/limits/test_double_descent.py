@@ -9,17 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ftheta.estimates import mean
-from ftheta.limits.double_descent import (
+from ftheta.logic import SubjectError
+from ftheta.risks.double_descent import (
     Features,
     Model,
     anisotropy,
-    data_sweep,
-    evidence_of_data,
-    least_norm,
+    fit_minimum_norm,
     ridge_risk,
-    sweep,
+    sweep_data,
+    sweep_features,
 )
-from ftheta.logic import SubjectError
+from ftheta.theorems.generalisation.double_descent import sweep_rows
 
 positive = st.fractions(min_value=0, max_value=4, max_denominator=16)
 models = st.builds(
@@ -63,30 +63,33 @@ def test_the_limit_is_what_the_exact_risk_tends_to(model):
 def test_fits_agree_with_numpys_least_squares_also_without_full_rank():
     rng = np.random.default_rng(0)
     for n, p in ((12, 5), (5, 12), (6, 6)):
-        X, y = rng.normal(size=(3, n, p)), rng.normal(size=(3, n))
+        X = rng.normal(size=(3, n, p))
+        y = rng.normal(size=(3, n))
         X[2, :, -1] = X[2, :, 0]
-        for fit, design, labels in zip(least_norm(X, y), X, y):
+        for fit, design, labels in zip(fit_minimum_norm(X, y), X, y):
             assert fit == pytest.approx(np.linalg.lstsq(design, labels, rcond=1e-8)[0], abs=1e-6)
 
 
 def test_the_measured_risk_agrees_with_the_formula_where_the_mean_can_be_trusted():
     model = Model(16, 60, Fraction(2), Fraction(1, 2))
-    found = sweep(model, np.random.default_rng(0), normal(60), 2000)
+    found = sweep_features(model, np.random.default_rng(0), normal(60), 2000)
     assert len(found.at) >= 5
     for p, measured in zip(found.at, found.means()):
         assert float(model.risk(p) or 0) in measured
 
 
 def test_the_measured_risk_contradicts_the_formula_for_stretched_features():
-    model, away = Model(16, 60, Fraction(1), Fraction(1, 4)), np.full(60, 0.3)
+    model = Model(16, 60, Fraction(1), Fraction(1, 4))
+    away = np.full(60, 0.3)
     law = Features(np.stack([away, -away]), np.full(2, 0.5), 1.0)
-    found = sweep(model, np.random.default_rng(0), law, 1000)
+    found = sweep_features(model, np.random.default_rng(0), law, 1000)
     assert not any(float(model.risk(p) or 0) in m for p, m in zip(found.at, found.means()))
     assert float(law.null_risk(model)) == pytest.approx(1 + 0.09 * 60 + 0.25)
 
 
 def test_the_ridge_risk_is_that_of_ridge_regression_averaged_over_signal_and_noise():
-    rng, model = np.random.default_rng(1), Model(8, 12, Fraction(3), Fraction(1, 2))
+    rng = np.random.default_rng(1)
+    model = Model(8, 12, Fraction(3), Fraction(1, 2))
     for p in (5, 12):
         X = rng.normal(size=(8, p))
         carried, rest = (float(v) for v in model.split(p))
@@ -108,7 +111,7 @@ def test_the_best_ridge_never_exceeds_the_risk_without_features(model, seed):
 def test_training_errors_fall_and_vanish_from_p_equal_n_on():
     rng = np.random.default_rng(2)
     x = rng.normal(size=(60, 40))
-    found = data_sweep(rng, x, x @ np.ones(40) + rng.normal(size=60), 15, 20)
+    found = sweep_data(rng, x, x @ np.ones(40) + rng.normal(size=60), 15, 20)
     assert (np.diff(found.ridge, axis=1) <= 1e-9).all()
     interpolating = [i for i, p in enumerate(found.at) if p >= 15]
     assert found.ridge[:, interpolating].max() < 1e-9 < found.ridge[:, 0].min()
@@ -127,4 +130,4 @@ def test_data_without_labels_or_rows_to_spare_are_refused():
     x = np.zeros((10, 20))
     for y, n in ((None, 5), (np.zeros(10), 9)):
         with pytest.raises(SubjectError, match="labels"):
-            evidence_of_data(np.random.default_rng(0), x, y, n, 10)
+            sweep_rows(np.random.default_rng(0), x, y, n, 10)

@@ -1,4 +1,4 @@
-"""Residual blocks that are undone."""
+"""Residual blocks that are inverted."""
 
 from typing import Any
 
@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 from scipy.linalg import expm
 
-from ftheta.limits.depth.chains import residual_chain
-from ftheta.limits.depth.invertible import block_constants, lifted_reflection, undone
+from ftheta.flows.block_constants import block_constants
+from ftheta.flows.chains import residual_chain
 from ftheta.logic import Motion
 from ftheta.running import run
 from ftheta.subjects import Network
-from ftheta.theorems.depth.flow_diffeomorphism import flow_diffeomorphism, steepness_below_one
+from ftheta.theorems.depth.flow_diffeomorphism import flow_diffeomorphism, lifted_reflection, steepness_below_one
+from ftheta.theorems.depth.flow_diffeomorphism.charts import draw_stage
+from ftheta.theorems.depth.flow_diffeomorphism.inverse import invert_stages
 
 
 @pytest.fixture(autouse=True)
@@ -26,20 +28,23 @@ def linear(params: Any, x: Any) -> Any:
     return jax.lax.scan(lambda x, B: (x + B @ x, None), x, params)[0]
 
 
-def test_linear_blocks_are_undone_like_a_linear_system_and_obey_liouville():
+def test_linear_blocks_are_inverted_like_a_linear_system_and_obey_liouville():
     rng = np.random.default_rng(0)
     B = 0.2 * rng.normal(size=(6, 3, 3))
-    chain, x = residual_chain(linear, B, (3,)), rng.normal(size=(5, 3))
+    chain = residual_chain(linear, B, (3,))
+    x = rng.normal(size=(5, 3))
     weights = chain.weights(B)
     constants = block_constants(chain, weights, x)
     assert [c.bound.hi for c in constants] == pytest.approx([np.linalg.norm(b, 2) for b in B], rel=1e-12)
-    (stage,) = undone(chain, weights, constants, x)
-    whole, flow = np.eye(3), np.eye(3)
+    (stage,) = invert_stages(chain, weights, constants, x)
+    whole = np.eye(3)
+    flow = np.eye(3)
     for b in B:
-        whole, flow = (np.eye(3) + b) @ whole, expm(b) @ flow
+        whole = (np.eye(3) + b) @ whole
+        flow = expm(b) @ flow
     np.testing.assert_allclose(stage.y, x @ whole.T, rtol=1e-12)
     np.testing.assert_allclose(np.linalg.solve(whole, stage.y.T).T, x, rtol=1e-9)
-    assert stage.returned < 1e-12
+    assert stage.round_trip < 1e-12
     sign, logs, traces, flowed, integral = stage.volumes
     np.testing.assert_allclose(sign * np.exp(logs), np.linalg.det(whole), rtol=1e-10)
     np.testing.assert_allclose(traces, np.trace(B, axis1=1, axis2=2).sum(), rtol=1e-10)
@@ -82,16 +87,17 @@ def test_a_plain_network_is_told_so():
 
 
 def test_half_a_turn_reflects_the_line_in_the_plane():
-    claims, _ = lifted_reflection()
-    assert all(claim.judge().verdict.holds for claim in claims)
+    found = lifted_reflection()
+    assert all(claim.judge().verdict.holds for claim in found.claims)
 
 
 def test_films_of_blocks_begin_at_the_grid_and_end_where_the_blocks_lead():
     B = 0.2 * np.random.default_rng(1).normal(size=(5, 2, 2))
-    chain, x = residual_chain(linear, B, (2,)), np.random.default_rng(2).normal(size=(6, 2))
+    chain = residual_chain(linear, B, (2,))
+    x = np.random.default_rng(2).normal(size=(6, 2))
     weights = chain.weights(B)
-    (stage,) = undone(chain, weights, block_constants(chain, weights, x), x)
-    film, _ = stage.pictures()
+    (stage,) = invert_stages(chain, weights, block_constants(chain, weights, x), x)
+    film, _ = draw_stage(stage)
     assert isinstance(film, Motion)
     points = np.stack([film.xs, film.ys], 2)
     whole = np.eye(2)

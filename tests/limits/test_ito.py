@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from scipy import special
 
-from ftheta.limits.depth.ito import biased, corrected_limit, drift, drift_claims, sum_moments
-from ftheta.limits.depth.scaling import RandomBlocks, fourth_moment
 from ftheta.logic import Verdict
+from ftheta.theorems.depth.depth_scaling_regimes import bias_claims, correction_claims, drift_claims
+from ftheta.theorems.depth.depth_scaling_regimes.ito import draw_biased_ends, drift, sum_moments
+from ftheta.theorems.depth.depth_scaling_regimes.random_blocks import RandomBlocks, fourth_moment
 
 G, W = special.roots_hermitenorm(60)
 W = W / W.sum()
@@ -30,12 +31,12 @@ def test_mean_and_variance_of_the_sum_are_those_of_its_terms(depth):
 
 def test_the_drift_is_within_its_bound_of_half_the_curvature_and_the_moments_converge():
     assert all(claim.judge().verdict is Verdict.PROVED for depth in (1, 10, 1000) for claim in drift_claims(depth))
-    assert all(claim.judge().verdict is Verdict.CONSISTENT for claim in corrected_limit((25, 50, 100)))
+    assert all(claim.judge().verdict is Verdict.CONSISTENT for claim in correction_claims((25, 50, 100)))
 
 
 def test_networks_with_random_biases_have_these_moments_and_odd_activations_no_drift():
-    seen = biased(20, np.random.default_rng(0), 2000)
-    assert not any(claim.judge().contradicted for claim in seen.claims())
+    seen = draw_biased_ends(20, np.random.default_rng(0), 2000)
+    assert not any(claim.judge().contradicted for claim in bias_claims(seen))
     assert abs(seen.curved.mean()) > 10 * seen.curved.std() / np.sqrt(2000)  # no drift would be refused
 
 

@@ -6,9 +6,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, linalg, stats
 
-from ftheta.limits.tokens.gaussian_study import Cloud, normality
-from ftheta.limits.tokens.mean_field import Attention, Gaussian, moments, scalar, stability_rates, wasserstein
 from ftheta.logic import Status
+from ftheta.theorems.attention.mean_field_attention import check_normality
+from ftheta.theorems.attention.mean_field_attention.cloud import Cloud
+from ftheta.theorems.attention.mean_field_attention.mean_field import (
+    Attention,
+    Gaussian,
+    moments,
+    scalar,
+    stability_rates,
+    wasserstein,
+)
 
 UNIT = Attention(np.eye(1), np.eye(1))
 
@@ -29,7 +37,8 @@ def test_attention_over_a_gaussian_is_the_ratio_of_two_integrals(mean, variance,
 
 @pytest.mark.parametrize("d", [1, 2, 3])
 def test_the_quadrature_of_a_gaussian_has_the_same_attention_and_moments(d):
-    mu, attention = law(d, d), Attention.turned(d, 0.5, 40.0)
+    mu = law(d, d)
+    attention = Attention.build(d, 0.5, 40.0)
     y, w = mu.quadrature()
     found = moments(y, w)
     np.testing.assert_allclose(found.mean, mu.mean, atol=1e-12)
@@ -40,7 +49,10 @@ def test_the_quadrature_of_a_gaussian_has_the_same_attention_and_moments(d):
 
 def test_attention_over_points_is_a_weighted_average():
     rng = np.random.default_rng(1)
-    y, w, x, a = rng.normal(size=(6, 2)), rng.dirichlet(np.ones(6)), rng.normal(size=2), Attention.turned(2, 0.3, 70.0)
+    y = rng.normal(size=(6, 2))
+    w = rng.dirichlet(np.ones(6))
+    x = rng.normal(size=2)
+    a = Attention.build(2, 0.3, 70.0)
     weights = np.array([w[j] * np.exp(np.dot(a.M @ x, y[j])) for j in range(6)])
     np.testing.assert_allclose(a.of_points(y, w, x[None])[0], a.V @ (weights @ y) / weights.sum(), rtol=1e-12)
 
@@ -54,17 +66,21 @@ def test_a_quarter_becomes_a_half_at_one_and_blows_up_at_two():
 
 
 def test_the_equations_of_mean_and_covariance_are_those_of_moving_nodes():
-    mu, attention = law(7, 2, 0.15), Attention.turned(2, -0.4, 50.0)
+    mu = law(7, 2, 0.15)
+    attention = Attention.build(2, -0.4, 50.0)
     y, w = mu.quadrature()
-    moved, solved = moments(attention.particles(y, w, 0.8), w), attention.gaussians(mu, np.array([0.8]))[-1]
+    moved = moments(attention.particles(y, w, 0.8), w)
+    solved = attention.gaussians(mu, np.array([0.8]))[-1]
     np.testing.assert_allclose(moved.mean, solved.mean, atol=1e-6)
     np.testing.assert_allclose(moved.covariance, solved.covariance, atol=1e-6)
 
 
 def test_residuals_have_mean_zero_under_the_law_and_not_under_another():
-    mu, other = law(3, 2), law(4, 2)
-    y, x = mu.draw(np.random.default_rng(0), 200_000), np.array([0.3, -0.5])
-    z = lambda about: (r := Attention.turned(2, 1.0, 0.0).residuals(about, y, x)).mean(0) / r.std(0) * len(y) ** 0.5
+    mu = law(3, 2)
+    other = law(4, 2)
+    y = mu.draw(np.random.default_rng(0), 200_000)
+    x = np.array([0.3, -0.5])
+    z = lambda about: (r := Attention.build(2, 1.0, 0.0).residuals(about, y, x)).mean(0) / r.std(0) * len(y) ** 0.5
     assert np.abs(z(mu)).max() < 5 < np.abs(z(other)).max()
 
 
@@ -72,7 +88,8 @@ def test_residuals_have_mean_zero_under_the_law_and_not_under_another():
 
 
 def test_the_distance_of_gaussians_is_that_of_the_textbook():
-    a, b = law(1, 3), law(2, 3)
+    a = law(1, 3)
+    b = law(2, 3)
     half = linalg.sqrtm(a.covariance)
     cross = np.trace(np.real(linalg.sqrtm(half @ b.covariance @ half)))
     square = ((a.mean - b.mean) ** 2).sum() + np.trace(a.covariance + b.covariance) - 2 * cross
@@ -82,14 +99,16 @@ def test_the_distance_of_gaussians_is_that_of_the_textbook():
 
 @given(st.floats(0.01, 4), st.floats(0.01, 4), st.floats(-2, 2))
 def test_on_a_line_it_is_the_distance_of_quantiles(s, t, move):
-    a, b = Gaussian(np.zeros(1), np.array([[s]])), Gaussian(np.array([move]), np.array([[t]]))
+    a = Gaussian(np.zeros(1), np.array([[s]]))
+    b = Gaussian(np.array([move]), np.array([[t]]))
     assert wasserstein(a, b) == pytest.approx(np.hypot(move, s**0.5 - t**0.5), abs=1e-6)
 
 
 @settings(max_examples=20)
 @given(st.integers(0, 500), st.integers(1, 3), st.floats(-1, 1), st.floats(0, 180))
 def test_two_flows_part_no_faster_than_their_bound(seed, d, stretch, turn):
-    attention, times = Attention.turned(d, stretch, turn), np.linspace(0, 0.2, 21)
+    attention = Attention.build(d, stretch, turn)
+    times = np.linspace(0, 0.2, 21)
     ones, others = (attention.gaussians(law(s, d), times) for s in (seed, seed + 1))
     apart = np.array([wasserstein(a, b) for a, b in zip(ones, others)])
     rates = np.array(list(stability_rates(attention, ones, others)))
@@ -102,12 +121,13 @@ def test_two_flows_part_no_faster_than_their_bound(seed, d, stretch, turn):
 
 def test_normal_tokens_look_normal_and_others_do_not():
     rng = np.random.default_rng(0)
-    assert normality(rng.normal(size=(500, 3)) @ rng.normal(size=(3, 3))).status is Status.SAMPLED
-    assert normality(rng.exponential(size=(500, 3))).status is Status.FAILED
+    assert check_normality(rng.normal(size=(500, 3)) @ rng.normal(size=(3, 3))).status is Status.SAMPLED
+    assert check_normality(rng.exponential(size=(500, 3))).status is Status.FAILED
 
 
 def test_a_mixture_has_the_moments_of_its_parts():
-    atoms, spread = np.array([[-1.0, 0.0], [2.0, 1.0]]), 0.5
+    atoms = np.array([[-1.0, 0.0], [2.0, 1.0]])
+    spread = 0.5
     found = Cloud.mixture(atoms, np.array([0.25, 0.75]), spread).law
     mean = np.array([0.25, 0.75]) @ atoms
     np.testing.assert_allclose(found.mean, mean, atol=1e-12)

@@ -1,6 +1,6 @@
 import numpy as np
 
-from ftheta.limits.moments import between
+from ftheta.estimates.frames import between
 
 
 def test_between_states_lie_straight_lines():

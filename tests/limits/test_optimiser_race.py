@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ftheta.limits.optimiser_race import GRIDS, Race, member, race_evidence
 from ftheta.logic import Verdict
+from ftheta.theorems.attention.transformer_block_optimisers import best_steps, draw_step_sizes, race_evidence
+from ftheta.theorems.attention.transformer_block_optimisers.optimiser_race import GRIDS, Race, make_rule
 
 
 @pytest.mark.parametrize(
@@ -18,8 +19,9 @@ def test_members_of_the_family_are_the_rules_of_optax(weights, rule):
     rng = np.random.default_rng(0)
     with jax.enable_x64(True):
         params = {"w": np.ones((2, 3)), "b": np.zeros(3)}
-        ours = member(np.array(weights, float))
-        a, b = ours.init(params), rule.init(params)
+        ours = make_rule(np.array(weights, float))
+        a = ours.init(params)
+        b = rule.init(params)
         for _ in range(4):
             g = jax.tree.map(lambda p: rng.normal(size=p.shape), params)
             u, a = ours.update(g, a, params)
@@ -30,7 +32,8 @@ def test_members_of_the_family_are_the_rules_of_optax(weights, rule):
 
 def made(ends: list[float], best: int = 2, seeds: int = 4) -> Race:
     """Courses that fall to these ends at the best step of the grid, and less far at all others."""
-    steps, sizes = 5, len(GRIDS["Adam"])
+    steps = 5
+    sizes = len(GRIDS["Adam"])
     away = np.abs(np.arange(sizes) - best)[:, None, None]
     course = np.linspace(1, 0, steps)
     noise = 1e-3 * np.random.default_rng(0).normal(size=(3, 1, seeds, 1))
@@ -53,7 +56,7 @@ def test_where_adam_is_not_lower_nothing_is_concluded():
 def test_a_best_step_at_the_end_of_the_grid_is_no_comparison(end):
     race = made([0.1, 0.5, 0.3], best=end)
     assert verdicts(race) == [Verdict.INCONCLUSIVE] * 2
-    assert all("end of the grid" in str(row[-1]) for row in race.table().rows)
+    assert all("end of the grid" in str(row[-1]) for row in best_steps(race).rows)
 
 
 @given(st.integers(0, 2), st.sampled_from([np.nan, np.inf]))
@@ -61,4 +64,4 @@ def test_runs_that_diverge_are_not_the_best(rule, value):
     race = made([0.1, 0.5, 0.3])
     race.losses[rule, 3:, :, -1] = value
     assert verdicts(race) == [Verdict.CONSISTENT] * 2
-    assert np.isfinite([y for series in race.by_step_size().series for y in series.y]).all()
+    assert np.isfinite([y for series in draw_step_sizes(race).series for y in series.y]).all()

@@ -5,20 +5,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ftheta.limits.proxies import (
-    ADAM,
-    CHOICES,
-    ENTRIES,
-    STEPS,
+from ftheta.logic import UsageError, Verdict
+from ftheta.theorems.observations import ADAM, Observed
+from ftheta.theorems.optimisation.open_problems_register import CHOICES, ENTRIES, Entry, entries_for, measure_entries
+from ftheta.theorems.optimisation.open_problems_register.proxies import (
     adam_on_heavy_tails,
-    at_best_step,
-    entries_for,
     late_generalisation,
     tokens_meet,
     zipf_words,
 )
-from ftheta.limits.register import Entry, Observed, register_evidence
-from ftheta.logic import UsageError, Verdict
+from ftheta.training.races import STEPS, at_best_step
 
 numbers = st.floats(allow_nan=True, allow_infinity=True)
 
@@ -44,15 +40,16 @@ def test_a_clear_effect_is_consistent():
 
 @pytest.mark.parametrize("effects", [np.zeros((2, 2)), np.zeros(1), np.zeros(0)])
 def test_an_observation_needs_one_number_a_seed(effects):
-    with pytest.raises(UsageError, match="one number a seed"):
+    with pytest.raises(UsageError, match="one number per seed"):
         Observed("effect", effects)
 
 
 def test_entries_are_reproducible_and_do_not_disturb_one_another():
     made = [Entry(name, "proxy", "protocol", lambda rng, n: Observed("e", rng.normal(size=n))) for name in ("a", "b")]
-    both, alone = register_evidence(made, 7, 5), register_evidence(made[1:], 7, 5)
+    both = measure_entries(made, 7, 5)
+    alone = measure_entries(made[1:], 7, 5)
     assert both.claims[1] == alone.claims[0] and both.claims[0] != both.claims[1]
-    assert register_evidence(made, 7, 5).claims == both.claims != register_evidence(made, 8, 5).claims
+    assert measure_entries(made, 7, 5).claims == both.claims != measure_entries(made, 8, 5).claims
 
 
 def test_the_register_has_the_eight_problems_of_the_catalogue():

@@ -9,12 +9,18 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from ftheta.limits.depth.chains import residual_chain
-from ftheta.limits.depth.regimes import Regime, regime
-from ftheta.limits.depth.scaling import RandomBlocks, layer_correlation, moments, smooth_weights
+from ftheta.flows.chains import residual_chain
+from ftheta.logic import Verdict
 from ftheta.running import run
 from ftheta.subjects import Network
-from ftheta.theorems.depth.depth_scaling_regimes import depth_scaling_regimes
+from ftheta.theorems.depth.depth_scaling_regimes import depth_scaling_regimes, signs_claim
+from ftheta.theorems.depth.depth_scaling_regimes.random_blocks import (
+    RandomBlocks,
+    layer_correlation,
+    moments,
+    smooth_weights,
+)
+from ftheta.theorems.depth.depth_scaling_regimes.regime import Regime, measure_regime
 
 
 @pytest.fixture(autouse=True)
@@ -31,7 +37,8 @@ def test_the_second_moment_of_a_hundred_blocks(beta, moment):
 
 @pytest.mark.parametrize("relu", [False, True])
 def test_the_quotients_have_the_law_that_networks_have(relu):
-    blocks, rng = RandomBlocks(0.5, 6, relu), np.random.default_rng(0)
+    blocks = RandomBlocks(0.5, 6, relu)
+    rng = np.random.default_rng(0)
     h = rng.normal(size=6)
     own = []
     for _ in range(4000):
@@ -43,7 +50,9 @@ def test_the_quotients_have_the_law_that_networks_have(relu):
 
 def test_the_logarithm_of_a_quotient_is_integrated_to_many_digits():
     blocks = RandomBlocks(0.5, 3)
-    alpha, density = blocks.alpha(50), lambda g, c: exp(-(g**2) / 2) / sqrt(2 * pi) * exp(-c / 2) / 2  # normal and χ²₂
+    # normal and χ²₂
+    alpha = blocks.alpha(50)
+    density = lambda g, c: exp(-(g**2) / 2) / sqrt(2 * pi) * exp(-c / 2) / 2
     value = lambda g, c: log((1 + alpha * g / sqrt(3)) ** 2 + alpha**2 * c / 3) * density(g, c)
     wanted = 50 * integrate.dblquad(value, 0, 60, -8, 8, epsabs=1e-12)[0]
     assert blocks.log_growth(50)[0] == pytest.approx(wanted, abs=1e-7)
@@ -56,9 +65,17 @@ def test_the_law_of_the_logarithm_tends_to_a_normal_one():
 
 def test_the_network_and_its_path_agree():
     for relu in (False, True):
-        blocks, rng = RandomBlocks(0.5, 5, relu), np.random.default_rng(0)
-        params, h = blocks.weights(7, rng), rng.normal(size=5)
+        blocks = RandomBlocks(0.5, 5, relu)
+        rng = np.random.default_rng(0)
+        params = blocks.weights(7, rng)
+        h = rng.normal(size=5)
         np.testing.assert_allclose(blocks.apply(params, h), blocks.path(params, h, 7**-0.5)[-1], rtol=1e-12)
+
+
+@pytest.mark.parametrize("relu", [False, True])
+def test_additive_noise_as_printed_is_refuted_in_intervals(relu):
+    (printed,) = run(depth_scaling_regimes, relu=relu, depth=10, dimension=4, draws=16).as_printed
+    assert printed.judgement.verdict is Verdict.REFUTED
 
 
 def test_tied_layers_are_seen():
@@ -69,8 +86,9 @@ def test_tied_layers_are_seen():
 
 
 def looked_at(blocks: Any, params: Any, d: int, draws: int = 300) -> Regime:
-    chain, rng = residual_chain(blocks, params, (d,)), np.random.default_rng(5)
-    return regime(chain, chain.weights(params), rng.normal(size=(8, d)), draws, rng)
+    chain = residual_chain(blocks, params, (d,))
+    rng = np.random.default_rng(5)
+    return measure_regime(chain, chain.weights(params), rng.normal(size=(8, d)), draws, rng)
 
 
 def stepping(alpha: float) -> Any:
@@ -91,10 +109,10 @@ def test_the_regime_of_a_network_is_told_from_its_weights(smooth, alpha, name):
     A = rng.normal(size=(3, 12, 12)) / np.sqrt(36)
     V = smooth_weights(12, 64, A) if smooth else rng.normal(size=(64, 12, 12)) / np.sqrt(12)
     found = looked_at(stepping(alpha), V, 12)
-    assert found.name == name, found.numbers()
+    assert found.name == name, found
     H = found.weight_exponent.middle
     assert H > 0.8 if smooth else abs(H - 0.5) < 0.1
-    assert found.claims()[0].judge().verdict.holds
+    assert signs_claim(found).judge().verdict.holds
 
 
 def test_a_network_that_explodes_is_told():
@@ -111,7 +129,8 @@ def test_the_same_weights_in_every_layer_add_up_like_a_flow():
 
 def test_random_signs_leave_the_mean_square_of_the_sums():
     """Two linear blocks in one dimension: the four choices of signs, by hand."""
-    a, b = 0.3, -0.7
+    a = 0.3
+    b = -0.7
     mean = np.mean([((1 + s * a) * (1 + t * b)) ** 2 for s in (-1, 1) for t in (-1, 1)])
     assert mean == pytest.approx(1 + a**2 + b**2 * (1 + a**2))
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import ftheta as ft
-from ftheta.limits.depth.chains import residual_chain
-from ftheta.limits.depth.stretching import stretches
+from ftheta.flows.chains import residual_chain
 from ftheta.logic import Verdict
 from ftheta.running import run
-from ftheta.theorems.depth.resnet_block_34 import resnet_block_34
+from ftheta.theorems.depth.resnet_block_34 import resnet_block_34, stretch_claims
+from ftheta.theorems.depth.resnet_block_34.stretching import stretches
 
 
 def blocks(params, x):
@@ -27,15 +27,17 @@ def weights(rng, T, d, c):
 @pytest.mark.parametrize("T, c", [(3, 1.0), (10, 2.5)])
 def test_the_factors_are_the_singular_values_of_the_jacobian(T, c):
     rng = np.random.default_rng(0)
-    params, x = weights(rng, T, 4, c), rng.normal(size=(5, 4))
+    params = weights(rng, T, 4, c)
+    x = rng.normal(size=(5, 4))
     with jax.enable_x64(True):
         (found,) = stretches(residual_chain(blocks, params, (4,)), params, x, c / T)
         values = [np.linalg.svd(np.asarray(jax.jacrev(lambda z: blocks(params, z))(jnp.asarray(row))))[1] for row in x]
         assert found.factors[0] == pytest.approx([v[0] for v in values])
         assert found.factors[1] == pytest.approx([v[-1] for v in values])
-        lo, hi = (1 - c / T) ** T, (1 + c / T) ** T
+        lo = (1 - c / T) ** T
+        hi = (1 + c / T) ** T
         assert found.bounds == pytest.approx((lo, hi)) and lo <= found.factors[1].min() <= found.factors[0].max() <= hi
-        assert all(claim.judge().verdict is Verdict.CONSISTENT for claim in found.claims("here"))
+        assert all(claim.judge().verdict is Verdict.CONSISTENT for claim in stretch_claims(found, "here"))
 
 
 @pytest.mark.parametrize("sign", [1, -1])
@@ -48,7 +50,7 @@ def test_the_bounds_are_attained_at_the_origin_and_broken_by_a_witness_beyond(si
         (found,) = stretches(chain, params, np.zeros((1, 4)), 0.1)
         assert found.factors[0][0] == pytest.approx((1 + sign * 0.1) ** 10) == pytest.approx(found.factors[1][0])
         (wrong,) = stretches(chain, params, np.zeros((1, 4)), 0.05)
-        first, second, _ = (claim.judge().verdict for claim in wrong.claims("here"))
+        first, second, _ = (claim.judge().verdict for claim in stretch_claims(wrong, "here"))
         assert (first if sign > 0 else second) is Verdict.REFUTED
 
 

@@ -8,16 +8,17 @@ import numpy as np
 import pytest
 
 import ftheta as ft
-from ftheta.limits.tokens.flow import Matrices, matrix_field, tangent
-from ftheta.limits.tokens.own_layer import Layer, read_layer
 from ftheta.logic import Verdict
 from ftheta.networks.transformers.attention import KINDS, Projections, self_attention
 from ftheta.networks.transformers.heads import attention_in
 from ftheta.running import run
 from ftheta.subjects import Network
 from ftheta.theorems.attention.attention_particle_flow import attention_particle_flow as THEOREM
+from ftheta.theorems.attention.attention_particle_flow.flow import Matrices, matrix_field, tangent
+from ftheta.theorems.attention.attention_particle_flow.own_layer import Layer, read_layer
 
-N, D = 6, 3
+N = 6
+D = 3
 
 
 def layer(heads: int = 2) -> Projections:
@@ -41,7 +42,8 @@ def test_matrices_come_back_from_a_black_box():
 
 
 def test_the_velocities_are_those_of_the_network_itself():
-    params, x = layer(), np.random.default_rng(2).normal(size=(N, D))
+    params = layer()
+    x = np.random.default_rng(2).normal(size=(N, D))
     x /= np.linalg.norm(x, axis=1, keepdims=True)
     found = read(self_attention, params)
     assert isinstance(found, Layer)
@@ -104,5 +106,6 @@ def test_tokens_of_a_layer_are_followed_and_no_meeting_is_claimed():
 def test_heads_are_summed():
     x = np.eye(3)
     one = Matrices(np.eye(3), np.eye(3), np.diag([1.0, 2.0, 3.0]))
-    both, single = matrix_field(1.0, "softmax", one, one), matrix_field(1.0, "softmax", one)
+    both = matrix_field(1.0, "softmax", one, one)
+    single = matrix_field(1.0, "softmax", one)
     np.testing.assert_allclose(both(x)[0], 2 * single(x)[0])

@@ -7,25 +7,34 @@ import numpy as np
 import pytest
 
 import ftheta as ft
-from ftheta.limits.tokens.text_study import TextModel, Trained
 from ftheta.logic import Identity, SubjectError, UsageError, Verdict
 from ftheta.networks.transformers import gpt as gpt_module
 from ftheta.networks.transformers import text
+from ftheta.networks.transformers.text_model import TextModel
 from ftheta.running import run
 from ftheta.subjects import Dataset
 from ftheta.subjects.texts import longer_than_the_context, read_text, text_data, text_of
+from ftheta.theorems.attention.transformer_block import (
+    causality_claim,
+    count_claims,
+    norm_claims,
+    parameter_table,
+    printed_norm_claim,
+    training_claim,
+)
 from ftheta.theorems.attention.transformer_block import transformer_block as THEOREM
+from ftheta.theorems.attention.transformer_block.training import TrainedModel
 
 POEM = text("hugo")
 
 
 def model(context: int = 6, **sizes) -> TextModel:
-    return TextModel.of(POEM, 10, np.random.default_rng(0), context=context, width=8, heads=2, layers=1, **sizes)
+    return TextModel.build(POEM, 10, np.random.default_rng(0), context=context, width=8, heads=2, layers=1, **sizes)
 
 
 def causality(found: TextModel) -> Verdict:
     with jax.enable_x64(True):
-        return found.causality().judge().verdict
+        return causality_claim(found).judge().verdict
 
 
 def test_a_mask_hides_what_comes_and_without_it_a_witness_is_found():
@@ -42,16 +51,17 @@ def test_a_mask_that_shows_one_token_too_many_is_noticed(monkeypatch):
 
 def test_counts_are_those_of_the_arrays_and_of_two_tables_of_layers():
     found = model()
-    assert all(claim.judge().verdict is Verdict.PROVED for claim in found.counts())
-    part, here, large = zip(*found.calculator().rows)
+    assert all(claim.judge().verdict is Verdict.PROVED for claim in count_claims(found))
+    part, here, large = zip(*parameter_table(found).rows)
     assert part[-1] == "all" and sum(here[:-1]) == here[-1] and sum(large[:-1]) == large[-1] == 116_534_784
     wrong = replace(found, params=found.params | {"positions": found.params["positions"][1:]})
-    assert found.counts()[1].judge().verdict is not wrong.counts()[1].judge().verdict
+    assert count_claims(found)[1].judge().verdict is not count_claims(wrong)[1].judge().verdict
 
 
 def test_layer_norm_divides_by_the_deviation_and_not_by_the_norm():
     with jax.enable_x64(True):
-        claims, printed = model().norms(np.random.default_rng(1))
+        claims = norm_claims(2 + 3 * np.random.default_rng(1).normal(size=(64, 8)))
+    printed = printed_norm_claim(8)
     assert all(claim.judge().verdict is Verdict.CONSISTENT for claim in claims)
     assert printed.judge().verdict is Verdict.REFUTED
     assert isinstance(printed, Identity) and printed.left.middle == pytest.approx(
@@ -61,9 +71,10 @@ def test_layer_norm_divides_by_the_deviation_and_not_by_the_norm():
 
 def test_a_training_that_learns_nothing_is_no_evidence():
     found = model()
-    judged = Trained(found, found.params, np.full(20, found.entropy + 0.1)).claim().judge()
+    judged = training_claim(TrainedModel(found, found.params, np.full(20, found.entropy + 0.1))).judge()
     assert judged.verdict is Verdict.INCONCLUSIVE
-    assert Trained(found, found.params, np.full(20, found.entropy - 0.1)).claim().judge().verdict is Verdict.CONSISTENT
+    better = TrainedModel(found, found.params, np.full(20, found.entropy - 0.1))
+    assert training_claim(better).judge().verdict is Verdict.CONSISTENT
 
 
 def test_texts_are_data_and_come_back(tmp_path):
@@ -107,6 +118,6 @@ def test_without_the_mask_the_theorem_is_refuted_when_forced():
 
 
 @pytest.mark.nightly
-def test_a_poem_is_learnt_by_heart():
-    result = run(THEOREM, preset="learnt by heart")
-    assert result.numbers["characters said by heart"].lo > 60
+def test_a_poem_is_memorised():
+    result = run(THEOREM, preset="memorised")
+    assert result.numbers["memorised characters"].lo > 60

@@ -6,18 +6,17 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import integrate
 
-from ftheta.limits.tokens.sphere import (
+from ftheta.particles.tokens.sphere import (
     SOFTMAX,
     UNNORMALISED,
     common_cosine,
     equiangular,
-    number,
     off_diagonal,
-    recheck,
     token_cosines,
     velocity,
     without_temperature,
 )
+from ftheta.theorems.attention.clustering_closed_forms import enclose_float, recheck_start
 
 KINDS = (SOFTMAX, UNNORMALISED)
 kinds = st.sampled_from(KINDS)
@@ -59,7 +58,8 @@ def test_equiangular_tokens_are_unit_vectors_with_one_common_cosine(tokens, star
 @given(st.integers(0, 1000), st.integers(2, 6), st.integers(2, 4), st.floats(0, 4), kinds)
 def test_tokens_and_their_cosines_are_followed_to_the_same_place(seed, tokens, dimension, beta, kind):
     x = cloud(seed, tokens, dimension)
-    followed, again = token_cosines(x, beta, kind, TIMES), gram_cosines(x @ x.T, beta, kind, TIMES)
+    followed = token_cosines(x, beta, kind, TIMES)
+    again = gram_cosines(x @ x.T, beta, kind, TIMES)
     assume(np.abs(off_diagonal(x @ x.T)).max() < 0.99)  # nearly opposite tokens part from a saddle
     np.testing.assert_allclose(followed, again, atol=1e-5)
 
@@ -85,7 +85,8 @@ def test_unnormalised_attention_climbs_its_energy(seed, beta):
 @settings(max_examples=25)
 @given(st.integers(2, 10), st.floats(-0.9, 0.9), st.floats(0, 6), kinds)
 def test_the_common_cosine_takes_the_time_that_the_equation_says(tokens, start, beta, kind):
-    n, first = tokens, start if start >= 0 else start / (tokens - 1)
+    n = tokens
+    first = start if start >= 0 else start / (tokens - 1)
     last = float(common_cosine(first, n, beta, kind, TIMES)[0])
     assume(last < 1 - 1e-6)
 
@@ -148,12 +149,12 @@ def test_fast_clustering_at_low_temperature_neither_hangs_nor_overflows():
 def test_a_tilted_start_does_not_keep_a_common_cosine():
     x = equiangular(4, 0.0)
     x[0] = (x[0] + 0.5 * x[1]) / np.linalg.norm(x[0] + 0.5 * x[1])
-    witness = recheck(x)
+    witness = recheck_start(x)
     pairs = off_diagonal(x @ x.T)
     assert witness.left.lo - witness.right.hi > 0.1
     assert (witness.left.middle, witness.right.middle) == pytest.approx((pairs.max(), pairs.min()), abs=1e-14)
 
 
 def test_nothing_is_known_where_the_integrator_gave_up():
-    assert number(np.nan).width == np.inf
-    assert number(0.5).is_point
+    assert enclose_float(np.nan).width == np.inf
+    assert enclose_float(0.5).is_point

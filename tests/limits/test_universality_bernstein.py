@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ftheta.limits.universality import bernstein as b
-from ftheta.limits.universality.suprema import Oscillation, bounds_of, supremum, without_jumps
+from ftheta.approximation import bernstein as b
+from ftheta.approximation.suprema import Oscillation, bounds_of, supremum, without_jumps
 from ftheta.logic import SubjectError
 
 FUNCTIONS = {
@@ -64,7 +64,8 @@ def test_a_function_that_cannot_be_traced_is_refused_with_a_remedy():
 
 @each
 def test_the_modulus_of_continuity_contains_that_of_a_dense_grid(f, plain, lo, hi):
-    spread, x = Oscillation.of(f, lo, hi), np.linspace(lo, hi, 2001)
+    spread = Oscillation.of(f, lo, hi)
+    x = np.linspace(lo, hi, 2001)
     for distance in (0.05, 0.3):
         k = int(distance / (x[1] - x[0]) + 1e-9)
         y = plain(x)
@@ -115,9 +116,9 @@ def test_a_jump_leaves_every_degree_above_its_half():
 
 def test_pairs_that_generators_do_not_separate_are_found_and_bound_the_distance():
     even = [lambda x: 1.0, lambda x: x * x]
-    pairs = b.unseparated(even, -1.0, 1.0, 65)
+    pairs = b.find_unseparated(even, -1.0, 1.0, 65)
     assert pairs and all(x == -y for x, y in pairs)
     assert b.distance_below(lambda x: x, pairs) == pytest.approx(1.0)
-    assert b.unseparated([lambda x: x], -1.0, 1.0, 65) == [(0.0, 0.0)]
+    assert b.find_unseparated([lambda x: x], -1.0, 1.0, 65) == [(0.0, 0.0)]
     assert b.distance_below(lambda x: x + 3.0, [(0.0, 0.0)]) == pytest.approx(3.0)
-    assert b.unseparated([lambda x: 1.0, lambda x: x], -1.0, 1.0, 65) == [] and b.distance_below(jnp.sin, []) == 0
+    assert b.find_unseparated([lambda x: 1.0, lambda x: x], -1.0, 1.0, 65) == [] and b.distance_below(jnp.sin, []) == 0

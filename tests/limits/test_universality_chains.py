@@ -4,8 +4,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from ftheta.limits.universality.leshno import leshno_chain
-from ftheta.limits.universality.rates import measure_rates
+from ftheta.approximation.leshno import leshno_chain
+from ftheta.approximation.rates import measure_rates
 from ftheta.logic import UsageError
 
 

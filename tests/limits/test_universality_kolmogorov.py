@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ftheta.limits.universality import kolmogorov as k
+from ftheta.theorems.universality.maiorov_pinkus_counts import kolmogorov as k
 
 
 @pytest.mark.parametrize("rank", [1, 2, 3])

@@ -11,11 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, special
 
-from ftheta.limits.universality import density, fourier, mollified
-from ftheta.limits.universality import monomials as m
-from ftheta.limits.universality import staircases as s
-from ftheta.limits.universality.suprema import Oscillation
+from ftheta.approximation import fourier
+from ftheta.approximation import monomials as m
+from ftheta.approximation import staircases as s
+from ftheta.approximation.jumps import find_jumps
+from ftheta.approximation.suprema import Oscillation
 from ftheta.logic import SubjectError, UsageError
+from ftheta.theorems.universality.uat_cybenko_hornik import error_of_jumps
+from ftheta.theorems.universality.uat_nonpolynomial_iff import density
+from ftheta.theorems.universality.uat_step2_mollification import mollified
+from ftheta.theorems.universality.uat_step3_monomials import errors_against_step, power_of_exp, rates_in_the_step
 
 WAVE = lambda x: jnp.sin(5 * x)
 
@@ -24,7 +29,8 @@ WAVE = lambda x: jnp.sin(5 * x)
 def test_the_error_of_a_staircase_is_within_its_bound_and_above_a_dense_search(name):
     tail = 1e-2 if name == "arctan" else 1e-4
     made = s.staircase(WAVE, s.SIGMOIDS[name], 0.0, 2.0, 12, tail)
-    found, bound = made.error().value, made.bound(Oscillation.of(WAVE, 0.0, 2.0), tail)
+    found = made.error().value
+    bound = made.bound(Oscillation.of(WAVE, 0.0, 2.0), tail)
     x = np.linspace(0, 2, 20_001)
     z = made.steepness * (x[:, None] - made.thresholds)
     values = {
@@ -38,7 +44,7 @@ def test_the_error_of_a_staircase_is_within_its_bound_and_above_a_dense_search(n
 
 @given(st.integers(1, 40))
 def test_jumps_miss_the_identity_by_half_a_cell(n):
-    assert s.steps_for_identity(n) == Fraction(1, 2 * n)
+    assert error_of_jumps(n) == Fraction(1, 2 * n)
 
 
 def test_a_steep_staircase_comes_close_to_the_jumps():
@@ -73,7 +79,7 @@ def test_balls_floats_and_programs_are_one_function(name):
 @given(st.integers(1, 8), st.fractions(-2, 2, max_denominator=20), st.sampled_from([Fraction(1, 4), Fraction(1, 100)]))
 def test_the_quotient_of_exp_is_a_power(k, x, h):
     made = m.value_at(m.Quotient("exp", Fraction(0), k, h), x)
-    other = m.power_of_exp(h, k, x)
+    other = power_of_exp(h, k, x)
     assert made.lo <= other.hi and other.lo <= made.hi and made.width <= 1e-12 * (1 + abs(made.middle))
 
 
@@ -99,9 +105,9 @@ def test_the_error_of_a_quotient_is_within_its_bound(name, k, bias, h, central):
 
 
 def test_float64_cancels_where_more_bits_do_not():
-    found = m.study("exp", Fraction(0), 3, Fraction(1))
+    found = errors_against_step("exp", Fraction(0), 3, Fraction(1))
     assert found.rounded[-1] > 0.5 > found.rounded[6] and found.forward[-1] < 1e-5
-    assert [round(-rate.slope.middle) for rate in found.rates()] == [1, 2]
+    assert [round(-rate.slope.middle) for rate in rates_in_the_step(found)] == [1, 2]
 
 
 @pytest.mark.parametrize("name", ["tanh", "softplus", "sin", "exp"])
@@ -111,7 +117,7 @@ def test_a_compiled_polynomial_is_within_its_proved_error(name):
     assert net.neurons == 2 + 4 + 5 and net.error.hi < 0.1
     for x in [Fraction(i, 7) for i in range(-7, 8)]:
         wanted = sum(c * x**k for k, c in enumerate(p))
-        assert abs(m.evaluated(net, name, x).middle - float(wanted)) <= net.error.hi
+        assert abs(m.evaluate(net, name, x).middle - float(wanted)) <= net.error.hi
 
 
 def test_polynomials_are_not_compiled_with_polynomials_or_beyond_reach():
@@ -139,7 +145,7 @@ def test_the_rectifier_and_the_box_at_zero_and_at_ends_of_cells():
 @pytest.mark.parametrize("name", ["relu", "tanh"])
 def test_a_smoothed_activation_is_the_convolution_within_the_bound(kernel, name):
     rho, plain = {"relu": (jax.nn.relu, lambda t: max(t, 0.0)), "tanh": (jnp.tanh, np.tanh)}[name]
-    net = mollified.smoothed(rho, -1.0, 1.0, 0.5, kernel, 20)
+    net = mollified.smooth(rho, -1.0, 1.0, 0.5, kernel, 20)
     psi = (lambda t: 1.0) if kernel == "box" else (lambda t: float(mollified.bump(np.array(t))))
     mass = integrate.quad(psi, -1, 1)[0]
     for x in (-0.7, -0.2, 0.0, 0.33):
@@ -161,17 +167,17 @@ def test_no_polynomial_is_closer_to_the_absolute_value_than_the_floor():
 
 def test_a_fit_is_proved_everywhere_and_polynomial_activations_stay_above_the_floor():
     rng = np.random.default_rng(0)
-    fit = density.best_of(jnp.tanh, rng, 16)
+    fit = density.best_fit(jnp.tanh, rng, 16)
     assert fit.error <= fit.supremum().value.hi < 1 / 8
-    assert density.fitted(jnp.square, rng, 40).error >= 1 / 8 - 1e-9
+    assert density.fit_absolute_value(jnp.square, rng, 40).error >= 1 / 8 - 1e-9
 
 
 def test_jumps_are_found_where_they_are():
     f = lambda x: jnp.where(x > 0.3, 2.0, 0.0) - jnp.where(x > -1.7, 0.5, 0.0) + jnp.sin(x)
-    places = density.jumps(f, -3.0, 3.0)
+    places = find_jumps(f, -3.0, 3.0)
     assert [round(x, 6) for x, _ in places] == [-1.7, 0.3]
     assert [round(h, 6) for _, h in places] == [-0.5, 2.0]
-    assert density.jumps(jnp.tanh, -3.0, 3.0) == [] and density.jumps(jax.nn.relu, -3.0, 3.0) == []
+    assert find_jumps(jnp.tanh, -3.0, 3.0) == [] and find_jumps(jax.nn.relu, -3.0, 3.0) == []
 
 
 def test_orders_of_derivatives_are_factorials_of_taylor_coefficients():
@@ -199,7 +205,8 @@ def test_spectra_from_samples_have_the_norms_of_the_closed_forms():
 
 
 def test_stretching_divides_the_norm_and_sums_add_at_most():
-    f, g = (lambda x: jnp.exp(-x * x / 2)), (lambda x: jnp.sin(3 * x) * jnp.exp(-x * x))
+    f = lambda x: jnp.exp(-x * x / 2)
+    g = lambda x: jnp.sin(3 * x) * jnp.exp(-x * x)
     norm = lambda h: (s := fourier.sampled_spectrum(h, [-20.0], [20.0], 512)).up_to(s.cut)
     assert norm(lambda x: f(x / 2)) == pytest.approx(norm(f) / 2, rel=1e-3)
     assert norm(lambda x: f(x) + g(x)) <= norm(f) + norm(g) + 1e-12

@@ -9,12 +9,12 @@ from flint import ctx  # type: ignore[import-untyped]
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ftheta.limits.universality import sobolev
+from ftheta.theorems.universality.sobolev_vs_barron import sobolev
 
 
 @given(st.integers(0, 1000), st.integers(1, 12), st.integers(1, 20))
 def test_some_function_of_slope_one_is_unseen_and_not_smaller_than_the_bound(seed, n, d):
-    found = sobolev.unseen(np.random.default_rng(seed), n, d)
+    found = sobolev.find_unseen(np.random.default_rng(seed), n, d)
     assert found.parameters == 0
     side = 1 / (2 * found.size)
     assert side**d > n and found.size >= n ** (-1 / d) / 4  # there are n + 1 cubes of that size
@@ -44,7 +44,7 @@ def test_a_network_on_a_grid_of_weights_is_its_polynomial_up_to_its_step(coeffic
 
 @pytest.mark.parametrize("s", [1, 2, 3])
 def test_the_errors_of_networks_are_those_of_the_polynomials(s):
-    found = sobolev.measured(s, 1)
+    found = sobolev.measure_errors(s, 1)
     for n, error in [pair for pair in zip(found.neurons, found.errors) if pair[0] < 18]:  # powers cancel in floats
         x = np.linspace(-1, 1, 20_001)
         p = np.polynomial.Polynomial([float(c) for c in sobolev.chebyshev(s, n - 1)])

@@ -12,23 +12,27 @@ from hypothesis import strategies as st
 from scipy import integrate, optimize
 
 import ftheta as ft
-from ftheta.limits.universality import concatenated, smoothness, superpositions
-from ftheta.limits.universality import ridge_exponentials as r
-from ftheta.limits.universality.approximation.goal import goal_of
+from ftheta.approximation.goal import goal_of
+from ftheta.approximation.ridge_exponentials import Exponentials, fit_exponentials, lattice
 from ftheta.logic import Basis, UsageError
 from ftheta.networks import count
 from ftheta.subjects import Spectrum, Target
+from ftheta.theorems.universality.concatenated_activation import concatenated
+from ftheta.theorems.universality.maiorov_pinkus_counts.sizes import Sizes, architecture, own_units
+from ftheta.theorems.universality.sobolev_vs_barron import fixed_bases as bases
+from ftheta.theorems.universality.sobolev_vs_barron.seminorms import enclose_seminorm, measure_seminorm
+from ftheta.theorems.universality.uat_step1_ridge_exponentials import algebra, budgets
 
 SQUARE = ([-1, -1], [1, 1])
 
 
 def test_two_exponentials_are_the_hyperbolic_cosine():
     goal = goal_of(lambda x: jnp.cosh(x[0] + x[1]), SQUARE)
-    made = r.fitted(goal, r.lattice(2, 1, 1.0))
+    made = fit_exponentials(goal, lattice(2, 1, 1.0))
     kept = {tuple(v): c for v, c in zip(made.directions.tolist(), made.coefficients) if c}
     assert set(kept) == {(1.0, 1.0), (-1.0, -1.0)}
     assert list(kept.values()) == pytest.approx([0.5, 0.5], abs=1e-6)
-    left, right = r.cosh_by_two(Fraction(1, 3), Fraction(1, 2))
+    left, right = algebra.cosh_by_two(Fraction(1, 3), Fraction(1, 2))
     assert left.lo <= right.hi and right.lo <= left.hi and left.width < 1e-14
 
 
@@ -36,13 +40,13 @@ def test_two_exponentials_are_the_hyperbolic_cosine():
 def test_the_error_of_chords_of_exp_is_the_largest_found(b, h):
     chord = lambda t: np.exp(b - h) + (np.exp(b) - np.exp(b - h)) / h * (t - b + h)
     found: Any = optimize.minimize_scalar(lambda t: np.exp(t) - chord(t), bounds=(b - h, b), method="bounded")
-    assert r.exp_interpolation_error(b, h).middle == pytest.approx(-found.fun, rel=1e-6, abs=1e-13)
+    assert budgets.exp_interpolation_error(b, h).middle == pytest.approx(-found.fun, rel=1e-6, abs=1e-13)
 
 
 @pytest.mark.parametrize("cells", [1, 16])
 def test_the_budget_of_both_stages_holds_on_a_dense_sample(cells):
     goal = goal_of(lambda x: 1 / (1 + jnp.sum(x * x)), SQUARE)
-    made = r.budget(goal, r.fitted(goal, r.lattice(2, 2, 1.0)), cells)
+    made = budgets.make_budget(goal, fit_exponentials(goal, lattice(2, 2, 1.0)), cells)
     x = np.random.default_rng(0).uniform(-1, 1, size=(20_000, 2))
     exponentials = np.abs(goal.values(x) - made.sums.values(x)).max()
     network = np.abs(goal.values(x) - made.network.values(x)).max()
@@ -51,8 +55,8 @@ def test_the_budget_of_both_stages_holds_on_a_dense_sample(cells):
 
 
 def test_directions_along_one_axis_do_not_separate():
-    assert r.separation(np.array([[1.0, 0.0], [2.0, 0.0]])).hi == 0
-    assert r.separation(np.eye(2)).lo == pytest.approx(1)
+    assert algebra.separation(np.array([[1.0, 0.0], [2.0, 0.0]])).hi == 0
+    assert algebra.separation(np.eye(2)).lo == pytest.approx(1)
 
 
 @given(st.data())
@@ -61,8 +65,8 @@ def test_products_of_sums_of_exponentials_are_such_sums(data):
     sums = []
     for _ in range(2):
         rows = data.draw(st.lists(numbers, min_size=1, max_size=3))
-        sums.append(r.Exponentials(np.array(rows), np.arange(1.0, len(rows) + 1)))
-    left, right = r.product_gap(sums[0], sums[1], (Fraction(1, 3), Fraction(-1, 2)))
+        sums.append(Exponentials(np.array(rows), np.arange(1.0, len(rows) + 1)))
+    left, right = algebra.product_gap(sums[0], sums[1], (Fraction(1, 3), Fraction(-1, 2)))
     assert left.lo <= right.hi and right.lo <= left.hi
 
 
@@ -97,7 +101,8 @@ def test_the_activation_is_continuous(n, gap):
 def test_a_neuron_is_within_its_bound_of_a_function():
     goal = goal_of(lambda x: jnp.sin(9 * x), (0, 1))
     for m, q in ((3, 2), (20, 5), (40, 40)):
-        u, bound = concatenated.member_for(goal, m, q), concatenated.bound_for(goal, m, q)
+        u = concatenated.member_for(goal, m, q)
+        bound = concatenated.bound_for(goal, m, q)
         x = np.linspace(0, 1, 5001)
         dense = np.abs(np.sin(9 * x) - np.interp(x, np.arange(m + 1) / m, u.nodal)).max()
         error = concatenated.error_of(goal, u, bound.hi)
@@ -105,7 +110,8 @@ def test_a_neuron_is_within_its_bound_of_a_function():
 
 
 def test_digits_grow_as_the_catalogue_says():
-    m, q = 24, 16
+    m = 24
+    q = 16
     top = concatenated.Member(m, q, (q,) * (m + 1)).index
     assert (m + 1) * np.log2(2 * q + 1) == pytest.approx(top.bit_length(), abs=40)
     assert concatenated.size(m, q).bit_length() == int((m + 1) * np.log2(2 * q + 1)) + 1
@@ -114,20 +120,30 @@ def test_digits_grow_as_the_catalogue_says():
 @pytest.mark.parametrize("d, connections, neurons, printed", [(1, 39, 12, 27), (2, 117, 21, 180), (3, 237, 30, 567)])
 def test_counts_of_maiorov_and_pinkus(d, connections, neurons, printed):
     rng = np.random.default_rng(0)
-    found, other = count(superpositions.architecture(rng, d)), count(superpositions.own_units(rng, d))
-    sizes = superpositions.Sizes(d)
+    found = count(architecture(rng, d))
+    other = count(own_units(rng, d))
+    sizes = Sizes(d)
     assert (found.connections, found.neurons) == (connections, neurons) == (sizes.connections, sizes.neurons)
     assert sizes.input_weights == printed
     assert (other.connections, other.neurons) == (sizes.own_connections, sizes.own_neurons)
 
 
 def test_the_seminorm_of_a_gaussian():
-    found = smoothness.seminorm(goal_of(lambda x: jnp.exp(-x * x / 2), (-12, 12)), 512)
+    found = measure_seminorm(goal_of(lambda x: jnp.exp(-x * x / 2), (-12, 12)), 512)
     assert found.by_fourier == pytest.approx(sqrt(pi) / 2, rel=1e-9) and found.settled
     assert found.other_convention == pytest.approx(pi**1.5, rel=1e-9)
     assert found.by_fourier in found.by_differences and found.by_differences.width < 1e-3
-    box = smoothness.seminorm(goal_of(lambda x: jnp.where(jnp.abs(x) < 1, 1.0, 0.0), (-8, 8)), 512)
+    box = measure_seminorm(goal_of(lambda x: jnp.where(jnp.abs(x) < 1, 1.0, 0.0), (-8, 8)), 512)
     assert not box.settled
+
+
+def test_the_seminorm_is_enclosed_where_the_function_cannot_jump():
+    around = enclose_seminorm(goal_of(lambda x: jnp.exp(-x * x / 2), (-12, 12)))
+    assert around.lo < sqrt(pi) / 2 < around.hi < 1.05 * around.lo and around.basis is Basis.EXACT
+    plane = enclose_seminorm(goal_of(lambda x: x[0] * x[1], ([0, 0], [1, 2])))
+    assert plane.lo < (2 + 8) / 3 < plane.hi
+    jump = enclose_seminorm(goal_of(lambda x: jnp.where(jnp.abs(x) < 1, 1.0, 0.0), (-8, 8)))
+    assert jump.lo == -jump.hi == -np.inf
 
 
 def test_the_seminorm_in_the_plane_is_that_of_quadrature():
@@ -135,30 +151,31 @@ def test_the_seminorm_in_the_plane_is_that_of_quadrature():
     slope = lambda y, x: (4 * x * x + 16 * y * y) * f(x, y) ** 2
     expected = integrate.dblquad(slope, -6, 6, -6, 6)[0]
     goal = goal_of(lambda x: jnp.exp(-(x[0] ** 2 + 2 * x[1] ** 2)), ([-6, -6], [6, 6]))
-    assert smoothness.seminorm(goal, 128).by_fourier == pytest.approx(expected, rel=1e-7)
+    assert measure_seminorm(goal, 128).by_fourier == pytest.approx(expected, rel=1e-7)
 
 
 @given(st.integers(1, 6), st.integers(0, 1000))
 def test_a_subspace_of_half_the_dimension_leaves_a_vector_at_a_distance(n, seed):
-    left = smoothness.leftover(np.random.default_rng(seed), n)
+    left = bases.leftover(np.random.default_rng(seed), n)
     assert left.total == n and left.largest >= Fraction(1, 2)
 
 
 @pytest.mark.parametrize("a, m", [([2 * pi], 2), ([2 * pi, 1.0], 3), ([3.0, -1.0], 4)])
 def test_the_distance_from_cubes_is_that_of_brute_force(a, m):
-    fine, d = 60 * m, len(a)
+    fine = 60 * m
+    d = len(a)
     side = (np.arange(fine) + 0.5) / fine
     x = np.stack([t.ravel() for t in np.meshgrid(*[side] * d, indexing="ij")], 1)
     f = np.cos(x @ np.array(a))
     cell = np.ravel_multi_index(tuple((x * m).astype(int).T), (m,) * d)
     means = np.bincount(cell, f) / np.bincount(cell)
-    assert smoothness.distance_from_cubes(a, m) == pytest.approx(sqrt(((f - means[cell]) ** 2).mean()), rel=2e-3)
+    assert bases.distance_from_cubes(a, m) == pytest.approx(sqrt(((f - means[cell]) ** 2).mean()), rel=2e-3)
 
 
 def test_the_bound_for_subspaces_is_below_a_wave():
     for d in (1, 2, 5):
         for m in (4, 8):
-            assert smoothness.subspace_bound(d, m**d) < smoothness.worst_wave(d, m)
+            assert bases.subspace_bound(d, m**d) < bases.worst_wave(d, m)
 
 
 @pytest.mark.parametrize("d", [1, 2, 3, 10])

@@ -9,17 +9,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import linalg
 
-from ftheta.limits.width import (
+from ftheta.kernels.angles import arc_cosine
+from ftheta.networks import Dense, Description, random_mlp
+from ftheta.theorems.width.ntk_kernel.relu import (
     WideLimit,
-    arc_cosine,
     gaussian_p_value,
     he_params,
     kernel_flow,
+    rescale,
     sign_params,
     two_layer,
-    unscaled,
 )
-from ftheta.networks import Dense, Description, random_mlp
 
 angles = st.floats(0.0, pi)
 
@@ -35,7 +35,8 @@ def double_precision():
 def test_the_arc_cosine_kernels_are_gaussian_expectations(phi):
     # a planar Gaussian is a uniform direction times a length with E r² = 2
     direction = (np.arange(200_000) + 0.5) * 2 * pi / 200_000
-    u, v = np.cos(direction), np.cos(direction - phi)
+    u = np.cos(direction)
+    v = np.cos(direction - phi)
     k0, k1 = arc_cosine(np.cos(phi))
     assert np.mean((u > 0) & (v > 0)) == pytest.approx(k0 / 2, abs=2e-5)
     assert 2 * np.mean(np.maximum(u, 0) * np.maximum(v, 0)) == pytest.approx(k1 / 2, abs=1e-7)
@@ -77,7 +78,8 @@ def test_kernels_are_homogeneous_and_positive(seed, layers):
 @given(st.integers(0, 1000), st.floats(0, 20))
 def test_the_kernel_flow_is_the_matrix_exponential(seed, t):
     rng = np.random.default_rng(seed)
-    A, y = rng.normal(size=(4, 6)), rng.normal(size=4)
+    A = rng.normal(size=(4, 6))
+    y = rng.normal(size=4)
     K = A @ A.T
     np.testing.assert_allclose(kernel_flow(K, y, t), y - linalg.expm(-t * K) @ y, atol=1e-9)
 
@@ -89,7 +91,7 @@ def test_the_kernel_flow_of_the_textbook():
 
 def test_dividing_by_the_standard_deviations_leaves_the_function_alone():
     description = random_mlp(np.random.default_rng(0), (3, 16, 16, 2))
-    found = unscaled(description)
+    found = rescale(description)
     assert found is not None
     apply, params, limit = found
     x = np.random.default_rng(1).normal(size=3)
@@ -99,10 +101,11 @@ def test_dividing_by_the_standard_deviations_leaves_the_function_alone():
 
 
 def test_other_networks_have_no_closed_form():
-    W, b = np.ones((2, 2)), np.zeros(2)
-    assert unscaled(Description((Dense(W, b, "tanh"), Dense(W, b)))) is None
-    assert unscaled(Description((Dense(W, b + 1, "relu"), Dense(W, b)))) is None
-    assert unscaled(Description((Dense(W, b),))) is None
+    W = np.ones((2, 2))
+    b = np.zeros(2)
+    assert rescale(Description((Dense(W, b, "tanh"), Dense(W, b)))) is None
+    assert rescale(Description((Dense(W, b + 1, "relu"), Dense(W, b)))) is None
+    assert rescale(Description((Dense(W, b),))) is None
 
 
 def test_gaussian_weights_pass_at_many_seeds():

@@ -6,17 +6,21 @@ import numpy as np
 import pytest
 
 import ftheta as ft
-from ftheta.limits.width import particles, teachers
-from ftheta.limits.width.descent import Task, descend
-from ftheta.logic import Rate, UsageError
+from ftheta.logic import UsageError
 from ftheta.networks import activation
+from ftheta.particles.descent import Task, descend
+from ftheta.theorems.charts_particles import draw_energy, draw_fluctuations, draw_paths
+from ftheta.theorems.width.chizat_bach import claims_about_students, teachers
+from ftheta.theorems.width.mean_field_limit import particles
 
 
 @pytest.mark.parametrize("sigma", ["relu", "tanh"])
 def test_outputs_and_velocity_are_those_of_automatic_differentiation(sigma, monkeypatch):
-    monkeypatch.setattr("ftheta.limits.width.descent.BLOCK", 40)  # several blocks
+    monkeypatch.setattr("ftheta.particles.descent.BLOCK", 40)  # several blocks
     rng = np.random.default_rng(0)
-    theta, X, y = rng.normal(size=(2, 7, 4)), rng.normal(size=(5, 3)), rng.normal(size=5)
+    theta = rng.normal(size=(2, 7, 4))
+    X = rng.normal(size=(5, 3))
+    y = rng.normal(size=5)
     task = Task(X, y, sigma)
 
     def loss(theta):
@@ -33,7 +37,8 @@ def test_outputs_and_velocity_are_those_of_automatic_differentiation(sigma, monk
 
 def test_runs_do_not_see_one_another_and_the_energy_never_rises():
     rng = np.random.default_rng(1)
-    theta, task = rng.normal(size=(3, 8, 3)), Task(rng.normal(size=(10, 2)), rng.normal(size=10))
+    theta = rng.normal(size=(3, 8, 3))
+    task = Task(rng.normal(size=(10, 2)), rng.normal(size=10))
     together = descend(task, theta, 60)
     alone = descend(task, theta[1:2], 60)
     assert np.allclose(together.energies[1], alone.energies[0], rtol=1e-12)
@@ -56,19 +61,18 @@ def test_mean_field_fits_and_its_energy_is_dissipated():
     assert found(x).shape == (40,)
     assert np.mean((found(x) - np.abs(x)) ** 2) / 2 == pytest.approx(found.energies[-1], rel=1e-9)
     assert found.paths.shape[1:] == (200, 3)
-    lost, spent = found.energies[0] - found.energies[-1], np.trapezoid(found.runs.dissipations[0], found.times)
-    assert lost == pytest.approx(spent, rel=0.1)
-    assert all(chart.series for chart in found.charts())
+    assert found.largest_rise <= 0
+    assert found.energies[0] - found.energies[-1] == pytest.approx(found.dissipation, rel=0.1)
+    assert all(chart.series for chart in (draw_energy(found.runs), draw_paths(found.paths)))
 
 
 def test_fluctuations_after_training_shrink_like_the_square_root_of_the_width():
     x = np.linspace(-1, 1, 12)
     found = ft.mean_field(x, np.sin(2 * x), neurons=8000, steps=30).fluctuations((64, 256, 1024), draws=12)
-    scaled = [e.middle for e in found.scaled]
+    scaled = [e.middle for e in found.scaled_squares]
     assert max(scaled) < 3 * min(scaled)
-    (claim,) = found.claims()
-    assert isinstance(claim, Rate)
-    assert claim.slope.lo - 0.25 < -0.5 < claim.slope.hi + 0.25
+    assert found.order.lo - 0.25 < -0.5 < found.order.hi + 0.25
+    assert len(draw_fluctuations(found).series) == 2
 
 
 def test_more_neurons_succeed_more_often():
@@ -82,7 +86,9 @@ def test_more_neurons_succeed_more_often():
 
 def test_the_energy_of_the_particle_theorem_is_that_of_the_flow():
     rng = np.random.default_rng(2)
-    theta, X, y = rng.normal(size=(9, 3)), rng.normal(size=(6, 2)), rng.normal(size=6)
+    theta = rng.normal(size=(9, 3))
+    X = rng.normal(size=(6, 2))
+    y = rng.normal(size=6)
     value, velocity = particles.energy(theta, X, y)
     task = Task(X, y)
     assert value == pytest.approx(float(task.energy(task.outputs(theta[None]))[0]), rel=1e-13)
@@ -91,27 +97,26 @@ def test_the_energy_of_the_particle_theorem_is_that_of_the_flow():
 
 def test_a_student_at_the_teacher_stays_and_one_sign_cannot_learn_the_other():
     rng = np.random.default_rng(3)
-    given = teachers.teacher(rng, 4, 48, "one sign")
-    _, loss = teachers.at_teacher(given)
-    assert loss < 1e-30
-    found = teachers.study(given.task, given.start, given, 3, 100, 1e-3, rng)
+    given = teachers.make_teacher(rng, 4, 48, "one sign")
+    assert teachers.energy_at_teacher(given) < 1e-30
+    found = teachers.train_students(given.task, given.start, given, 3, 100, 1e-3, rng)
     floor = (np.minimum(given.task.y, 0) ** 2).mean() / 2  # outputs of neurons with μ > 0 are not negative
     assert found.lowest >= floor > found.found.target
-    assert found.again().middle == pytest.approx(found.lowest, rel=1e-12)
-    assert found.again().width < 1e-12
-    assert found.claims(True)[2].judge().verdict.name == "REFUTED"
+    assert found.enclose_lowest().middle == pytest.approx(found.lowest, rel=1e-12)
+    assert found.enclose_lowest().width < 1e-12
+    assert claims_about_students(found, taught=True)[2].judge().verdict.name == "REFUTED"
 
 
 def test_a_spread_start_leaves_no_large_angle_empty():
     rng = np.random.default_rng(4)
-    assert teachers.emptiest(teachers.starting("spread")(rng, 2000)) < 10
-    assert teachers.emptiest(teachers.starting("one sign")(rng, 2000)) == 360
-    assert teachers.emptiest(teachers.starting("one cone")(rng, 2000)) > 330
+    assert teachers.largest_gap(teachers.start_of("spread")(rng, 2000)) < 10
+    assert teachers.largest_gap(teachers.start_of("one sign")(rng, 2000)) == 360
+    assert teachers.largest_gap(teachers.start_of("one cone")(rng, 2000)) > 330
 
 
 def test_the_potential_is_negative_where_a_neuron_is_missing_and_zero_at_a_minimum():
     rng = np.random.default_rng(5)
-    given = teachers.teacher(rng, 3, 48, "spread")
+    given = teachers.make_teacher(rng, 3, 48, "spread")
     around = teachers.directions_of(2, rng)
     assert teachers.steepest(given.task, given.task.outputs(given.neurons[None])[0], around) < 1e-15
     less = given.task.outputs(given.neurons[None, :2])[0]

@@ -11,23 +11,15 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import special
 
-from ftheta.limits.width import WideLimit, nngp, ntk
-from ftheta.limits.width.kernels import (
-    Activation,
-    AveragePool,
-    Conv,
-    Dense,
-    Flatten,
-    LayerNorm,
-    Residual,
-    architecture_of,
-    closed_form,
-    dual,
-    fully_connected,
-)
+from ftheta.kernels.dispatch import nngp, ntk
+from ftheta.kernels.wide.closed_forms import closed_form, fully_connected
+from ftheta.kernels.wide.duals import dual
+from ftheta.kernels.wide.from_weights import architecture_of
+from ftheta.kernels.wide.layers import Activation, AveragePool, Conv, Dense, Flatten, LayerNorm, Residual
 from ftheta.logic import UsageError
 from ftheta.networks import random_mlp
 from ftheta.subjects import Network
+from ftheta.theorems.width.ntk_kernel.relu import WideLimit
 from trials.kernels import BITS, exact_kernels, relative_error
 
 SMOOTH = {
@@ -38,7 +30,8 @@ SMOOTH = {
     "sigmoid": (special.expit, lambda u: special.expit(u) * special.expit(-u)),
     "gelu": (lambda u: u * special.ndtr(u), lambda u: special.ndtr(u) + u * np.exp(-(u**2) / 2) / sqrt(2 * pi)),
 }
-variances, correlations = st.floats(0.05, 10.0), st.floats(-1.0, 1.0)
+variances = st.floats(0.05, 10.0)
+correlations = st.floats(-1.0, 1.0)
 
 
 def plane_integral(f, p, q, c):
@@ -79,7 +72,8 @@ def test_bent_lines_are_sums_of_orthant_moments(p, q, rho, named):
     """A second derivation: E[u₊v₊] of the four signs, each an arc-cosine integral over an angle."""
     name, leak = named
     theta = (np.arange(20_000) + 0.5) * 2 * pi / 20_000  # a planar Gaussian: a direction times a length, E r² = 2
-    u, v = np.cos(theta), rho * np.cos(theta) + sqrt(1 - rho**2) * np.sin(theta)
+    u = np.cos(theta)
+    v = rho * np.cos(theta) + sqrt(1 - rho**2) * np.sin(theta)
     bend = lambda t: np.where(t > 0, t, leak * t)
     expected = 2 * sqrt(p * q) * np.mean(bend(u) * bend(v))
     assert dual(name).moments(array(p), array(q), array(rho * sqrt(p * q)))[0][0, 0] == pytest.approx(
@@ -126,7 +120,8 @@ def exact_erf(p, q, c):
 
 
 def exact_sine(p, q, c):
-    near, far = (c - (p + q) / 2).exp() / 2, (-c - (p + q) / 2).exp() / 2
+    near = (c - (p + q) / 2).exp() / 2
+    far = (-c - (p + q) / 2).exp() / 2
     return near - far, near + far
 
 
@@ -162,7 +157,8 @@ def test_the_two_layer_kernels_at_sixty_degrees():
 @given(st.integers(0, 1000), st.integers(1, 4))
 def test_the_recursion_is_that_of_the_wide_relu_limit(seed, depth):
     rng = np.random.default_rng(seed)
-    X, gains = rng.normal(size=(5, 3)), tuple(rng.uniform(0.5, 2, depth))
+    X = rng.normal(size=(5, 3))
+    gains = tuple(rng.uniform(0.5, 2, depth))
     layers = [Dense(3.0)]
     for gain in gains:
         layers += [Activation("relu"), Dense(2 * gain)]
@@ -176,7 +172,8 @@ def test_networks_of_finite_width_scatter_around_the_limit():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(3, 4))
     for activation, bias in (("relu", 0.3), ("tanh", 0.0)):
-        draws, first = [], random_mlp(rng, (4, 256, 1), activation)
+        draws = []
+        first = random_mlp(rng, (4, 256, 1), activation)
         for _ in range(60):
             weights = random_mlp(rng, (4, 256, 1), activation, bias=bias).params
             draws.append(ntk(Network("random", first.apply, weights, (4,)), X))  # compiled once
@@ -200,9 +197,11 @@ def test_the_architecture_is_read_off_the_weights():
 
 
 def test_residual_networks_have_the_covariance_of_random_ones():
-    rng, X = np.random.default_rng(2), np.random.default_rng(3).normal(size=(2, 3))
+    rng = np.random.default_rng(2)
+    X = np.random.default_rng(3).normal(size=(2, 3))
     layers = (Dense(1.5), Residual((Activation("relu"), Dense(0.8))), Dense(1.0))
-    m, draws = 64, []
+    m = 64
+    draws = []
     for _ in range(3000):
         h = X @ rng.normal(size=(3, m)) * sqrt(1.5 / 3)
         h = h + np.maximum(h, 0) @ rng.normal(size=(m, m)) * sqrt(0.8 / m)
@@ -227,11 +226,13 @@ def image_network(params, x, pool, padding):
 @pytest.mark.parametrize(("pool", "padding"), [(True, "same"), (False, "circular")])
 def test_image_kernels_are_the_means_of_random_convolutional_networks(pool, padding):
     rng = np.random.default_rng(5)
-    X, m = rng.normal(size=(2, 3, 4, 2)), 48
+    X = rng.normal(size=(2, 3, 4, 2))
+    m = 48
     head = AveragePool() if pool else Flatten()
     block = (Conv(3, 2.0, padding=padding), Activation("relu"))
     layers = (*block, *block, head, Dense(1.0))
-    draws, tangents = [], []
+    draws = []
+    tangents = []
     apply = lambda p, x: image_network(p, x, pool, padding)
     values = jax.jit(jax.vmap(apply, (None, 0)))
     for k in range(150):

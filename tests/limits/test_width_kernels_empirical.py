@@ -7,8 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from ftheta.limits.width import ntk
-from ftheta.limits.width.empirical import choices, plan_of
+from ftheta.kernels.dispatch import ntk
+from ftheta.kernels.empirical.contraction_plan import plan_contraction
+from ftheta.kernels.empirical.kernel import choices
 from ftheta.logic import UsageError
 from ftheta.networks import random_mlp
 from ftheta.subjects import Network
@@ -61,7 +62,8 @@ def case(make):
     """A network, rows, and its kernel by brute force: the same objects for every method, which are compiled once."""
     rng = np.random.default_rng(0)
     net = make(rng)
-    X, Z = rng.normal(size=(4, *net.input_shape)), rng.normal(size=(3, *net.input_shape))
+    X = rng.normal(size=(4, *net.input_shape))
+    Z = rng.normal(size=(3, *net.input_shape))
     return net, X, Z, brute_force(net, X, Z)
 
 
@@ -90,7 +92,7 @@ def test_matrices_that_multiply_vectors_are_taken_apart_and_others_are_not():
     rng = np.random.default_rng(2)
     with jax.enable_x64(True):
         parts = {
-            net.name: plan_of(net.apply, net.params, np.zeros(net.input_shape)).parts
+            net.name: plan_contraction(net.apply, net.params, np.zeros(net.input_shape)).parts
             for net in (dense(rng), shared(rng))
         }
     assert [part.positions for part in parts["network"]] == [1, 0] * 3

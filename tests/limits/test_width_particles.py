@@ -7,9 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from ftheta.limits.width import overparametrised, particles
 from ftheta.networks import random_mlp
 from ftheta.subjects import Network
+from ftheta.theorems.width.mean_field_limit import particles
+from ftheta.theorems.width.overparam_gd import overparametrised
 
 
 def test_the_moments_of_one_gaussian_neuron():
@@ -23,7 +24,9 @@ def test_the_moments_of_one_gaussian_neuron():
 
 def test_the_velocity_is_minus_q_times_the_gradient_of_the_energy():
     rng = np.random.default_rng(0)
-    theta, X, y = rng.normal(size=(7, 4)), rng.normal(size=(5, 3)), rng.normal(size=5)
+    theta = rng.normal(size=(7, 4))
+    X = rng.normal(size=(5, 3))
+    y = rng.normal(size=5)
 
     def loss(theta):
         outputs = jax.vmap(lambda x: particles.mean_network((theta[:, 0], theta[:, 1:]), x))(X)
@@ -38,7 +41,7 @@ def test_the_velocity_is_minus_q_times_the_gradient_of_the_energy():
 
 def test_the_energy_falls_at_the_rate_of_the_dissipation():
     rng = np.random.default_rng(1)
-    flow = particles.flow(rng.normal(size=(50, 3)), rng.normal(size=(9, 2)), rng.normal(size=9), 40, 0.05)
+    flow = particles.follow(rng.normal(size=(50, 3)), rng.normal(size=(9, 2)), rng.normal(size=9), 40, 0.05)
     assert (np.diff(flow.energies) < 0).all()
     assert flow.rate == pytest.approx(-flow.dissipation, rel=1e-5)
 
@@ -56,9 +59,9 @@ def test_the_contributions_of_a_layer_have_the_output_as_their_mean():
 def test_resampled_layers_obey_the_variance_law():
     rng = np.random.default_rng(3)
     atoms = rng.normal(size=30) ** 3
-    errors = particles.resampled(atoms, (4, 16), 4000, rng)
+    errors = particles.resample(atoms, (4, 16), 4000, rng)
     for i in range(2):
-        assert errors.moments.variance in errors.scaled(i)
+        assert errors.moments.variance in errors.scaled_square(i)
 
 
 @pytest.mark.parametrize(("degrees", "least"), [(60.0, 1 / 3), (90.0, 1 / 2)])
@@ -87,7 +90,8 @@ def test_descent_is_gradient_descent():
     y = np.array([0.5, -1.0])
     found = overparametrised.descend(X, y, 20, 0.1, 6, 1, np.random.default_rng(7))
     again = np.random.default_rng(7)
-    W, a = again.normal(size=(1, 20, 2))[0], again.choice([-1.0, 1.0], (1, 20, 1))[0, :, 0]
+    W = again.normal(size=(1, 20, 2))[0]
+    a = again.choice([-1.0, 1.0], (1, 20, 1))[0, :, 0]
 
     def half_square(W):
         return jnp.sum((jax.nn.relu(X @ W.T) @ a / jnp.sqrt(20.0) - y) ** 2) / 2

@@ -3,15 +3,17 @@
 import numpy as np
 import pytest
 
-from ftheta.limits.width import linearised
-from ftheta.limits.width.kernels import Activation, AveragePool, Conv, Dense, Flatten, LayerNorm, Residual, closed_form
+from ftheta.kernels.linearisation import linearised
+from ftheta.kernels.wide.closed_forms import closed_form
+from ftheta.kernels.wide.layers import Activation, AveragePool, Conv, Dense, Flatten, LayerNorm, Residual
 
 X = np.array([[1.0, 0.5, -0.25], [-0.5, 2.0, 0.75], [0.1, -0.3, 1.2]])
 Z = np.array([[0.2, -1.0, 0.4], [1.5, 0.3, -0.6]])
 IMAGES = (np.arange(2 * 4 * 5 * 2).reshape(2, 4, 5, 2) % 7 - 3) / 3
 OTHER = (np.arange(4 * 5 * 2).reshape(1, 4, 5, 2) % 5 - 2) / 2
 
-D, C = Dense(1.5**2, 0.3**2), Conv(3, 1.3**2, 0.2**2)
+D = Dense(1.5**2, 0.3**2)
+C = Conv(3, 1.3**2, 0.2**2)
 relu = Activation("relu")
 strided = Conv(3, 1.3**2, 0.2**2, stride=2)
 

@@ -5,16 +5,17 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from ftheta.limits.tangent import kernel_drift as by_contraction
-from ftheta.limits.width import kernel_flow
-from ftheta.limits.width.empirical import empirical
-from ftheta.limits.width.kernels import Dense, closed_form, fully_connected
-from ftheta.limits.width.lazy import lazy_training
-from ftheta.limits.width.regimes import drift_with_width, kernel_drift, lazy_scale
-from ftheta.limits.width.tangents import linearised
+from ftheta.kernels.empirical.kernel import empirical
+from ftheta.kernels.lazy import lazy_training
+from ftheta.kernels.linearisation import linearised
+from ftheta.kernels.regimes import drift_with_width, kernel_drift, lazy_scale
+from ftheta.kernels.wide.closed_forms import closed_form, fully_connected
+from ftheta.kernels.wide.layers import Dense
 from ftheta.logic import UsageError
 from ftheta.networks import random_mlp
 from ftheta.subjects import Network
+from ftheta.theorems.width.ntk_kernel.relu import kernel_flow
+from ftheta.theorems.width.ntk_kernel.tangent import kernel_drift as by_contraction
 
 
 def problem(outputs=2, n=5):
@@ -35,13 +36,17 @@ def test_the_closed_form_is_descent_in_the_parameters_of_the_linearised_network(
     net, x, y, test = problem()
     found = linearised(net, x, y, test)
     both = features(net, np.concatenate([x, test]))
-    J, T = both[: y.size], both[y.size :]
+    J = both[: y.size]
+    T = both[y.size :]
     f0, t0 = (np.stack([np.asarray(net(row)) for row in rows]).ravel() for rows in (x, test))
-    eta, theta = 0.3 / found.spectrum[0], np.zeros(J.shape[1])
+    eta = 0.3 / found.spectrum[0]
+    theta = np.zeros(J.shape[1])
     for _ in range(7):
         theta += eta * J.T @ (y.ravel() - f0 - J @ theta)
     assert np.allclose(found.after(7, eta), (f0 + J @ theta).reshape(y.shape), rtol=1e-9)
-    A, b = np.eye(J.shape[1]) - eta * J.T @ J, eta * J.T @ (y.ravel() - f0)  # one step is θ ↦ Aθ + b
+    # one step is θ ↦ Aθ + b
+    A = np.eye(J.shape[1]) - eta * J.T @ J
+    b = eta * J.T @ (y.ravel() - f0)
     for _ in range(18):  # twice as many steps each time, 262,144 in the end
         A, b = A @ A, A @ b + b
     theta = A @ theta + b
@@ -60,7 +65,8 @@ def test_the_flow_is_the_limit_of_short_steps_and_starts_at_the_network():
 
 
 def test_the_textbook_flow_of_two_rows():
-    dense, x = (Dense(2.0),), np.array([[1.0, 0.0], [0.5, np.sqrt(0.75)]]) * np.sqrt(2)
+    dense = (Dense(2.0),)
+    x = np.array([[1.0, 0.0], [0.5, np.sqrt(0.75)]]) * np.sqrt(2)
     K = closed_form(dense, x).ntk  # 2 on the diagonal, 1 beside it
     assert np.allclose(K, [[2, 1], [1, 2]])
     found = linearised(dense, x, np.array([1.0, 0.0]))
@@ -69,10 +75,14 @@ def test_the_textbook_flow_of_two_rows():
 
 
 def test_ridge_regression_alignment_and_effective_dimension_are_their_formulas():
-    layers, rng = fully_connected("relu", 2, weight=2.0, bias=0.1), np.random.default_rng(1)
-    x, y, test = rng.normal(size=(6, 3)), rng.normal(size=6), rng.normal(size=(2, 3))
+    layers = fully_connected("relu", 2, weight=2.0, bias=0.1)
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(6, 3))
+    y = rng.normal(size=6)
+    test = rng.normal(size=(2, 3))
     found = linearised(layers, x, y, test)
-    K, k = closed_form(layers, x).ntk, closed_form(layers, test, x).ntk
+    K = closed_form(layers, x).ntk
+    k = closed_form(layers, test, x).ntk
     assert np.allclose(found.predict(ridge=0.3), k @ np.linalg.solve(K + 0.3 * np.eye(6), y), rtol=1e-9)
     assert found.effective_dimension(0.3) == pytest.approx(np.trace(K @ np.linalg.inv(K + 0.3 * np.eye(6))), rel=1e-9)
     aligned = y @ K @ y / np.linalg.norm(K) / (y @ y)
@@ -83,10 +93,14 @@ def test_ridge_regression_alignment_and_effective_dimension_are_their_formulas()
 
 
 def test_the_spread_of_wide_networks_is_that_of_linearised_ones_drawn_at_random():
-    layers, rng = fully_connected("relu", 1, weight=2.0), np.random.default_rng(2)
-    x, y, test = rng.normal(size=(3, 2)), rng.normal(size=3), rng.normal(size=(2, 2))
+    layers = fully_connected("relu", 1, weight=2.0)
+    rng = np.random.default_rng(2)
+    x = rng.normal(size=(3, 2))
+    y = rng.normal(size=3)
+    test = rng.normal(size=(2, 2))
     found = linearised(layers, x, y, test)
-    own, cross = closed_form(layers, x), closed_form(layers, test, x)
+    own = closed_form(layers, x)
+    cross = closed_form(layers, test, x)
     joint = np.block([[own.nngp, cross.nngp.T], [cross.nngp, closed_form(layers, test).nngp]])
     t = 2 / found.spectrum[0]
     f0 = rng.multivariate_normal(np.zeros(5), joint, size=200_000)
@@ -101,7 +115,8 @@ def test_the_spread_of_wide_networks_is_that_of_linearised_ones_drawn_at_random(
 
 def test_the_drift_is_that_of_contracted_jacobians_and_falls_with_the_width():
     rng = np.random.default_rng(3)
-    x, y = rng.normal(size=(6, 3)), rng.normal(size=6)
+    x = rng.normal(size=(6, 3))
+    y = rng.normal(size=6)
     make = lambda m, rng: Network.described(random_mlp(rng, (3, m, 1), "tanh"))
     net = make(30, np.random.default_rng(4))
     with jax.enable_x64(True):
@@ -114,7 +129,8 @@ def test_the_drift_is_that_of_contracted_jacobians_and_falls_with_the_width():
 
 def test_the_lazy_scale_is_where_outputs_meet_their_linearisation():
     rng = np.random.default_rng(5)
-    x, y = rng.normal(size=(4, 3)), rng.normal(size=4)
+    x = rng.normal(size=(4, 3))
+    y = rng.normal(size=4)
     bent = Network("bent", lambda p, x: jnp.sum(jnp.tanh(p * x)), rng.normal(size=3), (3,))
     alpha = lazy_scale(bent, x, y, within=0.02)
     with jax.enable_x64(True):
@@ -127,12 +143,15 @@ def test_the_lazy_scale_is_where_outputs_meet_their_linearisation():
 
 def test_an_empirical_kernel_agrees_with_the_closed_form_of_its_architecture():
     rng = np.random.default_rng(6)
-    x, m, draws = rng.normal(size=(3, 2)), 200, 60
+    x = rng.normal(size=(3, 2))
+    m = 200
+    draws = 60
     limit = closed_form((*fully_connected("relu", 1, weight=2.0),), x).ntk
     kernels = []
     apply = lambda p, x: np.sqrt(2 / m) * p[1] @ jax.nn.relu(p[0] @ x)
     for _ in range(draws):
-        W, a = rng.normal(size=(m, 2)), rng.normal(size=m)
+        W = rng.normal(size=(m, 2))
+        a = rng.normal(size=m)
         kernels.append(empirical(Network("two layers", apply, [W, a], (2,)), x))
     z = (np.mean(kernels, 0) - limit) / (np.std(kernels, 0, ddof=1) / np.sqrt(draws))
     assert np.abs(z).max() < 4

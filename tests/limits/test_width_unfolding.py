@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from ftheta.limits.width import ntk
-from ftheta.limits.width.empirical import plan_of
+from ftheta.kernels.dispatch import ntk
+from ftheta.kernels.empirical.contraction_plan import plan_contraction
 from ftheta.subjects import Network
 
 
@@ -74,9 +74,11 @@ def grouped(rng):
 def test_products_of_all_kinds_have_the_kernel_of_their_jacobians(make):
     rng = np.random.default_rng(0)
     net = make(rng)
-    X, Z = rng.normal(size=(3, *net.input_shape)), rng.normal(size=(2, *net.input_shape))
+    X = rng.normal(size=(3, *net.input_shape))
+    Z = rng.normal(size=(2, *net.input_shape))
     both = jacobians(net, np.concatenate([X, Z]))
-    J, K = both[:3], both[3:]
+    J = both[:3]
+    K = both[3:]
     exact = np.einsum("ikp,jlp->ijkl", J, K)
     full = ntk(net, X, Z, outputs="full", method="structured")
     assert np.abs(full - exact).max() < 1e-10 * np.abs(exact).max()
@@ -96,6 +98,6 @@ def test_products_of_all_kinds_have_the_kernel_of_their_jacobians(make):
 def test_parameters_are_taken_apart_where_that_is_cheaper(make, positions, apart):
     net = make(np.random.default_rng(1))
     with jax.enable_x64(True):
-        parts = plan_of(net.apply, net.params, np.zeros(net.input_shape)).parts
+        parts = plan_contraction(net.apply, net.params, np.zeros(net.input_shape)).parts
     assert [part.positions for part in parts] == positions
     assert [part.apart for part in parts] == apart

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from ftheta.limits.width import variation
 from ftheta.networks import random_mlp
 from ftheta.networks.description import Dense, Description
 from ftheta.relu.elementary.hat import HAT, shallow
 from ftheta.relu.line.cpa1d import affine, combination, from_jumps, realisation, relu
+from ftheta.theorems.width.measure_representation import claims_about_hat, claims_about_network, variation
 
 rationals = st.fractions(-3, 3, max_denominator=8)
 
@@ -47,12 +47,12 @@ def test_the_hat_bends_by_four_and_its_neurons_weigh_six_with_their_offsets():
     assert variation.bending(HAT) == variation.least_mass(HAT) == 4
     assert variation.lightest(HAT).moment == 6
     assert realisation(shallow()) == HAT
-    assert all(claim.judge().verdict.name in ("PROVED", "CERTIFIED") for claim in variation.hat_claims(100.0))
+    assert all(claim.judge().verdict.name in ("PROVED", "CERTIFIED") for claim in claims_about_hat(100.0))
 
 
 def test_a_deep_network_on_the_line_is_a_measure_too():
     net = random_mlp(np.random.default_rng(0), (1, 4, 3, 1), bias=0.5)
-    found = variation.variation(net)
+    found = variation.measure_variation(net)
     f = realisation(net)
     t = np.linspace(-50, 50, 40_001)
     with jax.enable_x64(True):
@@ -61,15 +61,24 @@ def test_a_deep_network_on_the_line_is_a_measure_too():
     ends = abs(slopes[0] + slopes[-1])
     assert found.least.middle == pytest.approx(max(np.abs(np.diff(slopes)).sum(), ends), rel=1e-3)
     assert found.kinks == len(f.kinks)
-    assert all(claim.judge().verdict.name in ("PROVED", "CERTIFIED") for claim in found.claims)
+    assert all(
+        claim.judge().verdict.name in ("PROVED", "CERTIFIED") for claim in claims_about_network(found, hidden_layers=2)
+    )
+
+
+def test_a_shallow_network_on_the_line_is_compared_with_its_lightest_measure_exactly():
+    for seed in range(4):
+        found = variation.measure_variation(random_mlp(np.random.default_rng(seed), (1, 9, 1), bias=0.5))
+        assert found.surplus >= 0
+        assert found.given.middle - found.least.middle == pytest.approx(float(found.surplus), abs=1e-12)
+        judged = [claim.judge().verdict.name for claim in claims_about_network(found, hidden_layers=1)]
+        assert set(judged) <= {"PROVED", "CERTIFIED"} and judged[-1] == "PROVED"
 
 
 def test_neurons_with_the_same_crease_add_up():
-    w, b, a = (
-        np.array([[3.0, 4.0], [-6.0, -8.0], [1.0, 0.0]]),
-        np.array([1.0, -2.0, 5.0]),
-        np.array([[1.0, -0.25, 2.0]]),
-    )
+    w = np.array([[3.0, 4.0], [-6.0, -8.0], [1.0, 0.0]])
+    b = np.array([1.0, -2.0, 5.0])
+    a = np.array([[1.0, -0.25, 2.0]])
     net = Description((Dense(w, b, "relu"), Dense(a, np.zeros(1))))
     mass, moment = variation.creases(net)
     assert mass == pytest.approx(abs(1.0 * 5 - 0.25 * 10) + 2)

@@ -10,10 +10,12 @@ ends = st.one_of(finite, st.just(float("inf")), st.just(float("-inf")))
 
 @st.composite
 def enclosures(draw, bases=tuple(Basis), ends=ends):
-    a, b = draw(ends), draw(ends)
+    a = draw(ends)
+    b = draw(ends)
     if draw(st.booleans()):
         b = a
-    lo, hi = min(a, b), max(a, b)
+    lo = min(a, b)
+    hi = max(a, b)
     basis = draw(st.sampled_from(bases))
     if basis is not Basis.SAMPLED:
         return Enclosure(lo, hi, basis)

@@ -97,7 +97,8 @@ def test_what_refutes_is_exact_on_both_sides_and_apart(claim, left, right):
 
 
 def test_a_witness_in_float64_contradicts_and_one_in_rationals_refutes():
-    above, bound = Enclosure.at_least(3.0, samples=10), Enclosure.equal(2.0)
+    above = Enclosure.at_least(3.0, samples=10)
+    bound = Enclosure.equal(2.0)
     noise = Witness({"x": 1.0}, Enclosure.equal(3.0), Enclosure.exact(2), "in float64")
     judged = AtMost("x", above, bound, witness=noise).judge()
     assert judged.verdict is Verdict.INCONCLUSIVE and judged.contradicted

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from ftheta.logic import Basis, Enclosure, Finding, Judgement, Status, Verdict
 from ftheta.logic.result import conclude
-from ftheta.logic.verdict import capped, weakest
+from ftheta.logic.verdict import weaken_to, weakest
 
 verdicts = st.sampled_from([v for v in Verdict if v is not Verdict.INAPPLICABLE])
 judgements = st.lists(st.builds(Judgement, verdicts, st.just("")), max_size=5)
@@ -50,7 +50,7 @@ def test_combining_takes_the_weakest(many):
 
 @given(verdicts, verdicts)
 def test_a_cap_never_strengthens(verdict, cap):
-    assert capped(verdict, cap).rank == max(verdict.rank, cap.rank)
+    assert weaken_to(verdict, cap).rank == max(verdict.rank, cap.rank)
 
 
 def test_the_order_of_verdicts_is_that_of_the_design():

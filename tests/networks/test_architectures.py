@@ -30,10 +30,14 @@ from ftheta.networks.architectures import (
 )
 from ftheta.networks.architectures.counting import PUBLISHED
 from ftheta.networks.architectures.famous import basic_block, small_cnn
-from ftheta.networks.architectures.fields import gradient_support, measured_field, structural_support
 from ftheta.networks.architectures.mosaics import apart, maps_of_program, maps_of_table, picture
 from ftheta.networks.architectures.stack import longest_chain
 from ftheta.networks.architectures.tokens import GELU
+from ftheta.theorems.equivariance.subsampling_receptive_field.fields import (
+    gradient_support,
+    measured_field,
+    structural_support,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -45,7 +49,7 @@ def float64():
 @pytest.mark.parametrize("name", FAMOUS)
 def test_formula_program_and_publication_agree_on_the_parameters(name):
     stack = FAMOUS[name]()
-    entries, shapes = stack.traced()
+    entries, shapes = stack.trace_shapes()
     assert stack.parameters == entries == PUBLISHED[name]
     assert shapes == stack.shapes[1:]
 
@@ -87,7 +91,8 @@ def test_counts_are_those_of_torch():
         Conv(kernel=3, padding=1, channels=12, groups=4),
         UpConv(6),
     )
-    module, stack = nn.Sequential(*layers), Stack("small", ours, (3, 29, 29))
+    module = nn.Sequential(*layers)
+    stack = Stack("small", ours, (3, 29, 29))
     assert stack.parameters == sum(p.numel() for p in module.parameters())
     params = [{name: p.detach().numpy().astype(float) for name, p in layer.named_parameters()} for layer in layers]
     x = np.random.default_rng(0).normal(size=(3, 29, 29))
@@ -144,7 +149,8 @@ def test_a_block_whose_last_scale_is_zero_is_the_identity():
 
 def test_feature_maps_of_table_and_graph_are_the_same():
     stack = small_cnn((4, 6), 16)
-    params, x = stack.initial(np.random.default_rng(0)), picture("disc", 16)[None]
+    params = stack.initial(np.random.default_rng(0))
+    x = picture("disc", 16)[None]
     table, last = maps_of_table(stack, params, x)
     program, output = maps_of_program(stack.apply, params, x)
     convolutions = [a for name, a in program if name == "convolution"]
@@ -189,7 +195,8 @@ def test_tables_that_do_not_fit_are_said(make, words):
 
 def test_a_block_of_gpt_computes_what_torch_computes():
     torch = pytest.importorskip("torch")
-    d, n = 8, 5
+    d = 8
+    n = 5
     gelu = lambda x: torch.nn.functional.gelu(x, approximate="tanh")
     theirs = torch.nn.TransformerEncoderLayer(d, 2, 16, activation=gelu, batch_first=True, dropout=0.0).double().eval()
     for p in theirs.parameters():

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import ftheta as ft
 from ftheta.logic import SubjectError, UsageError, Verdict
-from ftheta.networks.graphs.graph import (
+from ftheta.theorems.architectures.gnn_message_passing.graph import (
     Graph,
     WholeNetwork,
     cycle,
@@ -20,8 +20,15 @@ from ftheta.networks.graphs.graph import (
     split_pairs,
     weisfeiler_leman,
 )
-from ftheta.networks.graphs.interaction import Messages, forces, momenta
-from ftheta.networks.graphs.moving_mesh import Layer, bend_norm, equidistributed, interpolation_error, relocate, spread
+from ftheta.theorems.architectures.gnn_message_passing.interaction import Messages, forces, momenta
+from ftheta.theorems.architectures.gnn_message_passing.moving_mesh import (
+    Layer,
+    bend_norm,
+    equidistribute,
+    interpolation_error,
+    relocate,
+    spread,
+)
 
 
 @st.composite
@@ -66,9 +73,11 @@ def test_the_colours_are_those_of_networkx(graph):
 @given(random_graphs(), st.integers(0, 2**31))
 def test_networks_are_equivariant_and_see_no_more_than_colours(graph, seed):
     rng = np.random.default_rng(seed)
-    net, order = WholeNetwork.random(rng, 1, 3), rng.permutation(len(graph))
-    out, colours = net(graph), weisfeiler_leman(graph)
-    assert (net(graph.permuted(order)) == out[order]).all()
+    net = WholeNetwork.random(rng, 1, 3)
+    order = rng.permutation(len(graph))
+    out = net(graph)
+    colours = weisfeiler_leman(graph)
+    assert (net(graph.permute(order)) == out[order]).all()
     assert split_pairs(colours[-1], [tuple(row) for row in out]) == 0
     gin = injective_network(graph, len(colours), rng)
     assert split_pairs(colours[-1], gin.tolist()) == split_pairs(gin, colours[-1].tolist()) == 0
@@ -104,7 +113,9 @@ def test_edges_that_do_not_fit_the_nodes_are_refused():
 def test_antisymmetric_messages_conserve_momentum_and_others_do_not():
     rng = np.random.default_rng(0)
     graph = Graph(1 - np.eye(6), np.zeros((6, 1)))
-    x, v, messages = rng.normal(size=(6, 2)), rng.normal(size=(6, 2)), Messages.random(rng, 2)
+    x = rng.normal(size=(6, 2))
+    v = rng.normal(size=(6, 2))
+    messages = Messages.random(rng, 2)
     sums, places = momenta(messages, x, v, graph, 0.01, 100)
     assert np.allclose(sums, sums[0], atol=1e-12) and places.shape == (101, 6, 2)
     free = Messages(messages.W, messages.c, messages.C, antisymmetric=False)
@@ -113,7 +124,9 @@ def test_antisymmetric_messages_conserve_momentum_and_others_do_not():
 
 def test_forces_are_the_double_loop():
     rng = np.random.default_rng(1)
-    graph, x, m = path(5), rng.normal(size=(5, 2)), Messages.random(rng, 2)
+    graph = path(5)
+    x = rng.normal(size=(5, 2))
+    m = Messages.random(rng, 2)
     loop = [sum((m(x[i], x[j]) for j, _ in graph.neighbours[i]), np.zeros(2)) for i in range(5)]
     assert np.allclose(forces(m, x, graph), loop)
 
@@ -123,7 +136,7 @@ def test_a_mesh_keeps_its_order_and_comes_to_rest_at_the_integral_of_the_monitor
     meshes = relocate(u, 12, 3000)
     assert (np.diff(meshes, axis=1) > 0).all()
     assert spread(u, meshes[-1]) == pytest.approx(1, abs=1e-3)
-    assert np.allclose(meshes[-1], equidistributed(u, 12), atol=2e-3)
+    assert np.allclose(meshes[-1], equidistribute(u, 12), atol=2e-3)
     assert interpolation_error(u, meshes[-1]) < interpolation_error(u, meshes[0]) / 2
     with pytest.raises(UsageError):
         relocate(u, 1, 5)
@@ -132,7 +145,7 @@ def test_a_mesh_keeps_its_order_and_comes_to_rest_at_the_integral_of_the_monitor
 def test_interpolation_errors_tend_to_their_constants():
     u = Layer(10.0)
     n = 400
-    for mesh, power in ((np.linspace(0, 1, n + 1), 2.0), (equidistributed(u, n), 0.4)):
+    for mesh, power in ((np.linspace(0, 1, n + 1), 2.0), (equidistribute(u, n), 0.4)):
         assert n**2 * np.sqrt(120) * interpolation_error(u, mesh) == pytest.approx(bend_norm(u, power), rel=0.02)
 
 

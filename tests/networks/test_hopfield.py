@@ -12,10 +12,10 @@ from scipy.stats import norm
 
 import ftheta as ft
 from ftheta.logic import SubjectError, Verdict
-from ftheta.networks.hopfield.memory import (
+from ftheta.theorems.architectures.hopfield.memory import (
     as_signs,
     bit_error,
-    corrupted,
+    corrupt,
     crosstalk,
     energies,
     energy,
@@ -43,7 +43,8 @@ def test_the_energies_of_the_catalogue():
 @given(patterns, st.integers(0, 2**31))
 def test_recall_ends_in_a_local_minimum_and_every_turn_pays(xi, seed):
     rng = np.random.default_rng(seed)
-    K, start = hebb(xi), random_patterns(rng, 3, xi.shape[1])
+    K = hebb(xi)
+    start = random_patterns(rng, 3, xi.shape[1])
     W = sum(np.outer(p, p) for p in xi) / xi.shape[1]
     np.fill_diagonal(W, 0)
     found = recall(K, start, rng)
@@ -60,7 +61,8 @@ def test_recall_ends_in_a_local_minimum_and_every_turn_pays(xi, seed):
 @settings(max_examples=50, deadline=None)
 @given(patterns)
 def test_little_cross_talk_makes_both_signs_of_a_pattern_fixed(xi):
-    K, quiet = hebb(xi), crosstalk(xi) <= xi.shape[1] - len(xi)
+    K = hebb(xi)
+    quiet = crosstalk(xi) <= xi.shape[1] - len(xi)
     assert not unstable_bits(K, xi[quiet]).any() and not unstable_bits(K, -xi[quiet]).any()
 
 
@@ -76,7 +78,7 @@ def test_the_law_of_unstable_bits_is_that_of_all_patterns():
 def test_a_memory_with_a_small_load_recalls():
     rng = np.random.default_rng(0)
     xi = random_patterns(rng, 5, 200)
-    assert np.array_equal(recall(hebb(xi), corrupted(xi, 0.2, rng), rng).states, xi)
+    assert np.array_equal(recall(hebb(xi), corrupt(xi, 0.2, rng), rng).states, xi)
 
 
 def test_two_values_become_signs_and_three_do_not():

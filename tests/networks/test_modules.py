@@ -40,8 +40,10 @@ class Images(eqx.Module):
     last: eqx.nn.Linear
 
     def __init__(self, key, mode):
-        self.conv, self.last = eqx.nn.Conv2d(1, 4, 3, key=key), eqx.nn.Linear(4 * 36, 3, key=key)
-        self.norm, self.drop = eqx.nn.BatchNorm(4, "rows", mode=mode), eqx.nn.Dropout(0.5)
+        self.conv = eqx.nn.Conv2d(1, 4, 3, key=key)
+        self.last = eqx.nn.Linear(4 * 36, 3, key=key)
+        self.norm = eqx.nn.BatchNorm(4, "rows", mode=mode)
+        self.drop = eqx.nn.Dropout(0.5)
 
     def __call__(self, x, state, *, key):
         one, _ = jax.random.split(key)
@@ -54,7 +56,8 @@ def test_batch_normalisation_with_its_state_and_dropout_with_a_key(mode):
     module, state = eqx.nn.make_with_state(Images)(KEY, mode)
     call = lambda x, state: module(x, state, key=KEY)
     state = jax.vmap(call, in_axes=(0, None), out_axes=(0, None), axis_name="rows")(floats(16, 1, 8, 8), state)[1]
-    net, x = network((module, state), (1, 8, 8)), floats(1, 8, 8)
+    net = network((module, state), (1, 8, 8))
+    x = floats(1, 8, 8)
     close(net, x, eqx.nn.inference_mode(module)(x, state, key=KEY)[0])
     assert net.name == "Images" and net.parameters == 40 + 8 + 435 and not module.drop.inference
 
@@ -98,7 +101,8 @@ def test_a_random_module_is_refused():
 )
 def test_a_sequence_of_dense_layers_is_a_list_of_layers_if_its_activations_are_known(function, word):
     parts = [eqx.nn.Linear(3, 8, key=KEY), eqx.nn.Lambda(function), eqx.nn.Dropout(0.5), eqx.nn.Linear(8, 2, key=KEY)]
-    net, x = network(eqx.nn.Sequential(parts), (3,)), floats(3)
+    net = network(eqx.nn.Sequential(parts), (3,))
+    x = floats(3)
     close(net, x, parts[3](function(parts[0](x))))
     assert (None if net.description is None else net.description.layers[0].activation) == word
 
@@ -113,8 +117,10 @@ def test_a_module_without_a_size_asks_for_an_example():
 
 class Pictures(nnx.Module):
     def __init__(self, rngs):
-        self.conv, self.norm = nnx.Conv(1, 4, (3, 3), rngs=rngs), nnx.BatchNorm(4, rngs=rngs)
-        self.drop, self.last = nnx.Dropout(0.5, rngs=rngs), nnx.Linear(4 * 49, 3, rngs=rngs)
+        self.conv = nnx.Conv(1, 4, (3, 3), rngs=rngs)
+        self.norm = nnx.BatchNorm(4, rngs=rngs)
+        self.drop = nnx.Dropout(0.5, rngs=rngs)
+        self.last = nnx.Linear(4 * 49, 3, rngs=rngs)
 
     def __call__(self, x):
         x = nnx.avg_pool(nnx.relu(self.norm(self.conv(x))), (2, 2), strides=(2, 2))
@@ -126,7 +132,8 @@ def test_a_module_of_flax_is_read_in_evaluation_and_stays_in_training():
     for _ in range(3):
         module(floats(8, 14, 14, 1))
     before = jax.tree.map(np.asarray, nnx.state(module, (nnx.Param, nnx.BatchStat)))
-    net, x = network(module, (1, 14, 14, 1)), floats(14, 14, 1)
+    net = network(module, (1, 14, 14, 1))
+    x = floats(14, 14, 1)
     found = net(x)
     assert not module.drop.deterministic and not module.norm.use_running_average
     jax.tree.map(np.testing.assert_array_equal, before, nnx.state(module, (nnx.Param, nnx.BatchStat)))
@@ -144,7 +151,8 @@ def test_a_module_that_takes_batches_says_so_when_it_is_given_one_input():
 @pytest.mark.parametrize("shape", [(3,), (1, 3)])
 def test_a_sequence_of_flax_is_a_list_of_layers(shape):
     parts = [nnx.Linear(3, 8, rngs=nnx.Rngs(0)), nnx.silu, nnx.Linear(8, 2, rngs=nnx.Rngs(1))]
-    module, x = nnx.Sequential(*parts), floats(3)
+    module = nnx.Sequential(*parts)
+    x = floats(3)
     net = network(module, shape)
     close(net, x, module(x))
     assert net.description is not None and net.description.widths == (3, 8, 2)

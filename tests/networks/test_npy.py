@@ -28,7 +28,8 @@ def test_every_array_is_read_as_numpy_reads_it(tmp_path_factory, array):
     path = tmp_path_factory.mktemp("npy") / "x.npy"
     for ordered in (array, np.asfortranarray(array)):
         np.save(path, ordered)
-        found, theirs = read_npy(path), np.load(path)
+        found = read_npy(path)
+        theirs = np.load(path)
         assert found.dtype == theirs.dtype and np.array_equal(found, theirs, equal_nan=theirs.dtype.kind == "f")
 
 

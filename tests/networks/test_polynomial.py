@@ -9,15 +9,15 @@ from hypothesis import strategies as st
 
 from ftheta.logic import SubjectError
 from ftheta.networks import Dense, Description, random_mlp
-from ftheta.networks.plateau import best_squared, fitted_squared, nearest_squared
-from ftheta.networks.polynomial import (
-    collapsed,
+from ftheta.theorems.perceptrons.degenerate_activations.plateau import best_squared, fit_squared, nearest_squared
+from ftheta.theorems.perceptrons.degenerate_activations.polynomial import (
+    collapse,
     degree_of,
     degree_on,
     difference_on,
-    evaluated,
+    evaluate,
+    gap_to_product,
     lines,
-    one_affine_map,
     rational,
     total_degree,
     within_reach,
@@ -37,7 +37,8 @@ def test_squares_double_the_degree_at_every_layer(maps, degree):
 
 @given(st.integers(0, 99), st.integers(1, 4))
 def test_differences_of_one_order_more_vanish_and_of_the_degree_do_not(seed, maps):
-    theta, (line,) = drawn(seed, "square", maps), lines(np.random.default_rng(seed), 2, 1)
+    theta = drawn(seed, "square", maps)
+    (line,) = lines(np.random.default_rng(seed), 2, 1)
     degree = degree_on(theta, line)
     assert difference_on(theta, line, degree + 1).hi == 0 < difference_on(theta, line, degree).lo
 
@@ -49,25 +50,28 @@ def test_other_activations_have_a_difference_that_does_not_vanish(word):
 
 
 def test_the_layers_on_rationals_are_the_network():
-    theta, x = drawn(3, "square", 3), np.array([0.375, -1.25])
-    exact = [float(Fraction(int(v.p), int(v.q))) for v in evaluated(theta, [rational(t) for t in x])]
+    theta = drawn(3, "square", 3)
+    x = np.array([0.375, -1.25])
+    exact = [float(Fraction(int(v.p), int(v.q))) for v in evaluate(theta, [rational(t) for t in x])]
     np.testing.assert_allclose(exact, theta.apply(theta.params, x), rtol=1e-5)
 
 
 @given(st.integers(0, 99), st.integers(1, 5))
 def test_a_network_without_activations_is_one_affine_map(seed, maps):
-    theta, (line,) = drawn(seed, "identity", maps), lines(np.random.default_rng(seed), 2, 1)
-    claim, rank = one_affine_map(theta, line)
-    assert claim.judge().verdict == "proved" and rank.lo <= 2
-    W, b = theta.layers[0].weight, theta.layers[0].bias
+    theta = drawn(seed, "identity", maps)
+    (line,) = lines(np.random.default_rng(seed), 2, 1)
+    assert gap_to_product(theta, line) == 0 and collapse(theta).rank <= 2
+    W = theta.layers[0].weight
+    b = theta.layers[0].bias
     for layer in theta.layers[1:]:
-        W, b = layer.weight @ W, layer.weight @ b + layer.bias
-    np.testing.assert_allclose([float(v) for v in collapsed(theta)([Fraction(1), Fraction(2)])], W @ [1, 2] + b)
+        W = layer.weight @ W
+        b = layer.weight @ b + layer.bias
+    np.testing.assert_allclose([float(v) for v in collapse(theta)([Fraction(1), Fraction(2)])], W @ [1, 2] + b)
 
 
 def test_a_dead_network_has_degree_zero_and_rank_zero():
     theta = Description((Dense(np.zeros((3, 2)), np.ones(3)), Dense(np.ones((1, 3)), np.zeros(1))))
-    assert total_degree(theta) == 0 == collapsed(theta).rank
+    assert total_degree(theta) == 0 == collapse(theta).rank
 
 
 def test_many_inputs_are_sampled_on_lines():
@@ -91,6 +95,6 @@ def test_the_best_polynomials_for_the_modulus():
 @pytest.mark.parametrize("hidden", [1, 2, 3])
 def test_no_width_beats_the_best_polynomial(hidden):
     best = float(best_squared(2**hidden))
-    errors = fitted_squared(np.random.default_rng(0), ["square"] * hidden)
+    errors = fit_squared(np.random.default_rng(0), ["square"] * hidden)
     assert min(errors) >= best - 1e-12
     assert min(errors) == pytest.approx(best, rel=1e-6)

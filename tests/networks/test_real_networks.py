@@ -23,7 +23,8 @@ NETWORKS = {
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_a_real_network_agrees_with_onnxruntime(name):
-    path, widths = FOLDER / name, NETWORKS[name]
+    path = FOLDER / name
+    widths = NETWORKS[name]
     net = ft.load(path)
     assert isinstance(net, ft.Network) and net.description is not None and net.description.widths == widths
     session = onnxruntime.InferenceSession(path)

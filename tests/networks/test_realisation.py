@@ -8,15 +8,15 @@ import pytest
 from ftheta.logic import SubjectError
 from ftheta.networks import ACTIVATIONS, random_mlp
 from ftheta.networks.realisation import (
-    compared,
-    differing,
-    forgetting,
+    compare_outputs,
+    count_differing,
+    count_stored_apart,
+    forget,
     layers_of,
     lost_in_a_file,
-    permuted,
-    pruned,
+    permute_neurons,
+    prune_weights,
     states,
-    stored_apart,
 )
 from ftheta.running import run
 from ftheta.subjects import Network
@@ -31,7 +31,8 @@ def rng(seed: int = 0) -> np.random.Generator:
 
 @each_activation
 def test_the_last_of_the_maps_is_the_network(name):
-    theta, x = random_mlp(rng(), (3, 7, 5, 2), name, bias=0.3), rng(1).normal(size=(20, 3))
+    theta = random_mlp(rng(), (3, 7, 5, 2), name, bias=0.3)
+    x = rng(1).normal(size=(20, 3))
     with jax.enable_x64(True):
         passed = states(theta, x)
         assert len(passed) == 2 * 3 - 1
@@ -40,27 +41,28 @@ def test_the_last_of_the_maps_is_the_network(name):
 
 @each_activation
 def test_neurons_that_change_places_leave_the_function_alone(name):
-    theta, x = random_mlp(rng(), (3, 7, 5, 2), name, bias=0.3), rng(1).normal(size=(20, 3))
+    theta = random_mlp(rng(), (3, 7, 5, 2), name, bias=0.3)
+    x = rng(1).normal(size=(20, 3))
     with jax.enable_x64(True):
-        other = permuted(theta, rng(2))
-        assert differing(theta, other) > 0
-        assert compared(Network.described(theta), other, x).within_rounding
+        other = permute_neurons(theta, rng(2))
+        assert count_differing(theta, other) > 0
+        assert compare_outputs(Network.described(theta), other, x).within_rounding
 
 
 def test_a_file_keeps_every_bit():
-    assert lost_in_a_file(pruned(random_mlp(rng(), (3, 7, 2), "tanh", bias=1e-300), 0.5, rng())) == 0
+    assert lost_in_a_file(prune_weights(random_mlp(rng(), (3, 7, 2), "tanh", bias=1e-300), 0.5, rng())) == 0
 
 
 def test_what_is_forgotten_is_noticed():
     theta = random_mlp(rng(), (3, 7, 2), "tanh", bias=0.3)
-    assert differing(theta, forgetting(theta, "biases")) == 9
-    assert differing(theta, forgetting(theta, "activations")) == 1
-    assert forgetting(theta, "nothing") is theta
-    assert stored_apart(theta.params, theta) == 0 and stored_apart((), theta)
+    assert count_differing(theta, forget(theta, "biases")) == 9
+    assert count_differing(theta, forget(theta, "activations")) == 1
+    assert forget(theta, "nothing") is theta
+    assert count_stored_apart(theta.params, theta) == 0 and count_stored_apart((), theta)
 
 
 def test_different_shapes_differ_in_every_number():
-    assert differing(random_mlp(rng(), (3, 7, 2)), random_mlp(rng(), (3, 6, 2))) == 3 * 7 + 7 + 7 * 2 + 2
+    assert count_differing(random_mlp(rng(), (3, 7, 2)), random_mlp(rng(), (3, 6, 2))) == 3 * 7 + 7 + 7 * 2 + 2
 
 
 def test_a_network_without_layers_says_what_to_give():
@@ -70,7 +72,7 @@ def test_a_network_without_layers_says_what_to_give():
 
 def test_a_list_of_layers_that_is_not_the_function_is_found_out():
     theta = random_mlp(rng(), (3, 7, 2), "tanh", bias=0.3)
-    wrong = Network("wrong", theta.apply, theta.params, (3,), forgetting(theta, "activations"))
+    wrong = Network("wrong", theta.apply, theta.params, (3,), forget(theta, "activations"))
     assert run(network_description_realisation, wrong).verdict == "inapplicable"
     assert run(network_description_realisation, wrong, force=True).verdict == "refuted"
 

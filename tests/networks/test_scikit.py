@@ -68,7 +68,8 @@ def test_the_logits_of_a_classifier_have_its_probabilities_as_softmax():
 
 def test_two_classes_have_one_output_the_log_odds_of_the_second():
     model = fitted(MLPClassifier((8,), max_iter=20), WORDS)
-    net, chances = network(model), network(model, outputs="probabilities")
+    net = network(model)
+    chances = network(model, outputs="probabilities")
     assert net.output_shape == chances.output_shape == (1,)
     chance = model.predict_proba(X)[:, 1:]
     close(values(chances), chance)

@@ -51,7 +51,8 @@ def test_curvatures_are_the_derivatives_of_slopes(name, x):
 
 @each_name
 def test_the_steepest_slope_is_the_closed_form_and_no_sampled_secant_exceeds_it(name):
-    found, closed = steepest_slope(name), ACTIVATIONS[name].lipschitz
+    found = steepest_slope(name)
+    closed = ACTIVATIONS[name].lipschitz
     assert max(found.lo, closed.lo) <= min(found.hi, closed.hi)
     if closed.hi < np.inf:
         assert found.hi - found.lo <= 1.1e-10

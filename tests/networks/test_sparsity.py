@@ -6,13 +6,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ftheta.networks import Dense, Description, random_mlp
-from ftheta.networks.realisation import pruned, states
-from ftheta.networks.sparsity import budget, largest_weights, live, pruning, report, without_dangling
+from ftheta.networks.realisation import prune_weights, states
+from ftheta.theorems.universality.sparse_connection_approximation import tabulate_layers
+from ftheta.theorems.universality.sparse_connection_approximation.sparsity import (
+    count_budget,
+    find_live,
+    largest_weights,
+    prune,
+    without_dangling,
+)
 
 
 def thinned(seed: int, share: float, word: str = "relu") -> Description:
     rng = np.random.default_rng(seed)
-    return pruned(random_mlp(rng, (3, 6, 5, 6, 2), word, bias=0.5), share, rng)
+    return prune_weights(random_mlp(rng, (3, 6, 5, 6, 2), word, bias=0.5), share, rng)
 
 
 @settings(max_examples=60, deadline=None)
@@ -20,8 +27,9 @@ def thinned(seed: int, share: float, word: str = "relu") -> Description:
 def test_live_neurons_lie_on_a_path_and_nothing_else_is_needed(seed, share, word):
     net = thinned(seed, share, word)
     links = [(layer.weight != 0).astype(int) for layer in net.layers]
-    for level, mask in enumerate(live(net)[1:-1], 1):
-        before, after = np.eye(3, dtype=int), np.eye(2, dtype=int)
+    for level, mask in enumerate(find_live(net)[1:-1], 1):
+        before = np.eye(3, dtype=int)
+        after = np.eye(2, dtype=int)
         for link in links[:level]:
             before = link @ before
         for link in reversed(links[level:]):
@@ -30,10 +38,10 @@ def test_live_neurons_lie_on_a_path_and_nothing_else_is_needed(seed, share, word
     less = without_dangling(net)
     x = np.random.default_rng(1).normal(size=(20, 3))
     assert np.allclose(states(net, x)[-1][1], states(less, x)[-1][1], atol=1e-12)
-    kept = budget(net)
+    kept = count_budget(net)
     assert kept.neurons <= kept.connections <= (kept.neurons + 3) * (kept.neurons + 2)
     if sum(less.widths[1:-1]):
-        assert budget(less).all_neurons == kept.neurons and budget(less).all_connections == kept.connections
+        assert count_budget(less).all_neurons == kept.neurons and count_budget(less).all_connections == kept.connections
 
 
 def test_a_neuron_without_inputs_goes_into_the_bias():
@@ -41,13 +49,13 @@ def test_a_neuron_without_inputs_goes_into_the_bias():
     net = Description((first, Dense(np.array([[1.0, 3.0, 5.0]]), np.array([1.0]))))
     less = without_dangling(net)
     assert less.widths == (1, 1, 1) and less.layers[1].bias[0] == 7.0
-    table = report(net)
+    table = tabulate_layers(net)
     assert table.rows[0][1:] == (3, 1, "33.3%", 1, 3, 1) and table.rows[1][1:] == (3, 3, "100.0%", 1, 1, 1)
 
 
 def test_a_network_that_nothing_passes_is_a_constant():
     net = thinned(0, 1.0)
-    assert without_dangling(net).widths == (3, 2) and budget(net).neurons == 0
+    assert without_dangling(net).widths == (3, 2) and count_budget(net).neurons == 0
     x = np.ones((1, 3))
     assert np.array_equal(states(without_dangling(net), x)[-1][1], states(net, x)[-1][1])
 
@@ -58,8 +66,10 @@ def test_the_largest_weights_stay_and_the_curve_ends_at_no_error():
     kept = np.concatenate([np.abs(y.weight).ravel() for y in some.layers])
     every = np.concatenate([np.abs(y.weight).ravel() for y in net.layers])
     assert np.array_equal(np.sort(kept)[-10:], np.sort(every)[-10:]) and np.count_nonzero(kept) == 10
-    curve = pruning(net, np.random.default_rng(0).normal(size=(64, 3)))
-    assert curve.errors[-1] == 0 and curve.connections[0] == 0 and curve.connections[-1] == budget(net).connections
+    curve = prune(net, np.random.default_rng(0).normal(size=(64, 3)))
+    assert (
+        curve.errors[-1] == 0 and curve.connections[0] == 0 and curve.connections[-1] == count_budget(net).connections
+    )
     place = curve.connections.index(int(curve.within(0.05).lo))
     assert all(error <= 0.05 for error in curve.errors[place:]) and curve.errors[place - 1] > 0.05
     assert curve.within(-1.0).lo == curve.connections[-1]

@@ -9,14 +9,14 @@ import ftheta as ft
 from ftheta.logic import UsageError, Verdict
 from ftheta.networks.architectures import Conv, Skip, Stack, unet
 from ftheta.networks.architectures.layers import Pool, ReLU, UpConv
-from ftheta.networks.architectures.padded_unet import (
+from ftheta.theorems.architectures.unet.denoising import skips_of
+from ftheta.theorems.architectures.unet.padded_unet import (
     formula_side,
     identity_weights,
     padded_unet,
     unpadded_side,
     valid_rest,
 )
-from ftheta.training.unet_study import skips_of
 
 
 def unpadded(side: int, depth: int) -> Stack:
@@ -61,7 +61,8 @@ def test_with_the_right_weights_it_is_the_identity_and_with_others_not():
 
 
 def test_without_skips_the_top_has_half_as_many_channels_to_read():
-    with_skips, without = padded_unet(8, 1, 4), padded_unet(8, 1, 4, skips=False)
+    with_skips = padded_unet(8, 1, 4)
+    without = padded_unet(8, 1, 4, skips=False)
     assert with_skips.shapes[-1] == without.shapes[-1] == (1, 8, 8)
     assert with_skips.parameters - without.parameters == 4 * 4 * 9  # of the convolution that reads the skip
 

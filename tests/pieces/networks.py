@@ -12,7 +12,8 @@ KINDS = ("generic", "integer", "halves", "central", "duplicated", "mirrored", "p
 def default_network(widths, seed=0) -> ReluNetwork:
     """Uniform weights as common libraries draw them, rounded to single precision."""
     rng = np.random.default_rng(seed)
-    weights, biases = [], []
+    weights = []
+    biases = []
     for n, m in pairwise(widths):
         k = n**-0.5
         weights.append(rng.uniform(-k, k, (m, n)).astype(np.float32))
@@ -23,13 +24,17 @@ def default_network(widths, seed=0) -> ReluNetwork:
 def adversarial_network(kind: str, inputs: int, seed: int, widest: int = 6) -> ReluNetwork:
     rng = np.random.default_rng(seed)
     widths = [inputs, *rng.integers(1, widest + 1, size=rng.integers(1, 4)).tolist(), 1]
-    weights, biases = [], []
+    weights = []
+    biases = []
     for n, m in pairwise(widths):
-        W, b = rng.normal(size=(m, n)), 0.3 * rng.normal(size=m)
+        W = rng.normal(size=(m, n))
+        b = 0.3 * rng.normal(size=m)
         if kind == "integer":
-            W, b = rng.integers(-2, 3, size=W.shape).astype(float), rng.integers(-1, 2, size=m).astype(float)
+            W = rng.integers(-2, 3, size=W.shape).astype(float)
+            b = rng.integers(-1, 2, size=m).astype(float)
         elif kind == "halves":
-            W, b = rng.integers(-2, 3, size=W.shape) / 2, rng.integers(-2, 3, size=m) / 4
+            W = rng.integers(-2, 3, size=W.shape) / 2
+            b = rng.integers(-2, 3, size=m) / 4
         elif kind == "central":
             b = np.zeros(m)
         elif kind == "duplicated":
@@ -37,11 +42,13 @@ def adversarial_network(kind: str, inputs: int, seed: int, widest: int = 6) -> R
         elif kind == "mirrored":  # three times a float is rounded: almost, but not quite, the same line
             W[-1], b[-1] = -3 * W[0], -3 * b[0]
         elif kind == "pruned":
-            W, b = W * (rng.random(W.shape) < 0.4), b * (rng.random(m) < 0.5)
+            W = W * (rng.random(W.shape) < 0.4)
+            b = b * (rng.random(m) < 0.5)
         elif kind == "parallel":
             W[-1] = 2 * W[0]
         elif kind == "idempotent" and weights and n == m:
-            W, b = np.eye(n), np.zeros(n)
+            W = np.eye(n)
+            b = np.zeros(n)
         weights.append(W)
         biases.append(b)
     return ReluNetwork.dense(weights, biases)
@@ -63,7 +70,8 @@ def arrangement(n: int, d: int, seed: int = 0, central: bool = False) -> ReluNet
 
 def sampled_patterns(net: ReluNetwork, x: np.ndarray) -> np.ndarray:
     """Which neurons are positive at the points `x` (n, D), in float64."""
-    state, found = x.T, []
+    state = x.T
+    found = []
     for step in net.steps[:-1]:
         state = step.matrix @ state + step.offset[:, None]
         found.append(state[step.rectified] > 0)

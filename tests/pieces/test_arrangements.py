@@ -9,19 +9,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ftheta.pieces import Space, count_pieces
-from ftheta.pieces.counting.arrangements import (
-    bounded,
+from ftheta.pieces.bounds import arrangement
+from ftheta.relu.network import ReluNetwork
+from ftheta.theorems.piecewise.regions_shallow.arrangements import (
     central,
     characteristic,
+    count_bounded,
+    count_regions,
     distinct,
+    find_lattice,
     in_central_position,
     in_general_position,
-    lattice,
     primitive,
-    regions,
 )
-from ftheta.pieces.counting.bounds import arrangement
-from ftheta.relu.network import ReluNetwork
 
 
 def layer(rows: np.ndarray) -> ReluNetwork:
@@ -30,7 +30,7 @@ def layer(rows: np.ndarray) -> ReluNetwork:
 
 @pytest.mark.parametrize("n, d, expected", [(3, 2, 7), (4, 2, 11), (5, 2, 16), (4, 3, 15), (6, 3, 42), (10, 3, 176)])
 def test_general_position_has_the_values_of_the_catalogue(n, d, expected):
-    found = lattice(layer(np.random.default_rng(n).normal(size=(n, d + 1))), Space(d).chart, d)
+    found = find_lattice(layer(np.random.default_rng(n).normal(size=(n, d + 1))), Space(d).chart, d)
     assert found is not None and found.regions == arrangement(n, d) == expected
     assert found.bounded == comb(n - 1, d)
     assert in_general_position(found.rows, d) and not in_central_position(found.rows, d)
@@ -39,7 +39,7 @@ def test_general_position_has_the_values_of_the_catalogue(n, d, expected):
 def test_four_planes_through_a_point_make_fourteen_regions():
     rows = np.random.default_rng(0).normal(size=(4, 4))
     rows[:, -1] = 0
-    found = lattice(layer(rows), Space(3).chart, 3)
+    found = find_lattice(layer(rows), Space(3).chart, 3)
     assert found is not None and found.regions == central(4, 3) == 14
     assert found.bounded == 0
     assert in_central_position(found.rows, 3) and not in_general_position(found.rows, 3)
@@ -52,10 +52,12 @@ small = st.integers(-2, 2)
 @given(st.integers(1, 3).flatmap(lambda d: st.lists(st.tuples(*[small] * (d + 1)), min_size=1, max_size=6)))
 def test_the_lattice_and_the_enumeration_count_the_same_regions_of_degenerate_arrangements(rows):
     d = len(rows[0]) - 1
-    found = lattice(layer(np.array(rows, float)), Space(d).chart, d)
+    found = find_lattice(layer(np.array(rows, float)), Space(d).chart, d)
     assert found is not None
     assert count_pieces(layer(np.array(rows, float)), Space(d)).middle == found.regions <= arrangement(len(rows), d)
-    assert all(regions(a) < regions(b) and bounded(a) <= bounded(b) for a, b in pairwise(found.chis))
+    assert all(
+        count_regions(a) < count_regions(b) and count_bounded(a) <= count_bounded(b) for a, b in pairwise(found.chis)
+    )
 
 
 def test_equal_hyperplanes_have_equal_rows_and_constants_none():

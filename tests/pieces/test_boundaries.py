@@ -104,7 +104,8 @@ def test_a_class_that_always_ties_is_counted_and_said():
 
 
 def test_shares_agree_with_a_sample_and_boundaries_of_classes_separate_them():
-    net, points = balanced((2, 12, 12, 4), seed=8), 40_000
+    net = balanced((2, 12, 12, 4), seed=8)
+    points = 40_000
     cells = pieces(net, SQUARE)
     regions = cells.decision_regions()
     seen = np.bincount(net(np.random.default_rng(0).uniform(-1, 1, (points, 2))).argmax(axis=1), minlength=4)

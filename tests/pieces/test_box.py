@@ -40,7 +40,8 @@ def test_a_large_box_loses_regions_that_all_of_space_has():
 def test_the_splitter_agrees_with_rational_arithmetic_on_degenerate_networks(kind, d):
     for seed in range(10 if d == 3 else 4):
         net = adversarial_network(kind, d, seed, widest=5)
-        ours, exact = pieces(net, Box.cube(d)), pieces(net, Box.cube(d), exact=True)
+        ours = pieces(net, Box.cube(d))
+        exact = pieces(net, Box.cube(d), exact=True)
         assert {p.tobytes() for p in ours.patterns} == {p.tobytes() for p in exact.patterns}, (kind, seed)
         assert len(ours) == len(exact) and ours.certificate.basis is Basis.EXACT
         assert count_pieces(net, Space(d)) == count_pieces(net, Space(d), exact=True)
@@ -48,7 +49,8 @@ def test_the_splitter_agrees_with_rational_arithmetic_on_degenerate_networks(kin
 
 @pytest.mark.parametrize("widths", [(3, 12, 12, 2), (4, 8, 8, 1), (5, 7, 7, 1)])
 def test_volumes_corners_patterns_and_maps_fit(widths):
-    net, d = default_network(widths, seed=2), widths[0]
+    net = default_network(widths, seed=2)
+    d = widths[0]
     cells = pieces(net, Box.cube(d))
     assert abs(cells.volumes.sum() - 2**d) < 1e-9
     assert all(len(cells[i].facets) >= d + 1 for i in range(0, len(cells), 17))
@@ -92,28 +94,34 @@ def test_the_volumes_of_stored_cells_add_up_to_that_of_the_box(kind):
 @pytest.mark.parametrize("widths", [(3, 12, 12, 1), (4, 9, 9, 1), (5, 7, 7, 1)])
 def test_counting_without_building_the_last_cells_gives_the_stored_number(widths):
     for seed in range(4):
-        net, box = default_network(widths, seed), Box.cube(widths[0])
+        net = default_network(widths, seed)
+        box = Box.cube(widths[0])
         assert count_pieces(net, box).lo == len(pieces(net, box))
     for kind in KINDS:
-        net, box = adversarial_network(kind, widths[0], 11, widest=5), Box.cube(widths[0])
+        net = adversarial_network(kind, widths[0], 11, widest=5)
+        box = Box.cube(widths[0])
         assert count_pieces(net, box).lo == len(pieces(net, box))
 
 
 def test_what_is_known_of_corners_bounds_their_distance_from_the_exact_ones():
     for widths, seed in (((3, 10, 10, 1), 0), ((4, 8, 8, 1), 1), ((5, 6, 6, 1), 2)):
         net = default_network(widths, seed)
-        cells, exact = pieces(net, Box.cube(widths[0])), pieces(net, Box.cube(widths[0]), exact=True)
+        cells = pieces(net, Box.cube(widths[0]))
+        exact = pieces(net, Box.cube(widths[0]), exact=True)
         rows = {p.tobytes(): i for i, p in enumerate(exact.patterns)}
         for i in range(0, len(cells), 7):
             there = exact.corners(rows[cells.patterns[i].tobytes()])
-            here, radius = cells.corners(i), cells.radius[cells.ends[i] : cells.ends[i + 1]]
+            here = cells.corners(i)
+            radius = cells.radius[cells.ends[i] : cells.ends[i + 1]]
             gap = np.linalg.norm(here[:, None] - there[None], axis=2).min(axis=1)
             assert (gap <= radius + 1e-15).all()
 
 
 def test_two_threads_find_the_same_cells_and_heed_the_budget():
-    net, box = default_network((3, 40, 40, 1), seed=1), Box.cube(3)
-    alone, shared = pieces(net, box), pieces(net, box, workers=2)
+    net = default_network((3, 40, 40, 1), seed=1)
+    box = Box.cube(3)
+    alone = pieces(net, box)
+    shared = pieces(net, box, workers=2)
     assert {p.tobytes() for p in alone.patterns} == {p.tobytes() for p in shared.patterns}
     assert len(alone) == len(shared) == count_pieces(net, box, workers=2).hi
     assert abs(shared.certificate.volume - 8.0) < 1e-9 and shared.certificate.margin == alone.certificate.margin

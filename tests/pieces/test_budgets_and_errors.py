@@ -158,7 +158,9 @@ def test_wrong_arguments_are_refused_with_a_remedy():
 
 
 def test_questions_to_a_network_of_very_many_pieces_end_within_their_budget():
-    net, unit = tent(30), Box([0.0], [1.0])  # a thousand million pieces
+    # a thousand million pieces
+    net = tent(30)
+    unit = Box([0.0], [1.0])
     begun = time.perf_counter()
     cells = pieces(net, unit, max_seconds=0.3)
     assert not cells.certificate.complete and cells.lipschitz().lo == 2.0**30

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from ftheta.networks import random_mlp
 from ftheta.pieces import Box
-from ftheta.pieces.functions.compiler import Compiled, Source, mesh_pieces, meshed
 from ftheta.pieces.functions.composition import Window
 from ftheta.pieces.functions.partitions import Budget, pieces_of
 from ftheta.pieces.functions.polyhedra import everywhere
@@ -17,8 +16,9 @@ from ftheta.pieces.questions.equality import equal
 from ftheta.relu.counts import count
 from ftheta.relu.exact import exact, from_description
 from ftheta.relu.maxima.maximum import neurons
-from ftheta.relu.meshes.mesh_function import MeshFunction
 from ftheta.relu.meshes.nodal import compile_cpa
+from ftheta.theorems.piecewise.cpa_to_relu_compiler.compiler import Compiled, Source, make_mesh_function, mesh_pieces
+from ftheta.theorems.piecewise.cpa_to_relu_compiler.mesh_function import MeshFunction
 
 
 def compiled(pieces) -> Compiled:
@@ -40,7 +40,7 @@ def test_a_network_comes_back_as_the_same_function(seed, widths):
 
 @pytest.mark.parametrize("kind", ["square", "random points"])
 def test_a_mesh_compiles_to_the_network_that_sums_of_maxima_give(kind):
-    f = meshed(np.random.default_rng(1), kind, 2)
+    f = make_mesh_function(np.random.default_rng(1), kind, 2)
     made = compiled(mesh_pieces(f))
     assert made.gap(made.network) == 0
     low, high = f.box
@@ -60,15 +60,16 @@ def test_vertex_values_in_space_are_met_at_every_vertex():
 
 @pytest.mark.parametrize("cells", [2, 3, 4])
 def test_depth_is_logarithmic_in_the_pieces_and_neurons_are_those_of_the_parts(cells):
-    made = compiled(mesh_pieces(meshed(np.random.default_rng(cells), "square", cells)))
-    M, ridges = len(made.forms), len(made.difference.ridges)
+    made = compiled(mesh_pieces(make_mesh_function(np.random.default_rng(cells), "square", cells)))
+    M = len(made.forms)
+    ridges = len(made.difference.ridges)
     assert M > 2 and 2 ** (len(made.network.steps) - 2) < M <= 2 ** (len(made.network.steps) - 1)
     padding = 2 * (len(made.network.steps) - 2) if ridges else 0
     assert count(made.network).neurons == neurons(M) + ridges + padding
 
 
 def test_a_domain_with_a_gap_holds_functions_that_do_not_compile():
-    f = meshed(np.random.default_rng(0), "U-shape", 3)
+    f = make_mesh_function(np.random.default_rng(0), "U-shape", 3)
     made = compiled(mesh_pieces(f))
     assert not f.mesh.is_convex and made.gap(made.network) == 2
 
@@ -90,7 +91,7 @@ def test_one_output_on_a_window_is_read_and_too_many_pieces_are_left_alone():
 
 
 def test_round_trip_of_a_small_mesh_is_equal_everywhere():
-    made = compiled(mesh_pieces(meshed(np.random.default_rng(2), "square", 2)))
+    made = compiled(mesh_pieces(make_mesh_function(np.random.default_rng(2), "square", 2)))
     back = made.again(2000)
     assert back is not None and back.gap(made.network) == 0 == back.gap(back.network)
     assert made.again(3) is None

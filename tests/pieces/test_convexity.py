@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from ftheta.logic import SubjectError
+from ftheta.logic import SubjectError, Verdict
 from ftheta.networks import random_mlp
-from ftheta.pieces.functions.convex_form import from_data
 from ftheta.pieces.functions.convexity import Difference, cells_of_maximum, convex_fit, facets, largest_gap
 from ftheta.pieces.functions.partitions import Budget, pieces_of
 from ftheta.pieces.functions.polyhedra import everywhere
@@ -21,6 +20,9 @@ from ftheta.relu.exact import ExactNetwork, exact
 from ftheta.relu.geometry import value
 from ftheta.relu.matrices import fraction
 from ftheta.relu.maxima.maximum import max_affine
+from ftheta.subjects import Dataset
+from ftheta.theorems.piecewise.convex_cpa_and_dc import convex_cpa_and_dc
+from ftheta.theorems.piecewise.convex_cpa_and_dc.convex_form import from_data
 
 ONE = fmpq(1)
 
@@ -120,9 +122,12 @@ def test_pieces_that_do_not_fit_together_are_refused():
 @given(st.integers(0, 10**6), st.integers(1, 3))
 def test_the_convex_fit_is_as_near_as_a_linear_program_over_all_convex_functions(seed, d):
     rng = np.random.default_rng(seed)
-    x, y = rng.integers(-8, 9, (9, d)) / 4.0, rng.integers(-8, 9, 9) / 4.0
-    n, size = len(x), 9 * (d + 1) + 1
-    rows, limits = [], []
+    x = rng.integers(-8, 9, (9, d)) / 4.0
+    y = rng.integers(-8, 9, 9) / 4.0
+    n = len(x)
+    size = 9 * (d + 1) + 1
+    rows = []
+    limits = []
     for i in range(n):  # unknowns: value and subgradient at every point, then the distance
         for sign in (1, -1):
             row = np.zeros(size)
@@ -146,7 +151,7 @@ def test_the_convex_fit_is_as_near_as_a_linear_program_over_all_convex_functions
 def test_convex_data_are_met_exactly():
     x = np.array([[i / 2, j / 2] for i in range(-3, 4) for j in range(-3, 4)])
     made = from_data(x, (x**2).sum(axis=1))
-    assert "0," in made.claims[-1].what and all(
-        claim.left.hi == 0 or claim.left == claim.right for claim in made.claims
-    )
+    assert made.distance == 0 == made.excess
+    found = convex_cpa_and_dc.measure(Dataset("bowl", x, (x**2).sum(axis=1)), np.random.default_rng(0))
+    assert all(claim.judge().verdict is Verdict.PROVED for claim in found.claims)
     assert not made.difference.ridges

@@ -59,7 +59,8 @@ def test_simplices_meet_face_to_face_fill_the_box_and_carry_the_values(kind, inp
 
 
 def test_polygons_and_several_outputs_and_rational_networks_are_decompiled():
-    net, triangle = small_network((2, 3, 2), 5), Polygon([[0, 0], [3, 1], [1, 3]])
+    net = small_network((2, 3, 2), 5)
+    triangle = Polygon([[0, 0], [3, 1], [1, 3]])
     again = decompile(net, triangle).network()
     assert again.widths[-1] == 2 and equal(net, again, triangle)
     assert decompile(again, triangle).values and equal(decompile(again, triangle).network(), net, triangle)

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ftheta.logic import Basis, UsageError, Verdict
+from ftheta.logic import Basis, Enclosure, Identity, UsageError, Verdict
 from ftheta.networks.description import Dense, Description
-from ftheta.pieces import Box, Polygon, Polyline, Segment, Space, equal
+from ftheta.pieces import Box, Equality, Polygon, Polyline, Segment, Space, equal
 from ftheta.relu.calculus import pad
 from ftheta.relu.elementary.constructions import identity
 from ftheta.relu.exact import ExactNetwork, exact, in_floats
@@ -25,10 +25,17 @@ SQUARE = Box.cube(2)
 def unfolded(net: ReluNetwork) -> ReluNetwork:
     """The same function with r(z) = z + r(-z) in the first hidden layer: another normal form."""
     first, second, *others = net.steps
-    W, b, n = first.dense(), first.offset, len(first.offset)
+    W = first.dense()
+    b = first.offset
+    n = len(first.offset)
     mask = np.repeat([False, True], n)
     twice = Step(np.vstack([W, -W]), np.concatenate([b, -b]), mask)
     return ReluNetwork((twice, Step(np.tile(second.dense(), 2), second.offset, second.rectified), *others))
+
+
+def judged(found: Equality) -> Verdict:
+    """The verdict on the claim that the two are equal."""
+    return Identity("sup |f − g|", found.distance, Enclosure.exact(0), found.as_witness()).judge().verdict
 
 
 def spike(at: float, width: float, dimension: int = 1) -> ReluNetwork:
@@ -45,14 +52,16 @@ def test_a_rewritten_network_is_proved_equal_and_a_changed_one_is_told_apart(kin
         net = adversarial_network(kind, inputs, seed, widest=4)
         box = Box.cube(inputs)
         found = equal(net, unfolded(net), box)
-        assert found and found.claim().judge().verdict is Verdict.PROVED
+        assert found and judged(found) is Verdict.PROVED
         assert found.distance.hi == 0 and found.distance.basis is Basis.EXACT
         changed = equal(net, unfolded(net) + spike(0.3, 2.0**-20, inputs), box)
         assert changed.equal is False and changed.witness is not None
-        x, f, g = changed.witness.point, changed.witness.left, changed.witness.right
+        x = changed.witness.point
+        f = changed.witness.left
+        g = changed.witness.right
         assert g[0] - f[0] == exact(spike(0.3, 2.0**-20, inputs))(x)[0] > 0
         assert all(abs(t) <= 1 for t in x)
-        assert changed.claim().judge().verdict is Verdict.REFUTED
+        assert judged(changed) is Verdict.REFUTED
 
 
 @settings(max_examples=40, deadline=None)
@@ -60,7 +69,8 @@ def test_a_rewritten_network_is_proved_equal_and_a_changed_one_is_told_apart(kin
 def test_in_one_dimension_the_answer_is_that_of_the_two_lists_of_kinks(one, other):
     """Against the exact calculus of piecewise-affine functions on all of the line; the box contains every kink."""
 
-    f, g = tiny(one), tiny(other)
+    f = tiny(one)
+    g = tiny(other)
     assert equal(f, g, Box([-9.0], [9.0]), points=1).equal == (realisation(f) == realisation(g))
 
 
@@ -71,7 +81,8 @@ def tiny(seed: int) -> Description:
 
 
 def test_a_difference_on_a_small_interval_is_found_by_its_cell():
-    net, width = tent(6), 2.0**-30
+    net = tent(6)
+    width = 2.0**-30
     found = equal(net, net + spike(0.37, width), Box([0.0], [1.0]))
     assert found.witness is not None and found.cells == 0
     assert Fraction(0.37) < found.witness.point[0] < Fraction(0.37) + 2 * Fraction(width)
@@ -115,7 +126,8 @@ def test_rationals_that_floats_cannot_hold_are_kept_beside_them():
 
 
 def test_cells_that_have_no_corners_decide_in_many_dimensions():
-    net, box = default_network((12, 4, 3, 1), seed=3), Box.cube(12)
+    net = default_network((12, 4, 3, 1), seed=3)
+    box = Box.cube(12)
     assert equal(net, unfolded(net), box)
     changed = equal(net, unfolded(net) + spike(0.3, 2.0**-20, 12), box)
     assert (
@@ -139,7 +151,7 @@ def test_a_budget_leaves_the_question_open():
     for cells, seconds in ((100, None), (None, 0.2)):
         found = equal(net, unfolded(net), Box([0.0], [1.0]), max_cells=cells, max_seconds=seconds)
         assert found.equal is None and not found and "undecided" in repr(found)
-        assert found.claim().judge().verdict is Verdict.INCONCLUSIVE
+        assert judged(found) is Verdict.INCONCLUSIVE
 
 
 def test_functions_between_other_spaces_are_refused():

@@ -35,7 +35,8 @@ def rational_corners(net, box):
 @pytest.mark.parametrize("inputs", [1, 2, 3])
 @pytest.mark.parametrize("kind", KINDS)
 def test_extremes_are_the_exact_values_at_the_corners_of_a_second_enumeration(kind, inputs):
-    net, box = adversarial_network(kind, inputs, 2, widest=4), Box.cube(inputs)
+    net = adversarial_network(kind, inputs, 2, widest=4)
+    box = Box.cube(inputs)
     rational = exact(net)
     values = [rational([Fraction(x, w) for x in t])[0] for *t, w in rational_corners(net, box)]
     cells = pieces(net, box)
@@ -95,7 +96,8 @@ def test_lipschitz_constants_are_the_largest_norms_of_the_maps(widths):
 def test_the_norm_of_a_shear_is_enclosed_by_its_defining_equation():
     shear = ReluNetwork.dense([[[1.0, 1.0], [0.0, 1.0]], np.eye(2)], [[9.0, 9.0], [0.0, 0.0]])
     found = pieces(shear, SQUARE).lipschitz()  # the golden ratio: s² = s + 1
-    low, high = Fraction(found.lo), Fraction(found.hi)
+    low = Fraction(found.lo)
+    high = Fraction(found.hi)
     assert low**2 <= low + 1 and high**2 >= high + 1 and found.width < 1e-12
 
 
@@ -116,7 +118,8 @@ def test_the_metric_is_that_of_the_inputs_on_slanted_slices():
 
 def test_part_of_a_complex_bounds_the_constant_from_below_and_bad_norms_are_refused():
     net = default_network((2, 16, 16, 2))
-    some, all_ = pieces(net, SQUARE, max_cells=10).lipschitz(), pieces(net, SQUARE).lipschitz()
+    some = pieces(net, SQUARE, max_cells=10).lipschitz()
+    all_ = pieces(net, SQUARE).lipschitz()
     assert some.lo <= all_.hi and some.hi == inf
     for wrong in ({"norm": 3}, {"output": 2}):
         with pytest.raises(UsageError):
@@ -180,7 +183,8 @@ def test_dead_and_always_active_neurons_are_known_exactly():
 def test_pieces_decide_what_intervals_and_samples_leave_open(kind):
     net = adversarial_network(kind, 2, 7)
     seen = pieces(net, SQUARE).activity
-    sound, mine = firing(net, [-1, -1], [1, 1]), seen.firing()
+    sound = firing(net, [-1, -1], [1, 1])
+    mine = seen.firing()
     for one, other in ((sound.dead, mine.dead), (sound.active, mine.active)):
         strictly = [a & ~b for a, b in zip(one, other)]
         # intervals call a neuron active that never is negative: zero everywhere is dead here
@@ -192,7 +196,8 @@ def test_pieces_decide_what_intervals_and_samples_leave_open(kind):
 
 def test_part_of_a_complex_bounds_the_number_of_dead_neurons():
     net = default_network((2, 16, 16, 1))
-    part, whole = pieces(net, SQUARE, max_cells=5).activity, pieces(net, SQUARE).activity
+    part = pieces(net, SQUARE, max_cells=5).activity
+    whole = pieces(net, SQUARE).activity
     assert part.dead.lo == 0 and part.dead.hi >= whole.dead.middle
     assert part.live.lo <= whole.live.middle <= part.live.hi
     assert not any(mask.any() for mask in part.firing().dead)

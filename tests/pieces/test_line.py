@@ -43,7 +43,8 @@ def test_segments_agree_with_rational_arithmetic(kind, seed, inputs):
     a, b = np.random.default_rng(seed).integers(-3, 4, size=(2, inputs)) / 2
     if (a == b).all():
         return
-    ours, exact = pieces(net, Segment(a, b)), pieces(net, Segment(a, b), exact=True)
+    ours = pieces(net, Segment(a, b))
+    exact = pieces(net, Segment(a, b), exact=True)
     assert {p.tobytes() for p in ours.patterns} == {p.tobytes() for p in exact.patterns}
     assert np.allclose(ours.volumes.sum(), 1) and (np.diff(ours.vertices[::2, 0]) >= 0).all()
 

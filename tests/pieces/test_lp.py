@@ -37,7 +37,8 @@ def patterns(chunks):
 def assert_inside(cells):
     """Every neuron that does not vanish on a cell has its sign at the cell's interior point, in exact arithmetic."""
     for i in range(len(cells)):
-        pattern, t = cells.pattern_number(i), [*(Fraction(int(x.p), int(x.q)) for x in cells.interior(i)), 1]
+        pattern = cells.pattern_number(i)
+        t = [*(Fraction(int(x.p), int(x.q)) for x in cells.interior(i)), 1]
         for k in range(cells.plan.neurons):
             form = cells.exact_forms.neuron_form(k, pattern)
             value = sum(int(a) * x for a, x in zip(form, t))
@@ -59,7 +60,8 @@ def test_cells_are_those_of_rational_arithmetic_on_degenerate_networks(kind, d):
 
 @pytest.mark.parametrize("widths", [(5, 7, 7, 1), (6, 8, 4, 4, 1), (6, 20, 1)])
 def test_cells_are_those_of_the_splitter_by_corners(widths):
-    net, box = default_network(widths, seed=3), Box(np.linspace(-2, 0, widths[0]), np.linspace(0.5, 3, widths[0]))
+    net = default_network(widths, seed=3)
+    box = Box(np.linspace(-2, 0, widths[0]), np.linspace(0.5, 3, widths[0]))
     cells = pieces(net, box)
     kernel, chunks = by_lp(net, box, maps=True)
     assert patterns(chunks) == {row.tobytes() for row in cells.patterns}
@@ -97,7 +99,8 @@ def test_nearly_coincident_hyperplanes_make_thin_cells_and_these_are_counted():
 @pytest.mark.parametrize("kind", KINDS)
 def test_boxes_of_many_dimensions_agree_with_rational_arithmetic_throughout(kind):
     net = adversarial_network(kind, 11, seed=1, widest=3)
-    ours, exact = pieces(net, Box.cube(11)), pieces(net, Box.cube(11), exact=True)
+    ours = pieces(net, Box.cube(11))
+    exact = pieces(net, Box.cube(11), exact=True)
     assert set(ours.names.tolist()) == set(exact.names.tolist()) and len(ours) == len(exact)
     assert ours.certificate.basis is exact.certificate.basis is Basis.EXACT
     assert_inside(ours)
@@ -185,7 +188,8 @@ def test_what_needs_corners_says_what_to_take_instead(cells):
 
 
 def test_budgets_streams_and_one_neuron_in_many_dimensions(cells):
-    net, box = cells.plan.net, cells.domain
+    net = cells.plan.net
+    box = cells.domain
     part = pieces(net, box, max_cells=50)
     assert len(part) == 50 and not part.certificate.complete and part.count.hi == inf
     assert sum(len(chunk) for chunk in stream_pieces(net, box)) == len(cells) == count_pieces(net, box).lo

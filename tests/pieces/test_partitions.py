@@ -13,12 +13,13 @@ from scipy.spatial import ConvexHull, HalfspaceIntersection
 from ftheta.logic import UsageError
 from ftheta.networks import random_mlp
 from ftheta.pieces import Box, pieces
-from ftheta.pieces.functions.composition import COMPOSED, Composition, Listing, relu_twice
-from ftheta.pieces.functions.partitions import Budget, OutOfBudget, composed, identity_on, pieces_of, split
+from ftheta.pieces.functions.composition import Composition, Listing
+from ftheta.pieces.functions.partitions import Budget, OutOfBudget, compose_pieces, identity_on, pieces_of, split
 from ftheta.pieces.functions.polyhedra import at, box, corners_of, everywhere, opposite, primitive, simplices, volume
 from ftheta.relu.exact import ExactNetwork, exact, from_description
 from ftheta.relu.linear_programs import inside
 from ftheta.relu.matrices import fraction
+from ftheta.theorems.piecewise.cpa_partition_composition import COMPOSED, count_relu_twice
 
 
 def plenty() -> Budget:
@@ -81,7 +82,7 @@ def test_all_of_space_holds_lines_and_is_cut_by_programs_until_it_holds_none():
 
 
 def test_a_list_of_pairs_has_three_cells_of_relu_after_relu_and_a_partition_two():
-    assert relu_twice() == (3, 2)
+    assert count_relu_twice() == (3, 2)
     found = made("r∘r")
     assert found.listed is not None
     negative = [p for p in found.listed if p.cell.sides == ((-1, 0),)]
@@ -111,10 +112,11 @@ def test_around_a_point_with_four_cells_the_preimage_is_listed_four_times():
 )
 def test_owners_are_the_cells_that_another_enumeration_finds(seed, widths, biased):
     layers = random_mlp(np.random.default_rng(seed), widths, bias=0.5 if biased else 0.0)
-    net, d = exact(layers), widths[0]
+    net = exact(layers)
+    d = widths[0]
     f, g = split(net, 1)
     frame = box([-1] * d, [1] * d)
-    found = composed(g, pieces_of(f, everywhere(d), plenty()), plenty())
+    found = compose_pieces(g, pieces_of(f, everywhere(d), plenty()), plenty())
     cells = Listing(found, frame)
     assert cells.count == pieces(from_description(layers), Box.cube(d)).count
     assert cells.volume.lo == 2**d and cells.overlaps.hi == 0 and cells.flat.hi == 0
@@ -129,10 +131,11 @@ def test_without_biases_a_list_of_pairs_overlaps_and_its_owners_do_not(seed):
     weights = [rng.integers(-2, 3, shape).tolist() for shape in ((3, 2), (3, 3), (1, 3))]
     f, g = split(ExactNetwork.dense(weights, [[0] * 3, [0] * 3, [0]]), 1)
     inner = pieces_of(f, everywhere(2), plenty())
-    listed, frame = composed(g, inner, plenty(), listed=True), box([-1, -1], [1, 1])
+    listed = compose_pieces(g, inner, plenty(), listed=True)
+    frame = box([-1, -1], [1, 1])
     owners = Listing([p for p in listed if p.owner], frame)
     assert owners.volume.lo == 4 and owners.overlaps.hi == 0
-    assert len(owners.pieces) == len(composed(g, inner, plenty()))
+    assert len(owners.pieces) == len(compose_pieces(g, inner, plenty()))
     assert len({(p.source, p.pattern) for p in listed}) == len(listed)
     # every listed pair is one: points of the image just beside it lie on the chosen side of every neuron
     assert all(p.cell.interior_point is not None for p in listed)
@@ -142,7 +145,7 @@ def test_the_owner_of_a_face_does_not_need_cells_that_meet_face_to_face():
     # the image (0, x₂) lies on the zero set of r(4y₁), and where that is active the second layer is cut elsewhere
     inner = ExactNetwork.dense([[[0, 1], [0, -1]], [[0, 0], [1, -1]]], [[0, 0], [0, 0]])
     outer = ExactNetwork.dense([[[0, 1], [1, 0]], [[1, 4], [-1, 4]], [[1, 1]]], [[0, 0], [-1, 1], [0]])
-    listed = composed(outer, pieces_of(inner, everywhere(2), plenty()), plenty(), listed=True)
+    listed = compose_pieces(outer, pieces_of(inner, everywhere(2), plenty()), plenty(), listed=True)
     frame = box([-3, -3], [3, 3])
     owners = Listing([p for p in listed if p.owner], frame)
     assert owners.volume.lo == 36 and owners.overlaps.hi == 0
@@ -160,7 +163,7 @@ def test_the_budget_stops_the_enumeration():
 
 def test_a_network_that_does_not_fit_is_refused():
     with pytest.raises(UsageError, match="does not fit"):
-        composed(ExactNetwork.affine([[1, 1, 1]]), [identity_on(everywhere(2))], plenty())
+        compose_pieces(ExactNetwork.affine([[1, 1, 1]]), [identity_on(everywhere(2))], plenty())
 
 
 def test_cells_of_a_grid_of_lines_are_its_squares():

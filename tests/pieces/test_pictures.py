@@ -19,7 +19,8 @@ def classifier(kind: str, inputs: int, outputs: int, seed: int) -> ReluNetwork:
     """A random network; with small integers ties are frequent, two equal outputs tie everywhere."""
     rng = np.random.default_rng(seed)
     widths = [inputs, *rng.integers(2, 7, size=rng.integers(1, 3)).tolist(), outputs]
-    weights, biases = [], []
+    weights = []
+    biases = []
     for n, m in pairwise(widths):
         weights.append(rng.integers(-2, 3, (m, n)).astype(float) if kind == "integer" else rng.normal(size=(m, n)))
         biases.append(rng.integers(-1, 2, m).astype(float) if kind == "integer" else 0.4 * rng.normal(size=m))
@@ -47,7 +48,9 @@ def inside(polygon: np.ndarray, points: np.ndarray, room: float) -> np.ndarray:
     edges = np.roll(polygon, -1, axis=0) - polygon
     lengths = np.hypot(*edges.T)
     sides = lengths > 1e-11 * lengths.max()  # of shorter ones rounding decides the direction
-    polygon, edges, lengths = polygon[sides], edges[sides], lengths[sides]
+    polygon = polygon[sides]
+    edges = edges[sides]
+    lengths = lengths[sides]
     turns = edges[:, 0] * (points[:, None, 1] - polygon[:, 1]) - edges[:, 1] * (points[:, None, 0] - polygon[:, 0])
     left = turns / lengths  # how far to the left of each side
     return ((left >= -room).all(axis=1) | (left <= room).all(axis=1)) & sides.any()
@@ -60,7 +63,8 @@ def area(polygon: np.ndarray) -> float:
 
 def assert_agrees(chart: Regions, net: ReluNetwork, domain: Box | Polygon, seed: int) -> None:
     corners = np.asarray(domain.corners)
-    lo, hi = corners.min(axis=0), corners.max(axis=0)
+    lo = corners.min(axis=0)
+    hi = corners.max(axis=0)
     points = np.random.default_rng(seed).uniform(lo, hi, (400, 2))
     points = points[inside(corners, points, 0.0)]
     truth, doubt = classes_of(net, domain.chart(points))
@@ -112,7 +116,9 @@ def test_so_it_is_on_a_line(outputs):
     (steps,) = chart.series
     x = np.random.default_rng(0).uniform(-3, 3, (500, 1))
     truth, doubt = classes_of(net, x)
-    starts, ends, heights = np.array(steps.x[::2]), np.array(steps.x[1::2]), np.array(steps.y[::2])
+    starts = np.array(steps.x[::2])
+    ends = np.array(steps.x[1::2])
+    heights = np.array(steps.y[::2])
     for a, b, height in zip(starts, ends, heights):
         here = (a < x[:, 0]) & (x[:, 0] < b) & ~doubt
         assert (truth[here] == height).all()
@@ -136,7 +142,8 @@ def test_rows_are_found_in_the_plane_and_compared_with_their_class():
 
 def test_of_a_slice_only_the_rows_on_it_are_marked():
     rng = np.random.default_rng(2)
-    net, rows = classifier("generic", 6, 3, 1), rng.normal(size=(40, 6))
+    net = classifier("generic", 6, 3, 1)
+    rows = rng.normal(size=(40, 6))
     domain = Polygon.through(rows[3], rows[1], rows[7], SQUARE)
     marked = rows_among(pieces(net, domain, maps=True), (rows, rng.integers(0, 3, 40)))
     places = marked.points[np.lexsort(marked.points[:, :2].T)][:, :2]

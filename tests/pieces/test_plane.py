@@ -30,7 +30,8 @@ def pairs_by_pattern(cells):
 def test_the_splitter_agrees_with_rational_arithmetic_on_degenerate_networks(kind):
     for seed in range(40):
         net = adversarial_network(kind, 2, seed)
-        ours, exact = pieces(net, SQUARE), pieces(net, SQUARE, exact=True)
+        ours = pieces(net, SQUARE)
+        exact = pieces(net, SQUARE, exact=True)
         assert patterns(ours) == patterns(exact), (kind, seed)
         assert len(ours) == len(exact) == len(patterns(ours))
         assert ours.certificate.basis is exact.certificate.basis is Basis.EXACT
@@ -50,7 +51,8 @@ def test_the_splitter_agrees_with_rational_arithmetic_on_triangles_with_corners_
     (a, b), (c, d), (e, f) = corners
     if (c - a) * (f - b) == (d - b) * (e - a):
         return
-    net, triangle = adversarial_network(kind, 2, seed), Polygon(np.array(corners) / 2)
+    net = adversarial_network(kind, 2, seed)
+    triangle = Polygon(np.array(corners) / 2)
     assert patterns(pieces(net, triangle)) == patterns(pieces(net, triangle, exact=True))
 
 
@@ -108,7 +110,8 @@ def test_a_slice_through_three_points_of_a_residual_network_with_a_sparse_convol
     )
     dense = ReluNetwork(tuple(Step(step.dense(), step.offset, step.rectified) for step in net.steps))
     domain = Polygon.through(*rng.normal(size=(3, 30)))
-    cells, same = pieces(net, domain), pieces(dense, domain)
+    cells = pieces(net, domain)
+    same = pieces(dense, domain)
     assert patterns(cells) == patterns(same) == patterns(pieces(net, domain, exact=True))
     assert np.allclose(
         net(domain.chart(cells.centres)), np.einsum("icd,id->ic", cells.maps, np.c_[cells.centres, np.ones(len(cells))])
@@ -148,14 +151,17 @@ def test_an_affine_network_has_one_piece():
 def test_neurons_that_nothing_reaches_are_zero_without_being_asked_for(kept_sparse):
     """The first neuron is off on the whole box and alone feeds the first of the second layer, which feeds a third."""
     rng = np.random.default_rng(1)
-    first, second, third = rng.normal(size=(6, 2)), rng.normal(size=(5, 6)), rng.normal(size=(4, 5))
+    first = rng.normal(size=(6, 2))
+    second = rng.normal(size=(5, 6))
+    third = rng.normal(size=(4, 5))
     second[0], third[0] = [1, 0, 0, 0, 0, 0], [2, 0, 0, 0, 0]
     weights = [first, second, third, rng.normal(size=(1, 4))]
     offsets = [np.array([start, *rng.normal(size=n - 1)]) for start, n in ((-50.0, 6), (0.0, 5), (0.0, 4), (0.0, 1))]
     net = ReluNetwork.dense(weights, offsets)
     if kept_sparse:
         net = ReluNetwork(tuple(replace(step, matrix=sparse.csr_array(step.dense())) for step in net.steps))
-    found, exactly = pieces(net, Box.cube(2)), pieces(net, Box.cube(2), exact=True)
+    found = pieces(net, Box.cube(2))
+    exactly = pieces(net, Box.cube(2), exact=True)
     assert set(found.names.tolist()) == set(exactly.names.tolist()) and len(found) > 10
     assert found.certificate.rational_signs == 0 and found.activity.dead.lo >= 3
 

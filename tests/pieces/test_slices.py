@@ -10,14 +10,13 @@ import pytest
 from ftheta.logic import Basis, Curves, Regions
 from ftheta.networks import random_mlp
 from ftheta.pieces import Polygon, Segment, pieces
-from ftheta.pieces.known import KNOWN
-from ftheta.pieces.normal_forms import normal_form, told_form
+from ftheta.pieces.normal_forms import listed_form, normal_form
 from ftheta.pieces.pictures import picture
-from ftheta.pieces.questions.affine_maps import LocalMaps
 from ftheta.pieces.slices import slice_of, storable
 from ftheta.running import run
 from ftheta.subjects import Network
-from ftheta.theorems.piecewise.relu_net_is_cpa import relu_net_is_cpa
+from ftheta.theorems.piecewise.relu_net_is_cpa import KNOWN, relu_net_is_cpa
+from ftheta.theorems.piecewise.relu_net_is_cpa.affine_maps import LocalMaps
 
 
 def random_network(widths, hidden="relu", seed=0) -> Network:
@@ -39,7 +38,8 @@ def test_a_description_that_tells_something_else_is_not_believed():
     net = random_network((2, 5, 1))
     other = replace(net, apply=lambda p, x: net.apply(p, jnp.abs(x)))
     with jax.enable_x64(True):
-        form, told = normal_form(other).network, told_form(other)
+        form = normal_form(other).network
+        told = listed_form(other)
         assert form is not None and told is not None
         x = np.array([-1.0, 0.5])
         np.testing.assert_allclose(form(x), other(x))

@@ -29,12 +29,15 @@ def with_cancellation(seed: int, thin: bool) -> ReluNetwork:
 @pytest.mark.parametrize("thin", [True, False])
 def test_maps_are_equal_where_the_neuron_between_has_no_influence(monkeypatch, few, thin):
     monkeypatch.setattr(ways, "FEW", few)
-    without, seen = 0, 0
+    without = 0
+    seen = 0
     for seed in range(12):
         cells = pieces(with_cancellation(seed, thin), SQUARE)
-        asked, last = Ways(cells.plan), len(cells.plan.net.steps)
+        asked = Ways(cells.plan)
+        last = len(cells.plan.net.steps)
         for i, j in cells.adjacency[:, :2].tolist():
-            p, q = cells.pattern_number(i), cells.pattern_number(j)
+            p = cells.pattern_number(i)
+            q = cells.pattern_number(j)
             if (p ^ q).bit_count() != 1:
                 continue
             active = np.array([p >> k & 1 for k in range(cells.plan.neurons)], bool)

@@ -13,7 +13,7 @@ from ftheta.logic import SubjectError
 from ftheta.relu.calculus import combination, compose, compose_sparse, pad, parallel, postcompose, precompose, stack
 from ftheta.relu.counts import count, firing, is_plain
 from ftheta.relu.elementary.constructions import hat
-from ftheta.relu.exact import ExactNetwork, rounded
+from ftheta.relu.exact import ExactNetwork, round_weights
 from ftheta.relu.line.points import on_line
 from ftheta.relu.matrices import rational
 from ftheta.relu.network import ReluNetwork
@@ -28,7 +28,8 @@ def connections(step) -> int:
 
 @given(networks(outputs=2, plain=False), networks(inputs=2, plain=False), st.data())
 def test_composition_merges_one_affine_map(inner: ExactNetwork, outer: ExactNetwork, data: st.DataObject) -> None:
-    net, x = outer @ inner, data.draw(points(inner.widths[0]))
+    net = outer @ inner
+    x = data.draw(points(inner.widths[0]))
     assert net(x) == outer(inner(x))
     assert len(net.steps) == len(inner.steps) + len(outer.steps) - 1
     assert count(net).neurons == count(inner).neurons + count(outer).neurons
@@ -36,19 +37,23 @@ def test_composition_merges_one_affine_map(inner: ExactNetwork, outer: ExactNetw
 
 @given(networks(outputs=2), networks(inputs=2), st.data())
 def test_sparse_composition_has_the_counts_of_the_table(inner, outer, data: st.DataObject) -> None:
-    net, x = compose_sparse(outer, inner), data.draw(points(inner.widths[0]))
+    net = compose_sparse(outer, inner)
+    x = data.draw(points(inner.widths[0]))
     assert net(x) == outer(inner(x))
     assert len(net.steps) == len(inner.steps) + len(outer.steps)
     assert count(net).neurons == count(inner).neurons + count(outer).neurons + 2 * 2
-    W, V = count(inner).connections, count(outer).connections
+    W = count(inner).connections
+    V = count(outer).connections
     assert count(net).connections == W + V + connections(inner.steps[-1]) + connections(outer.steps[0])
     assert count(net).connections <= 2 * W + 2 * V
 
 
 @given(networks(), st.integers(0, 3), st.data())
 def test_padding_keeps_the_function_and_costs_two_neurons_an_output(net, more: int, data: st.DataObject) -> None:
-    L, m = len(net.steps), net.widths[-1]
-    padded, x = pad(net, L + more), data.draw(points(net.widths[0]))
+    L = len(net.steps)
+    m = net.widths[-1]
+    padded = pad(net, L + more)
+    x = data.draw(points(net.widths[0]))
     assert padded(x) == net(x)
     assert len(padded.steps) == L + more
     assert count(padded).neurons == count(net).neurons + 2 * m * more
@@ -63,7 +68,8 @@ def test_padding_on_the_line_is_proved_to_change_nothing() -> None:
 
 @given(networks(max_depth=2), networks(max_depth=3), st.data())
 def test_parallel_networks_have_block_diagonal_weights(f, g, data: st.DataObject) -> None:
-    x, y = data.draw(points(f.widths[0])), data.draw(points(g.widths[0]))
+    x = data.draw(points(f.widths[0]))
+    y = data.draw(points(g.widths[0]))
     assert parallel(f, g)([*x, *y]) == f(x) + g(y)
 
 
@@ -77,7 +83,8 @@ def test_parallel_counts_add_up_at_equal_depth(f, g) -> None:
 
 @given(networks(inputs=2, outputs=1), networks(inputs=2, outputs=1), points(2), st.integers(-3, 3))
 def test_operators_mean_what_they_say(f, g, x, c: int) -> None:
-    (a,), (b,) = f(x), g(x)
+    (a,) = f(x)
+    (b,) = g(x)
     assert (f + g)(x) == (a + b,)
     assert (f - g)(x) == (a - b,)
     assert (f | g)(x) == (a, b)
@@ -88,7 +95,8 @@ def test_operators_mean_what_they_say(f, g, x, c: int) -> None:
 
 @given(networks(inputs=2, outputs=2), points(1))
 def test_affine_maps_merge_before_and_after(f, x) -> None:
-    A, b = [[2], [-1]], [1, 3]
+    A = [[2], [-1]]
+    b = [1, 3]
     assert precompose(f, A, b)(x) == f([2 * x[0] + 1, -x[0] + 3])
     y = f([x[0], 1])
     assert postcompose(f, [[1, -2]], [5])([x[0], 1]) == (y[0] - 2 * y[1] + 5,)
@@ -98,7 +106,9 @@ def test_affine_maps_merge_before_and_after(f, x) -> None:
 @settings(max_examples=30)
 @given(networks(inputs=2, outputs=2), networks(inputs=2, outputs=2), points(2))
 def test_float_networks_obey_the_same_calculus(f, g, x) -> None:
-    F, G, p = rounded(f).network, rounded(g).network, np.array(x, float)
+    F = round_weights(f).network
+    G = round_weights(g).network
+    p = np.array(x, float)
     tolerance: dict[str, Any] = {"rtol": 1e-9, "atol": 1e-5}
     assert np.allclose((F @ G)(p), F(G(p)), **tolerance)
     assert np.allclose(compose_sparse(F, G)(p), F(G(p)), **tolerance)
@@ -108,12 +118,13 @@ def test_float_networks_obey_the_same_calculus(f, g, x) -> None:
 
 
 def test_networks_that_do_not_fit_are_refused_with_a_remedy() -> None:
-    one, two = ExactNetwork.affine([[1]]), ExactNetwork.affine([[1, 1]])
+    one = ExactNetwork.affine([[1]])
+    two = ExactNetwork.affine([[1, 1]])
     for wrong in (
         lambda: compose(two, one),
         lambda: stack(one, two),
         lambda: pad(hat(), 1),
-        lambda: one @ rounded(one).network,  # type: ignore[operator]
+        lambda: one @ round_weights(one).network,  # type: ignore[operator]
         lambda: precompose(one, [[1], [1]]),
         lambda: postcompose(one, [[1, 1]]),
         lambda: parallel(),
@@ -143,7 +154,7 @@ def test_the_hat_has_its_depth_in_every_convention() -> None:
 
 
 def test_affine_maps_without_relu_between_them_count_once() -> None:
-    net = rounded(ExactNetwork.affine([[2]])).network
+    net = round_weights(ExactNetwork.affine([[2]])).network
     twice = ReluNetwork((net.steps[0], net.steps[0]))
     assert count(twice).affine_layers == 1
 
@@ -151,8 +162,9 @@ def test_affine_maps_without_relu_between_them_count_once() -> None:
 @settings(max_examples=50)
 @given(networks(inputs=2, max_depth=3, plain=False), st.lists(points(2), min_size=5, max_size=5), st.booleans())
 def test_neurons_called_dead_or_active_are_so(net, xs, floats: bool) -> None:
-    lower, upper = [Fraction(-1), Fraction(0)], [Fraction(1), Fraction(2)]
-    found = firing(rounded(net).network if floats else net, lower, upper)
+    lower = [Fraction(-1), Fraction(0)]
+    upper = [Fraction(1), Fraction(2)]
+    found = firing(round_weights(net).network if floats else net, lower, upper)
     for x in xs:
         inside = [min(max(t, a), b) for t, a, b in zip(x, lower, upper)]
         state = inside
@@ -164,7 +176,7 @@ def test_neurons_called_dead_or_active_are_so(net, xs, floats: bool) -> None:
 
 
 def test_certainly_dead_and_certainly_active_neurons_are_found() -> None:
-    net = rounded(ExactNetwork.dense([[[1], [-1], [1]], [[1, 1, 1]]], [[-2, -2, 5], [0]])).network
+    net = round_weights(ExactNetwork.dense([[[1], [-1], [1]], [[1, 1, 1]]], [[-2, -2, 5], [0]])).network
     found = firing(net, [-1.0], [1.0])
     assert found.dead[0].tolist() == [True, True, False]
     assert found.active[0].tolist() == [False, False, True]
@@ -184,7 +196,8 @@ def test_a_box_whose_ends_are_no_floats_is_rounded_outward() -> None:
 
 @given(networks(), st.integers(0, 2**31), st.data())
 def test_copies_by_symmetry_have_one_canonical_form(net, seed: int, data: st.DataObject) -> None:
-    copy, x = shuffled(net, np.random.default_rng(seed)), data.draw(points(net.widths[0]))
+    copy = shuffled(net, np.random.default_rng(seed))
+    x = data.draw(points(net.widths[0]))
     assert copy(x) == net(x) == canonical(net)(x)
     assert equal_by_symmetry(net, copy)
     assert canonical(canonical(net)).widths == canonical(net).widths
@@ -225,7 +238,11 @@ def test_networks_with_carried_coordinates_have_no_canonical_form() -> None:
 
 def test_one_gradient_step_breaks_the_balance_at_second_order() -> None:
     """C11: for the scalar net a·w with residual r, one step multiplies a² − w² by 1 − τ²r²."""
-    a, w, tau, target = Fraction(3, 2), Fraction(2, 3), Fraction(1, 7), Fraction(5)
+    a = Fraction(3, 2)
+    w = Fraction(2, 3)
+    tau = Fraction(1, 7)
+    target = Fraction(5)
     r = a * w - target
-    new_a, new_w = a - tau * r * w, w - tau * r * a
+    new_a = a - tau * r * w
+    new_w = w - tau * r * a
     assert new_a**2 - new_w**2 == (1 - tau**2 * r**2) * (a**2 - w**2)

@@ -28,7 +28,8 @@ from ftheta.relu.maxima.maximum import hidden_layers, max_affine, max_min, maxim
 
 from .nets import networks, rationals
 
-X, ONE = affine(1), affine(0, 1)
+X = affine(1)
+ONE = affine(0, 1)
 
 
 def inside_unit_interval(f: PiecewiseAffine) -> int:
@@ -74,7 +75,10 @@ def test_rectified_powers_give_powers(x: Fraction, p: int) -> None:
 
 @given(st.lists(rationals, min_size=2, max_size=2))
 def test_an_ista_network_takes_ista_steps(x: list[Fraction]) -> None:
-    A, y, tau, lam = [[1, 2], [0, 1], [3, -1]], [1, 0, 2], Fraction(1, 20), Fraction(1, 2)
+    A = [[1, 2], [0, 1], [3, -1]]
+    y = [1, 0, 2]
+    tau = Fraction(1, 20)
+    lam = Fraction(1, 2)
 
     def step(x: list[Fraction]) -> list[Fraction]:
         r = [sum(a * t for a, t in zip(row, x)) - v for row, v in zip(A, y)]

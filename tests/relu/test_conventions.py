@@ -6,18 +6,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ftheta.networks import Dense, Description, random_mlp
-from ftheta.relu.conventions import (
+from ftheta.relu.elementary.hat import shallow
+from ftheta.theorems.perceptrons.depth_conventions import claim_never_negative, misprint_universal
+from ftheta.theorems.perceptrons.depth_conventions.conventions import (
     depths,
     exact_gap,
     idle_layers,
-    never_negative,
-    universal_as_printed,
     with_activated_layers,
     with_linear_output,
     without_linear_output,
     wrong_numbers,
 )
-from ftheta.relu.elementary.hat import shallow
 
 
 def drawn(seed: int, maps: int, word: str = "relu", activated: bool = False) -> Description:
@@ -35,7 +34,8 @@ def test_the_hat_is_two_affine_maps_and_one_hidden_layer():
 
 @given(st.integers(0, 99), st.integers(1, 5), st.booleans())
 def test_conversions_keep_the_values_in_rational_arithmetic(seed, maps, activated):
-    theta, x = drawn(seed, maps, activated=activated), np.random.default_rng(seed).normal(size=(3, 2))
+    theta = drawn(seed, maps, activated=activated)
+    x = np.random.default_rng(seed).normal(size=(3, 2))
     for other in (with_linear_output(theta), with_activated_layers(theta)):
         if other is not None:
             assert other.layers[-1].activation == "identity"
@@ -60,10 +60,11 @@ def test_a_conversion_with_one_wrong_number_is_noticed():
 
 
 def test_a_relu_output_is_never_negative_and_misses_a_negative_target():
-    theta, x = drawn(1, 3), np.random.default_rng(0).normal(size=(8, 2))
+    theta = drawn(1, 3)
+    x = np.random.default_rng(0).normal(size=(8, 2))
     on_the_line = random_mlp(np.random.default_rng(1), (1, 5, 1), bias=1.0)
-    assert never_negative(on_the_line)[0].judge().verdict == "proved"
-    assert universal_as_printed(theta, x)[0].judge().verdict == "refuted"
+    assert claim_never_negative(on_the_line)[0].judge().verdict == "proved"
+    assert misprint_universal(theta, x)[0].judge().verdict == "refuted"
     assert exact_gap(theta, without_linear_output(theta), x) > 0
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ftheta.logic import SubjectError
 from ftheta.networks import Dense, Description
-from ftheta.relu.elementary.hat import DEEP, HAT, PRINTED, RAMP, iterated, shallow, two_neuron_rank
+from ftheta.relu.elementary.hat import DEEP, HAT, shallow
 from ftheta.relu.line.cpa1d import (
     PiecewiseAffine,
     absolute,
@@ -20,11 +20,11 @@ from ftheta.relu.line.cpa1d import (
     compose,
     exact_form,
     exact_value,
-    far_field_rank,
     from_breaks,
     realisation,
     relu,
 )
+from ftheta.theorems.piecewise.hat_function import PRINTED, RAMP, far_field_rank, iterate_hat, two_neuron_rank
 
 numbers = st.fractions(min_value=-4, max_value=4, max_denominator=8)
 weights = st.integers(-8, 8).map(lambda k: k / 4)
@@ -34,7 +34,8 @@ weights = st.integers(-8, 8).map(lambda k: k / 4)
 def functions(draw) -> PiecewiseAffine:
     breaks = sorted(draw(st.sets(numbers, min_size=1, max_size=5)))
     heights = draw(st.lists(numbers, min_size=len(breaks), max_size=len(breaks)))
-    left, right = draw(numbers), draw(numbers)
+    left = draw(numbers)
+    right = draw(numbers)
 
     def g(x: Fraction) -> Fraction:
         if x <= breaks[0]:
@@ -139,7 +140,7 @@ def test_the_deep_network_is_the_hat_and_one_rounding_error_is_seen():
 
 
 def test_iterates_of_the_hat_alternate_between_the_ramp_and_the_hat():
-    assert [iterated(k) == (HAT if k % 2 else RAMP) for k in range(1, 8)] == [True] * 7
+    assert [iterate_hat(k) == (HAT if k % 2 else RAMP) for k in range(1, 8)] == [True] * 7
     assert all(RAMP(x) == min(abs(x), 1) for x in (Fraction(k, 7) for k in range(-21, 22)))
 
 

@@ -11,18 +11,13 @@ from hypothesis import strategies as st
 from ftheta.logic import Verdict
 from ftheta.networks.description import random_mlp
 from ftheta.pieces import Polygon
-from ftheta.pieces.functions.broken_kinks import OnSlice
 from ftheta.relu.elementary.constructions import hat
-from ftheta.relu.exact import from_description, rounded
-from ftheta.relu.maxima.depth_bounds import (
-    converted,
-    enough,
-    maximum_with_zero,
-    necessary,
-    three_way_maximum,
-    worse_dimensions,
-)
+from ftheta.relu.exact import from_description, round_weights
+from ftheta.relu.maxima.depth_bounds import enough, maximum_with_zero, necessary
 from ftheta.relu.maxima.sums import depth_bound, recent_hidden_layers
+from ftheta.theorems.piecewise.cpa_depth_bound import cpa_depth_bound, network
+from ftheta.theorems.piecewise.cpa_depth_bound.broken_kinks import OnSlice
+from ftheta.theorems.piecewise.cpa_depth_bound.small_maxima import convert_maximum
 
 WINDOW = (fmpq(-2), fmpq(2))
 SQUARE = [(-2.0, -2.0), (2.0, -2.0), (2.0, 2.0), (-2.0, 2.0)]
@@ -35,7 +30,10 @@ def plane(d: int) -> Polygon:
 def test_the_bounds_of_the_catalogue() -> None:
     assert [depth_bound(d) for d in (1, 2, 3, 4, 7, 8, 15, 16)] == [2, 3, 3, 4, 4, 5, 5, 6]
     assert [(depth_bound(d) - 1, recent_hidden_layers(d)) for d in (4, 10, 28)] == [(3, 2), (4, 3), (5, 4)]
-    assert worse_dimensions() == 0
+
+
+def test_the_recent_bound_is_nowhere_worse_than_the_older_one() -> None:
+    assert all(recent_hidden_layers(d) <= depth_bound(d) - 1 for d in range(3, 3001))
 
 
 @given(st.integers(3, 10**6))
@@ -46,7 +44,8 @@ def test_the_recent_bound_is_the_logarithm_rounded_up(d: int) -> None:
 
 
 def test_a_maximum_of_three_is_not_one_hidden_layer_and_the_reason_can_be_checked() -> None:
-    found = three_way_maximum()
+    on_diagonal = ((fmpq(1), fmpq(1)), (fmpq(1), fmpq(-1)))
+    found = necessary(maximum_with_zero(2), [on_diagonal], WINDOW)
     assert found.layers == 2 and found.why is not None
     assert found.why.jumps == (2, 0) and found.why.holds(maximum_with_zero(2))
     assert not found.why.holds(maximum_with_zero(2) + maximum_with_zero(2))  # other jumps
@@ -72,15 +71,21 @@ def test_one_hidden_layer_in_any_dress_is_never_excluded(seed: int, d: int, widt
 @pytest.mark.parametrize("d", [2, 3, 7])
 def test_maxima_and_random_deep_networks_need_two(d: int) -> None:
     rng = np.random.default_rng(d)
-    nets = [rounded(maximum_with_zero(d)).network, from_description(random_mlp(rng, (d, 12, 12, 1), bias=0.5))]
+    nets = [round_weights(maximum_with_zero(d)).network, from_description(random_mlp(rng, (d, 12, 12, 1), bias=0.5))]
     for net in nets:
         found = OnSlice.of(net, plane(d), rng)
         assert found.needs.layers == 2 and found.needs.why is not None and found.needs.why.holds(found.plane)
-        assert len(found.charts("pieces")) == 2
 
 
 @pytest.mark.parametrize(("d", "forms"), [(1, 8), (2, 7), (3, 5)])
 def test_maxima_of_many_are_sums_of_maxima_of_few_on_every_cell(d: int, forms: int) -> None:
-    found = converted(d, forms, np.random.default_rng(d))
+    rng = np.random.default_rng(d)
+    found = convert_maximum(rng.integers(-6, 7, (forms, d + 1)).tolist())
     assert found.gap == 0 and found.largest_term <= d + 1 and found.layers <= depth_bound(d) - 1
-    assert all(claim.judge().verdict is Verdict.PROVED for claim in found.claims(d))
+
+
+def test_the_examples_are_proved_and_the_kink_is_drawn() -> None:
+    rng = np.random.default_rng(0)
+    found = cpa_depth_bound.measure(network(rng), rng)
+    assert found.examples is not None and len(found.charts) == 3
+    assert all(claim.judge().verdict is Verdict.PROVED for claim in found.examples().claims)

@@ -1,6 +1,7 @@
 """Meshes with values as networks, against interpolation and finite elements written elsewhere."""
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,11 +11,13 @@ from scipy.interpolate import LinearNDInterpolator
 from scipy.linalg import solveh_banded
 
 from ftheta.logic import SubjectError, Verdict
-from ftheta.relu.exact import rounded
+from ftheta.relu.exact import round_weights
 from ftheta.relu.matrices import fraction
-from ftheta.relu.meshes.element_evidence import Uniform, example, hexagon_gap, interpolates, is_a_basis, pictures
-from ftheta.relu.meshes.elements import Elements
-from ftheta.relu.meshes.poisson import Poisson
+from ftheta.subjects import Dataset
+from ftheta.theorems.piecewise.fem_basis_relu import fem_basis_relu, place_simplices
+from ftheta.theorems.piecewise.fem_basis_relu.elements import Elements
+from ftheta.theorems.piecewise.fem_basis_relu.poisson import Poisson
+from ftheta.theorems.piecewise.fem_basis_relu.uniform import Uniform, hexagon_gap
 
 
 @settings(max_examples=8)
@@ -29,13 +32,13 @@ def test_scattered_points_give_the_interpolant_of_scipy(seed: int) -> None:
         return
     inside = rng.dirichlet(np.ones(len(x)), 40) @ x
     peer = LinearNDInterpolator(x, y)(inside)
-    assert np.allclose(rounded(given.network).network(inside)[:, 0], peer, atol=1e-6)
+    assert np.allclose(round_weights(given.network).network(inside)[:, 0], peer, atol=1e-6)
 
 
 def test_points_of_a_line_are_interpolated_in_order() -> None:
     given = Elements.of_points(np.array([[2.0], [0.0], [1.0]]), np.array([5.0, 1.0, -1.0]))
     t = np.linspace(0, 2, 33)
-    assert np.allclose(rounded(given.network).network(t[:, None])[:, 0], np.interp(t, [0, 1, 2], [1, -1, 5]))
+    assert np.allclose(round_weights(given.network).network(t[:, None])[:, 0], np.interp(t, [0, 1, 2], [1, -1, 5]))
 
 
 @pytest.mark.parametrize(
@@ -43,17 +46,19 @@ def test_points_of_a_line_are_interpolated_in_order() -> None:
 )
 def test_networks_are_proved_to_be_interpolants_and_a_basis(d: int, n: int, shape: str) -> None:
     rng = np.random.default_rng(0)
-    given = Elements.of_arrays(*example(d, n, shape, "hat", 0.0, rng))
-    assert interpolates(given, rng).judge().verdict is Verdict.PROVED
-    claims = is_a_basis(given)
-    assert all(claim.judge().verdict is Verdict.PROVED for claim in claims) and len(claims) == 3 + (d == 1)
+    x, y = place_simplices(d, n, shape, "hat", 0.0, rng)
+    found = fem_basis_relu.measure(Dataset("hat", x, y), rng)
+    assert found.examples is not None and found.charts
+    claims = (*found.claims, *found.examples().claims)
+    assert all(claim.judge().verdict is Verdict.PROVED for claim in claims)
+    assert len(found.claims) == (7 if d == 1 else 4) and len(claims) == 11 + (d == 1)
+    given = Elements.of_arrays(x, y)
     assert given.gap_at(given.network, 10, rng) == 0
-    assert pictures(given, "hat")
 
 
 def test_a_network_of_other_values_is_caught() -> None:
     rng = np.random.default_rng(0)
-    given = Elements.of_arrays(*example(2, 3, "scattered", "wave", 0.0, rng))
+    given = Elements.of_arrays(*place_simplices(2, 3, "scattered", "wave", 0.0, rng))
     other = [v + (i == given.central) for i, v in enumerate(given.values)]
     found = given.gap(given.hat, other)
     assert found is None or found[0] > 0
@@ -64,9 +69,9 @@ def test_a_network_of_other_values_is_caught() -> None:
 
 def test_two_values_at_one_corner_are_noticed_and_refuted() -> None:
     rng = np.random.default_rng(0)
-    given = Elements.of_arrays(*example(2, 2, "uniform", "hat", 0.25, rng))
-    assert len(given.clashes) == 1
-    claim = interpolates(given, rng)
+    x, y = place_simplices(2, 2, "uniform", "hat", 0.25, rng)
+    assert len(Elements.of_arrays(x, y).clashes) == 1
+    claim: Any = fem_basis_relu.measure(Dataset("hat", x, y), rng).claims[0]
     assert claim.judge().verdict is Verdict.REFUTED and claim.left.lo == 0.25
 
 
@@ -88,24 +93,22 @@ def test_what_is_no_mesh_is_refused() -> None:
 
 
 def test_the_uniform_hat_has_the_values_of_the_catalogue() -> None:
-    uniform = Uniform.built()
+    uniform = Uniform.build()
     numbers = uniform.numbers()
     assert uniform.mass == 1 and hexagon_gap() == 0
     assert [uniform.needed(d) for d in (1, 2, 3)] == [2, 3, 3]
     assert [numbers[name].middle for name in ("φ(½, 0)", "φ(½, −½)", "neurons in dimension 1")] == [0.5, 0, 3]  # type: ignore[union-attr]
-    assert all(claim.judge().verdict is Verdict.PROVED for claim in uniform.claims())
 
 
 @settings(max_examples=20)
 @given(st.lists(st.fractions(-3, 3, max_denominator=12), min_size=2, max_size=9, unique=True))
 def test_poisson_is_exact_at_the_nodes_and_within_the_bound_between(nodes: list[Fraction]) -> None:
-    found = Poisson.solved(nodes)
+    found = Poisson.solve(nodes)
     assert found.nodal_error == 0 and found.largest_error == found.widest**2 / 8
-    assert all(claim.judge().verdict is Verdict.PROVED for claim in found.claims())
 
 
 def test_poisson_agrees_with_finite_differences() -> None:
     n = 16
     peer = solveh_banded(np.array([[0.0] + [-1.0] * (n - 2), [2.0] * (n - 1)]), np.full(n - 1, 1 / n**2))
-    found = Poisson.solved([Fraction(k, n) for k in range(n + 1)])
+    found = Poisson.solve([Fraction(k, n) for k in range(n + 1)])
     assert np.allclose([float(u) for u in found.found[1:-1]], peer, atol=1e-14)

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from ftheta.logic import SubjectError
 from ftheta.networks.description import Dense, Description, random_mlp
-from ftheta.relu.exact import ExactNetwork, exact, from_description, rounded
+from ftheta.relu.exact import ExactNetwork, exact, from_description, round_weights
 from ftheta.relu.matrices import FLOATS, RATIONALS, ExactMatrix, rational
 from ftheta.relu.network import ReluNetwork, Step
 
@@ -31,27 +31,27 @@ def test_nan_and_infinity_are_refused(bad: float) -> None:
 
 def test_floats_survive_the_round_trip_bit_by_bit() -> None:
     net = from_description(random_mlp(np.random.default_rng(0), [3, 5, 4, 2], bias=0.3))
-    back = rounded(exact(net))
+    back = round_weights(exact(net))
     assert back.is_exact and back.largest_error == 0
     for one, other in zip(net.steps, back.network.steps):
         assert np.array_equal(one.dense(), other.dense()) and np.array_equal(one.offset, other.offset)
 
 
 def test_rounding_reports_what_it_lost() -> None:
-    lost = rounded(ExactNetwork.affine([[Fraction(1, 3)]]))
+    lost = round_weights(ExactNetwork.affine([[Fraction(1, 3)]]))
     assert not lost.is_exact
     assert lost.largest_error == float(abs(Fraction(1, 3) - Fraction(1 / 3)))
 
 
 def test_a_weight_beyond_float64_is_refused() -> None:
     with pytest.raises(SubjectError, match="too large"):
-        rounded(ExactNetwork.affine([[10**400]]))
+        round_weights(ExactNetwork.affine([[10**400]]))
 
 
 @given(networks(), st.data())
 def test_the_float_realisation_follows_the_exact_one(net: ExactNetwork, data: st.DataObject) -> None:
     x = data.draw(points(net.widths[0]))
-    floats = rounded(net).network(np.array(x, float))
+    floats = round_weights(net).network(np.array(x, float))
     assert np.allclose(floats, [float(v) for v in net(x)], rtol=1e-9, atol=1e-6)
 
 
@@ -83,7 +83,8 @@ def test_steps_with_shapes_that_do_not_fit_are_refused() -> None:
 
 @given(st.lists(st.lists(st.integers(-3, 3), min_size=2, max_size=2), min_size=2, max_size=2))
 def test_the_two_algebras_agree(table: list[list[int]]) -> None:
-    A, B = np.array(table, float), np.array([[1.0, -2.0], [0.0, 3.0]])
+    A = np.array(table, float)
+    B = np.array([[1.0, -2.0], [0.0, 3.0]])
     pairs = [
         (FLOATS.product(A, B), RATIONALS.product(ExactMatrix.of(A), ExactMatrix.of(B))),
         (FLOATS.block([A, B]), RATIONALS.block([ExactMatrix.of(A), ExactMatrix.of(B)])),

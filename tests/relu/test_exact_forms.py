@@ -29,7 +29,8 @@ def form(f, inputs: int = 1) -> ReluNetwork:
 
 
 def test_sums_of_weights_are_not_rounded():
-    one, two = (lambda x: relu(0.1 * x + 0.2 * x - 0.3)), (lambda x: relu(0.30000000000000004 * x - 0.3))
+    one = lambda x: relu(0.1 * x + 0.2 * x - 0.3)
+    two = lambda x: relu(0.30000000000000004 * x - 0.3)
     both = form(lambda x: one(x) + two(x))
     assert count_pieces(both, LINE) == pieces(both, LINE).count == pieces(both, LINE, exact=True).count
     assert count_pieces(both, LINE).lo == 3 and both.basis is Basis.EXACT
@@ -177,7 +178,8 @@ def float_networks(draw: st.DrawFn) -> ReluNetwork:
 def test_the_calculus_of_float_networks_rounds_no_weight(f: ReluNetwork, g: ReluNetwork, c: float) -> None:
     x = [Fraction(1, 3)]
     made = {"f @ g": f @ g, "f + g": f + g, "c f": c * f, "f − g": f - g, "f / 3": Fraction(1, 3) * f}
-    F, G = exact(f), exact(g)
+    F = exact(f)
+    G = exact(g)
     meant = {"f @ g": F @ G, "f + g": F + G, "c f": c * F, "f − g": F - G, "f / 3": Fraction(1, 3) * F}
     for name, network in made.items():
         assert network.basis is Basis.EXACT

@@ -76,7 +76,8 @@ def test_a_convolutional_network_with_pooling_and_its_sparsity() -> None:
     first = eqx.nn.Conv2d(1, 4, 3, padding=1, key=keys[0])
     second = eqx.nn.Conv2d(4, 6, 3, stride=2, key=keys[1])
     head = eqx.nn.Linear(6, 3, key=keys[2])
-    largest, mean = eqx.nn.MaxPool2d(3, 2, padding=1), eqx.nn.AvgPool2d(2, 2)
+    largest = eqx.nn.MaxPool2d(3, 2, padding=1)
+    mean = eqx.nn.AvgPool2d(2, 2)
 
     def f(x):
         x = largest(jax.nn.relu(first(x)))
@@ -109,8 +110,11 @@ def test_a_residual_network_carries_its_stream_and_no_more() -> None:
 
 
 def test_batch_normalisation_at_inference_is_merged() -> None:
-    W, mean, var = normal(6, 3), normal(6, seed=1), normal(6, seed=2) ** 2
-    gamma, beta = normal(6, seed=3), normal(6, seed=4)
+    W = normal(6, 3)
+    mean = normal(6, seed=1)
+    var = normal(6, seed=2) ** 2
+    gamma = normal(6, seed=3)
+    beta = normal(6, seed=4)
     net = assert_same(lambda x: jax.nn.relu((W @ x - mean) * lax.rsqrt(var + 1e-5) * gamma + beta).sum(), (3,))
     assert net.widths == (3, 6, 1)
 
@@ -142,7 +146,8 @@ def test_maxout_and_minima_of_many() -> None:
     ],
 )
 def test_piecewise_affine_activations(activation) -> None:
-    W, V = normal(4, 3), normal(2, 4, seed=1)
+    W = normal(4, 3)
+    V = normal(2, 4, seed=1)
     assert_same(lambda x: V @ activation(W @ x + 0.1), (3,))
 
 
@@ -231,7 +236,8 @@ def test_programs_that_are_not_piecewise_affine_are_refused_with_their_line(f, w
 
 
 def residual() -> ReluNetwork:
-    A, B = normal(5, 3), normal(3, 5, seed=1)
+    A = normal(5, 3)
+    B = normal(3, 5, seed=1)
     return relu_form(lambda x: x + B @ jax.nn.relu(A @ x), jnp.zeros(3))
 
 
@@ -252,7 +258,8 @@ def test_networks_survive_files_and_modules(make, tmp_path: Path) -> None:
     for one, other in zip(net.steps, back.steps):
         assert np.array_equal(one.dense(), other.dense()) and np.array_equal(one.offset, other.offset)
         assert np.array_equal(one.rectified, other.rectified)
-    module, x = to_equinox(net), normal(7, net.widths[0])
+    module = to_equinox(net)
+    x = normal(7, net.widths[0])
     assert np.allclose(jax.vmap(module)(jnp.asarray(x)), net(x), atol=1e-12)
     again = relu_form(module, jnp.zeros(net.widths[0])) if make is not wide else net
     assert np.allclose(again(x), net(x), atol=1e-12)

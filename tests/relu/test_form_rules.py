@@ -30,7 +30,8 @@ def double_precision():
 
 def assert_same(f, shape: tuple[int, ...], samples: int = 40, whole: bool = False) -> ReluNetwork:
     """The same values as JAX at random points; at whole numbers (many ties, points on kinks) the very same."""
-    net, rng = relu_form(f, jnp.zeros(shape)), np.random.default_rng(0)
+    net = relu_form(f, jnp.zeros(shape))
+    rng = np.random.default_rng(0)
     x = rng.integers(-3, 4, (samples, *shape)).astype(float)
     expected = np.asarray(jax.jit(jax.vmap(f))(x)).reshape(samples, -1)
     if whole:

@@ -9,19 +9,21 @@ import pytest
 
 from ftheta.logic import Basis, SubjectError
 from ftheta.networks import random_mlp
-from ftheta.relu.algebra import claims, operations
 from ftheta.relu.counts import count
-from ftheta.relu.describe import described, told_layers
+from ftheta.relu.describe import describe_layers, require_layers
 from ftheta.relu.exact import ExactNetwork, exact
 from ftheta.relu.line.fewest import fewest
-from ftheta.relu.line.pieces import along, narrow_bound, product_bound, three_by_two, two_by_two
+from ftheta.relu.line.pieces import along, narrow_bound, product_bound
 from ftheta.relu.line.points import from_slopes, on_line
 from ftheta.relu.line.program import LineFunction, exact_pieces
-from ftheta.relu.line.spline import interpolated, pairs
-from ftheta.relu.maxima.braid import against_maximum, rays
 from ftheta.relu.maxima.maximum import maximum
-from ftheta.relu.maxima.tournament import shape_of
 from ftheta.relu.symmetry.folding import distance, fold
+from ftheta.subjects import Network
+from ftheta.theorems.piecewise.cpa_1d_one_hidden_layer.spline import interpolate, pairs
+from ftheta.theorems.piecewise.max_network.braid import against_maximum, rays
+from ftheta.theorems.piecewise.max_network.tournament import shape_of
+from ftheta.theorems.piecewise.network_calculus import network_calculus
+from ftheta.theorems.piecewise.pieces_1d import three_by_two, two_by_two
 
 
 @pytest.mark.parametrize(
@@ -45,12 +47,13 @@ def test_programs_are_read_as_pieces():
 
 
 def test_points_on_the_line():
-    x, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([0.0, 1.0, 0.0, 2.0])
-    f, missed = interpolated(x, y)
+    x = np.array([[0.0], [1.0], [2.0], [3.0]])
+    y = np.array([0.0, 1.0, 0.0, 2.0])
+    f, missed = interpolate(x, y)
     assert missed is None and f(Fraction(5, 2)) == 1 and f(10) == 16
     assert pairs(x, None) == "no labels"
     with pytest.raises(SubjectError):
-        interpolated(x, None)
+        interpolate(x, None)
 
 
 @pytest.mark.parametrize("M", [2, 3, 5, 6])
@@ -74,8 +77,10 @@ def test_a_network_that_bends_inside_a_cone_is_seen():
 @pytest.mark.parametrize("widths", [(1, 3, 1), (3, 8, 8, 2), (2, 1, 1), (4, 3)])
 @pytest.mark.parametrize("seed", range(4))
 def test_the_calculus_is_proved_by_normal_forms(widths, seed):
-    f = exact(random_mlp(np.random.default_rng(seed), widths, bias=0.5))
-    for claim in claims(operations(f, 2), [[1] * widths[0]]):
+    rng = np.random.default_rng(seed)
+    found = network_calculus.measure(Network.described(random_mlp(rng, widths, bias=0.5)), rng)
+    assert found.examples is not None
+    for claim in (*found.claims, *found.examples().claims):
         assert claim.judge().verdict == "proved", claim.what
 
 
@@ -87,7 +92,8 @@ def test_folding_keeps_the_function_and_different_networks_keep_their_distance()
 
 
 def test_pieces_along_a_line():
-    seven, twelve = along(two_by_two(), [0], [1]), along(three_by_two(), [0], [1])
+    seven = along(two_by_two(), [0], [1])
+    twelve = along(three_by_two(), [0], [1])
     assert seven.pieces == narrow_bound((2, 2)) == 7 and twelve.pieces == 12
     assert product_bound((2, 2)) == 9 and narrow_bound((3, 2)) == 12
     rng = np.random.default_rng(3)
@@ -98,6 +104,6 @@ def test_pieces_along_a_line():
 
 def test_layers_are_needed_and_kept():
     with pytest.raises(SubjectError):
-        told_layers(None)
+        require_layers(None)
     with pytest.raises(SubjectError):
-        described(ExactNetwork.dense([[[Fraction(1, 3)]], [[1]]], [[0], [0]]))
+        describe_layers(ExactNetwork.dense([[[Fraction(1, 3)]], [[1]]], [[0], [0]]))

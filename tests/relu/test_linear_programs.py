@@ -23,7 +23,8 @@ def exactly(rows):
 
 @st.composite
 def programs(draw):
-    d, m = draw(st.integers(1, 3)), draw(st.integers(1, 7))
+    d = draw(st.integers(1, 3))
+    m = draw(st.integers(1, 7))
     rows = draw(st.lists(st.lists(small, min_size=d + 1, max_size=d + 1), min_size=m, max_size=m))
     return draw(st.lists(small, min_size=d, max_size=d)), rows
 
@@ -32,7 +33,8 @@ def programs(draw):
 def test_the_maximum_is_that_of_highs_and_attained_at_a_feasible_point(program):
     cost, rows = program
     found = maximise([fmpq(c) for c in cost], exactly(rows))
-    A, b = np.array(rows)[:, :-1], np.array(rows)[:, -1]
+    A = np.array(rows)[:, :-1]
+    b = np.array(rows)[:, -1]
     reference = linprog(-np.array(cost), A_ub=-A, b_ub=b, bounds=(None, None))
     assert (found is None) == (reference.status != 0)
     if found is not None:
@@ -48,7 +50,8 @@ def test_the_deepest_point_is_as_deep_as_it_says_and_as_highs_finds(program):
     d = len(rows[0]) - 1
     depth, x = deepest(exactly(rows), d)
     assert min([fmpq(1), *(value(f, x) for f in exactly(rows))]) == depth
-    A, b = np.array(rows)[:, :-1], np.array(rows)[:, -1]
+    A = np.array(rows)[:, :-1]
+    b = np.array(rows)[:, -1]
     limits = np.column_stack([-A, np.ones(len(b))])
     reference = linprog([*[0] * d, -1], A_ub=limits, b_ub=b, bounds=[*[(None, None)] * d, (None, 1)])
     assert float(fraction(depth)) == pytest.approx(-reference.fun, abs=1e-7)

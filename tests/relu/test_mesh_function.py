@@ -7,17 +7,16 @@ from scipy.interpolate import LinearNDInterpolator
 from scipy.spatial import Delaunay
 
 from ftheta.logic import SubjectError
-from ftheta.relu.meshes.mesh_function import MeshFunction
+from ftheta.theorems.piecewise.cpa_to_relu_compiler.mesh_function import MeshFunction
 
 
 def test_inside_the_mesh_it_is_the_linear_interpolant_of_scipy():
     rng = np.random.default_rng(0)
-    points, values = rng.uniform(-1, 1, (25, 2)), rng.normal(size=25)
+    points = rng.uniform(-1, 1, (25, 2))
+    values = rng.normal(size=25)
     triangles = Delaunay(points)
-    f, reference = (
-        MeshFunction.of(points, triangles.simplices, values.tolist()),
-        LinearNDInterpolator(triangles, values),
-    )
+    f = MeshFunction.of(points, triangles.simplices, values.tolist())
+    reference = LinearNDInterpolator(triangles, values)
     x = rng.dirichlet(np.ones(25), 40) @ points
     with jax.enable_x64(True):
         found = np.array([float(f(row)) for row in x])
@@ -25,7 +24,8 @@ def test_inside_the_mesh_it_is_the_linear_interpolant_of_scipy():
 
 
 def test_on_a_line_points_in_any_order_are_joined_to_their_neighbours():
-    x, y = np.array([3.0, 0.0, 2.0, 1.0]), np.array([2.0, 0.0, 0.0, 1.0])
+    x = np.array([3.0, 0.0, 2.0, 1.0])
+    y = np.array([2.0, 0.0, 0.0, 1.0])
     f = MeshFunction.delaunay(x[:, None], y)
     assert len(f.mesh.simplices) == 3
     with jax.enable_x64(True):

@@ -12,7 +12,7 @@ from scipy.spatial import Delaunay
 
 from ftheta.logic import SubjectError
 from ftheta.relu.counts import count, is_plain
-from ftheta.relu.exact import exact, rounded
+from ftheta.relu.exact import exact, round_weights
 from ftheta.relu.geometry import barycentric, overlap, positive_part, value, where_all_positive
 from ftheta.relu.maxima.planar import planar_nodal, planar_sum
 from ftheta.relu.maxima.sums import MaximaSum, depth_bound, recent_hidden_layers
@@ -42,7 +42,8 @@ def kuhn(d: int) -> tuple[list[list[int]], list[list[int]], int]:
     cells = []
     for corner in corners:
         for order in permutations(range(d)):
-            x, cell = [*corner], [number.setdefault(corner, len(number))]
+            x = [*corner]
+            cell = [number.setdefault(corner, len(number))]
             for axis in order:
                 x[axis] += 1
                 cell.append(number.setdefault(tuple(x), len(number)))
@@ -93,7 +94,7 @@ def test_float_meshes_are_compiled_at_their_binary_values(d: int) -> None:
     exact_values = [fmpq(*v.as_integer_ratio()) for v in values]
     net = compile_cpa(points, cells, values)
     assert_interpolates(net, Mesh.of(points, cells), exact_values, rng, samples=1)
-    floats = rounded(net).network
+    floats = round_weights(net).network
     assert np.allclose([floats(np.array(p))[0] for p in points], values, atol=1e-6)
 
 
@@ -191,7 +192,9 @@ def test_stars_that_are_not_convex_are_handled_in_plane_and_space() -> None:
 @pytest.mark.parametrize(("mesh", "depth"), [(kuhn(1)[:2], 2), (kuhn(2)[:2], 3), (L_SHAPE, 3)])
 def test_a_basis_is_a_partition_of_unity_with_the_depth_of_the_dimension(mesh, depth: int) -> None:
     points, cells = mesh
-    basis, where, rng = fem_basis(points, cells), Mesh.of(points, cells), np.random.default_rng(0)
+    basis = fem_basis(points, cells)
+    where = Mesh.of(points, cells)
+    rng = np.random.default_rng(0)
     assert count(basis).affine_layers == depth == depth_bound(len(points[0]))
     for k, cell in enumerate(where.simplices):
         x, w = sample(where, k, rng)
@@ -220,7 +223,8 @@ def test_merging_equal_neurons_makes_a_basis_smaller_and_keeps_it() -> None:
 def test_convex_interpolants_are_the_maximum_of_their_pieces() -> None:
     points, cells, _ = kuhn(2)
     bowl = [x * x + y * y for x, y in points]
-    mesh, rng = Mesh.of(points, cells), np.random.default_rng(0)
+    mesh = Mesh.of(points, cells)
+    rng = np.random.default_rng(0)
     assert convex_pieces(mesh, [-v for v in bowl]) is None
     assert_interpolates(
         convex_network(points, cells, [max(x, y, 0) for x, y in points]), mesh, [max(x, y, 0) for x, y in points], rng

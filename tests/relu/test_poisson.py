@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ftheta.relu.exact import rounded
+from ftheta.relu.exact import round_weights
 from ftheta.relu.meshes.nodal import compile_cpa, fem_basis
 
 skfem = pytest.importorskip("skfem")
@@ -13,13 +13,17 @@ def test_poisson_with_the_network_basis_equals_scikit_fem() -> None:
     from skfem.models.poisson import laplace, unit_load
 
     mesh = skfem.MeshTri().refined(2)
-    points, cells = mesh.p.T, mesh.t.T
+    points = mesh.p.T
+    cells = mesh.t.T
     basis = skfem.Basis(mesh, skfem.ElementTriP1())
-    A, b, inner = laplace.assemble(basis), unit_load.assemble(basis), mesh.interior_nodes()
+    A = laplace.assemble(basis)
+    b = unit_load.assemble(basis)
+    inner = mesh.interior_nodes()
     expected = skfem.solve(*skfem.condense(A, b, I=inner))
 
-    phi = rounded(fem_basis(points, cells, nodes=inner.tolist())).network
-    K, load = np.zeros((len(inner), len(inner))), np.zeros(len(inner))
+    phi = round_weights(fem_basis(points, cells, nodes=inner.tolist())).network
+    K = np.zeros((len(inner), len(inner)))
+    load = np.zeros(len(inner))
     inside = np.array([[0.6, 0.2, 0.2], [0.2, 0.6, 0.2], [0.2, 0.2, 0.6]])
     for cell in cells:
         x = inside @ points[cell]
@@ -32,6 +36,6 @@ def test_poisson_with_the_network_basis_equals_scikit_fem() -> None:
     solution = np.linalg.solve(K, load)
     assert np.allclose(solution, expected[inner], atol=1e-12)
 
-    whole = rounded(compile_cpa(points, cells, expected)).network
+    whole = round_weights(compile_cpa(points, cells, expected)).network
     x = np.random.default_rng(0).random((50, 2))
     assert np.allclose(whole(x)[:, 0], basis.probes(x.T) @ expected, atol=1e-10)

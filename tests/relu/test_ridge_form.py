@@ -11,11 +11,22 @@ from hypothesis import strategies as st
 from ftheta.logic import SubjectError, Verdict
 from ftheta.relu.elementary.constructions import hat
 from ftheta.relu.exact import ExactNetwork, exact
-from ftheta.relu.line.cpa1d import known
+from ftheta.relu.line.cpa1d import enclose_rational
 from ftheta.relu.line.points import restrict_to_line
 from ftheta.relu.local import is_clean, kink, slope
-from ftheta.relu.shallow.escaping import KINDS, Decay, constant_jumps, example, ridge_hat_mass
-from ftheta.relu.shallow.ridge_form import escaping_ray, followed, ridge_forms, without_idle_steps
+from ftheta.theorems.piecewise.one_hidden_layer_not_integrable.escaping import (
+    KINDS,
+    Decay,
+    constant_jumps,
+    example,
+    ridge_hat_mass,
+)
+from ftheta.theorems.piecewise.one_hidden_layer_not_integrable.ridge_form import (
+    escaping_ray,
+    follow_ray,
+    ridge_forms,
+    without_idle_steps,
+)
 
 from .nets import networks, points, rationals
 
@@ -51,7 +62,7 @@ def test_a_function_that_is_not_zero_has_a_ray_that_the_network_confirms(d: int,
     if ray is None:
         assert all(net(x) == (0,) for x in data.draw(st.lists(points(d), min_size=3, max_size=3)))
     else:
-        assert (ray.level, ray.slope) != (0, 0) and followed(net, ray) == ray
+        assert (ray.level, ray.slope) != (0, 0) and follow_ray(net, ray) == ray
         far = 10**9
         x = [p + far * v for p, v in zip(ray.point, ray.direction)]
         assert net(x)[0] == ray.level + far * ray.slope
@@ -93,7 +104,8 @@ def test_one_sided_slopes_are_those_of_the_exact_pieces(net, x, v) -> None:
     f = restrict_to_line(net, x, v)[0]
     after = f.slopes[sum(t <= 0 for t in f.kinks)]
     before = f.slopes[sum(t < 0 for t in f.kinks)]
-    ahead, behind = slope(net, x, v).outputs[0], slope(net, x, [-t for t in v]).outputs[0]
+    ahead = slope(net, x, v).outputs[0]
+    behind = slope(net, x, [-t for t in v]).outputs[0]
     assert (ahead, behind) == (fmpq(after.numerator, after.denominator), fmpq(-before.numerator, before.denominator))
     assert kink(net, x, v) == (after - before,)
 
@@ -104,7 +116,7 @@ def test_kinks_of_one_hidden_layer_do_not_change_and_those_of_a_compact_hat_do()
     assert constant_jumps(random).judge().verdict is Verdict.PROVED
     claim = constant_jumps(compact)
     assert claim.judge().verdict is Verdict.REFUTED and claim.witness is not None and claim.witness.left == claim.left
-    assert claim.right == known(0)
+    assert claim.right == enclose_rational(0)
 
 
 def test_a_point_where_two_kinks_cross_is_not_clean() -> None:

@@ -9,22 +9,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ftheta.logic import SubjectError
-from ftheta.relu.shallow.ridges import (
+from ftheta.running import run
+from ftheta.subjects import Dataset, Family, Target
+from ftheta.subjects.values import grid, points_and_values
+from ftheta.theorems.perceptrons.two_layer_ridge_sum import two_layer_ridge_sum
+from ftheta.theorems.perceptrons.two_layer_ridge_sum.ridges import (
     Ridges,
-    centred,
     constant_across,
     drawn,
-    fitted,
-    grid,
-    interpolated,
+    fit_output_weights,
+    interpolation_error,
+    rescale_to_cube,
     sizes,
     square_interpolant,
     study,
 )
-from ftheta.running import run
-from ftheta.subjects import Dataset, Family, Target
-from ftheta.subjects.values import points_and_values
-from ftheta.theorems.perceptrons.two_layer_ridge_sum import two_layer_ridge_sum
 
 
 def rng(seed: int = 0) -> np.random.Generator:
@@ -39,20 +38,22 @@ def test_fewer_terms_from_the_same_seed_are_the_first_of_more(p, d):
 
 @given(st.integers(0, 99), st.integers(1, 12))
 def test_the_projection_is_the_least_squares_fit(seed, p):
-    features, y = rng(seed).normal(size=(30, p)), rng(seed + 1).normal(size=30)
+    features = rng(seed).normal(size=(30, p))
+    y = rng(seed + 1).normal(size=30)
     best = features @ np.linalg.lstsq(features, y, rcond=None)[0]
-    np.testing.assert_allclose(fitted(features, y).values, best, atol=1e-9)
+    np.testing.assert_allclose(fit_output_weights(features, y).values, best, atol=1e-9)
 
 
 def test_terms_that_say_nothing_new_are_left_out():
-    column, y = rng().normal(size=(20, 1)), rng(1).normal(size=20)
+    column = rng().normal(size=(20, 1))
+    y = rng(1).normal(size=20)
     repeated = np.hstack([column, 2 * column, np.zeros((20, 1)), column + 1e-12])
-    np.testing.assert_allclose(fitted(repeated, y).values, fitted(column, y).values, atol=1e-12)
+    np.testing.assert_allclose(fit_output_weights(repeated, y).values, fit_output_weights(column, y).values, atol=1e-12)
 
 
 @given(st.integers(1, 60))
 def test_the_square_is_interpolated_with_the_error_of_the_closed_form(n):
-    claim, sup = interpolated(n)
+    claim, sup = interpolation_error(n)
     assert claim.judge().verdict == "proved" and sup.middle == pytest.approx(1 / (4 * n * n))
     f = square_interpolant(n)
     assert all(f(Fraction(s, n)) == Fraction(s, n) ** 2 for s in range(n + 1))
@@ -77,7 +78,7 @@ def test_the_sizes_of_the_seed_are_among_those_tried():
 
 
 def test_points_are_moved_into_the_cube():
-    moved = centred(np.array([[3.0, 5.0], [7.0, 5.0], [4.0, 5.0]]))
+    moved = rescale_to_cube(np.array([[3.0, 5.0], [7.0, 5.0], [4.0, 5.0]]))
     assert moved.min() == -1 and moved.max() == 1 and (moved[:, 1] == 0).all()
 
 

@@ -14,27 +14,16 @@ from ftheta.logic import Basis, Enclosure
 from ftheta.networks import random_mlp
 from ftheta.relu.counts import count
 from ftheta.relu.exact import exact
-from ftheta.relu.line import budgets
 from ftheta.relu.line.cpa1d import PiecewiseAffine, affine, relu
 from ftheta.relu.line.pieces import along, product_bound
 from ftheta.relu.line.points import from_slopes, on_line
 from ftheta.relu.line.sawtooth import sawtooth, sparse_zigzag
-from ftheta.relu.line.separation import (
-    GAP,
-    HALF,
-    Duel,
-    Size,
-    about_the_sawtooth,
-    certificate,
-    crossings,
-    defeated_from,
-    distance,
-    met,
-    met_in_cells,
-    size,
-    teeth,
-)
-from ftheta.training.barrier import gradient, started, states
+from ftheta.relu.line.separation import HALF, Size, certificate, crossings, defeated_from, distance, size, teeth
+from ftheta.theorems.universality import sparse_connection_approximation as sparse
+from ftheta.theorems.universality.depth_separation import GAP, Sawtooth, claims_about_competitor
+from ftheta.theorems.universality.depth_separation.comparison import Comparison, compare_by_cells, compare_exactly
+from ftheta.theorems.universality.depth_separation.competitors import gradient, initialise, states
+from ftheta.theorems.universality.sparse_connection_approximation import budgets
 
 unit = st.builds(Fraction, st.integers(1, 23), st.just(24))
 slope = st.builds(Fraction, st.integers(-40, 40), st.integers(1, 3))
@@ -99,7 +88,9 @@ def test_touching_the_level_is_no_crossing():
 
 @pytest.mark.parametrize("L, nodes, layers, pieces", [(2, 18, 12, 64), (3, 33, 22, 2048)])
 def test_the_counts_of_the_deep_network(L, nodes, layers, pieces):
-    claims, numbers = about_the_sawtooth(L)
+    made = Sawtooth.of(L)
+    claims = made.claims()
+    numbers = made.numbers
     found = [numbers[name].middle for name in ("nodes of f", "layers of f", "pieces of f", "∫|f − ½|")]
     assert found == [nodes, layers, pieces, 0.25] and all(c.judge().verdict == "proved" for c in claims)
 
@@ -121,35 +112,37 @@ def test_so_many_folds_and_no_fewer_leave_the_pieces_behind(pieces):
 
 def test_a_network_along_a_segment_by_pieces_and_by_cells():
     net = random_mlp(np.random.default_rng(3), (3, 5, 4, 2), bias=0.5)
-    x, v = [0.5, -1.0, 0.25], [1.0, 2.0, -1.5]
-    duel = met(exact(net), x, v, 6)
+    x = [0.5, -1.0, 0.25]
+    v = [1.0, 2.0, -1.5]
+    duel = compare_exactly(exact(net), x, v, 6)
     whole = along(exact(net), x, v)
     assert duel.pieces.hi <= whole.within(0, 1) and duel.integral.lo == pytest.approx(float(duel.integral.hi))
     t = (np.arange(20000) + 0.5) / 20000
     g = np.asarray(net.apply(net.params, np.array(x) + t[:, None] * np.array(v)))[:, 0]
     f = 1 - np.abs((64 * t) % 2 - 1)
     assert np.abs(f - g).mean() == pytest.approx(duel.integral.middle, abs=1e-4)
-    coarse = met_in_cells(Enclosure.exact(whole.within(0, 1)), size(net).pieces, 6)
+    coarse = compare_by_cells(Enclosure.exact(whole.within(0, 1)), size(net).pieces, 6)
     assert coarse.bound <= duel.bound and coarse.integral.hi == np.inf
-    blind = met_in_cells(Enclosure.between(7, np.inf), size(net).pieces, 30)
+    blind = compare_by_cells(Enclosure.between(7, np.inf), size(net).pieces, 30)
     assert blind.changes == size(net).pieces and blind.integral.basis is Basis.EXACT
-    assert blind.claims(Enclosure.exact(blind.changes))[-1].judge().verdict == "proved"
+    assert claims_about_competitor(blind, Enclosure.exact(blind.changes))[-1].judge().verdict == "proved"
 
 
 def test_the_bound_is_judged_against_the_integral():
-    own = Duel(3, Enclosure.exact(8), Fraction(8), teeth(3))
-    assert own.claims(Enclosure.exact(8))[-1].judge().verdict == "refuted"
-    assert own.integral == Enclosure.exact(0) and own.pictures("itself")
-    far = Duel(40, Enclosure.exact(8), Fraction(8), teeth(3))
-    assert far.integral.hi == np.inf and far.drawn is not None and far.drawn.k == 6
-    assert all(claim.judge().verdict == "proved" for claim in far.claims(Enclosure.exact(8)))
-    crowd = Duel(40, Enclosure.exact(10**4), Fraction(10**4), teeth(3))
-    assert crowd.drawn is None and not crowd.pictures("too many teeth")
+    own = Comparison(3, Enclosure.exact(8), Fraction(8), teeth(3))
+    assert claims_about_competitor(own, Enclosure.exact(8))[-1].judge().verdict == "refuted"
+    assert own.integral == Enclosure.exact(0) and own.in_full is own
+    far = Comparison(40, Enclosure.exact(8), Fraction(8), teeth(3))
+    assert far.integral.hi == np.inf and far.in_full is not None and far.in_full.k == 6
+    assert all(claim.judge().verdict == "proved" for claim in claims_about_competitor(far, Enclosure.exact(8)))
+    crowd = Comparison(40, Enclosure.exact(10**4), Fraction(10**4), teeth(3))
+    assert crowd.in_full is None
 
 
 def test_the_gradient_of_training_is_that_of_jax():
     rng = np.random.default_rng(0)
-    params, x = started(rng, (1, 5, 4, 1)), rng.random((7, 1))
+    params = initialise(rng, (1, 5, 4, 1))
+    x = rng.random((7, 1))
     y = rng.random((7, 1))
 
     def loss(params):
@@ -171,24 +164,27 @@ def test_the_gradient_of_training_is_that_of_jax():
 
 @pytest.mark.parametrize("a, k, W, L, pieces", [(5, 2, 20, 4, 25), (4, 3, 24, 6, 64), (1, 1, 2, 2, 1)])
 def test_sparse_zigzags(a, k, W, L, pieces):
-    claims, numbers = budgets.about_the_zigzag(a, k)
+    zigzag = sparse.Zigzag.of(a, k)
+    claims = zigzag.claims()
+    numbers = zigzag.numbers
     assert [numbers[name].middle for name in ("W", "L", "pieces")] == [W, L, pieces]
     assert all(c.judge().verdict == "proved" for c in claims)
 
 
 @pytest.mark.parametrize("n", [1, 2, 7, 30])
 def test_the_best_pieces_for_the_square(n):
-    assert all(c.judge().verdict == "proved" for c in budgets.about_the_square(n))
-    assert budgets.best(budgets.SQUARED, n) == pytest.approx(1 / (8 * n * n), rel=1e-12)
+    assert all(c.judge().verdict == "proved" for c in sparse.claims_about_square(n))
+    assert budgets.best_error(budgets.SQUARED, n) == pytest.approx(1 / (8 * n * n), rel=1e-12)
     f = budgets.best_square(n)
-    assert count(budgets.strict(f)).neurons == n and count(budgets.with_skip(f)).neurons == n - 1
-    plain, short = on_line(budgets.strict(f))[0], on_line(budgets.with_skip(f))[0]
+    assert count(budgets.realise(f)).neurons == n and count(budgets.realise_with_skip(f)).neurons == n - 1
+    plain = on_line(budgets.realise(f))[0]
+    short = on_line(budgets.realise_with_skip(f))[0]
     assert all(plain(t) == short(t) == f(t) for t in (Fraction(i, 17) for i in range(18)))
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 16])
 def test_the_best_knots_of_the_root_have_equal_errors(n):
-    error = budgets.best(budgets.ROOT, n)
+    error = budgets.best_error(budgets.ROOT, n)
     ends = budgets.knots(budgets.ROOT, 2 * error, n)
     assert ends[-1] == pytest.approx(1, abs=1e-9)
     for a, b in pairwise(ends):
@@ -204,15 +200,17 @@ def test_the_best_knots_of_the_root_have_equal_errors(n):
 )
 def test_no_three_pieces_are_closer_to_the_root(inner, noise):
     ends = [0.0, *sorted(inner), 1.0]
-    values = np.sqrt(ends) + np.array(noise) * budgets.best(budgets.ROOT, 3)
+    values = np.sqrt(ends) + np.array(noise) * budgets.best_error(budgets.ROOT, 3)
     x = np.unique(np.concatenate([np.linspace(0, 1, 4001) ** 2, ends]))
-    assert np.abs(np.sqrt(x) - np.interp(x, ends, values)).max() >= budgets.best(budgets.ROOT, 3) * (1 - 1e-4)
+    assert np.abs(np.sqrt(x) - np.interp(x, ends, values)).max() >= budgets.best_error(budgets.ROOT, 3) * (1 - 1e-4)
 
 
 def test_the_study_estimates_the_order_of_both_functions():
     for name, even in (("x²", 2.0), ("√x", 0.5)):
-        study = budgets.study(name)
-        assert study.numbers["α"].middle == pytest.approx(2, abs=0.05)
-        assert study.numbers["α with equal knots"].middle == pytest.approx(even, abs=1e-6)
-        assert all(claim.judge().verdict == "consistent" for claim in study.claims)
-    assert budgets.study("√x").numbers["n² E"].middle == pytest.approx(1 / 4, abs=2e-3)  # (∫|f''|^½)² / 16
+        errors = budgets.measure_errors(name)
+        exponents = sparse.fit_exponents(errors)
+        assert exponents["α"].middle == pytest.approx(2, abs=0.05)
+        assert exponents["α with equal knots"].middle == pytest.approx(even, abs=1e-6)
+        assert all(sparse.rate_against(errors, "", each).judge().verdict == "consistent" for each in (1, 2))
+    root = sparse.fit_exponents(budgets.measure_errors("√x"))
+    assert root["n² E"].middle == pytest.approx(1 / 4, abs=2e-3)  # (∫|f''|^½)² / 16

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from ftheta.logic import SubjectError
 from ftheta.relu.calculus import pad
 from ftheta.relu.elementary.constructions import hat
-from ftheta.relu.exact import ExactNetwork, rounded
+from ftheta.relu.exact import ExactNetwork, round_weights
 from ftheta.relu.geometry import value
 from ftheta.relu.line.points import on_line
 from ftheta.relu.maxima.depth_bounds import maximum_with_zero
@@ -38,7 +38,7 @@ def test_supremum_and_integral_agree_with_a_fine_grid(net) -> None:
     square = box_simplices([-1, -1], [1, 1])
     t = (np.arange(64) + 0.5) / 32 - 1
     x = np.stack(np.meshgrid(t, t), axis=-1).reshape(-1, 2)
-    y = rounded(net).network(x)[:, 0]
+    y = round_weights(net).network(x)[:, 0]
     steep = float(np.abs(np.diff(y.reshape(64, 64), axis=0)).max() + np.abs(np.diff(y.reshape(64, 64), axis=1)).max())
     top, place = largest(net, square)
     assert abs(net(place)[0]) == top and -1e-9 <= float(top) - np.abs(y).max() <= 2 * steep + 1e-9

@@ -3,6 +3,7 @@
 from fractions import Fraction
 from itertools import permutations, product
 from math import factorial
+from typing import Any
 
 import jax
 import numpy as np
@@ -13,18 +14,19 @@ from hypothesis import strategies as st
 from ftheta.networks.description import Dense, Description, random_mlp
 from ftheta.relu.exact import exact
 from ftheta.relu.symmetry.canonical import equal_by_symmetry, path_norm
-from ftheta.relu.symmetry.conserved import Drifts, Flow
-from ftheta.relu.symmetry.copies import LINEAR, doubled, norms, outside_claim
+from ftheta.relu.symmetry.copies import measure_norms
 from ftheta.relu.symmetry.symmetries import (
-    balanced,
+    balance,
     imbalance,
-    linear_law,
-    moved,
     norm_squared,
-    scalar_step,
+    normalise_signs,
+    rescale_randomly,
     sign_copies,
-    turned,
 )
+from ftheta.subjects import Network
+from ftheta.theorems.piecewise.relu_symmetries_conservation import LINEAR, double_weight, relu_symmetries_conservation
+from ftheta.theorems.piecewise.relu_symmetries_conservation.conserved import Drifts, Flow
+from ftheta.theorems.piecewise.relu_symmetries_conservation.small_laws import linear_law, scalar_step
 from ftheta.training.descent import gradient_descent
 
 from .nets import networks, points, rationals
@@ -33,7 +35,7 @@ from .nets import networks, points, rationals
 @settings(max_examples=30)
 @given(networks(max_depth=4), st.integers(0, 99), st.data())
 def test_moved_copies_are_the_same_function_with_the_same_path_norm(net, seed: int, data: st.DataObject) -> None:
-    copy = moved(net, np.random.default_rng(seed))
+    copy = rescale_randomly(net, np.random.default_rng(seed))
     assert equal_by_symmetry(net, copy) and path_norm(copy) == path_norm(net)
     x = data.draw(points(net.widths[0]))
     assert copy(x) == net(x)
@@ -41,8 +43,8 @@ def test_moved_copies_are_the_same_function_with_the_same_path_norm(net, seed: i
 
 def test_doubling_a_weight_makes_another_function() -> None:
     net = exact(random_mlp(np.random.default_rng(0), (2, 4, 1), bias=0.5))
-    assert not equal_by_symmetry(net, doubled(net))
-    assert any(doubled(net)(x) != net(x) for x in ([8, 1], [-8, 1], [1, 8], [1, -8]))
+    assert not equal_by_symmetry(net, double_weight(net))
+    assert any(double_weight(net)(x) != net(x) for x in ([8, 1], [-8, 1], [1, 8], [1, -8]))
 
 
 @settings(max_examples=25)
@@ -50,7 +52,7 @@ def test_doubling_a_weight_makes_another_function() -> None:
 def test_the_balanced_copy_is_the_same_function_and_the_smallest(seed: int, hidden: int) -> None:
     rng = np.random.default_rng(seed)
     told = random_mlp(rng, (2, *[5] * hidden, 2), bias=0.5)
-    even = balanced(told)
+    even = balance(told)
     x = rng.normal(size=(8, 2))
     with jax.enable_x64(True):
         assert np.allclose(even.apply(even.params, x), told.apply(told.params, x), rtol=1e-10, atol=1e-10)
@@ -60,7 +62,7 @@ def test_the_balanced_copy_is_the_same_function_and_the_smallest(seed: int, hidd
         (W, b), (A, c), *rest = even.params
         other = [(W * scale[:, None], b * scale), (A / scale, c), *rest]
         assert norm_squared(other) >= norm_squared(even.params) * (1 - 1e-9)
-    assert norms(told).after <= norms(told).before
+    assert measure_norms(told).after <= measure_norms(told).before
 
 
 @pytest.mark.parametrize("width", [1, 2, 3])
@@ -73,7 +75,7 @@ def test_a_tanh_network_has_as_many_copies_as_orders_times_signs(width: int) -> 
         == factorial(width) * 2**width
         == len(list(permutations(range(width)))) * len(list(product((0, 1), repeat=width)))
     )
-    assert len({turned(copy) for copy in copies}) == 1
+    assert len({normalise_signs(copy) for copy in copies}) == 1
     x = np.array([0.3, -0.7])
     values = [
         sum(float(a) * np.tanh(float(u) * x[0] + float(v) * x[1] + float(b)) for u, v, b, a in copy) for copy in copies
@@ -138,5 +140,7 @@ def test_labels_are_read_as_classes_or_numbers() -> None:
 def test_a_rescaled_tanh_network_is_another_function() -> None:
     rng = np.random.default_rng(0)
     with jax.enable_x64(True):
-        claim = outside_claim(random_mlp(rng, (2, 4, 1), "tanh", bias=0.5), rng)
+        net = Network.described(random_mlp(rng, (2, 4, 1), "tanh", bias=0.5))
+        claims: Any = relu_symmetries_conservation.measure(net, rng).claims
+    (claim,) = claims
     assert claim.judge().verdict == "refuted" and Fraction(claim.left.lo) > 0

@@ -50,7 +50,8 @@ def test_homogeneous_and_flat_families_are_handled() -> None:
 @settings(max_examples=4)
 @given(st.integers(0, 40))
 def test_every_nodal_function_of_a_convex_mesh_in_space_takes_two_hidden_layers(seed: int) -> None:
-    mesh, rng = random_mesh(seed), np.random.default_rng(seed)
+    mesh = random_mesh(seed)
+    rng = np.random.default_rng(seed)
     basis = fem_basis(mesh.points, mesh.simplices)
     assert count(basis).affine_layers == 3
     used = [i for i, star in enumerate(mesh.stars) if star]
@@ -60,7 +61,8 @@ def test_every_nodal_function_of_a_convex_mesh_in_space_takes_two_hidden_layers(
 
 
 def test_any_function_on_a_convex_mesh_in_space_takes_two_hidden_layers() -> None:
-    mesh, rng = random_mesh(7), np.random.default_rng(7)
+    mesh = random_mesh(7)
+    rng = np.random.default_rng(7)
     values = [int(v) for v in rng.integers(-4, 5, len(mesh.points))]
     net = compile_cpa(mesh.points, mesh.simplices, values)
     assert count(net).affine_layers == 3

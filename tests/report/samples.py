@@ -191,8 +191,8 @@ def result(
         "chapter": "robustness",
         "title": title,
         "statement": statement,
-        "sources": ("seed 2", "virmaux2018"),
-        "errata": r"Seed 3 prints $\sum$ for $\prod$.",
+        "sources": ("murari-slides", "virmaux2018"),
+        "errata": r"Scaman prints $\sum$ for $\prod$.",
         "verdict": conclude([c.finding for c in checks], [j.judgement for j in judged]),
         "vacuous": False,
         "summary": "The product of spectral norms is 17.4. The largest stretch found is 4.13.",
@@ -205,6 +205,9 @@ def result(
         "provenance": PROVENANCE,
     }
     return Result(**{**given, **others})  # type: ignore[arg-type]
+
+
+EXAMPLE = AtMost("steepness of a random network", Enclosure.at_least(1.5, samples=7), Enclosure.at_most(2.5))
 
 
 def inapplicable() -> Result:
@@ -242,6 +245,9 @@ def rich_result() -> Result:
         tables=(table,),
         charts=CHARTS,
         vacuous=True,
+        gist="Norms of layers multiply, so that a network cannot be steeper than their product.",
+        see_also=("relu-piecewise-affine", "margin-bounds"),
+        examples=(Judged(EXAMPLE, EXAMPLE.judge()),),
     )
 
 

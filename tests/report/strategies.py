@@ -70,7 +70,8 @@ judgements = st.builds(Judgement, st.sampled_from(list(Verdict)), texts, st.bool
 judged = st.builds(Judged, claims, judgements)
 
 axes = st.builds(Axis, texts, st.sampled_from(["linear", "log", "symlog"]))
-roles, marks = st.sampled_from(["measured", "bound", "reference", "other"]), st.sampled_from(["line", "points", "step"])
+roles = st.sampled_from(["measured", "bound", "reference", "other"])
+marks = st.sampled_from(["line", "points", "step"])
 columns = tuples(floats, 6)
 series = st.builds(Series, texts, columns, columns, roles, marks, columns, columns)
 corners = tuples(st.tuples(floats, floats))

@@ -11,10 +11,12 @@ import pytest
 from rich.console import Console
 
 import ftheta
-from ftheta.logic import Result
+from ftheta.logic import Check, Finding, Result
+from ftheta.logic.result import Skipped
 from ftheta.report.card import audit_card, card
 from ftheta.report.notebook import install, mimebundle
 from ftheta.report.sheet import sheet
+from ftheta.report.words import unmet_requirements
 
 from . import samples
 
@@ -44,23 +46,50 @@ def test_a_card_fits_its_terminal_and_loses_nothing(result: Result, width: int) 
 
 def test_a_card_says_all_that_was_found() -> None:
     text = re.sub(r"\s+", " ", printed(card(samples.rich_result())))
-    assert "Lip(f_θ) ≤ ∏_(ℓ=1)⁴ ‖W_ℓ‖₂" in text
+    assert "Lip(fθ) ≤ ∏_(ℓ=1)⁴ ‖W_ℓ‖₂" in text
     assert "≥ 4.13 ≤ 17.4 4.2×" in text
     assert "As printed in the source ✗ the constant as printed: refuted" in text
     assert "witness: x = 0.5, w = (1, 2, 3), case = inf; there 3 against 2 (exact arithmetic)" in text
     assert "vacuous" in text
     assert "interval = [1, 2]" in text
-    assert "how we know 1: 200 samples; nothing contradicts" in text
+    assert "evidence 1: 200 samples; nothing contradicts" in text
     assert "θ₁ 1 not a number" in text
-    assert "errata: Seed 3 prints ∑ for ∏." in text
+    assert "errata in the sources: Scaman prints ∑ for ∏." in text
     assert re.search(r"[⠁-⣿]{3}", text)  # the small picture
+
+
+def test_gist_examples_and_related_theorems_are_shown() -> None:
+    result = samples.rich_result()
+    text = re.sub(r"\s+", " ", printed(card(result)))
+    assert text.index(result.title) < text.index(result.gist) < text.index("Lip(fθ)")
+    assert "Examples (not about the subject)" in text and "steepness of a random network" in text
+    assert "see also: relu-piecewise-affine, margin-bounds" in text
+    shown = mimebundle(result)["text/html"]
+    for words in (result.gist, "steepness of a random network", "See also: relu-piecewise-affine, margin-bounds"):
+        assert words in shown
+
+
+def test_a_hypothesis_that_awaits_another_is_not_named_as_an_obstacle() -> None:
+    layers = Check("list of layers", "the layers are known", "", Finding.failed("a function"))
+    gaussian = Check("Gaussian weights", "the weights are Gaussian", "", Finding.undecided("layers"))
+    assert unmet_requirements(replace(samples.inapplicable(), checks=(layers, gaussian))) == "list of layers"
+    assert unmet_requirements(replace(samples.inapplicable(), checks=(gaussian,))) == "Gaussian weights"
+
+
+def test_what_was_not_run_within_the_budget_is_one_line() -> None:
+    late = (
+        Skipped("a", "stopped after 1 s", "try --budget 2m", True),
+        Skipped("b", "no time", "try --budget 2m", True),
+    )
+    text = re.sub(r"\s+", " ", printed(audit_card(replace(samples.audit(), skipped=late))))
+    assert "not run within the budget: a (stopped after 1 s), b; try --budget 2m" in text
 
 
 def test_a_failed_hypothesis_is_told_with_its_remedy() -> None:
     text = re.sub(r"\s+", " ", printed(card(samples.inapplicable())))
     assert "✗ every convolution pads circularly" in text
     assert 'to meet it: set `padding_mode="circular"`' in text
-    assert "△ hypothesis fails" in text
+    assert "△ not applicable" in text
 
 
 def test_colours_are_used_on_a_terminal_and_left_out_when_asked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,7 +107,7 @@ def test_a_terminal_without_unicode_gets_letters_that_it_has() -> None:
         console.print(renderable)
     console.file.flush()
     text = raw.getvalue().decode("ascii")
-    assert "Lip(f_theta) <= prod_(l=1)^4 ||W_l||_2" in text
+    assert "Lip(ftheta) <= prod_(l=1)^4 ||W_l||_2" in text
     assert "ok consistent" in text and "*" in text
 
 
@@ -98,9 +127,9 @@ def test_an_audit_is_one_line_for_each_theorem_with_the_counts(width: int) -> No
     text = printed(audit_card(samples.audit(), Path("report.html")), width)
     assert all(len(line) <= width for line in text.splitlines())
     flat = re.sub(r"\s+", " ", text)
-    assert "3 hold 1 inconclusive 1 hypothesis fails 1 not checked 1 violation" in flat
+    assert "3 hold 1 inconclusive 1 not applicable 1 not checked 1 violation" in flat
     assert "lazy-regime was not checked: needs the initial weights" in flat
-    assert "conv-iff-equivariant asks for: circular padding" in flat
+    assert "conv-iff-equivariant requires circular padding" in flat
     assert "report: report.html" in flat and "ftheta audit mnist_mlp.onnx --seed 0" in flat
 
 

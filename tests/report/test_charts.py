@@ -28,6 +28,7 @@ from ftheta.logic import (
     UsageError,
     Vertex,
 )
+from ftheta.logic.chart import Scale
 from ftheta.report.charts import regions as regions_module
 from ftheta.report.charts.colourbar import colour_ends, value_scale
 from ftheta.report.charts.frame import Spec
@@ -59,8 +60,9 @@ def texts(svg: str) -> str:
     return " ".join(" ".join(e.itertext()) for e in root.iter() if e.tag.endswith("text"))
 
 
-def nasty_charts(scale: str, xs: tuple[float, ...], ys: tuple[float, ...]) -> Sequence[Chart]:
-    x, y = Axis(HOSTILE, scale), Axis("y", scale)  # type: ignore[arg-type]
+def nasty_charts(scale: Scale, xs: tuple[float, ...], ys: tuple[float, ...]) -> Sequence[Chart]:
+    x = Axis(HOSTILE, scale)
+    y = Axis("y", scale)
     kinds = (
         Series(HOSTILE, xs, ys, lo=ys, hi=ys),
         Series("b", xs, ys, "bound", "points"),
@@ -105,7 +107,7 @@ def test_each_kind_draws_its_labels_in_both_themes(chart: Chart, words: tuple[st
 
 
 @pytest.mark.parametrize(("scale", "data"), list(product(("linear", "log", "symlog"), NASTY)))
-def test_the_worst_data_are_drawn_or_said_to_be_missing(scale: str, data: str) -> None:
+def test_the_worst_data_are_drawn_or_said_to_be_missing(scale: Scale, data: str) -> None:
     for chart in nasty_charts(scale, *NASTY[data]):
         svg = str(render(chart, "svg"))
         assert texts(svg)
@@ -260,7 +262,8 @@ def test_moving_points_are_where_the_axes_say() -> None:
     spec = vega(samples.MOTION)
     scale = {s["name"]: s for s in spec["scales"]}
     for name, values in (("x", samples.MOTION.xs), ("y", samples.MOTION.ys)):
-        (lo, hi), (start, end) = scale[name]["domain"], scale[name]["range"]
+        (lo, hi) = scale[name]["domain"]
+        (start, end) = scale[name]["range"]
         for row, wanted in zip(spec["data"][0]["values"], values):
             pixels = [start + (v - lo) / (hi - lo) * (end - start) for v in wanted]
             assert row[name] == pytest.approx([10 * p for p in pixels], abs=1)

@@ -102,7 +102,7 @@ def test_the_audit_report_has_every_part() -> None:
         "Audit of mnist_mlp.onnx",
         "118,282",
         "3 hold",
-        "1 hypothesis fails",
+        "1 not applicable",
         "1 not checked",
         "1 violation",
         "1 inconclusive",
@@ -112,7 +112,7 @@ def test_the_audit_report_has_every_part() -> None:
         "To meet “circular padding”",
         'padding_mode="circular"',
         "As printed in the source:",
-        "Errata:",
+        "Errata in the sources:",
         "200 samples; nothing contradicts",
         "Reproduce",
         "ftheta audit mnist_mlp.onnx --seed 0",
@@ -123,6 +123,13 @@ def test_the_audit_report_has_every_part() -> None:
     assert page.count("<math") > 10
     assert page.count("<svg") == sum(len(r.charts) for r in samples.audit().results) + 1
     assert "434×" in told and "≤ 17.4" in told
+
+
+def test_gist_examples_and_related_theorems_are_on_the_page() -> None:
+    page = audit_page(samples.audit())
+    assert '<p class="gist">Norms of layers multiply, so that' in page
+    assert "steepness of a random network" in page
+    assert 'See also: <a href="#t-relu-piecewise-affine">relu-piecewise-affine</a>, margin-bounds.' in page
 
 
 def test_figures_and_tables_speak_to_screen_readers() -> None:

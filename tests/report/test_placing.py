@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from ftheta.logic import Axis
 from ftheta.report.charts.labels import Label, place, spread
 from ftheta.report.charts.layering import layout
-from ftheta.report.charts.measure import shortened, text_width, wrapped
-from ftheta.report.charts.scales import scaled
-from ftheta.report.charts.theme import DARK, LIGHT, darkened
-from ftheta.report.charts.thinning import thinned
+from ftheta.report.charts.measure import shorten, text_width, wrap
+from ftheta.report.charts.scales import make_scale
+from ftheta.report.charts.theme import DARK, LIGHT, dark_colours
+from ftheta.report.charts.thinning import keep_extremes
 
 wants = st.lists(st.tuples(st.floats(0, 400), st.floats(5, 40)), min_size=1, max_size=9)
 
@@ -51,15 +51,15 @@ def test_text_is_as_wide_as_its_letters() -> None:
 
 @given(st.text(max_size=300), st.floats(20, 400))
 def test_wrapped_text_fits_its_room(text: str, room: float) -> None:
-    for line in wrapped(text, 12, room):
+    for line in wrap(text, 12, room):
         assert text_width(line, 12) <= max(room, text_width("…", 12) + 12)
-    assert len(wrapped(text, 12, room)) <= 3
-    assert text_width(shortened(text, 12, room), 12) <= max(room, text_width("…", 12))
+    assert len(wrap(text, 12, room)) <= 3
+    assert text_width(shorten(text, 12, room), 12) <= max(room, text_width("…", 12))
 
 
 @given(st.lists(st.floats(), min_size=1, max_size=6), st.sampled_from(["linear", "log", "symlog"]), st.booleans())
 def test_ticks_stand_on_their_axis_in_order(values: list[float], scale: str, nice: bool) -> None:
-    axis = scaled(Axis("", scale), values, nice=nice)  # type: ignore[arg-type]
+    axis = make_scale(Axis("", scale), values, nice=nice)  # type: ignore[arg-type]
     usable = [v for v in values if isfinite(v) and (v > 0 or scale != "log")]
     assert (axis is None) == (not usable)
     if axis is None:
@@ -74,7 +74,7 @@ def test_ticks_stand_on_their_axis_in_order(values: list[float], scale: str, nic
 
 
 def test_logarithmic_ticks_are_powers_of_ten() -> None:
-    axis = scaled(Axis("", "log"), [3e-20, 0.0, -1.0, 5e3])
+    axis = make_scale(Axis("", "log"), [3e-20, 0.0, -1.0, 5e3])
     assert axis is not None
     ticks = axis.ticks(8)
     assert 4 <= len(ticks) <= 9
@@ -83,7 +83,7 @@ def test_logarithmic_ticks_are_powers_of_ten() -> None:
 
 
 def test_short_logarithmic_axes_are_labelled_too() -> None:
-    axis = scaled(Axis("", "log"), [3.0, 8.0])
+    axis = make_scale(Axis("", "log"), [3.0, 8.0])
     assert axis is not None
     assert len(axis.ticks(6)) >= 3
 
@@ -91,7 +91,7 @@ def test_short_logarithmic_axes_are_labelled_too() -> None:
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=400))
 def test_thinning_keeps_the_ends_and_the_extremes(ys: list[float]) -> None:
     n = len(ys)
-    kept = thinned(list(range(n)), ys, lambda x: x / max(n - 1, 1), columns=10)
+    kept = keep_extremes(list(range(n)), ys, lambda x: x / max(n - 1, 1), columns=10)
     assert kept == sorted(set(kept)) and len(kept) <= 40
     assert {0, n - 1} <= set(kept)
     assert min(ys) == min(ys[i] for i in kept) and max(ys) == max(ys[i] for i in kept)
@@ -150,7 +150,7 @@ def test_every_letter_of_a_chart_can_be_read(theme) -> None:
 
 
 def test_each_colour_has_one_counterpart_in_the_dark() -> None:
-    pairs = darkened()
+    pairs = dark_colours()
     assert pairs[LIGHT.measured[0]] == DARK.measured[0]
     assert pairs[LIGHT.bounds_text[0]] == DARK.bounds_text[0]
     assert len(pairs) == sum(

@@ -14,13 +14,14 @@ from ftheta.networks import random_mlp
 from ftheta.networks.description import Dense, Description
 from ftheta.spectra import Objective, along_training, constants, layer_gradients
 from ftheta.spectra.classes import logistic_constants
-from ftheta.spectra.initialisation import propagate
-from ftheta.spectra.pl import best_wavy
 from ftheta.spectra.signals import residual_gradients
-from ftheta.spectra.steps import Quadratic
+from ftheta.theorems.gradients.signal_propagation_init.initialisation import propagate
+from ftheta.theorems.optimisation.gd_step_regimes.steps import Quadratic
+from ftheta.theorems.optimisation.pl_inequality.pl import best_wavy
 
 RNG = np.random.default_rng(0)
-X, Y = RNG.normal(size=(20, 3)), RNG.normal(size=(20, 1))
+X = RNG.normal(size=(20, 3))
+Y = RNG.normal(size=(20, 1))
 
 
 def test_the_record_of_ridge_regression_is_that_of_its_closed_form():
@@ -80,7 +81,8 @@ def test_gradients_by_layer_are_those_of_jax_and_below_their_bounds(activation):
 
 
 def test_residual_gradients_are_those_of_jax():
-    net, y = random_mlp(RNG, (3, 3, 3, 1), "tanh"), RNG.normal(size=(20, 1))
+    net = random_mlp(RNG, (3, 3, 3, 1), "tanh")
+    y = RNG.normal(size=(20, 1))
 
     def apply(p, x):
         for (w, b), layer in zip(p, net.layers):
@@ -95,7 +97,8 @@ def test_residual_gradients_are_those_of_jax():
 
 
 def test_dead_and_saturated_units_are_counted():
-    W, b = np.eye(3), np.array([0.0, -100.0, 100.0])
+    W = np.eye(3)
+    b = np.array([0.0, -100.0, 100.0])
     relu = layer_gradients(Description((Dense(W, b, "relu"), Dense(np.ones((1, 3)), np.zeros(1)))), X, lambda o: o)
     assert relu.dead == [1, 0] and "1 of 3 units of layer 1 is dead" in relu.diagnosis
     leaky = layer_gradients(
@@ -108,7 +111,8 @@ def test_dead_and_saturated_units_are_counted():
 
 def test_a_deep_sigmoid_network_is_told_that_its_gradients_vanish_and_a_shallow_one_is_not():
     deep = random_mlp(RNG, (8, *[8] * 9, 1), "sigmoid", gain=1.0)
-    rows, y = RNG.normal(size=(16, 8)), RNG.normal(size=(16, 1))
+    rows = RNG.normal(size=(16, 8))
+    y = RNG.normal(size=(16, 1))
     assert "vanish" in layer_gradients(deep, rows, lambda o: o - y).diagnosis
     good = random_mlp(RNG, (8, 32, 1), "relu")
     assert "similar size" in layer_gradients(good, rows, lambda o: o - y).diagnosis
@@ -146,7 +150,7 @@ def test_sizes_and_adjoints_grow_as_theory_says_in_linear_layers():
     net = Description(tuple(Dense(W, np.zeros(2), "identity") for _ in range(4)))
     found = layer_gradients(net, np.array([[1.0, 1.0]]), lambda o: np.array([[0.6, 0.8]]))
     assert found.sizes.tolist() == [1, 3, 9, 27] and found.adjoints == pytest.approx([27, 9, 3, 1])
-    assert "by a factor of 3 a layer, from 1 to 27" in found.diagnosis
+    assert "by a factor of 3 per layer, from 1 to 27" in found.diagnosis
 
 
 def test_the_best_pl_constant_of_the_wavy_function_agrees_with_a_search():
@@ -162,7 +166,7 @@ def test_modes_of_descent_have_the_factors_of_the_theory():
     q = Quadratic(np.diag([1.0, 10.0]), np.ones(2))
     assert q.factor(0.21) == pytest.approx(1.1) and q.factor(q.best) == pytest.approx(9 / 11)
     assert (q.path(q.best, 10)[-1] ** 2).sum() == pytest.approx(2 * (9 / 11) ** 20, rel=1e-12)
-    worst = Quadratic(q.H, q._worst_start()).energy_ratios(10)
+    worst = Quadratic(q.H, q.worst_start()).energy_ratios(10)
     assert np.allclose(worst, (9 / 11) ** 2, rtol=1e-9)
 
 

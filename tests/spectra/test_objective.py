@@ -13,7 +13,9 @@ from ftheta.networks.description import Dense, Description
 from ftheta.spectra import Objective, extremes
 
 RNG = np.random.default_rng(0)
-X, Y, CLASSES = RNG.normal(size=(23, 4)), RNG.normal(size=(23, 3)), RNG.integers(0, 3, 23)
+X = RNG.normal(size=(23, 4))
+Y = RNG.normal(size=(23, 3))
+CLASSES = RNG.integers(0, 3, 23)
 NET = random_mlp(RNG, (4, 7, 6, 3), "tanh", bias=0.3)
 BLOCKED = {"kept": 1, "block": 4000}
 
@@ -51,7 +53,8 @@ def test_value_gradient_and_hessian_agree_with_jax(how, loss, y):
 
 
 def test_the_hessian_at_another_point_is_that_of_the_point():
-    o, other = objective(), objective().start + 0.3
+    o = objective()
+    other = objective().start + 0.3
     with jax.enable_x64(True):
         H = np.asarray(jax.jit(jax.hessian(reference(o)))(other))
     assert np.allclose(o.hessian(other).dense(), H, rtol=1e-10, atol=1e-11)
@@ -104,7 +107,8 @@ def test_lanczos_on_a_network_agrees_with_its_dense_hessian():
 
 
 def test_single_precision_products_are_near_double_ones():
-    narrow, wide = objective(dtype=np.float32).hessian(), objective().hessian()
+    narrow = objective(dtype=np.float32).hessian()
+    wide = objective().hessian()
     v = np.random.default_rng(1).normal(size=wide.size)
     assert narrow.product(v).dtype == np.float64
     assert 0 < np.abs(narrow.product(v) - wide.product(v)).max() < 1e-4 * np.abs(wide.product(v)).max()

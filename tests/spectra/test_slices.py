@@ -7,7 +7,8 @@ import pytest
 from ftheta.logic import Enclosure, UsageError, Verdict
 from ftheta.networks import random_mlp
 from ftheta.spectra.objective import Objective
-from ftheta.spectra.slices import bulge_claim, directions, lines, plane, risk_of, slice_evidence
+from ftheta.theorems.optimisation.nonconvex_tanh import claim_bulge, slice_loss
+from ftheta.theorems.optimisation.nonconvex_tanh.slices import directions, lines, plane, risk_of
 
 
 def quadratic(theta):
@@ -29,11 +30,13 @@ def test_bowls_are_convex_or_concave(sign, count):
 
 def test_a_network_is_sliced_with_the_curvature_of_its_dense_hessian():
     rng = np.random.default_rng(0)
-    net, x = random_mlp(rng, (2, 3, 1), "tanh"), rng.normal(size=(16, 2))
+    net = random_mlp(rng, (2, 3, 1), "tanh")
+    x = rng.normal(size=(16, 2))
     objective = Objective.of(net, (x, np.sin(x[:, :1])))
     u = directions(rng, objective.model.params, 2)
     risk = risk_of(objective)
-    (line, _), flat = lines(risk, objective.start, u, points=5), plane(risk, objective.start, u[0], u[1], points=5)
+    (line, _) = lines(risk, objective.start, u, points=5)
+    flat = plane(risk, objective.start, u[0], u[1], points=5)
     with jax.enable_x64(True):
         H = np.asarray(jax.jit(jax.hessian(risk))(objective.start))
     assert line.loss[2] == pytest.approx(objective.value(), rel=1e-12)
@@ -56,11 +59,11 @@ def test_a_bulge_is_found_where_there_is_one_and_not_on_a_convex_line():
     u = np.ones((1, 1))
     for f, verdict in ((lambda t: -(t[0] ** 2), Verdict.CERTIFIED), (lambda t: t[0] ** 2, Verdict.INCONCLUSIVE)):
         (seen,) = lines(f, np.zeros(1), u)
-        assert bulge_claim(f, np.zeros(1), u[0], seen).judge().verdict is verdict
+        assert claim_bulge(f, np.zeros(1), u[0], seen).judge().verdict is verdict
 
 
 def test_evidence_counts_the_parts_of_the_plane():
-    found = slice_evidence(np.random.default_rng(0), quadratic, np.ones(2), "saddle", 1.0, 9)
+    found = slice_loss(np.random.default_rng(0), quadratic, np.ones(2), "saddle", 1.0, 9)
     parts = [found.numbers[f"part of the plane that is {w}"] for w in ("convex", "saddle", "concave")]
     assert sum(p.middle for p in parts if isinstance(p, Enclosure)) == pytest.approx(1)
 

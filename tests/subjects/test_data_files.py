@@ -145,7 +145,8 @@ def test_changed_bytes_are_data_or_an_error(tmp_path, changes):
 
 # ---- arrays ----------------------------------------------------------------------------------------------------------
 
-X, Y = np.arange(12.0).reshape(6, 2), np.array([0, 1, 2, 0, 1, 2])
+X = np.arange(12.0).reshape(6, 2)
+Y = np.array([0, 1, 2, 0, 1, 2])
 
 
 @pytest.mark.parametrize(
@@ -183,7 +184,7 @@ def test_one_array_and_labels_in_a_file_of_their_own(tmp_path):
         assert found.y is not None and found.y.tolist() == Y.tolist()
     np.savez(tmp_path / "x.npz", X)
     assert data(tmp_path / "x.npz", labels=str(tmp_path / "y.npy")).y is not None
-    with pytest.raises(SubjectError, match="one label a row"):
+    with pytest.raises(SubjectError, match="one label per row"):
         np.save(tmp_path / "y.npy", Y[:3])
         ft.load(tmp_path / "x.npy", labels=str(tmp_path / "y.npy"))
 
@@ -243,7 +244,8 @@ def test_labels_that_are_no_outputs_are_refused():
 
 
 def test_test_rows_that_are_training_rows_are_counted(tmp_path):
-    x, y = np.arange(8.0).reshape(4, 2), np.array([0, 1, 0, 1])
+    x = np.arange(8.0).reshape(4, 2)
+    y = np.array([0, 1, 0, 1])
     np.savez(
         tmp_path / "parts.npz", x_train=x, y_train=y, x_test=np.concatenate([x[1:3], x + 100]), y_test=np.r_[y, 0, 1]
     )
@@ -259,7 +261,8 @@ def test_a_parquet_file_is_read_as_the_table_it_is(tmp_path):
 
     frame = pandas.read_csv(csv(tmp_path, IRIS))
     frame.to_parquet(tmp_path / "flowers.parquet")
-    found, table_ = data(tmp_path / "flowers.parquet", labels="species"), data(tmp_path / "data.csv", labels="species")
+    found = data(tmp_path / "flowers.parquet", labels="species")
+    table_ = data(tmp_path / "data.csv", labels="species")
     assert np.array_equal(found.x, table_.x) and found.classes == table_.classes and found.columns == table_.columns
     assert found.y is not None and table_.y is not None and found.y.tolist() == table_.y.tolist()
     frame.assign(species=frame.species.astype("category"), whole=[3, 1, 2, 2]).iloc[[1, 3, 2]].to_parquet(

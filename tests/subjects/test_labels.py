@@ -14,7 +14,7 @@ from ftheta.logic import SubjectError
 from ftheta.networks import Dense, Description
 from ftheta.report.verdicts import remarks
 from ftheta.subjects import Dataset, Network
-from ftheta.subjects.files import from_rows, noted
+from ftheta.subjects.files import from_rows, with_notes
 
 NAMES = np.array(["zero", "one", "two"])
 
@@ -124,7 +124,7 @@ def test_the_noise_floor_of_classes_is_that_of_brute_force(pairs, one_hot):
     rows_apart = sum(sum(counts.values()) for counts in seen.values() if len(counts) > 1)
     right = sum(max(counts.values()) for counts in seen.values())
     notes = [
-        note for note in noted(Dataset("data", x, np.eye(4)[y] if one_hot else y)).notes if "another label" in note
+        note for note in with_notes(Dataset("data", x, np.eye(4)[y] if one_hot else y)).notes if "another label" in note
     ]
     if not rows_apart:
         assert notes == []
@@ -134,7 +134,7 @@ def test_the_noise_floor_of_classes_is_that_of_brute_force(pairs, one_hot):
 
 
 def test_the_noise_floor_of_targets_is_the_variance_within_equal_rows():
-    data = noted(Dataset("data", np.array([[1.0], [1.0], [2.0]]), np.array([0.5, 1.5, 7.25])))
+    data = with_notes(Dataset("data", np.array([[1.0], [1.0], [2.0]]), np.array([0.5, 1.5, 7.25])))
     (note,) = [note for note in data.notes if "another label" in note]
     assert note.startswith("2 of 3 rows") and note.endswith(f"{0.5 / 3:.3g})")
 

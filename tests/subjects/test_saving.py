@@ -45,7 +45,8 @@ def test_the_activation_of_a_single_layer_is_kept(tmp_path, word):
 
 
 def test_a_convolutional_network_is_written_with_the_shapes_it_has(tmp_path):
-    net, path = images(), tmp_path / "net.onnx"
+    net = images()
+    path = tmp_path / "net.onnx"
     x = RNG.normal(size=(3, 2, 6, 6))
     ft.save(net, path)
     found = np.asarray(onnxruntime.InferenceSession(path).run(None, {"input": x})[0])
@@ -59,9 +60,11 @@ def test_a_convolutional_network_is_written_with_the_shapes_it_has(tmp_path):
 
 
 def test_a_normal_form_in_an_archive_is_a_network_of_vectors(tmp_path):
-    net, path = images(), tmp_path / "net.npz"
+    net = images()
+    path = tmp_path / "net.npz"
     ft.save(net, path)
-    again, x = network(path), RNG.normal(size=(2, 6, 6))
+    again = network(path)
+    x = RNG.normal(size=(2, 6, 6))
     assert again.input_shape == (72,)
     np.testing.assert_allclose(again(x.ravel()), np.asarray(net(x)).ravel(), rtol=1e-10, atol=1e-12)
 

@@ -81,7 +81,7 @@ def test_data_must_fit_the_network_and_be_finite():
         mlp().with_data(Dataset("rows", np.ones((4, 5))))
     with pytest.raises(SubjectError, match=r"x\[1, 0\]"):
         Dataset("rows", np.array([[1.0], [np.inf]]))
-    with pytest.raises(SubjectError, match="one label a row"):
+    with pytest.raises(SubjectError, match="one label per row"):
         Dataset("rows", np.ones((3, 1)), np.zeros(2))
 
 
@@ -146,7 +146,8 @@ def test_a_training_of_other_things_is_refused_at_once(given):
 def test_a_theorem_is_checked_by_its_id_or_itself():
     from ftheta.theorems.optimisation.gd_strongly_convex import gd_strongly_convex as theorem
 
-    by_id, itself = ft.check("gd-strongly-convex", kappa=7), ft.check(theorem, kappa=7)
+    by_id = ft.check("gd-strongly-convex", kappa=7)
+    itself = ft.check(theorem, kappa=7)
     assert by_id.numbers == itself.numbers and by_id.verdict == itself.verdict
     others: list[Any] = [None, 5, theorem.measure, ["gd-strongly-convex"]]
     for other in others:

@@ -11,7 +11,7 @@ import pytest
 
 from ftheta.logic import SubjectError, UsageError
 from ftheta.sweeps import Networks, Pool, sweep
-from ftheta.sweeps.pool import NobodyWorks
+from ftheta.sweeps.pool import NoWorkers
 
 from . import trainings
 
@@ -95,7 +95,8 @@ class Flapping:
     """A client of a cluster whose workers are new at every look; `last` is the time after which they stay."""
 
     def __init__(self, clock, last=float("inf")):
-        self.clock, self.last = clock, last
+        self.clock = clock
+        self.last = last
 
     def scheduler_info(self, n_workers):
         name = "the one that stays" if self.clock.now > self.last else f"worker {self.clock.now}"
@@ -116,12 +117,12 @@ def test_workers_that_die_quickly_are_left_after_a_stated_time(monkeypatch, last
 
     clock = Clock()
     monkeypatch.setattr(module, "time", clock)
-    crew = module.DaskCrew(Flapping(clock, last), ours=False, wait=60.0)
+    backend = module.DaskBackend(Flapping(clock, last), ours=False, wait=60.0)
     said = set()
-    with pytest.raises(NobodyWorks, match="60 s") if ends else nullcontext():
+    with pytest.raises(NoWorkers, match="60 s") if ends else nullcontext():
         for clock.now in range(600):
-            crew._watch(result=False)
-            said.add(crew.note)
+            backend._watch(result=False)
+            said.add(backend.note)
     assert clock.now == (61 if ends else 599)
     assert "workers of the Dask cluster do not last; the sweep ends after 60 s without one" in said
 

@@ -40,7 +40,8 @@ def test_keys_name_what_a_cell_says_and_nothing_else(axes, seeds):
 
 
 def test_numbers_of_numpy_are_plain_numbers_and_types_are_kept_apart():
-    a, b = Grid({"a": np.array([1, 2])}), Grid({"a": [1, 2]})
+    a = Grid({"a": np.array([1, 2])})
+    b = Grid({"a": [1, 2]})
     assert [a.key(i) for i in range(2)] == [b.key(i) for i in range(2)]
     assert len({Grid({"a": [value]}).key(0) for value in (1, 1.0, True, "1", None, (1,))}) == 6
     assert Grid({"a": [[8, 8]]})[0].settings == {"a": (8, 8)}

@@ -15,7 +15,9 @@ from ftheta.sweeps.grid import Grid
 
 from . import trainings
 
-CELLS, SEEDS, KILLS = [0.01 * a for a in range(60)], 2, 4
+CELLS = [0.01 * a for a in range(60)]
+SEEDS = 2
+KILLS = 4
 CLIENT = """
 import sys
 from tests.sweeps import trainings
@@ -46,8 +48,11 @@ def kept(path: Path) -> set[str]:
 
 @pytest.mark.parametrize("luck", [0, 1, *(pytest.param(n, marks=pytest.mark.nightly) for n in range(2, 30))])
 def test_random_kills_lose_nothing_and_nothing_is_done_twice(luck, tmp_path):
-    chance, store, log = random.Random(luck), tmp_path / "runs.db", tmp_path / "log"
-    done, kills = set(), 0
+    chance = random.Random(luck)
+    store = tmp_path / "runs.db"
+    log = tmp_path / "log"
+    done = set()
+    kills = 0
     for _ in range(60):
         log.write_text("")
         command = [sys.executable, "-c", CLIENT, str(store), str(log), str(chance.choice([1, 2]))]
@@ -64,7 +69,8 @@ def test_random_kills_lose_nothing_and_nothing_is_done_twice(luck, tmp_path):
         out, _ = process.communicate(timeout=120)
         begun = log.read_text().splitlines()
         assert not done & set(begun), "a finished cell was done again"
-        before, done = done, kept(store)
+        before = done
+        done = kept(store)
         assert before <= done, "a finished cell was lost"
         if out.strip() == "True":
             break
@@ -83,7 +89,8 @@ def test_random_kills_lose_nothing_and_nothing_is_done_twice(luck, tmp_path):
 
 
 def test_a_disk_that_fills_up_stops_the_sweep_in_words_and_the_next_run_completes_it(tmp_path):
-    store, log = tmp_path / "runs.db", tmp_path / "log"
+    store = tmp_path / "runs.db"
+    log = tmp_path / "log"
     limited = """
 import resource, signal, sys
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

@@ -35,7 +35,9 @@ def by_cell(table, *names):
 
 def test_no_bit_depends_on_neighbours_order_workers_or_cuts(pool, tmp_path):
     nets = Networks((X, Y), test=(X[:5], Y[:5]), steps=30, record=10, keep=True)
-    small, large = {"widths": 7, "batch": 8}, {"widths": 200, "batch": None}  # in lanes, and one by one
+    # in lanes, and one by one
+    small = {"widths": 7, "batch": 8}
+    large = {"widths": 200, "batch": None}
     grid = [{**shape, "step": step} for shape in (small, large) for step in (0.01, 0.003)]
     whole = sweep(nets, grid, 5, on=2)
     assert whole.complete
@@ -55,7 +57,8 @@ def test_no_bit_depends_on_neighbours_order_workers_or_cuts(pool, tmp_path):
 def test_the_number_of_cores_does_not_show():
     """With 4,096 rows XLA would split its sums by the number of cores."""
     x = RNG.normal(size=(4096, 8))
-    nets, whole = Networks((x, np.sin(x[:, :1])), widths=64, steps=20, record=1), os.sched_getaffinity(0)
+    nets = Networks((x, np.sin(x[:, :1])), widths=64, steps=20, record=1)
+    whole = os.sched_getaffinity(0)
     found = []
     for chosen in (whole, {min(whole)}):
         os.sched_setaffinity(0, chosen)
@@ -74,7 +77,8 @@ SHAPES = st.tuples(st.integers(1, 6), st.integers(1, 20), st.integers(1, 3), st.
 def test_a_lane_never_shows_in_the_result(shape, activation, optimiser, batches):
     inputs, width, outputs, rows = shape
     rng = np.random.default_rng(rows)
-    x, y = rng.normal(size=(rows, inputs)), rng.normal(size=(rows, outputs))
+    x = rng.normal(size=(rows, inputs))
+    y = rng.normal(size=(rows, outputs))
     batch = max(1, rows // 3) if batches else None
     nets = Networks((x, y), widths=width, activation=activation, optimiser=optimiser, batch=batch, steps=20, record=1)
     import jax
@@ -126,7 +130,8 @@ def test_a_cell_is_what_fit_does_to_rounding(pool, loss, optimiser, batch, width
     start = random_mlp(np.random.default_rng(3), wide)
     size = None if batch is None else Batches(batch)
     fitted = ft.fit(start, (X, target), loss, optimiser, step=0.01, steps=40, batch=size, seed=3)
-    losses, weights = found.arrays("losses")[0], found.arrays("W0")[0]
+    losses = found.arrays("losses")[0]
+    weights = found.arrays("W0")[0]
     assert losses is not None and weights is not None
     np.testing.assert_allclose(losses, fitted.history.loss, rtol=1e-9)
     np.testing.assert_allclose(weights, fitted.network.layers[0].weight, rtol=1e-7, atol=1e-10)
@@ -138,7 +143,8 @@ def test_decay_is_the_gradient_of_its_penalty(pool):
     nets = Networks((X, Y), widths=[], optimiser="gd", step=0.1, steps=1, dtype="float64", keep=True, bias=1.0)
     found = sweep(nets, {"decay": [0.0, 0.3]}, on=pool)
     net = random_mlp(np.random.default_rng(0), (3, 1), bias=1.0)
-    (weight, bias), plain = net.params[0], found.arrays("W0")
+    (weight, bias) = net.params[0]
+    plain = found.arrays("W0")
     gradient = 2 * np.mean((X @ weight.T + bias - Y) * X, axis=0)
     for kept, decay in zip(plain, (0.0, 0.3)):
         assert kept is not None

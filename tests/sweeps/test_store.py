@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from ftheta.logic import SubjectError, UsageError
 from ftheta.sweeps import Grid, Store, Table
-from ftheta.sweeps.store import Outcome, read, stored
+from ftheta.sweeps.store import Outcome, read, to_stored_value
 
 GRID = Grid({"a": [1, 2, 3], "b": ["x", (1, 2), None]}, 2)
 
@@ -44,7 +44,7 @@ def test_what_is_committed_is_read_back_with_its_types(tmp_path):
 def test_every_value_survives_sqlite_bit_for_bit(value):
     db = sqlite3.connect(":memory:")
     try:
-        found = read(db.execute("SELECT ?", (stored(value),)).fetchone()[0])
+        found = read(db.execute("SELECT ?", (to_stored_value(value),)).fetchone()[0])
     except UnicodeEncodeError:  # half a surrogate pair is no text
         return
     finally:
@@ -84,7 +84,8 @@ def test_a_result_with_the_name_of_a_setting_fails_its_cell_alone(tmp_path):
 
 
 def test_two_clients_never_claim_the_same_cell_and_a_dead_one_claims_nothing(tmp_path):
-    first, second = Store(tmp_path / "runs.db"), Store(tmp_path / "runs.db")
+    first = Store(tmp_path / "runs.db")
+    second = Store(tmp_path / "runs.db")
     keys = [GRID.key(i) for i in range(6)]
     one, two = (store.study("d", "n", {}, GRID.names) for store in (first, second))
     assert one.claim(keys[:4]) == ["mine"] * 4
@@ -177,7 +178,8 @@ def test_a_table_keeps_its_types_in_every_file(tmp_path):
         table.save(tmp_path / f"t.{kind}")
     import pandas
 
-    csv, parquet = pandas.read_csv(tmp_path / "t.csv"), pandas.read_parquet(tmp_path / "t.parquet")
+    csv = pandas.read_csv(tmp_path / "t.csv")
+    parquet = pandas.read_parquet(tmp_path / "t.parquet")
     for frame in (csv, parquet, table.to_pandas()):
         n, x, w, i = (frame[name].tolist() for name in "nxwi")
         assert n == [1, 2] and x[0] == 0.1 and np.isnan(x[1]) and w == ["a", 'b,"c'] and i[0] == math.inf
@@ -208,13 +210,13 @@ def test_a_damaged_array_is_said_so(tmp_path, damage):
 
 @given(st.data())
 def test_any_damage_of_an_array_is_an_error_or_an_array_of_its_size(data):
-    from ftheta.sweeps.arrays import packed, unpacked
+    from ftheta.sweeps.arrays import pack_array, unpack_array
 
-    whole = bytearray(packed(np.arange(6.0).reshape(2, 3)))
+    whole = bytearray(pack_array(np.arange(6.0).reshape(2, 3)))
     for _ in range(data.draw(st.integers(1, 4))):
         whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
     with suppress(ValueError):
-        assert unpacked(bytes(whole)).nbytes <= len(whole)
+        assert unpack_array(bytes(whole)).nbytes <= len(whole)
 
 
 def test_values_of_another_kind_are_damage_too(tmp_path):

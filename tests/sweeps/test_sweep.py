@@ -14,9 +14,10 @@ import pytest
 
 import ftheta as ft
 from ftheta.logic import SubjectError, UsageError
+from ftheta.processes.environment import worker_environment
+from ftheta.processes.worker import program
 from ftheta.sweeps import Pool, Store, sweep
 from ftheta.sweeps.identity import code_digest
-from ftheta.sweeps.worker import environment
 
 from . import trainings
 
@@ -59,7 +60,8 @@ def test_workers_order_and_cuts_change_no_bit(pool, undisturbed, tmp_path):
 
 
 def test_what_is_in_the_store_is_not_done_again(pool, tmp_path):
-    store, log = tmp_path / "runs.db", tmp_path / "log"
+    store = tmp_path / "runs.db"
+    log = tmp_path / "log"
     settings = {"a": [1, 2], "log": str(log), "pause": 0.0}
     sweep(trainings.slow, settings, 2, on=pool, store=store).close()
     sweep(trainings.slow, settings | {"a": [1, 2, 3]}, 3, on=pool, store=store).close()
@@ -79,7 +81,8 @@ def test_a_failing_cell_is_recorded_and_the_others_go_on(pool, tmp_path):
 
 
 def test_failed_cells_are_done_again_when_asked(pool, tmp_path):
-    store, mark = tmp_path / "runs.db", tmp_path / "mark"
+    store = tmp_path / "runs.db"
+    mark = tmp_path / "mark"
 
     def fails_once(seed, path):
         if not os.path.exists(path):  # noqa: PTH110
@@ -165,7 +168,9 @@ def test_results_that_differ_from_cell_to_cell_give_one_table_in_any_order(pool,
 
 
 def test_two_clients_share_a_sweep_and_do_nothing_twice(undisturbed, tmp_path):
-    store, log, found = tmp_path / "runs.db", tmp_path / "log", {}
+    store = tmp_path / "runs.db"
+    log = tmp_path / "log"
+    found = {}
     settings = {"a": [float(a) for a in range(12)], "log": str(log)}
 
     def client(name):
@@ -185,7 +190,8 @@ def test_two_clients_share_a_sweep_and_do_nothing_twice(undisturbed, tmp_path):
 
 
 def test_ctrl_c_keeps_what_is_done_and_the_next_run_goes_on(tmp_path):
-    store, log = tmp_path / "runs.db", tmp_path / "log"
+    store = tmp_path / "runs.db"
+    log = tmp_path / "log"
     script = f"""
         import signal, sys
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -270,9 +276,9 @@ def test_progress_says_how_much_is_left(capsys):
 
 
 def test_a_worker_whose_client_is_gone_ends_quietly():
-    command = [sys.executable, "-P", "-c", "from ftheta.sweeps.worker import main; main()"]
+    command = [sys.executable, *program("ftheta.sweeps.worker")]
     pipe = subprocess.PIPE
-    worker = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=environment())
+    worker = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=worker_environment())
     assert worker.stdout is not None and worker.stderr is not None and worker.stdin is not None
     worker.stdout.close()  # nobody hears that it is ready
     assert worker.wait(60) == 0 and worker.stderr.read() == b""

@@ -23,7 +23,8 @@ def linear(params: Any, x: Any) -> Any:
 
 
 def same_bits(one: Any, other: Any) -> bool:
-    left, right = jax.tree.leaves(one), jax.tree.leaves(other)
+    left = jax.tree.leaves(one)
+    right = jax.tree.leaves(other)
     return len(left) == len(right) and all(
         np.asarray(a).dtype == np.asarray(b).dtype and np.asarray(a).tobytes() == np.asarray(b).tobytes()
         for a, b in zip(left, right)

@@ -41,7 +41,8 @@ def test_a_run_in_a_checkpoint_is_resumed(data, tmp_path, capsys):
 
 
 def test_classes_get_an_output_each(tmp_path):
-    out, data = tmp_path / "net.npz", tmp_path / "data.npz"
+    out = tmp_path / "net.npz"
+    data = tmp_path / "data.npz"
     np.savez(data, x=regression(20)[0], y=np.arange(20) % 3)
     assert run(["fit", str(data), "--loss", "cross-entropy", "--widths", "5", "--steps", "3", "--out", str(out)]) == 0
     assert np.load(out)["W1"].shape == (3, 5)

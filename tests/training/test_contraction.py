@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from ftheta.logic import Verdict
+from ftheta.theorems.optimisation.gd_strongly_convex import claim_contraction
 from ftheta.training import gradient_descent
-from ftheta.training.contraction import contraction_claims
 from ftheta.training.rates import largest_ratio
 from ftheta.training.rounding import step_errors, value_errors
 
@@ -24,7 +24,7 @@ def claims_on(objective, start, mu, L, steps=20, tau=None):
     tau = 2 / (mu + L) if tau is None else tau
     gamma = 1 - 2 * tau * mu * L / (mu + L)
     path = gradient_descent(objective, np.asarray(start, float), tau, steps)
-    return contraction_claims(objective, path, np.zeros(len(start)), 0.0, gamma, (tau, mu, L))
+    return claim_contraction(objective, path, np.zeros(len(start)), 0.0, gamma, (tau, mu, L))
 
 
 @pytest.mark.parametrize("steps", [1, 3, 50])
@@ -55,11 +55,13 @@ def test_the_error_of_a_step_is_bounded_by_what_intervals_say_of_it():
 
 def test_the_error_of_a_value_grows_with_what_cancels_in_it():
     points = np.array([[0.1], [0.2]])
-    plain, far = (lambda theta: jnp.sum(theta**2)), (lambda theta: (jnp.sum(theta**2) + 1e12) - 1e12)
+    plain = lambda theta: jnp.sum(theta**2)
+    far = lambda theta: (jnp.sum(theta**2) + 1e12) - 1e12
     near, wide = (value_errors(f, points, np.array([float(f(p)) for p in points])) for f in (plain, far))
     assert (near < 1e-15).all() and (wide > 1e-5).all()
 
 
 def test_an_excess_beyond_its_bound_shows_however_large_the_values_are():
-    excess, bound = np.array([1.0, 0.01]), np.array([2.0, 1e-6])
+    excess = np.array([1.0, 0.01])
+    bound = np.array([2.0, 1e-6])
     assert largest_ratio(excess, bound, size=1.0, errors=np.full(2, 1e-4)).lo > 50

@@ -10,14 +10,20 @@ from sklearn.decomposition import PCA
 import ftheta as ft
 from ftheta.certify.low_rank import decompose
 from ftheta.logic import Verdict
-from ftheta.training.curved_codes import Codes, Shape, coordinates, split, train_codes
-from ftheta.training.curved_codes_study import (
+from ftheta.theorems.architectures.autoencoder_svd_rom_deep import one_number_claim
+from ftheta.theorems.architectures.autoencoder_svd_rom_deep.curved_codes import (
+    Codes,
+    Shape,
+    coordinates,
     first_rows,
-    fourier_tail,
     linear_share,
     memory_error,
+    split,
+    train_codes,
+)
+from ftheta.theorems.architectures.autoencoder_svd_rom_deep.moving_shapes import (
+    fourier_tail,
     moving_shapes,
-    one_number,
     whole_share,
 )
 
@@ -87,8 +93,8 @@ def test_rows_that_are_no_rotations_have_no_fourier_tail():
 
 
 def test_one_number_remembers_rows_exactly_and_knows_nothing_of_others():
-    assert one_number(RING, np.random.default_rng(0)).judge().verdict is Verdict.PROVED
-    assert one_number(np.ones((4, 3)), np.random.default_rng(0)).judge().verdict is Verdict.PROVED
+    assert one_number_claim(RING, np.random.default_rng(0)).judge().verdict is Verdict.PROVED
+    assert one_number_claim(np.ones((4, 3)), np.random.default_rng(0)).judge().verdict is Verdict.PROVED
     found = coordinates(RING)
     assert memory_error(found, np.random.default_rng(0)) > linear_share(found, 2)
 

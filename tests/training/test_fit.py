@@ -18,8 +18,11 @@ from .problems import linear, mlp, regression, same_bits
 
 def test_gradient_descent_on_a_linear_model_follows_its_closed_form():
     x, y = regression(20, 3)
-    start, tau, K = np.array([1.0, -2.0, 0.5]), 0.05, 40
-    hessian, goal = 2 * x.T @ x / len(x), np.linalg.lstsq(x, y, rcond=None)[0]
+    start = np.array([1.0, -2.0, 0.5])
+    tau = 0.05
+    K = 40
+    hessian = 2 * x.T @ x / len(x)
+    goal = np.linalg.lstsq(x, y, rcond=None)[0]
     closed = goal + np.linalg.matrix_power(np.eye(3) - tau * hessian, K) @ (start - goal)
     trained = fit((start, linear), (x, y), "squared", "gd", step=tau, steps=K)
     assert trained.params == pytest.approx(closed, rel=1e-12)
@@ -29,13 +32,16 @@ def test_gradient_descent_on_a_linear_model_follows_its_closed_form():
 
 @pytest.mark.parametrize("name", OPTIMISERS)
 def test_every_named_optimiser_takes_the_steps_of_optax_one_by_one(name):
-    (x, y), start, step = regression(), np.array([1.0, -2.0, 0.5]), 0.02
+    (x, y) = regression()
+    start = np.array([1.0, -2.0, 0.5])
+    step = 0.02
     trained = fit((start, linear), (x, y), "squared", name, step=step, steps=12)
     with jax.enable_x64(True):
         maker, options, _ = OPTIMISERS[name]
         optimiser = getattr(optax, maker)(step, **options)
         params = jnp.asarray(start)
-        memory, losses = optimiser.init(params), []
+        memory = optimiser.init(params)
+        losses = []
         for _ in range(12):
             value, gradient = jax.value_and_grad(lambda theta: jnp.mean((x @ theta - y) ** 2))(params)
             updates, memory = optimiser.update(gradient, memory, params)
@@ -47,18 +53,22 @@ def test_every_named_optimiser_takes_the_steps_of_optax_one_by_one(name):
 
 def test_adam_takes_the_steps_of_its_definition():
     x, y = regression(30, 2)
-    theta, m, v = np.array([0.3, -0.7]), np.zeros(2), np.zeros(2)
+    theta = np.array([0.3, -0.7])
+    m = np.zeros(2)
+    v = np.zeros(2)
     trained = fit((theta, linear), (x, y), "squared", "adam", step=0.1, steps=25)
     for k in range(1, 26):
         g = 2 * x.T @ (x @ theta - y) / len(x)
-        m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g**2
+        m = 0.9 * m + 0.1 * g
+        v = 0.999 * v + 0.001 * g**2
         theta = theta - 0.1 * (m / (1 - 0.9**k)) / (np.sqrt(v / (1 - 0.999**k)) + 1e-8)
     assert trained.params == pytest.approx(theta, rel=1e-10)
 
 
 def test_mini_batches_are_the_rows_that_the_seed_says():
     x, y = regression(10, 2)
-    theta, batches = np.zeros(2), Batches(4)
+    theta = np.zeros(2)
+    batches = Batches(4)
     trained = fit((theta, linear), (x, y), "squared", "sgd", step=0.1, epochs=2, batch=4, seed=7)
     rows = batches.rows(10, 7, 0, 6)
     assert rows.valid is not None
@@ -116,7 +126,8 @@ def test_any_optax_optimiser_lowers_the_loss(optimiser):
 
 
 def test_a_schedule_of_steps_is_followed():
-    start, (x, y) = np.zeros(2), regression(20, 2)
+    start = np.zeros(2)
+    (x, y) = regression(20, 2)
     halves = fit((start, linear), (x, y), "squared", "gd", step=lambda k: 0.1 * 0.5**k, steps=2)
     first = start - 0.1 * 2 * x.T @ (x @ start - y) / 20
     second = first - 0.05 * 2 * x.T @ (x @ first - y) / 20

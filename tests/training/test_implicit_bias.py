@@ -10,13 +10,15 @@ from scipy.optimize import linprog, minimize
 from sklearn.svm import SVC
 
 from ftheta.logic import Basis
-from ftheta.training.hyperbolic import Program, potential
-from ftheta.training.implicit_bias import Rows, bias_evidence, projection
+from ftheta.theorems.optimisation.implicit_bias import measure_bias
+from ftheta.theorems.optimisation.implicit_bias.hyperbolic import Program, potential
+from ftheta.theorems.optimisation.implicit_bias.rows import Rows, projection
 from ftheta.training.margins import direction_error, enclosed_margin, logistic_flow, max_margin, separates
 
 
 def test_the_projections_of_the_textbook_are_exact():
-    x, y = np.array([[1.0, 1.0]]), np.array([2.0])
+    x = np.array([[1.0, 1.0]])
+    y = np.array([2.0])
     assert projection(x, y, np.zeros(2)) == ([Fraction(1), Fraction(1)], 0)
     assert projection(x, y, np.array([1.0, 0.0])) == ([Fraction(3, 2), Fraction(1, 2)], 0)
 
@@ -25,7 +27,9 @@ def test_the_projections_of_the_textbook_are_exact():
 @settings(max_examples=20, deadline=None)
 def test_the_projection_is_that_of_the_pseudo_inverse(seed):
     rng = np.random.default_rng(seed)
-    x, y, start = rng.normal(size=(3, 6)), rng.normal(size=3), rng.normal(size=6)
+    x = rng.normal(size=(3, 6))
+    y = rng.normal(size=3)
+    start = rng.normal(size=6)
     exact = projection(x, y, start)
     assert exact is not None and exact[1] == 0
     assert np.allclose([float(v) for v in exact[0]], start + np.linalg.pinv(x) @ (y - x @ start))
@@ -72,7 +76,9 @@ def test_the_margin_of_two_axes_is_known():
 def test_any_vector_and_any_multipliers_enclose_the_margin(seed):
     rng = np.random.default_rng(seed)
     z = rng.uniform(0.1, 1, (6, 3))
-    best, w, u = max_margin(z), rng.uniform(0.1, 1, 3), rng.uniform(0, 1, 6)
+    best = max_margin(z)
+    w = rng.uniform(0.1, 1, 3)
+    u = rng.uniform(0, 1, 6)
     assert best is not None
     around = enclosed_margin(z, w, u)
     assert around.lo <= best.margin.hi and best.margin.lo <= around.hi
@@ -80,7 +86,8 @@ def test_any_vector_and_any_multipliers_enclose_the_margin(seed):
 
 def test_logistic_flow_agrees_with_descent_in_small_steps():
     z = np.random.default_rng(1).uniform(0.1, 1, (5, 2))
-    theta, tau = np.zeros(2), 1e-3
+    theta = np.zeros(2)
+    tau = 1e-3
     for _ in range(20_000):
         theta = theta + tau * (z / (1 + np.exp(z @ theta))[:, None]).mean(0)
     _, path = logistic_flow(z, float(np.log1p(20.0)))
@@ -109,7 +116,8 @@ def test_program_training_and_a_general_solver_find_the_same_point(alpha):
     rng = np.random.default_rng(3)
     X = rng.normal(size=(3, 6))
     program = Program(X, X @ np.array([1.0, -1.5, 0, 0, 0, 0]))
-    own, trained = program.solutions(np.array([alpha]))[0], program.trained(alpha)
+    own = program.solutions(np.array([alpha]))[0]
+    trained = program.trained(alpha)
     assert trained is not None and np.allclose(trained, own, atol=1e-7)
     constraint = {"type": "eq", "fun": lambda b: X @ b - program.y, "jac": lambda b: X}
     value = lambda b: program.value(b, alpha)
@@ -129,5 +137,5 @@ def test_one_equation_with_two_weights_goes_from_sparse_to_least_norm():
 def test_separable_rows_without_full_rank_are_judged_by_their_margin_alone():
     rng = np.random.default_rng(0)
     y = np.repeat([0.0, 1.0], 10)
-    found = bias_evidence(Rows(rng.uniform(-1, 1, (20, 2)) + 3 * (2 * y - 1)[:, None], y), 0.0, 0.1, 200)
+    found = measure_bias(Rows(rng.uniform(-1, 1, (20, 2)) + 3 * (2 * y - 1)[:, None], y), 0.0, 0.1, 200)
     assert "margin" in found.numbers and "least ‖β‖₁" not in found.numbers and len(found.charts) == 1

@@ -24,7 +24,8 @@ def doubles():
 
 def test_losses_have_the_values_of_the_catalogue_and_of_optax():
     of = {name: loss.of for name, loss in LOSSES.items()}
-    p, t = np.array([1.0, -2.0, 0.5]), np.array([0.5, 1.0, 0.5])
+    p = np.array([1.0, -2.0, 0.5])
+    t = np.array([0.5, 1.0, 0.5])
     assert of["squared"](p, t) == 9.25 and of["half-squared"](p, t) == 4.625 and of["absolute"](p, t) == 3.5
     assert of["huber"](p, t) == pytest.approx(float(optax.losses.huber_loss(p, t).sum()), rel=1e-14)
     assert of["logistic"](0.0, 1.0) == pytest.approx(np.log(2), rel=1e-15)

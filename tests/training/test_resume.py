@@ -14,7 +14,7 @@ import pytest
 
 from ftheta.logic import SubjectError, UsageError
 from ftheta.training import Batches, Checkpoint, Fit, Stop, fit
-from ftheta.training.progress import Line, drawn
+from ftheta.training.progress import Line, draw_bar
 from ftheta.training.run import _Run
 
 from .problems import linear, mlp, regression, same_bits
@@ -30,7 +30,8 @@ def equal_runs(one: Fit, other: Fit) -> bool:
 
 def cut(monkeypatch, *lengths: int) -> None:
     """Chunks of these lengths, over and over."""
-    turns, usual = cycle(lengths), _Run._length
+    turns = cycle(lengths)
+    usual = _Run._length
     monkeypatch.setattr(_Run, "_length", lambda self: min(next(turns), usual(self)))
 
 
@@ -165,7 +166,8 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
 
 
 def test_broken_checkpoints_are_refused(tmp_path):
-    place, (x, y) = tmp_path / "run.npz", regression()
+    place = tmp_path / "run.npz"
+    (x, y) = regression()
     again = {"steps": 6, "checkpoint": place, "resume": True, **HOW}
     np.savez(place, W0=np.eye(2))
     with pytest.raises(SubjectError, match="not a checkpoint"):
@@ -214,7 +216,7 @@ def test_the_line_of_progress_is_for_terminals(capsys):
     assert capsys.readouterr().err == ""
     fit(mlp(), regression(), steps=3, progress=True, stop=Stop(), **HOW)
     assert "compiling" in capsys.readouterr().err
-    assert drawn(50, 100, 0.125, 25.0) == "████████████░░░░░░░░░░░░ 50 of 100 · loss 0.125 · 25 steps/s · 0:02 left"
+    assert draw_bar(50, 100, 0.125, 25.0) == "████████████░░░░░░░░░░░░ 50 of 100 · loss 0.125 · 25 steps/s · 0:02 left"
 
 
 @pytest.mark.parametrize("path", [5, None, b"run.npz", ["run.npz"]])

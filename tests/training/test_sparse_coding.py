@@ -9,8 +9,8 @@ from sklearn.linear_model import Lasso
 import ftheta as ft
 from ftheta.logic import SubjectError, Verdict
 from ftheta.relu.counts import count
-from ftheta.training.lista import Lista, as_ista, layers, train_lista
-from ftheta.training.sparse_coding import SparseCoding, exact_code, shrink
+from ftheta.theorems.architectures.ista_lista.lista import Lista, as_ista, layers, train_lista
+from ftheta.theorems.architectures.ista_lista.sparse_coding import SparseCoding, exact_code, shrink
 
 
 def problem(weight: float = 0.1, signals: int = 12, step: float = 1.0) -> SparseCoding:

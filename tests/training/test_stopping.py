@@ -37,7 +37,8 @@ def test_patience_ends_a_run_that_no_longer_improves():
     x, y = regression(20, 2)
     stopped = fit((np.zeros(2), linear), (x, y), "squared", "gd", step=0.2, steps=10**6, stop=Stop(patience=50))
     full = fit((np.zeros(2), linear), (x, y), "squared", "gd", step=0.2, steps=stopped.steps + 10).history.loss
-    best, since = np.inf, 0
+    best = np.inf
+    since = 0
     for k, value in enumerate(full):
         best, since = (value, k) if value < best else (best, since)
         if k - since >= 50:
@@ -71,7 +72,9 @@ def test_senseless_rules_are_refused(rule):
 def test_a_diverging_run_stops_at_the_step_where_its_loss_overflows(monkeypatch, lengths):
     cut(monkeypatch, *lengths)
     x, y = regression(20, 2)
-    theta, losses, path = np.array([1.0, -1.0]), [], []
+    theta = np.array([1.0, -1.0])
+    losses = []
+    path = []
     with np.errstate(over="ignore"):
         while not losses or np.isfinite(losses[-1]):
             path.append(theta)

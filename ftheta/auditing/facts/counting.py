@@ -19,15 +19,15 @@ def counts(net: Network, rng: np.random.Generator) -> Part:
     nonzero = sum(int(np.count_nonzero(leaf)) for _, leaf in leaves)
     facts = [
         Fact("parameters", Enclosure.exact(net.parameters)),
-        Fact("parameters that are not zero", Enclosure.exact(nonzero)),
-        *_layered(net),
+        Fact("non-zero parameters", Enclosure.exact(nonzero)),
+        *_layer_facts(net),
         *_operations(net),
     ]
     layers = net.behind_scaling().description
     return Part(tuple(facts), (_arrays(leaves) if layers is None else _layers(layers),))
 
 
-def _layered(net: Network) -> list[Fact]:
+def _layer_facts(net: Network) -> list[Fact]:
     if net.description is None:
         return []
     counted = count(net.description)
@@ -47,7 +47,7 @@ def _operations(net: Network) -> list[Fact]:
         Fact("operations, one input", Enclosure.exact(spent.forward_total.flops)),
     ]
     if np.isfinite(spent.ratio):
-        facts.append(Fact("with its gradient, times as many", Enclosure.equal(spent.ratio)))
+        facts.append(Fact("cost of gradient ÷ cost of forward pass", Enclosure.equal(spent.ratio)))
     return facts
 
 
@@ -57,7 +57,7 @@ def _layers(description: Description) -> Table:
             k,
             f"{W.shape[1]} → {W.shape[0]}",
             layer.activation,
-            W.size + layer.bias.size,
+            W.size + layer.bias.size * layer.has_bias,
             _share(W),
             float(np.abs(W).max()),
         )
@@ -70,7 +70,7 @@ def _layers(description: Description) -> Table:
 def _arrays(leaves: list) -> Table:
     rows = [
         (
-            named(path),
+            name_of_array(path),
             " × ".join(map(str, np.shape(leaf))) or "1",
             int(np.size(leaf)),
             _share(leaf),
@@ -82,7 +82,7 @@ def _arrays(leaves: list) -> Table:
     return Table(f"arrays of parameters{more}", ("array", "shape", "parameters", "≠ 0", "largest"), tuple(rows))
 
 
-def named(path: tuple) -> str:
+def name_of_array(path: tuple) -> str:
     """The place of an array in the tree of parameters, in words."""
     return jax.tree_util.keystr(path, simple=True, separator=".") or "parameters"
 

@@ -20,7 +20,8 @@ WHOLE_BOX = 3  # inputs up to which a box is looked at, instead of a plane
 def difference(before: Network, after: Network, rng: np.random.Generator) -> Part:
     """The largest difference at some inputs; for small ReLU networks a proof of equality, or a witness against it."""
     x, source = some_rows(before, ROWS, rng)
-    one, two = outputs_at(before, x), outputs_at(after, x)
+    one = outputs_at(before, x)
+    two = outputs_at(after, x)
     gaps = np.abs(one - two).max(1)
     size = float(np.abs(one).max())
     n = len(x)
@@ -31,11 +32,11 @@ def difference(before: Network, after: Network, rng: np.random.Generator) -> Par
     ]
     if one.shape[1] > 1:
         same = int((one.argmax(1) == two.argmax(1)).sum())
-        facts.append(Fact("rows on which the largest output is the same", Enclosure.measured(same, samples=n), source))
-    return Part((*facts, *_exactly(before, after, rng)))
+        facts.append(Fact("rows with the same prediction", Enclosure.measured(same, samples=n), source))
+    return Part((*facts, *_decide_equality(before, after, rng)))
 
 
-def _exactly(before: Network, after: Network, rng: np.random.Generator) -> list[Fact]:
+def _decide_equality(before: Network, after: Network, rng: np.random.Generator) -> list[Fact]:
     try:
         forms = [piecewise_affine(net)[0] for net in (before, after)]
         if max(net.parameters for net in (before, after)) > MOST_WEIGHTS:

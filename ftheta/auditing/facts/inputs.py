@@ -21,7 +21,7 @@ def affordable(net: Network, work: float, least: int, most: int) -> int:
     return int(np.clip(work / multiplications(net), least, most))
 
 
-def chosen_rows(data: Dataset, most: int, rng: np.random.Generator) -> np.ndarray:
+def choose_rows(data: Dataset, most: int, rng: np.random.Generator) -> np.ndarray:
     """The numbers of up to `most` rows, drawn from the data, in order."""
     return np.sort(rng.permutation(len(data))[:most])
 
@@ -33,8 +33,8 @@ def some_rows(net: Network, most: int, rng: np.random.Generator) -> tuple[np.nda
             remedy = "add --data with one row of token ids per input"
             raise SubjectError("Requires data: the inputs are token ids, and none are drawn at random.", remedy=remedy)
         return rng.normal(size=(most, *net.input_shape)), f"{most} standard normal inputs"
-    chosen = chosen_rows(net.data, most, rng)
-    return net.data.x[chosen].astype(np.float64), told_rows(len(chosen), net.data)
+    chosen = choose_rows(net.data, most, rng)
+    return net.data.x[chosen].astype(np.float64), describe_rows(len(chosen), net.data)
 
 
 def ensure_real_inputs(net: Network, required: str = "real-valued inputs") -> None:
@@ -44,7 +44,7 @@ def ensure_real_inputs(net: Network, required: str = "real-valued inputs") -> No
         raise SubjectError(f"Requires {required}.", got="this network takes token ids", remedy=remedy)
 
 
-def told_rows(looked_at: int, data: Dataset) -> str:
+def describe_rows(looked_at: int, data: Dataset) -> str:
     """So many rows, and of how many: `24 of the 397 rows of digits-test`."""
     whole = len(data)
     if looked_at == whole:
@@ -67,7 +67,7 @@ def multiplications(net: Network) -> int:
     return max(counted, net.parameters, 1)
 
 
-def labelled(net: Network) -> tuple[Dataset, np.ndarray]:
+def labelled_data(net: Network) -> tuple[Dataset, np.ndarray]:
     """The data of a network, and their labels, a row each."""
     if net.data is None or net.data.y is None:
         got = "no data" if net.data is None else f"{net.data.name} has no labels"
@@ -75,7 +75,7 @@ def labelled(net: Network) -> tuple[Dataset, np.ndarray]:
     return net.data, net.data.y.reshape(len(net.data), -1)
 
 
-def misfit(net: Network, y: np.ndarray) -> str:
+def describe_misfit(net: Network, y: np.ndarray) -> str:
     """The shapes that do not go together, in words."""
     return f"{y.shape[1]} number{'s' * (y.shape[1] > 1)} a label, outputs of shape {net.output_shape}"
 

@@ -36,13 +36,14 @@ def tangent_spectrum(net: Network, rng: np.random.Generator) -> Part:
 def _spectrum(matrix: np.ndarray, told: str) -> Part:
     values = np.maximum(np.linalg.eigvalsh((matrix + matrix.T) / 2)[::-1], 0.0)
     error = 16 * len(values) * EPS * float(values[0])  # of the eigenvalues that float64 finds
-    trace, squares = float(values.sum()), float((values**2).sum())
+    trace = float(values.sum())
+    squares = float((values**2).sum())
     facts = [
         Fact("eigenvalues", Enclosure.exact(len(values)), told),
         Fact("largest eigenvalue", Enclosure.equal(float(values[0])), told),
-        Fact("smallest eigenvalue", _known(float(values[-1]), error), told),
+        Fact("smallest eigenvalue", _enclose_smallest(float(values[-1]), error), told),
         Fact("trace", Enclosure.equal(trace), told),
-        Fact("eigenvalues above rounding", Enclosure.equal(float((values > error).sum())), told),
+        Fact("numerical rank", Enclosure.equal(float((values > error).sum())), told),
     ]
     if squares > 0:
         facts.append(Fact("effective rank, (Σλ)² / Σλ²", Enclosure.equal(trace**2 / squares), told))
@@ -58,5 +59,5 @@ def _spectrum(matrix: np.ndarray, told: str) -> Part:
     )
 
 
-def _known(value: float, error: float) -> Enclosure:
+def _enclose_smallest(value: float, error: float) -> Enclosure:
     return Enclosure.equal(value) if value > error else Enclosure(0.0, error)

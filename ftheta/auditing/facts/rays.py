@@ -28,15 +28,15 @@ def rays(net: Network, rng: np.random.Generator) -> Part:
     told = f"{len(ways)} rays from {'0' if net.data is None else 'the mean'} through {source}"
     points = centre + TIMES[None, :, None] * ways[:, None, :]
     values = outputs_at(net, points.reshape(-1, *net.input_shape)).reshape(len(ways), len(TIMES), -1)
-    facts = [Fact("growth from ten to a hundred times as far", _growth(values), told)]
+    facts = [Fact("growth exponent, 10×–100× the input", _growth(values), told)]
     if values.shape[2] > 1:
-        facts.append(_winners(values, told))
+        facts.append(_margin_growth(values, told))
     try:
         form, basis = piecewise_affine(net)
     except FthetaError as error:
         facts.append(Fact("pieces", f"none are counted: {error.what} {error.got or ''}".strip(), told))
     else:
-        facts += _exactly(form, basis, centre, ways, told)
+        facts += _exact_facts(form, basis, centre, ways, told)
     return Part(tuple(facts), charts=(_picture(values),))
 
 
@@ -48,40 +48,42 @@ def _growth(values: np.ndarray) -> Enclosure:
     return Enclosure.measured(float(power.max()), samples=len(values))
 
 
-def _winners(values: np.ndarray, told: str) -> Fact:
+def _margin_growth(values: np.ndarray, told: str) -> Fact:
     """Whether the gap between the two largest outputs still grows far out: then softmax tends to certainty there."""
     top = np.sort(values[:, [-2, -1]], axis=2)
     gaps = top[:, :, -1] - top[:, :, -2]
     grows = int((gaps[:, 1] > gaps[:, 0] * (1 + 1e-9)).sum())
-    return Fact("rays on which the largest output still gains", Enclosure.measured(grows, samples=len(values)), told)
+    return Fact("rays with growing margin", Enclosure.measured(grows, samples=len(values)), told)
 
 
-def _exactly(form: ReluNetwork, basis: Basis, centre: np.ndarray, ways: np.ndarray, told: str) -> list[Fact]:
+def _exact_facts(form: ReluNetwork, basis: Basis, centre: np.ndarray, ways: np.ndarray, told: str) -> list[Fact]:
     weights = sum(step.matrix.nnz if sparse.issparse(step.matrix) else step.matrix.size for step in form.steps)
     most = int(np.clip(WORK / weights / len(ways), 16, MOST_CELLS))
-    counts, last = [], []
+    counts = []
+    last = []
     for way in ways:
         cells = pieces(form, Segment(centre, centre + FAR * way), max_cells=most)
         counts.append(cells.count)
         kinks = np.unique(cells.vertices)
         last.append((FAR * float(kinks[-2]) if len(kinks) > 2 else 0.0) if cells.certificate.complete else np.inf)
     slopes = [float(np.linalg.norm(at_infinity(form, way))) / float(np.linalg.norm(way)) for way in ways]
-    fewest, largest = min(c.lo for c in counts), max(c.hi for c in counts)
+    fewest = min(c.lo for c in counts)
+    largest = max(c.hi for c in counts)
     weakest = max((c.basis for c in counts), key=lambda b: b.rank)
     return [
         Fact("pieces on a ray", no_better(Enclosure(fewest, largest, weakest), basis), told),
-        *_latest(last, told),
+        *_last_breakpoint(last, told),
         Fact("slope at infinity, steepest ray", Enclosure.equal(max(slopes)), told),
     ]
 
 
-def _latest(last: list[float], told: str) -> list[Fact]:
+def _last_breakpoint(last: list[float], told: str) -> list[Fact]:
     """The last kink of all rays; where some were not followed to their end, no earlier than that of the others."""
     seen = [t for t in last if np.isfinite(t)]
     if not seen:
         return []
     latest = Enclosure.equal(max(seen)) if len(seen) == len(last) else Enclosure.at_least(max(seen))
-    return [Fact("last kink before a hundred, in distances of the row", latest, told)]
+    return [Fact("last breakpoint (× input norm)", latest, told)]
 
 
 def at_infinity(form: ReluNetwork, way: np.ndarray) -> np.ndarray:
@@ -96,5 +98,6 @@ def at_infinity(form: ReluNetwork, way: np.ndarray) -> np.ndarray:
 def _picture(values: np.ndarray) -> Curves:
     size = np.linalg.norm(values, axis=2)
     series = [Series(f"ray {k + 1}", TIMES[row > 0], row[row > 0]) for k, row in enumerate(size)]
-    x, y = Axis("distance from the mean, in distances of the row", "log"), Axis("|f|", "log")
+    x = Axis("distance from the mean, in distances of the row", "log")
+    y = Axis("|f|", "log")
     return Curves("outputs along rays", x, y, tuple(series))

@@ -15,8 +15,8 @@ from ftheta.spectra.objective import natural_objective
 from ftheta.subjects import Network
 
 from ..part import Part
-from .counting import named
-from .inputs import BATCH, affordable, some_rows, told_rows
+from .counting import name_of_array
+from .inputs import BATCH, affordable, describe_rows, some_rows
 
 ROWS = 64  # for gradients
 LOOKED_AT = 1024  # rows, for units
@@ -38,8 +38,8 @@ def gradients_by_layer(net: Network, rng: np.random.Generator) -> Part:
     leaves = jax.tree_util.tree_leaves_with_path(tree)
     sizes = [float(np.linalg.norm(leaf)) for leaf in jax.tree.leaves(net.params)]
     norms = [float(jnp.linalg.norm(leaf)) for _, leaf in leaves]
-    names = [_named(net, path) for path, _ in leaves]
-    facts = _ends(leaves, norms, told)
+    names = [_name_of(net, path) for path, _ in leaves]
+    facts = _gradient_ratio(leaves, norms, told)
     layers = signals(objective, net.description, ROWS) if net.parameters <= DIAGNOSED else None
     if layers is not None:
         facts.append(Fact("diagnosis", layers.diagnosis, told))
@@ -48,14 +48,12 @@ def gradients_by_layer(net: Network, rng: np.random.Generator) -> Part:
     return Part(tuple(facts), (table,), _picture(leaves, norms, names))
 
 
-def _ends(leaves: list[Any], norms: list[float], told: str) -> list[Fact]:
+def _gradient_ratio(leaves: list[Any], norms: list[float], told: str) -> list[Fact]:
     """How much smaller or larger the gradient is near the input than near the output."""
     matrices = [norm for (_, leaf), norm in zip(leaves, norms) if leaf.ndim > 1]
     if len(matrices) < 2 or not matrices[-1] > 0:
         return []
-    return [
-        Fact("gradient of the first matrix over that of the last", Enclosure.equal(matrices[0] / matrices[-1]), told)
-    ]
+    return [Fact("gradient norm, first matrix ÷ last matrix", Enclosure.equal(matrices[0] / matrices[-1]), told)]
 
 
 def _objective(net: Network, rng: np.random.Generator) -> tuple[Objective, str]:
@@ -63,15 +61,15 @@ def _objective(net: Network, rng: np.random.Generator) -> tuple[Objective, str]:
     found = natural_objective(net, ROWS) if net.data is not None else None
     if found is not None:
         assert net.data is not None
-        return found, f"{found.loss.name} loss on {told_rows(len(found.examples), net.data)}"
+        return found, f"{found.loss.name} loss on {describe_rows(len(found.examples), net.data)}"
     x, source = some_rows(net, affordable(net, 1e9, 4, ROWS), rng)
     y = rng.normal(size=(len(x), *net.output_shape))
     return Objective.of((net.params, net.apply), (x, y), "squared"), f"squared loss, {source}, random targets"
 
 
-def _named(net: Network, path: tuple[Any, ...]) -> str:
+def _name_of(net: Network, path: tuple[Any, ...]) -> str:
     if net.description is None or len(path) != 2:
-        return named(path)
+        return name_of_array(path)
     layer, which = (getattr(step, "idx", 0) for step in path)
     return f"layer {layer + 1}, {'biases' if which else 'weights'}"
 
@@ -81,7 +79,8 @@ def _picture(leaves: list[Any], norms: list[float], names: list[str]) -> tuple[C
     shown = [(name, norm) for (_, leaf), norm, name in zip(leaves, norms, names) if leaf.ndim > 1 and norm > 0]
     if len(shown) < 2:
         return ()
-    title, (labels, sizes) = "gradient of each matrix of weights", zip(*shown)
+    title = "gradient of each matrix of weights"
+    (labels, sizes) = zip(*shown)
     scale = "log" if max(sizes) > 50 * min(sizes) else "linear"
     if len(shown) <= MOST_BARS:
         return (Bars(title, Axis("norm", scale), labels, ("‖∇W‖",), (sizes,)),)
@@ -115,17 +114,20 @@ def active_units(net: Network, rng: np.random.Generator) -> Part:
             remedy=remedy,
         )
     x, told = some_rows(net, affordable(net, 1e10, 16, LOOKED_AT), rng)
-    units = _watched(net, graph, nodes, x)
-    relus, curved = [u for u in units if u.is_relu], [u for u in units if not u.is_relu]
-    n, facts = len(x), []
+    units = _watch_units(net, graph, nodes, x)
+    relus = [u for u in units if u.is_relu]
+    curved = [u for u in units if not u.is_relu]
+    n = len(x)
+    facts = []
     if relus:
-        dead, total = sum(int((~u.on).sum()) for u in relus), sum(u.on.size for u in relus)
+        dead = sum(int((~u.on).sum()) for u in relus)
+        total = sum(u.on.size for u in relus)
         always = sum(int(u.always.sum()) for u in relus)
         of_them = f"of {total:,} units; {told}"
         facts += [
-            Fact("rectified units", Enclosure.exact(total)),
-            Fact("units that are zero on every row", Enclosure.measured(dead, samples=n), of_them),
-            Fact("units that are on for every row", Enclosure.measured(always, samples=n), of_them),
+            Fact("ReLUs", Enclosure.exact(total)),
+            Fact("dead ReLUs on this data", Enclosure.measured(dead, samples=n), of_them),
+            Fact("always-active ReLUs on this data", Enclosure.measured(always, samples=n), of_them),
         ]
     if curved:
         worst = max(u.flat for u in curved)
@@ -142,16 +144,16 @@ def _rectifies(graph: Graph, node: Node) -> bool:
     )
 
 
-def _watched(net: Network, graph: Graph, nodes: list[Node], x: np.ndarray) -> list[_Units]:
+def _watch_units(net: Network, graph: Graph, nodes: list[Node], x: np.ndarray) -> list[_Units]:
     @jax.jit
     def look(block: Any) -> list[tuple[Any, Any, Any]]:
         def of_row(row: Any) -> list[Any]:
             seen = values(graph, net.params, row)
             return [jnp.ravel(seen[node.outputs[0]]) for node in nodes]
 
-        return [_seen(node, found) for node, found in zip(nodes, jax.vmap(of_row)(block))]
+        return [_activity(node, found) for node, found in zip(nodes, jax.vmap(of_row)(block))]
 
-    held = sum(node.outputs[0].size for node in nodes)  # numbers a row
+    held = sum(node.outputs[0].size for node in nodes)  # numbers per row
     size = int(np.clip(HELD // held, 1, BATCH))
     blocks = [look(x[i : i + size]) for i in range(0, len(x), size)]
     units = []
@@ -163,7 +165,7 @@ def _watched(net: Network, graph: Graph, nodes: list[Node], x: np.ndarray) -> li
     return units
 
 
-def _seen(node: Node, out: Any) -> tuple[Any, Any, Any]:
+def _activity(node: Node, out: Any) -> tuple[Any, Any, Any]:
     """Which units are on for some, and for every, row of a block, and how many values are saturated."""
     slope = 1 - out**2 if node.primitive == "tanh" else 4 * out * (1 - out)
     flat = jnp.sum(slope < SATURATED[node.primitive]) if node.primitive in SATURATED else jnp.zeros(())
@@ -176,4 +178,4 @@ def _table(units: list[_Units], told: str) -> Table:
          "–" if u.is_relu else f"{u.flat:.1%}")
         for u in units[:SHOWN]
     ]  # fmt: skip
-    return Table(f"units, {told}", ("activation", "units", "always zero", "always on", "saturated values"), tuple(rows))
+    return Table(f"units, {told}", ("activation", "units", "dead", "always active", "saturated values"), tuple(rows))

@@ -41,12 +41,16 @@ def pieces_on_a_slice(net: Network, rng: np.random.Generator) -> Part:
 def _facts(cells: Complex, basis: Basis, where: str) -> Iterator[Fact]:
     activity = cells.activity
     neurons = f"of {cells.plan.neurons:,} neurons, {where}"
-    found = {"pieces": cells.count, "neurons that bend there": activity.bends, "neurons always on": activity.always}
+    found = {
+        "pieces": cells.count,
+        "neurons switching on this slice": activity.bends,
+        "neurons always active": activity.always,
+    }
     if cells.certificate.complete:
         regions = len(np.unique(cells.linear_regions()))
         found |= {
             "linear regions": Enclosure(regions, regions, cells.certificate.basis),
-            "neurons never on": activity.dead,
+            "neurons never active": activity.dead,
             "Lipschitz constant there": cells.lipschitz(),
         }
     for name, value in found.items():

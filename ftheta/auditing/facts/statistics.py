@@ -10,7 +10,7 @@ from ftheta.logic import Enclosure, Fact, SubjectError, Table
 from ftheta.subjects import Network
 
 from ..part import Part
-from .inputs import affordable, classes_of, labelled, misfit, outputs_at, told_rows
+from .inputs import affordable, classes_of, describe_misfit, describe_rows, labelled_data, outputs_at
 
 CONFIDENCE = 0.95
 WITHIN = 0.01  # an error of one in a hundred
@@ -19,16 +19,17 @@ WORK = 2e10  # multiplications; of a large network some rows are drawn
 
 def test_error(net: Network, rng: np.random.Generator) -> Part:
     """The error on the data with its confidence interval: exact (Clopper–Pearson) and by Hoeffding's inequality."""
-    data, y = labelled(net)
+    data, y = labelled_data(net)
     few = np.sort(rng.permutation(len(data))[: affordable(net, WORK, 100, len(data))])
-    y, outputs = y[few], outputs_at(net, data.x[few])
+    y = y[few]
+    outputs = outputs_at(net, data.x[few])
     classes = classes_of(net, y)
-    told = told_rows(len(few), data)
+    told = describe_rows(len(few), data)
     if classes is not None:
         return _classification(outputs.argmax(1), classes, told, data.classes)
     if y.shape != outputs.shape:
-        remedy = "give a class a row, or a number an output"
-        raise SubjectError("The labels are neither classes nor outputs.", got=misfit(net, y), remedy=remedy)
+        remedy = "give one class per row, or one number per output"
+        raise SubjectError("The labels are neither classes nor outputs.", got=describe_misfit(net, y), remedy=remedy)
     errors = ((outputs - y) ** 2).sum(1)
     facts = [Fact("mean squared error on the data", Enclosure.equal(float(errors.mean())), told)]
     if len(errors) > 1:
@@ -39,7 +40,8 @@ def test_error(net: Network, rng: np.random.Generator) -> Part:
 
 
 def _classification(guessed: np.ndarray, classes: np.ndarray, told: str, names: tuple[str, ...]) -> Part:
-    wrong, n = int((guessed != classes).sum()), len(classes)
+    wrong = int((guessed != classes).sum())
+    n = len(classes)
     exact = binomial_interval(wrong, n, CONFIDENCE)
     radius = Enclosure.ball(hoeffding_radius(n, 1 - CONFIDENCE, 1.0)).hi
     share = wrong / n
@@ -49,8 +51,8 @@ def _classification(guessed: np.ndarray, classes: np.ndarray, told: str, names: 
     facts = (
         Fact("accuracy on the data", Enclosure.equal(1 - share), told),
         Fact("error on the data", Enclosure.equal(share), told),
-        Fact("rows that are wrong", Enclosure.exact(wrong), told),
-        Fact("error of always guessing the commonest class", Enclosure.equal(1 - most / n), told),
+        Fact("misclassified rows", Enclosure.exact(wrong), told),
+        Fact("majority-class error", Enclosure.equal(1 - most / n), told),
         Fact("test error, exact binomial interval", exact, assumed),
         Fact("test error, Hoeffding", hoeffding, assumed),
         Fact("rows for ± 1 % by Hoeffding", Enclosure.equal(np.ceil(log(2 / (1 - CONFIDENCE)) / (2 * WITHIN**2)))),

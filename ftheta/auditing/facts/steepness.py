@@ -13,9 +13,10 @@ from ftheta.subjects import Network
 from ftheta.subjects.layers import describes_this_function
 
 from ..part import Part, no_better
-from .inputs import affordable, chosen_rows, classes_of, ensure_real_inputs, outputs_at, piecewise_affine, some_rows
+from .inputs import affordable, choose_rows, classes_of, ensure_real_inputs, outputs_at, piecewise_affine, some_rows
 
-POINTS, CLIMBS = 128, 16
+POINTS = 128
+CLIMBS = 16
 CLIMBING = 3e6  # multiplications of one evaluation, times the steps of an ascent
 ROWS = 24  # put to intervals
 RADII = (1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)  # of the largest entry of the data
@@ -28,24 +29,30 @@ def steepness(net: Network, rng: np.random.Generator) -> Part:
     starts = inputs_near(
         None if net.data is None else net.data.x, net.input_shape, affordable(net, 1e7, 4, POINTS), 1.0, rng
     )
-    steps, climbs = affordable(net, CLIMBING, 10, 100), affordable(net, 10 * CLIMBING, 2, CLIMBS)
+    steps = affordable(net, CLIMBING, 10, 100)
+    climbs = affordable(net, 10 * CLIMBING, 2, CLIMBS)
     secant = steepest_secant(net, starts, rng, climbs=climbs, steps=steps)
     x, source = some_rows(net, affordable(net, WORK, 16, 1024), rng)
     sought = f"2-norm, sought from {len(starts):,} {'normal inputs' if net.data is None else 'rows and normal inputs'}"
-    facts = [Fact("Lipschitz constant, a secant that was met", secant.known, sought)]
+    facts = [Fact("Lipschitz lower bound (steepest secant found)", secant.known, sought)]
     bound = _product(net) or _product_of_steps(net)
     if bound is not None:
         everywhere = Enclosure.at_most(bound.hi, bound.basis)
         whose = "layers" if net.description is not None else "steps of its ReLU normal form"
-        facts.append(Fact("Lipschitz constant, product of norms", everywhere, f"2-norm of its {whose}, on all inputs"))
-    y, told = outputs_at(net, x), f"2-norm, {source}"
+        facts.append(
+            Fact(
+                "Lipschitz upper bound (product of spectral norms)", everywhere, f"2-norm of its {whose}, on all inputs"
+            )
+        )
+    y = outputs_at(net, x)
+    told = f"2-norm, {source}"
     if y.shape[1] > 1:
         top = np.sort(y, axis=1)
         gap = float(np.median(top[:, -1] - top[:, -2]))
-        facts.append(Fact("median gap of the two largest outputs", Enclosure.measured(gap, samples=len(x)), told))
+        facts.append(Fact("median logit margin", Enclosure.measured(gap, samples=len(x)), told))
         if bound is not None and 0 < bound.hi < np.inf:
             radius = Enclosure.at_least(gap / (np.sqrt(2) * bound.hi), samples=len(x))
-            facts.append(Fact("median distance to another class, gap / √2 Lip", radius, told))
+            facts.append(Fact("certified ℓ₂ radius, median (margin / √2 Lip)", radius, told))
     return Part(tuple(facts))
 
 
@@ -88,9 +95,8 @@ def certified_rows(net: Network, rng: np.random.Generator) -> Part:
         held = np.array([ok and _holds(graph, net, row, radius * scale) for ok, row in zip(held, x)])
         counts.append(int(held.sum()))
     name = "certified share of rows" if right is None else "certified accuracy"
-    tried = (
-        f"of {len(x):,} {_tried(net)}, every input within ε of its value, ε relative to the largest entry {scale:.3g}"
-    )
+    relative = f"every input within ε of its value, ε relative to the largest entry {scale:.3g}"
+    tried = f"of {len(x):,} {_describe_tried(net)}, {relative}"
     facts = tuple(
         Fact(f"{name} at ε = {radius:g}", Enclosure.exact(Fraction(count, len(x))), f"{count:,} {tried}")
         for radius, count in zip(RADII, counts)
@@ -106,13 +112,13 @@ def _rows_to_certify(net: Network, most: int, rng: np.random.Generator) -> tuple
     """Some rows and, where the labels are classes, which of them the network classifies rightly."""
     if net.data is None or net.data.y is None:
         return some_rows(net, most, rng)[0], None
-    chosen = chosen_rows(net.data, most, rng)
+    chosen = choose_rows(net.data, most, rng)
     x = net.data.x[chosen].astype(np.float64)
     classes = classes_of(net, net.data.y.reshape(len(net.data), -1))
     return x, None if classes is None else outputs_at(net, x).argmax(1) == classes[chosen]
 
 
-def _tried(net: Network) -> str:
+def _describe_tried(net: Network) -> str:
     return "standard normal inputs tried" if net.data is None else f"rows tried ({len(net.data):,} in the data)"
 
 
@@ -120,6 +126,7 @@ def _holds(graph: Graph, net: Network, row: np.ndarray, radius: float) -> bool:
     """Whether one output is the largest for every input of the box."""
     box = Interval(np.nextafter(row - radius, -np.inf), np.nextafter(row + radius, np.inf))
     found = intervals(graph, net.params, box).outputs
-    lo, hi = np.ravel(found.lo), np.ravel(found.hi)
+    lo = np.ravel(found.lo)
+    hi = np.ravel(found.hi)
     k = int(lo.argmax())
     return bool(lo[k] > np.delete(hi, k).max())

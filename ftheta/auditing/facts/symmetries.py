@@ -1,4 +1,4 @@
-"""Copies of the network that are the same function; shifts, turns and mirror images that it should not mind."""
+"""Parameters that give the same function; shifts, rotations and flips that should not change it."""
 
 from dataclasses import dataclass
 from math import isqrt, prod
@@ -11,7 +11,7 @@ from ftheta.logic import Axis, Bars, Curves, Enclosure, Fact, Heatmap, Series, S
 from ftheta.relu.describe import plain_form
 from ftheta.relu.exact import from_description
 from ftheta.relu.symmetry.canonical import canonical, path_norm
-from ftheta.relu.symmetry.copies import norms
+from ftheta.relu.symmetry.copies import measure_norms
 from ftheta.subjects import Network
 from ftheta.subjects.layers import MOST_WEIGHTS
 
@@ -24,13 +24,13 @@ LEAST_SIDE = 4  # of an image
 MOST_SHIFTS = 8
 ROUNDING = 1e-9  # of the largest output
 MOVES = {  # of the plane, rows downwards and columns to the right
-    (0, -1, 1, 0): "quarter turn",
-    (0, 1, -1, 0): "quarter turn",
-    (-1, 0, 0, -1): "half turn",
-    (1, 0, 0, -1): "left and right exchanged",
-    (-1, 0, 0, 1): "up and down exchanged",
-    (0, 1, 1, 0): "rows and columns exchanged",
-    (0, -1, -1, 0): "rows and columns exchanged",
+    (0, -1, 1, 0): "90° rotation",
+    (0, 1, -1, 0): "90° rotation",
+    (-1, 0, 0, -1): "180° rotation",
+    (1, 0, 0, -1): "horizontal flip",
+    (-1, 0, 0, 1): "vertical flip",
+    (0, 1, 1, 0): "transpose",
+    (0, -1, -1, 0): "transpose",
 }
 
 
@@ -50,10 +50,10 @@ def canonical_form(net: Network, rng: np.random.Generator) -> Part:
             "The network is too large to be balanced.", got=f"{size:,} weights", remedy="take fewer layers"
         )
     before = sum(told.widths[1:-1])
-    copies = norms(told)
+    copies = measure_norms(told)
     facts = [
         Fact("squared norm of the parameters", Enclosure.equal(copies.before)),
-        Fact("squared norm of the balanced copy, the least", Enclosure.equal(copies.after)),
+        Fact("minimum-norm rescaling, squared norm", Enclosure.equal(copies.after)),
     ]
     if size > MOST_WEIGHTS:
         facts.append(Fact("canonical form", f"not computed: {size:,} weights are too many for rationals"))
@@ -62,7 +62,7 @@ def canonical_form(net: Network, rng: np.random.Generator) -> Part:
     after = sum(form.widths[1:-1])
     facts += [
         Fact(f"neurons in the canonical form, of {before:,}", Enclosure.exact(after)),
-        Fact("neurons that are copies or silent", Enclosure.exact(before - after)),
+        Fact("duplicate or dead neurons", Enclosure.exact(before - after)),
         Fact("path norm, the same for all copies", Enclosure.exact(path_norm(form))),
     ]
     return Part(tuple(facts))
@@ -82,9 +82,11 @@ def shifts(net: Network, rng: np.random.Generator) -> Part:
     moves_too = layout_of(net.input_shape, net.output_shape) is not None and len(net.input_shape) > 1
     what = "equivariance defect" if moves_too else "invariance defect"
     moves = [(axis, by) for axis in grid.axes for by in range(1, min(grid.shape[axis] // 2, MOST_SHIFTS) + 1)]
-    moved = outputs_at(net, np.concatenate([grid.rolled(x, axis, by) for axis, by in moves]))
+    moved = outputs_at(net, np.concatenate([grid.roll(x, axis, by) for axis, by in moves]))
     moved = moved.reshape(len(moves), *still.shape)
-    facts, series, where = [], [], np.zeros(still.shape[1:])
+    facts = []
+    series = []
+    where = np.zeros(still.shape[1:])
     for axis in grid.axes:
         here = [k for k, (a, _) in enumerate(moves) if a == axis]
         by = [moves[k][1] for k in here]
@@ -95,15 +97,15 @@ def shifts(net: Network, rng: np.random.Generator) -> Part:
         known = Enclosure.at_least(max(defects), samples=len(x) * len(by))
         facts.append(Fact(f"{what}, axis {axis + 1}", known, told))
         if not moves_too and still[0].size > 1:
-            kept = int((_flat(moved[here[0]]).argmax(1) == _flat(still).argmax(1)).sum())
-            name = f"rows whose largest output stays, shift 1, axis {axis + 1}"
+            kept = int((_flatten(moved[here[0]]).argmax(1) == _flatten(still).argmax(1)).sum())
+            name = f"predictions unchanged under a shift by 1, axis {axis + 1}"
             facts.append(Fact(name, Enclosure.measured(kept, samples=len(x)), told))
         series.append(Series(f"axis {axis + 1}", by, defects))
     chart = Curves(f"{what} against shift", Axis("shift"), Axis("largest relative change"), tuple(series))
-    return Part(tuple(facts), charts=(chart, *(_where(where / _largest(still), grid) if moves_too else ())))
+    return Part(tuple(facts), charts=(chart, *(_change_map(where / _largest_entry(still), grid) if moves_too else ())))
 
 
-def _where(change: np.ndarray, grid: "Grid") -> tuple[Heatmap, ...]:
+def _change_map(change: np.ndarray, grid: "Grid") -> tuple[Heatmap, ...]:
     """The change of each pixel of an output image when the input is shifted by one: a border shows itself. Nothing
     where nothing changes."""
     if len(grid.axes) < 2 or change.max() <= ROUNDING:
@@ -122,14 +124,16 @@ def turns(net: Network, rng: np.random.Generator) -> Part:
         got = f"inputs of shape {net.input_shape}"
         raise SubjectError("The inputs are no images.", got=got, remedy="give inputs with height and width")
     height, width = (grid.shape[axis] for axis in grid.axes)
-    group, channels = dihedral(4 if height == width else 2), prod(grid.shape) // (height * width)
+    group = dihedral(4 if height == width else 2)
+    channels = prod(grid.shape) // (height * width)
     images = on_images(group, (height, width), channels, channels_first=grid.axes == (1, 2))
     try:
         images, target = representations_for(net, images, None)
     except UsageError as error:  # outputs that are images of another form
         raise SubjectError(error.what, got=f"outputs of shape {net.output_shape}", remedy=error.remedy) from error
     x, source = some_rows(net, affordable(net, 5e9 / group.order, 4, ROWS), rng)
-    still, rows = outputs_at(net, x), _flat(x)
+    still = outputs_at(net, x)
+    rows = _flatten(x)
     others = [g for g in range(group.order) if g != group.identity]
     moved = outputs_at(net, np.concatenate([images.move(g, rows) for g in others]).reshape(-1, *x.shape[1:]))
     found: dict[str, float] = {}
@@ -140,23 +144,23 @@ def turns(net: Network, rng: np.random.Generator) -> Part:
     what = "equivariance defect" if moves_too else "invariance defect"
     told = f"{source}, relative to the outputs"
     facts = [Fact(f"{what}, {k}", Enclosure.at_least(v, samples=len(x)), told) for k, v in found.items()]
-    title = f"{what} under turns and reflections"
+    title = f"{what} under rotations and flips"
     chart = Bars(title, Axis("largest relative change"), tuple(found), ("",), (tuple(found.values()),))
     return Part(tuple(facts), charts=(chart,))
 
 
-def _largest(values: np.ndarray) -> float:
+def _largest_entry(values: np.ndarray) -> float:
     return float(np.abs(values).max()) or 1.0
 
 
-def _flat(rows: np.ndarray) -> np.ndarray:
+def _flatten(rows: np.ndarray) -> np.ndarray:
     return rows.reshape(len(rows), -1)
 
 
 def _defect(moved: np.ndarray, wanted: np.ndarray, still: np.ndarray) -> float:
     """The largest change of a row, relative to its size."""
-    size = np.maximum(np.linalg.norm(_flat(still), axis=1), 1e-300)
-    return float((np.linalg.norm(_flat(moved - wanted), axis=1) / size).max())
+    size = np.maximum(np.linalg.norm(_flatten(still), axis=1), 1e-300)
+    return float((np.linalg.norm(_flatten(moved - wanted), axis=1) / size).max())
 
 
 @dataclass(frozen=True)
@@ -166,7 +170,7 @@ class Grid:
     shape: tuple[int, ...]
     axes: tuple[int, ...]
 
-    def rolled(self, x: np.ndarray, axis: int, by: int) -> np.ndarray:
+    def roll(self, x: np.ndarray, axis: int, by: int) -> np.ndarray:
         return np.roll(x.reshape(len(x), *self.shape), by, axis=axis + 1).reshape(x.shape)
 
 

@@ -17,12 +17,12 @@ def data_warnings(net: Network, rng: np.random.Generator) -> Part:
     """The notes of the data, and whether the labels can be meant as they were read."""
     if net.data is None:
         raise SubjectError("This needs data.", got="no data", remedy="add --data with x and y")
-    found = [*net.data.notes, *_doubts(net, rng)]
+    found = [*net.data.notes, *_label_doubts(net, rng)]
     names = ["data warning" if len(found) == 1 else f"data warning {k}" for k in range(1, len(found) + 1)]
     return Part(tuple(Fact(name, note) for name, note in zip(names, found)))
 
 
-def _doubts(net: Network, rng: np.random.Generator) -> list[str]:
+def _label_doubts(net: Network, rng: np.random.Generator) -> list[str]:
     """An accuracy below that of the commonest class: the labels may be coded in another way than the outputs."""
     assert net.data is not None
     if net.data.y is None:

@@ -30,17 +30,19 @@ from ftheta.graph.interpret import (
 def local_vjp(node: Node, inputs: Sequence[Any], cotangents: Sequence[Any], wanted: Sequence[bool]) -> list[Any]:
     """(d outputs / d wanted inputs)^T applied to the cotangents; None for inputs that are not wanted."""
     seeds = [zero(s) if c is None else c for s, c in zip(node.outputs, cotangents) if s.is_real]
-    found = iter(transposed(node, tuple(wanted))(list(inputs), seeds))
+    found = iter(transpose_node(node, tuple(wanted))(list(inputs), seeds))
     return [next(found) if w else None for w in wanted]
 
 
 @shared_by_kind
-def transposed(node: Node, wanted: tuple[bool, ...]) -> Callable[[list[Any], list[Any]], tuple[Any, ...]]:
+def transpose_node(node: Node, wanted: tuple[bool, ...]) -> Callable[[list[Any], list[Any]], tuple[Any, ...]]:
     """Inputs and cotangents of the floating-point outputs ↦ contributions to the wanted inputs, compiled."""
     return jax.jit(pullback(node, wanted), inline=True)
 
 
 def pullback(node: Node, wanted: tuple[bool, ...]) -> Callable[[list[Any], list[Any]], tuple[Any, ...]]:
+    """The vector–Jacobian product of one node: its inputs and the cotangents of its real outputs ↦ cotangents of the
+    `wanted` inputs."""
     real = [slot.is_real for slot in node.outputs]
 
     def pulled(inputs: list[Any], seeds: list[Any]) -> tuple[Any, ...]:
@@ -55,6 +57,7 @@ def pullback(node: Node, wanted: tuple[bool, ...]) -> Callable[[list[Any], list[
 
 
 def zero(slot: Slot) -> Any:
+    """Zeros of a slot's shape and dtype."""
     return jnp.zeros(slot.shape, slot.dtype)
 
 

@@ -10,9 +10,8 @@ from typing import Any
 
 import jax
 import numpy as np
-from scipy import special
 
-from ftheta.graph.domains.adjoints import pullback, transposed
+from ftheta.graph.domains.adjoints import pullback, transpose_node
 from ftheta.graph.domains.arrays import ARRAYS, KINDS, Array, from_matrices, has_rule, matrices, slot_kind
 from ftheta.graph.errors import GraphError, NoRule
 from ftheta.graph.graph import Graph, Node, Slot
@@ -27,6 +26,7 @@ from ftheta.graph.interpret import (
 )
 from ftheta.graph.jaxprs import trace
 from ftheta.graph.primitives import CUSTOM_CALLS
+from ftheta.lazy import special
 
 FILE = "ftheta/graph/domains/array_adjoints.py"
 Transposed = Callable[..., Any]
@@ -56,7 +56,8 @@ def _times_slope(node: Node, inputs: Sequence[Array], above: Array) -> list[Any]
 
 
 def _integer_power(node: Node, inputs: Sequence[Array], above: Array) -> list[Any]:
-    n, (x,) = node.params["y"], inputs
+    n = node.params["y"]
+    (x,) = inputs
     return [above * n * x ** (n - 1) if n > 0 else above * n / x ** (1 - n) if n < 0 else np.zeros_like(x)]
 
 
@@ -68,7 +69,8 @@ def _extremum(node: Node, inputs: Sequence[Array], above: Array) -> list[Any]:
 
 def _reduced_extremum(node: Node, inputs: Sequence[Array], above: Array) -> list[Any]:
     """Equal extrema share alike."""
-    x, axes = inputs[0], tuple(node.params["axes"])
+    x = inputs[0]
+    axes = tuple(node.params["axes"])
     best = x == (np.max if node.primitive == "reduce_max" else np.min)(x, axes, keepdims=True)
     return [best * np.expand_dims(above / best.sum(axes), axes)]
 
@@ -95,7 +97,7 @@ def _spread(node: Node, inputs: Sequence[Array], above: Array) -> list[Any]:
     return [np.broadcast_to(np.expand_dims(above, tuple(node.params["axes"])), inputs[0].shape)]
 
 
-def _gathered(node: Node, inputs: Sequence[Array], above: Array) -> list[Any]:
+def _pull_gather(node: Node, inputs: Sequence[Array], above: Array) -> list[Any]:
     """Every entry that was repeated gets the sum over its copies."""
     kept = {axis: inputs[0].shape[k] for k, axis in enumerate(node.params["broadcast_dimensions"])}
     summed = tuple(axis for axis, size in enumerate(above.shape) if kept.get(axis) != size)
@@ -107,14 +109,14 @@ def _pieces(node: Node, inputs: Sequence[Array], above: Array) -> list[Any]:
     return np.split(above, np.cumsum([x.shape[axis] for x in inputs])[:-1], axis)
 
 
-def _reshaped(node: Node, inputs: Sequence[Array], above: Array) -> list[Any]:
+def _pull_reshape(node: Node, inputs: Sequence[Array], above: Array) -> list[Any]:
     return [above.reshape(inputs[0].shape)]
 
 
 TRANSPOSES: dict[str, Transposed] = {
     **dict.fromkeys(SLOPES, _times_slope),
     **dict.fromkeys(("add", "add_any"), lambda node, inputs, above: [above, above]),
-    **dict.fromkeys(("squeeze", "reshape"), _reshaped),
+    **dict.fromkeys(("squeeze", "reshape"), _pull_reshape),
     **dict.fromkeys(("max", "min"), _extremum),
     **dict.fromkeys(("reduce_max", "reduce_min"), _reduced_extremum),
     "sub": lambda node, inputs, above: [above, -above],
@@ -124,7 +126,7 @@ TRANSPOSES: dict[str, Transposed] = {
     "select_n": _choice,
     "dot_general": _dot_general,
     "reduce_sum": _spread,
-    "broadcast_in_dim": _gathered,
+    "broadcast_in_dim": _pull_gather,
     "concatenate": _pieces,
     "transpose": lambda node, inputs, above: [above.transpose(np.argsort(node.params["permutation"]))],
 }
@@ -147,9 +149,9 @@ def local_adjoints(node: Node, inputs: Sequence[Any], cotangents: Sequence[Any],
     rule = _rule(node, wanted)
     if rule is not None:
         found = rule(node, inputs, cotangents[0])
-        return [_fitted(slot, x) if w else None for slot, x, w in zip(node.inputs, found, wanted)]
+        return [_sum_to_shape(slot, x) if w else None for slot, x, w in zip(node.inputs, found, wanted)]
     seeds = [_zero(s) if c is None else c for s, c in zip(node.outputs, cotangents) if s.is_real]
-    results = iter(_traced(node, tuple(wanted))(list(inputs), seeds))
+    results = iter(_trace_transpose(node, tuple(wanted))(list(inputs), seeds))
     return [np.asarray(next(results), slot.dtype) if w else None for slot, w in zip(node.inputs, wanted)]
 
 
@@ -162,7 +164,7 @@ def _rule(node: Node, wanted: Sequence[bool]) -> Transposed | None:
     return TRANSPOSES.get(node.primitive) if has_rule(node) else None
 
 
-def _fitted(slot: Slot, x: Array) -> Array:
+def _sum_to_shape(slot: Slot, x: Array) -> Array:
     """A number that was used at many entries gets the sum over them; conversions of precision go back."""
     x = np.asarray(x)
     if slot.shape == () and x.shape != ():
@@ -173,14 +175,14 @@ def _fitted(slot: Slot, x: Array) -> Array:
 
 
 @shared_by_kind
-def _traced(node: Node, wanted: tuple[bool, ...]) -> Callable[[list[Any], list[Any]], Sequence[Any]]:
+def _trace_transpose(node: Node, wanted: tuple[bool, ...]) -> Callable[[list[Any], list[Any]], Sequence[Any]]:
     """`transposed` as a graph that NumPy computes; compiled where it has none."""
     shapes = [jax.ShapeDtypeStruct(slot.shape, slot.dtype) for slot in node.inputs]
     seeds = [jax.ShapeDtypeStruct(slot.shape, slot.dtype) for slot in node.outputs if slot.is_real]
     try:
         graph = trace(pullback(node, wanted), shapes, seeds)
     except GraphError:  # a loop that only its user knows how to differentiate
-        return transposed(node, wanted)
+        return transpose_node(node, wanted)
     except NotImplementedError as error:
         raise NoRule(
             f"JAX has no derivative of the primitive {node.primitive!r} here",
@@ -207,7 +209,8 @@ ARRAY_ADJOINTS = ReverseDomain(
 
 def array_adjoints(graph: Graph, value: Interpretation[Any]) -> Interpretation[Any]:
     """The adjoint of every floating-point slot that is not a constant, for the sum of the outputs, in NumPy."""
-    active, seeds = active_slots(graph), {}
+    active = active_slots(graph)
+    seeds = {}
     for slot in (slot for slot in graph.outputs if slot.id in active):
         one = np.ones(slot.shape, slot.dtype)  # an output may be returned twice
         seeds[slot.id] = seeds[slot.id] + one if slot.id in seeds else one

@@ -9,13 +9,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from scipy import special
 
 from ftheta.graph.domains.values import flat_inputs
 from ftheta.graph.errors import GraphError
 from ftheta.graph.graph import Graph, Node, Slot
 from ftheta.graph.interpret import Domain, Interpretation, each_output, forward, precision
 from ftheta.graph.primitives import CUSTOM_CALLS, body
+from ftheta.lazy import special
 
 Array = np.ndarray
 FILE = "ftheta/graph/domains/arrays.py"
@@ -27,12 +27,14 @@ KINDS = frozenset({"float32", "float64", "int32", "int64", "bool"})
 
 
 def taken(node: Node, x: Array) -> Array:
+    """The strided slice of `x` that the node asks for."""
     p = node.params
     strides = p["strides"] or (1,) * x.ndim
     return x[tuple(slice(a, b, s) for a, b, s in zip(p["start_indices"], p["limit_indices"], strides))]
 
 
 def broadcast(node: Node, x: Array) -> Array:
+    """`x` repeated to the node's shape along the axes that it lacks."""
     shape = [1] * len(node.shape)
     for axis, size in zip(node.params["broadcast_dimensions"], x.shape):
         shape[axis] = size
@@ -75,6 +77,7 @@ def _order(ndim: int, batch: Sequence[int], contract: Sequence[int], last: bool)
 
 
 def dot_general(node: Node, x: Array, y: Array) -> Array:
+    """The batched contraction of `x` and `y`, as one matrix product."""
     (contract_x, contract_y), (batch_x, batch_y) = node.params["dimension_numbers"]
     product = matrices(x, batch_x, contract_x, last=True) @ matrices(y, batch_y, contract_y, last=False)
     return product.reshape(node.shape)
@@ -105,8 +108,9 @@ FUNCTIONS: dict[str, Callable[[Array], Any]] = {
     **{name: getattr(np, name) for name in ("exp", "exp2", "expm1", "log", "log1p", "tanh", "sin", "cos", "tan")},
     **{f"a{name}": getattr(np, f"arc{name}") for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")},
     **{name: getattr(np, name) for name in ("sinh", "cosh", "sqrt", "cbrt")},
-    **{name: getattr(special, name) for name in ("erf", "erfc")},
-    "logistic": special.expit,
+    "erf": lambda x: special.erf(x),
+    "erfc": lambda x: special.erfc(x),
+    "logistic": lambda x: special.expit(x),
     "rsqrt": lambda x: 1 / np.sqrt(x),
 }
 """Of one real variable."""
@@ -167,6 +171,7 @@ def _one_dtype(node: Node) -> bool:
 
 
 def slot_kind(slot: Slot) -> str:
+    """The name of a slot's dtype; "key" for random keys, which have none in NumPy."""
     return slot.dtype.name if isinstance(slot.dtype, np.dtype) else "key"
 
 

@@ -58,12 +58,14 @@ def cost(graph: Graph, wrt: Iterable[Slot | str] | None = None) -> CostReport:
 
 
 def forward_cost(node: Node) -> Cost:
+    """The operations of one node in a forward pass; index arithmetic is free."""
     if not any(slot.is_real for slot in (*node.inputs, *node.outputs)):
         return FREE
     return COST.rule(node)(node)
 
 
 def total_cost(graph: Graph) -> Cost:
+    """The operations of a forward pass through the graph."""
     return sum(map(forward_cost, graph.nodes), FREE)
 
 

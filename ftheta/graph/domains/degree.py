@@ -55,12 +55,12 @@ def _power(node: Node, base: Degree) -> Any:
     return _unknown(node, base) if base is None or exponent < 0 else base * exponent
 
 
-def _converted(node: Node, x: Degree) -> Any:
+def _convert_degree(node: Node, x: Degree) -> Any:
     """Between float types the identity; a rounded or compared number is no polynomial."""
     return x if node.inputs[0].is_real and node.outputs[0].is_real else _unknown(node, x)
 
 
-def _moved(node: Node, *degrees: Degree) -> Any:
+def _move_entries(node: Node, *degrees: Degree) -> Any:
     """Entries of the real operands in places that do not depend on the inputs."""
     places = [d for slot, d in zip(node.inputs, degrees) if not slot.is_real]
     if any(d != 0 for d in places):
@@ -73,14 +73,14 @@ def _chosen(node: Node, which: Degree, *cases: Degree) -> Any:
 
 
 RULES: dict[str, Rule] = {
-    **dict.fromkeys(moves.RULES, _moved),
+    **dict.fromkeys(moves.RULES, _move_entries),
     **dict.fromkeys(("add", "add_any", "sub", "neg", "reduce_sum", "cumsum", "reduce_window_sum", "copy"), _sum),
     **dict.fromkeys(("mul", "dot_general", "conv_general_dilated"), _product),
     "square": lambda node, x: _total(x, x),
     "integer_pow": _power,
     "div": _quotient,
     "select_n": _chosen,
-    "convert_element_type": _converted,
+    "convert_element_type": _convert_degree,
 }
 
 DEGREE = Domain(name="degree", file=FILE, lift=lambda constant: 0, rules=RULES, default=_unknown)

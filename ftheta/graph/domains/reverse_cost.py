@@ -38,7 +38,8 @@ def entrywise(*units: Cost) -> ReverseRule:
     """Each operand's unit for each entry of the output, and the additions that undo its broadcasting."""
 
     def rule(node: Node, wanted: Sequence[bool]) -> Cost:
-        size, total = node.outputs[0].size, FREE
+        size = node.outputs[0].size
+        total = FREE
         for slot, unit, is_wanted in zip(node.inputs, units, wanted):
             total += unit * size + ADDITION * (size - slot.size) if is_wanted else FREE
         return total
@@ -64,6 +65,7 @@ def integer_pow(node: Node, wanted: Sequence[bool]) -> Cost:
 
 
 def free(node: Node, wanted: Sequence[bool]) -> Cost:
+    """The rule of primitives whose reverse pass computes nothing."""
     return FREE
 
 
@@ -73,10 +75,12 @@ def _copies(node: Node, wanted: Sequence[bool]) -> Cost:
 
 
 def of_operand(unit: Cost) -> ReverseRule:
+    """The rule of primitives whose reverse pass costs `unit` for each entry of the first operand."""
     return lambda node, wanted: unit * node.inputs[0].size
 
 
 def windows(unit: Cost) -> ReverseRule:
+    """The rule of pooling: the reverse pass costs `unit` for each entry of each window."""
     return lambda node, wanted: unit * (node.outputs[0].size * math.prod(node.params["window_dimensions"]))
 
 
@@ -93,7 +97,8 @@ def _dearest_branch(node: Node, wanted: Sequence[bool]) -> Cost:
     return max((_of_graph(branch, wanted[1:]) for branch in node.graphs), key=lambda c: c.flops)
 
 
-MUL, ADD = MULTIPLICATION, ADDITION
+MUL = MULTIPLICATION
+ADD = ADDITION
 MOVES = (
     *("reshape", "transpose", "squeeze", "slice", "rev", "concatenate", "split", "stack", "unstack", "pad"),
     *("dynamic_slice", "dynamic_update_slice", "scatter", "scatter-add", "copy", "stop_gradient"),

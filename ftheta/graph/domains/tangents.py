@@ -39,7 +39,7 @@ def push(node: Node, *duals: Dual) -> Any:
     if not any(moving) or not any(slot.is_real for slot in node.outputs):
         return each_output(node, [Dual(value) for value in node.evaluate(*inputs)])
     try:
-        found, slopes = pushed(node, moving)(inputs, [dual.tangent for dual in duals if dual.tangent is not None])
+        found, slopes = push_node(node, moving)(inputs, [dual.tangent for dual in duals if dual.tangent is not None])
     except TypeError as error:  # JAX's word for a derivative that only runs backwards
         raise NoRule(
             "a derivative defined by jax.custom_vjp has no forward mode",
@@ -51,7 +51,7 @@ def push(node: Node, *duals: Dual) -> Any:
 
 
 @shared_by_kind
-def pushed(node: Node, moving: tuple[bool, ...]) -> Callable[[list[Any], list[Any]], Any]:
+def push_node(node: Node, moving: tuple[bool, ...]) -> Callable[[list[Any], list[Any]], Any]:
     """Inputs and tangents of the moving ones ↦ outputs and their tangents, compiled."""
 
     def along(inputs: list[Any], tangents: list[Any]) -> Any:
@@ -64,11 +64,11 @@ def pushed(node: Node, moving: tuple[bool, ...]) -> Callable[[list[Any], list[An
     return jax.jit(along, inline=True)
 
 
-def _stopped(node: Node, dual: Dual) -> Dual:
+def _stop_gradient(node: Node, dual: Dual) -> Dual:
     return Dual(dual.value)
 
 
-DUALS = Domain(name="tangents", file=FILE, lift=Dual, rules={"stop_gradient": _stopped}, default=push)
+DUALS = Domain(name="tangents", file=FILE, lift=Dual, rules={"stop_gradient": _stop_gradient}, default=push)
 
 
 def tangents(graph: Graph, *args: Any, along: Any) -> Interpretation[Any]:
@@ -113,7 +113,8 @@ def forward_gradient(graph: Graph, *args: Any, wrt: Iterable[Slot | str] | None 
     if [slot.shape for slot in graph.outputs] != [()]:
         raise GraphError("a gradient is that of one number", got=" ".join(map(str, graph.outputs)))
     d = sum(slot.size for slot in chosen)
-    block, one = min(DIRECTIONS_AT_ONCE, max(d, 1)), directional(graph)
+    block = min(DIRECTIONS_AT_ONCE, max(d, 1))
+    one = directional(graph)
     with precision(graph):
         inputs = flat_inputs(graph, args)
         slopes = jax.jit(lambda given, units: jax.vmap(lambda row: one(given, _speeds(graph, chosen, row))[0])(units))

@@ -51,6 +51,7 @@ def run(graph: Graph) -> Callable[..., Any]:
 
 
 def flat_inputs(graph: Graph, args: tuple[Any, ...]) -> list[Any]:
+    """The arguments as one value per input slot of the graph, in the slots' types."""
     leaves = graph.signature.inputs_of(args)
     return [as_slot(slot, leaf) for slot, leaf in zip(graph.inputs, leaves)]
 

@@ -47,7 +47,7 @@ export class Cards {
   card(theorem) {
     const picture = el("div", { class: "picture", "aria-hidden": "true" });
     const pill = el("span", { class: "pill", hidden: true });
-    const line = withHtml("p", theorem.statement_html, { class: "gist" });
+    const line = withHtml("p", theorem.gist_html || theorem.statement_html, { class: "gist" });
     const title = el("h2", {}, el("a", { href: `#/${theorem.id}`, text: theorem.title }));
     const foot = el("div", { class: "foot" }, el("span", { class: "eyebrow", text: theorem.chapter_title }), pill);
     const node = el("article", { class: "card", data: { id: theorem.id } }, picture, title, line, foot);

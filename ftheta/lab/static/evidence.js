@@ -1,4 +1,4 @@
-/** "How do we know": meaning of the verdict, claims with their numbers, tables, provenance; and what sources print. */
+/** The evidence: meaning of the verdict, claims with their numbers, tables, provenance; and what sources print. */
 import { el, rendered, withHtml } from "./dom.js";
 
 /** A folded panel that is filled only while it is open. */
@@ -9,7 +9,7 @@ export class Evidence {
     this.node = el(
       "details",
       { class: "panel how", on: { toggle: () => this.fill() } },
-      el("summary", { text: "How do we know?" }),
+      el("summary", { text: "Evidence" }),
       this.body,
     );
     this.result = null;
@@ -34,6 +34,7 @@ export class Evidence {
       ...[
         this.meaning(verdict),
         claims(html.claims),
+        claims(html.examples || [], "Examples (not about the subject)"),
         ...(html.tables || []).map(table),
         provenance(html.how || []),
       ].filter(Boolean),
@@ -54,9 +55,9 @@ export class Evidence {
   }
 }
 
-function claims(rows) {
+function claims(rows, title = "Claims") {
   if (!rows.length) return null;
-  const head = ["Claim", "Verdict", "Measured", "Bound", "Slack", "How we know"];
+  const head = ["Claim", "Verdict", "Measured", "Bound", "Slack", "Evidence"];
   const body = rows.map((claim) =>
     el(
       "tr",
@@ -67,7 +68,7 @@ function claims(rows) {
       el("td", {}, withHtml("span", claim.reason_html), ...claim.remarks.map((text) => el("p", { text }))),
     ),
   );
-  return scrolling("Claims", tableOf(head, body, 2));
+  return scrolling(title, tableOf(head, body, 2));
 }
 
 function table({ title_html: title, columns, rows }) {
@@ -85,7 +86,7 @@ function table({ title_html: title, columns, rows }) {
 }
 
 function tableOf(head, body, left) {
-  const titles = head.map((name, i) => el("th", { scope: "col", class: i < left ? "" : "right", text: name }));
+  const titles = head.map((name, i) => el("th", { scope: "col", class: i < left || name === "Evidence" ? "" : "right", text: name }));
   return el("table", {}, el("thead", {}, el("tr", {}, ...titles)), el("tbody", {}, ...body));
 }
 
@@ -107,7 +108,7 @@ export class Errata {
     this.node = el(
       "section",
       { class: "panel errata", "aria-label": "Errata" },
-      el("h2", { text: "As printed in the sources" }),
+      el("h2", { text: "Errata in the sources" }),
       this.words,
       this.printed,
     );

@@ -230,8 +230,7 @@ export class Lab {
     if (!this.state || run.state.theorem !== this.state.theorem) return;
     const words = sentence(frame.error);
     play.stop();
-    const named = /^Knob `([^`]+)`/.exec(frame.error.what);
-    this.panel.complain(frame.knob ?? named?.[1], words);
+    this.panel.complain(frame.knob, words);
     this.page.bar.trouble(words);
     this.settled("trouble", run);
   }

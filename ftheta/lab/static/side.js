@@ -35,7 +35,7 @@ export class Side {
     return { node, theorems };
   }
 
-  /** Every word has to occur somewhere in the title, the id, the chapter or the statement. */
+  /** Every word has to occur somewhere in the title, the id, the chapter, the gist or the statement. */
   filter() {
     const words = this.input.value.toLowerCase().split(/\s+/).filter(Boolean);
     const hits = new Set();
@@ -95,7 +95,7 @@ const texts = new WeakMap();
 
 function haystack(theorem) {
   if (!texts.has(theorem)) {
-    const parts = [theorem.title, theorem.id, theorem.chapter_title, theorem.statement, ...theorem.takes];
+    const parts = [theorem.title, theorem.id, theorem.chapter_title, theorem.gist, theorem.statement, ...theorem.takes];
     texts.set(theorem, parts.join(" ").toLowerCase());
   }
   return texts.get(theorem);

@@ -71,7 +71,7 @@ export class Subjects {
           .slice(0, 4)
           .map((fact) => fact.join(" "))
           .join(" · ")
-      : `Asks for ${wanted(this.theorem)}. Drop a file anywhere on this page.`;
+      : `Requires ${wanted(this.theorem)}. Drop a file anywhere on this page.`;
     write(this.facts, words);
   }
 
@@ -101,7 +101,7 @@ export class Subjects {
 
   unsuited(subject) {
     this.show(this.theorem, this.current);
-    this.complain(`${subject.name} is a ${subject.kind.toLowerCase()}; this theorem asks for ${wanted(this.theorem)}.`);
+    this.complain(`${subject.name} is a ${subject.kind.toLowerCase()}; this theorem requires ${wanted(this.theorem)}.`);
   }
 
   complain(text) {

@@ -1,4 +1,4 @@
-/** The middle of a theorem's page: statement, verdict, chart, errata, how we know. */
+/** The middle of a theorem's page: statement, verdict, chart, errata, evidence. */
 import { Stage } from "./chart.js";
 import { byId, el, escaped, rendered, withHtml, write } from "./dom.js";
 import { Errata, Evidence } from "./evidence.js";
@@ -19,7 +19,9 @@ export class TheoremPage {
    */
   constructor(catalogue, actions) {
     this.actions = actions;
+    this.titles = new Map(catalogue.theorems.map(({ id, title }) => [id, title]));
     this.title = el("h1");
+    this.gist = el("p", { class: "gist" });
     this.statement = el("div", { class: "statement" });
     this.assumes = el("p", { class: "assumes" });
     this.bar = new VerdictBar(actions.force);
@@ -44,14 +46,17 @@ export class TheoremPage {
     );
     this.errata = new Errata();
     this.evidence = new Evidence(catalogue.verdicts);
+    this.related = el("p", { class: "related" });
     this.sources = el("ul", { class: "sources" });
     this.about = el("details", { class: "panel" }, el("summary", { text: "Sources" }), this.sources);
     const card = el(
       "section",
       { class: "panel card-statement", "aria-label": "Statement" },
       this.title,
+      this.gist,
       this.statement,
       this.assumes,
+      this.related,
     );
     this.node = el(
       "div",
@@ -71,7 +76,10 @@ export class TheoremPage {
     this.theorem = theorem;
     this.result = null;
     write(this.title, theorem.title);
+    rendered(this.gist, theorem.gist_html || "");
+    this.gist.hidden = !theorem.gist_html;
     rendered(this.statement, theorem.statement_html);
+    this.relate(theorem.see_also || []);
     rendered(this.assumes, theorem.assumes.map((a) => `<span>${a.says_html}</span>`).join(" "));
     this.assumes.hidden = !theorem.assumes.length;
     this.bar.wait();
@@ -85,6 +93,15 @@ export class TheoremPage {
     byId("centre").scrollTop = 0;
     this.measure();
     this.observer.observe(byId("centre"));
+  }
+
+  /** Links to the theorems that a reader may want next. */
+  relate(ids) {
+    const links = ids
+      .filter((id) => this.titles.has(id))
+      .map((id) => el("a", { href: `#/${id}`, text: this.titles.get(id) }));
+    this.related.hidden = !links.length;
+    this.related.replaceChildren("See also: ", ...links.flatMap((link, i) => (i ? [" · ", link] : [link])));
   }
 
   leave() {
@@ -152,7 +169,7 @@ export class TheoremPage {
       el(
         "div",
         { class: "unmet" },
-        line("The theorem asks: ", check.says_html),
+        line("Requires: ", check.says_html),
         line("Here: ", check.note_html),
         check.remedy_html && line("To meet it: ", check.remedy_html),
       ),

@@ -26,7 +26,8 @@ def seen_through(layers: tuple[Layer, ...], shapes: list[Shape], lo: int, hi: in
     return lo, hi
 
 
-def applied(layers: tuple[Layer, ...], params: Any, x: Any, circular: bool = False) -> Any:
+def apply_layers(layers: tuple[Layer, ...], params: Any, x: Any, circular: bool = False) -> Any:
+    """The layers one after the other on `x`, with one entry of `params` each."""
     for layer, own in zip(layers, params):
         x = layer(own, x, circular)
     return x
@@ -63,21 +64,21 @@ class Residual(Layer):
         return one
 
     def count(self, shape: Shape) -> int:
-        return sum(_counted(way, shape) for way in (self.main, self.shortcut))
+        return sum(_count_entries(way, shape) for way in (self.main, self.shortcut))
 
     def arrays(self, shape: Shape) -> Any:
         return {"main": arrays_of(self.main, shape), "shortcut": arrays_of(self.shortcut, shape)}
 
     def products(self, shape: Shape, circular: bool = False) -> int:
-        return sum(_multiplied(way, shape, circular) for way in (self.main, self.shortcut))
+        return sum(_count_products(way, shape, circular) for way in (self.main, self.shortcut))
 
     def seen(self, shape: Shape, lo: int, hi: int) -> tuple[int, int]:
         ways = [seen_through(way, shapes_through(way, shape), lo, hi) for way in (self.main, self.shortcut)]
         return min(a for a, _ in ways), max(b for _, b in ways)
 
     def __call__(self, params: Any, x: Any, circular: bool = False) -> Any:
-        main = applied(self.main, params["main"], x, circular)
-        return main + applied(self.shortcut, params["shortcut"], x, circular)
+        main = apply_layers(self.main, params["main"], x, circular)
+        return main + apply_layers(self.shortcut, params["shortcut"], x, circular)
 
 
 @dataclass(frozen=True)
@@ -97,13 +98,13 @@ class Skip(Layer):
         return (shape[0] + inner[0], *inner[1:])
 
     def count(self, shape: Shape) -> int:
-        return _counted(self.main, shape)
+        return _count_entries(self.main, shape)
 
     def arrays(self, shape: Shape) -> Any:
         return {"main": arrays_of(self.main, shape)}
 
     def products(self, shape: Shape, circular: bool = False) -> int:
-        return _multiplied(self.main, shape, circular)
+        return _count_products(self.main, shape, circular)
 
     def seen(self, shape: Shape, lo: int, hi: int) -> tuple[int, int]:
         through = shapes_through(self.main, shape)
@@ -112,19 +113,20 @@ class Skip(Layer):
         return min(a, lo + cut), max(b, hi + cut)
 
     def __call__(self, params: Any, x: Any, circular: bool = False) -> Any:
-        inner = applied(self.main, params["main"], x, circular)
+        inner = apply_layers(self.main, params["main"], x, circular)
         cuts = [(n - m) // 2 for n, m in zip(x.shape[1:], inner.shape[1:])]
         cropped = x[(slice(None), *(slice(c, c + m) for c, m in zip(cuts, inner.shape[1:])))]
         return jnp.concatenate([cropped, inner])
 
 
 def arrays_of(layers: tuple[Layer, ...], shape: Shape) -> list[Any]:
+    """The arrays of every layer, as shapes, for an input of this shape."""
     return [layer.arrays(s) for layer, s in zip(layers, shapes_through(layers, shape))]
 
 
-def _counted(layers: tuple[Layer, ...], shape: Shape) -> int:
+def _count_entries(layers: tuple[Layer, ...], shape: Shape) -> int:
     return sum(layer.count(s) for layer, s in zip(layers, shapes_through(layers, shape)))
 
 
-def _multiplied(layers: tuple[Layer, ...], shape: Shape, circular: bool) -> int:
+def _count_products(layers: tuple[Layer, ...], shape: Shape, circular: bool) -> int:
     return sum(layer.products(s, circular) for layer, s in zip(layers, shapes_through(layers, shape, circular)))

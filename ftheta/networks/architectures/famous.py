@@ -35,6 +35,7 @@ def alexnet(grouped: bool = True) -> Stack:
 
 
 def vgg16() -> Stack:
+    """Five stages of padded 3 × 3 convolutions, each followed by a max pool, and three dense layers."""
     stages = ((64, 2), (128, 2), (256, 3), (512, 3), (512, 3))
     features = chain(*((*_conv_relu(3, c) * n, Pool(kernel=2, stride=2)) for c, n in stages))
     return Stack("VGG-16", (*features, *_classifier(4096, 4096)), (3, 224, 224))
@@ -42,7 +43,7 @@ def vgg16() -> Stack:
 
 def resnet34(classes: int = 1000) -> Stack:
     """Stages of 3, 4, 6 and 3 blocks of two 3 × 3 convolutions: 1 + 32 + 1 weighted layers."""
-    layers: list[Layer] = [*_normed(7, 64, 2, 3), ReLU(), Pool(kernel=3, stride=2, padding=1)]
+    layers: list[Layer] = [*_conv_norm(7, 64, 2, 3), ReLU(), Pool(kernel=3, stride=2, padding=1)]
     for stage, (channels, blocks) in enumerate(((64, 3), (128, 4), (256, 6), (512, 3))):
         for block in range(blocks):
             stride = 2 if stage and not block else 1
@@ -52,8 +53,8 @@ def resnet34(classes: int = 1000) -> Stack:
 
 def basic_block(channels: int, stride: int = 1) -> Residual:
     """Two 3 × 3 convolutions with batch normalisation; with a stride, x is projected by a 1 × 1 one."""
-    main = (*_normed(3, channels, stride, 1), ReLU(), *_normed(3, channels, 1, 1))
-    return Residual(main, _normed(1, channels, stride, 0) if stride > 1 else ())
+    main = (*_conv_norm(3, channels, stride, 1), ReLU(), *_conv_norm(3, channels, 1, 1))
+    return Residual(main, _conv_norm(1, channels, stride, 0) if stride > 1 else ())
 
 
 def unet(classes: int = 2) -> Stack:
@@ -81,7 +82,7 @@ def _conv_relu(kernel: int, channels: int, groups: int = 1) -> Layers:
     return (Conv(kernel=kernel, padding=kernel // 2, channels=channels, groups=groups), ReLU())
 
 
-def _normed(kernel: int, channels: int, stride: int, padding: int) -> Layers:
+def _conv_norm(kernel: int, channels: int, stride: int, padding: int) -> Layers:
     return (Conv(kernel=kernel, stride=stride, padding=padding, channels=channels, bias=False), Norm())
 
 

@@ -7,13 +7,11 @@ import jax
 import numpy as np
 
 from ftheta.graph import every, trace
-from ftheta.logic import Axis, Heatmap
 
 from .stack import Stack
 
 MOST_MOSAICS = 6
 MOST_TILES = 16
-WRITTEN = 200  # cells of a heatmap below which their numbers would be written into them
 MOST_SIDE = 64  # pixels of a tile; larger maps are thinned out
 _MAPS = {"conv_general_dilated": "convolution", "reduce_window_max": "max pool", "reduce_window_sum": "mean pool"}
 _LABELS = {"relu": "ReLU", "gelu": "GELU", "silu": "SiLU"}
@@ -86,25 +84,10 @@ def chosen(maps: list[tuple[str, np.ndarray]]) -> list[tuple[int, str, np.ndarra
     return [kept[int(k)] for k in np.linspace(0, len(kept) - 1, MOST_MOSAICS)]
 
 
-def mosaic(title: str, maps: np.ndarray) -> Heatmap:
-    """Channels side by side, each scaled to its own largest value, so that faint ones are seen too."""
-    tiles = np.nan_to_num(maps[:MOST_TILES])
-    step = -(-max(tiles.shape[1:]) // MOST_SIDE)
-    tiles = tiles[:, ::step, ::step]
-    low, high = tiles.min((1, 2), keepdims=True), tiles.max((1, 2), keepdims=True)
-    tiles = (tiles - low) / np.where(high > low, high - low, 1)
-    sheet = tiled(tiles, min(len(tiles), int(np.ceil(np.sqrt(len(tiles) * 1.6)))))
-    extent = (0.0, float(sheet.shape[1]), 0.0, float(sheet.shape[0]))
-    if sheet.size < WRITTEN:
-        sheet = np.kron(sheet, np.ones((4, 4)))
-    few = f"{len(tiles)} of " if len(tiles) < len(maps) else ""
-    shown = f"{title}: {few}{len(maps)} channel{'s' * (len(maps) > 1)}"
-    return Heatmap(shown, Axis("pixel"), Axis("pixel"), np.round(sheet[::-1], 4), extent, "each map, scaled")
-
-
-def tiled(tiles: np.ndarray, columns: int) -> np.ndarray:
+def tile_arrays(tiles: np.ndarray, columns: int) -> np.ndarray:
     """Arrays of one shape in rows of so many, with infinite gaps between them, where nothing is drawn."""
-    (h, w), rows = tiles.shape[1:], -(-len(tiles) // columns)
+    (h, w) = tiles.shape[1:]
+    rows = -(-len(tiles) // columns)
     gap = 1 + max(h, w) // 16
     sheet = np.full((rows * (h + gap) - gap, columns * (w + gap) - gap), np.inf)
     for k, tile in enumerate(tiles):

@@ -11,7 +11,7 @@ import numpy as np
 
 from ftheta.logic import Table, UsageError
 
-from .branches import Residual, Skip, applied, seen_through, shapes_through, weighted_layers
+from .branches import Residual, Skip, apply_layers, seen_through, shapes_through, weighted_layers
 from .layers import Conv, Dense, Layer, Shape, UpConv, Whole, Window
 from .tokens import Embedding
 
@@ -65,11 +65,12 @@ class Stack:
         return [layer.arrays(shape) for layer, shape in zip(self.layers, self.shapes)]
 
     def apply(self, params: Any, x: Any) -> Any:
-        return applied(self.layers, params, x, self.circular)
+        return apply_layers(self.layers, params, x, self.circular)
 
-    def traced(self) -> tuple[int, list[Shape]]:
+    def trace_shapes(self) -> tuple[int, list[Shape]]:
         """By running the program on shapes alone: the entries of its arrays, and the shape after every layer."""
-        shape, found = self.input_shape, []
+        shape = self.input_shape
+        found = []
         with jax.enable_x64(True):
             for layer, arrays in zip(self.layers, self.arrays):
                 x = jax.ShapeDtypeStruct(shape, np.float64)
@@ -146,7 +147,7 @@ class Stack:
 
     def thin(self, length: int, *, circular: bool = True) -> "Stack":
         """The same windows on one channel of a signal: the receptive fields are the same, and it is cheap to run."""
-        layers = tuple(_thinned(layer) for layer in self.layers[: self.last_grid])
+        layers = tuple(_thin_layer(layer) for layer in self.layers[: self.last_grid])
         return Stack(f"{self.name}, one channel", layers, (1, length), circular)
 
 
@@ -159,7 +160,8 @@ def table_of(net: Any) -> Stack | None:
 
 def formula_field(windows: list[tuple[int, int]]) -> tuple[int, int]:
     r"""Receptive field $1+\sum_\ell(k_\ell-1)\prod_{i<\ell}s_i$ and jump $\prod s_i$ of layers $(k_\ell,s_\ell)$."""
-    field, jump = 1, 1
+    field = 1
+    jump = 1
     for kernel, stride in windows:
         field += (kernel - 1) * jump
         jump *= stride
@@ -177,11 +179,11 @@ def longest_chain(layers: tuple[Layer, ...]) -> list[tuple[int, int]]:
     return found
 
 
-def _thinned(layer: Layer) -> Layer:
+def _thin_layer(layer: Layer) -> Layer:
     if isinstance(layer, Conv):
         return replace(layer, channels=1, groups=1)
     if isinstance(layer, Residual):
-        return Residual(tuple(map(_thinned, layer.main)), tuple(map(_thinned, layer.shortcut)))
+        return Residual(tuple(map(_thin_layer, layer.main)), tuple(map(_thin_layer, layer.shortcut)))
     if isinstance(layer, Dense | UpConv | Skip):
         raise UsageError("This architecture is no chain of windows and residual blocks.", got=layer.name)
     return layer

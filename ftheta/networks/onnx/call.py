@@ -59,7 +59,7 @@ class Call(AnyCall):
             raise Malformed(f"attribute {name} is not a list of whole numbers")
         return found
 
-    def required(self, name: str) -> list[int]:
+    def require(self, name: str) -> list[int]:
         found = self.wholes(name)
         if found is None:
             raise Malformed(f"attribute {name} is missing")

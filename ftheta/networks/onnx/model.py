@@ -8,7 +8,16 @@ from typing import Any
 import numpy as np
 
 from ftheta.logic import SubjectError
-from ftheta.networks.programs.program import MAX_BYTES, MAX_NODES, Malformed, Node, Port, Program, ensure_order, settled
+from ftheta.networks.programs.program import (
+    MAX_BYTES,
+    MAX_NODES,
+    Malformed,
+    Node,
+    Port,
+    Program,
+    ensure_order,
+    to_analysis_type,
+)
 from ftheta.networks.reading import Allowance, read_bytes, unpack_gzip
 
 from .dialect import Onnx
@@ -24,11 +33,11 @@ OPSETS = range(7, 29)
 def read_model(path: Path) -> Program:
     """The model in an `.onnx` or `.onnx.gz` file, or a SubjectError that says what is wrong with it."""
     where = str(path)
-    data = _unpacked(path)
+    data = _unpack_file(path)
     return parse(data, where, path.parent, path.stat().st_size)
 
 
-def _unpacked(path: Path) -> bytes:
+def _unpack_file(path: Path) -> bytes:
     if path.suffix.lower() != ".gz":
         return read_bytes(path, MAX_BYTES)
     try:
@@ -58,12 +67,13 @@ def parse(data: bytes, where: str, folder: Path | None = None, packed: int | Non
 
 
 def _model(message: Mapping[str, Any], where: str, shelf: Shelf) -> Program:
-    graph, opset = message["graph"], _opset(message, where)
+    graph = message["graph"]
+    opset = _opset(message, where)
     if len(graph["node"]) > MAX_NODES:
         raise SubjectError("The graph has more nodes than is allowed.", where=where, got=f"{len(graph['node']):,}")
     if graph["sparse_initializer"]:
         raise SubjectError("Sparse weights are not read.", where=where, remedy="export the network with dense weights")
-    weights = {t["name"]: settled(array_of(t, shelf, where)) for t in graph["initializer"]}
+    weights = {t["name"]: to_analysis_type(array_of(t, shelf, where)) for t in graph["initializer"]}
     nodes = [_node(node, shelf, where) for node in graph["node"]]
     constants = {n.outputs[0]: _constant(n, where) for n in nodes if n.op == "Constant" and n.outputs and not n.domain}
     inputs = tuple(_port(port) for port in graph["input"] if port["name"] not in weights)
@@ -101,14 +111,14 @@ def _attribute(attribute: Mapping[str, Any], shelf: Shelf, where: str) -> Any:
     """Numbers, words, lists of them, or an array; None for what only operators without a rule have."""
     kind = attribute["type"]
     if kind == 4 and attribute["t"] is not None:
-        return settled(array_of(attribute["t"], shelf, where))
+        return to_analysis_type(array_of(attribute["t"], shelf, where))
     return attribute[_KINDS[kind]] if kind in _KINDS else None
 
 
 def _constant(node: Node, where: str) -> np.ndarray:
     for key in ("value", "value_float", "value_floats", "value_int", "value_ints"):
         if node.attributes.get(key) is not None:
-            return settled(np.asarray(node.attributes[key]))
+            return to_analysis_type(np.asarray(node.attributes[key]))
     raise SubjectError("A constant of this kind is not read.", where=f"{where}, {node.label}", got=[*node.attributes])
 
 

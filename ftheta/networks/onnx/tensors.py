@@ -40,6 +40,7 @@ EXTERNAL = 1  # the data_location that says so
 
 
 def dtype_of(code: int, where: str) -> np.dtype:
+    """The NumPy dtype of a code of ONNX's TensorProto.DataType; refuses those that are not read."""
     return type_numbered(code, DTYPES, REFUSED, where)
 
 
@@ -66,7 +67,8 @@ class Shelf:
             )
         if not path.is_file():
             raise SubjectError("There is no such file of external data.", where=where, got=location)
-        start, length = _whole(entries, "offset", 0), _whole(entries, "length", size)
+        start = _whole(entries, "offset", 0)
+        length = _whole(entries, "length", size)
         if length != size or start + size > path.stat().st_size:
             raise Malformed(f"{where}: external data of {length:,} bytes at {start:,} for a tensor of {size:,} bytes")
         with path.open("rb") as file:
@@ -84,7 +86,8 @@ def _whole(entries: Mapping[str, str], key: str, default: int) -> int:
 def array_of(tensor: Mapping[str, Any], shelf: Shelf, where: str) -> np.ndarray:
     """The array of a decoded TensorProto, in the type of the file."""
     where = f"{where}, tensor {tensor['name']}" if tensor["name"] else where
-    dtype, dims = dtype_of(tensor["data_type"], where), tuple(tensor["dims"])
+    dtype = dtype_of(tensor["data_type"], where)
+    dims = tuple(tensor["dims"])
     size = prod(dims) * dtype.itemsize
     if tensor["data_location"] == EXTERNAL:
         shelf.allowance.extend(max(size, 0))
@@ -97,21 +100,21 @@ def array_of(tensor: Mapping[str, Any], shelf: Shelf, where: str) -> np.ndarray:
             raise Malformed(f"{where}: {len(tensor['raw_data']):,} bytes for a tensor of {size:,} bytes")
         flat = np.frombuffer(tensor["raw_data"], dtype)
     else:
-        flat = _listed(tensor, dtype)
+        flat = _read_typed_list(tensor, dtype)
     if flat.size != prod(dims):
         raise Malformed(f"{where}: {flat.size:,} numbers for a shape {dims}")
     return flat.reshape(dims)
 
 
-def _listed(tensor: Mapping[str, Any], dtype: np.dtype) -> np.ndarray:
+def _read_typed_list(tensor: Mapping[str, Any], dtype: np.dtype) -> np.ndarray:
     """The numbers of the typed lists; 16-bit floats are kept as their bits in the list of integers."""
     if dtype == np.float32 or dtype == np.float64:
-        return _joined(tensor["float_data" if dtype == np.float32 else "double_data"], dtype)
+        return _join_parts(tensor["float_data" if dtype == np.float32 else "double_data"], dtype)
     if dtype.itemsize == 2 and dtype.kind not in "iu":
-        return _joined(tensor["int32_data"], np.int64).astype(np.uint16).view(dtype)
+        return _join_parts(tensor["int32_data"], np.int64).astype(np.uint16).view(dtype)
     key = {"<i8": "int64_data", "<u8": "uint64_data", "<u4": "uint64_data"}.get(dtype.str, "int32_data")
-    return _joined(tensor[key], np.int64).astype(dtype)
+    return _join_parts(tensor[key], np.int64).astype(dtype)
 
 
-def _joined(parts: list[np.ndarray], dtype: Any) -> np.ndarray:
+def _join_parts(parts: list[np.ndarray], dtype: Any) -> np.ndarray:
     return np.concatenate([np.zeros(0, dtype), *parts]).astype(dtype, copy=False)

@@ -17,7 +17,10 @@ from ftheta.networks.programs.program import Malformed
 Kind = Literal["int", "float", "double", "bytes", "text", "ints", "floats", "doubles"]
 """What a field holds. The last three are arrays: numbers that stay packed, for weights."""
 
-VARINT, EIGHT, BYTES, FOUR = 0, 1, 2, 5
+VARINT = 0
+EIGHT = 1
+BYTES = 2
+FOUR = 5
 FIXED = {EIGHT: 8, FOUR: 4}
 REALS = {"float": ("<f4", FOUR), "double": ("<f8", EIGHT)}
 _BLOCK = 1 << 20  # digits that are put together at once
@@ -70,18 +73,21 @@ def decode(schema: Schema, data: memoryview, budget: Budget) -> dict[str, Any]:
 
 
 def _fields(data: memoryview, budget: Budget) -> Iterator[tuple[int, int, Any]]:
-    at, end = 0, len(data)
+    at = 0
+    end = len(data)
     while at < end:
         budget.spend()
         key, at = _varint(data, at)
-        number, kind = key >> 3, key & 7
+        number = key >> 3
+        kind = key & 7
         if kind == VARINT:
             value, at = _varint(data, at)
         elif kind in (EIGHT, FOUR, BYTES):
             size, at = (FIXED[kind], at) if kind in FIXED else _varint(data, at)
             if size > end - at:
                 raise Malformed(f"a field of {size:,} bytes where {end - at:,} are left")
-            value, at = data[at : at + size], at + size
+            value = data[at : at + size]
+            at = at + size
         else:
             raise Malformed(f"a field of unknown kind {kind}")
         yield number, kind, value
@@ -123,14 +129,14 @@ def _array(holds: str, kind: int, value: Any) -> np.ndarray:
     if holds == "int" and kind == VARINT:
         return np.array([value], np.uint64).astype(np.int64)
     if holds == "int" and kind == BYTES:
-        return unpacked(value)
+        return unpack_varints(value)
     code, single = REALS.get(holds, ("", None))
     if single is None or kind not in (single, BYTES) or len(value) % FIXED[single]:
         raise Malformed(f"a field of kind {kind} where {holds} is expected")
     return np.frombuffer(value, code)
 
 
-def unpacked(data: memoryview) -> np.ndarray:
+def unpack_varints(data: memoryview) -> np.ndarray:
     """Packed numbers in base 128, least significant digits first, as int64; a block of them at once."""
     digits = np.frombuffer(data, np.uint8)
     if digits.size == 0:

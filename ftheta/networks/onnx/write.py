@@ -16,10 +16,12 @@ from .model import MAX_BYTES
 from .schema import MODEL
 from .wire import encode
 
-OPSET, IR_VERSION = 20, 9
+OPSET = 20
+IR_VERSION = 9
 Precision = Literal["float64", "float32"]
 _TYPES = {"float64": (11, "<f8"), "float32": (1, "<f4")}
-_TRUTH, _WHOLE = 9, 7
+_TRUTH = 9
+_WHOLE = 7
 Shape = tuple[int, ...]
 
 
@@ -52,18 +54,20 @@ class _Sheet:
         self.nodes.append({"input": inputs, "output": [output], "name": output, "op_type": op, "attribute": attributes})
         return output
 
-    def affine(self, i: int, x: str, weight: Any, bias: np.ndarray) -> str:
-        names = [x, self.numbers(f"W{i}", weight), self.numbers(f"b{i}", bias)]
+    def affine(self, i: int, x: str, weight: Any, bias: np.ndarray | None) -> str:
+        names = [x, self.numbers(f"W{i}", weight)]
+        if bias is not None:
+            names.append(self.numbers(f"b{i}", bias))
         return self.node("Gemm", names, f"affine{i}", transB=1)
 
-    def spelled(self, spelling: Any, z: str, output: str) -> str:
+    def write_spelling(self, spelling: Any, z: str, output: str) -> str:
         """The nodes of an expression of `SPELLINGS`."""
         if spelling == Z:
             return z
         if isinstance(spelling, float):
             return self.numbers(f"{output}_number", np.array(spelling))
         op, *arguments = spelling
-        return self.node(op, [self.spelled(a, z, f"{output}_{k}") for k, a in enumerate(arguments)], output)
+        return self.node(op, [self.write_spelling(a, z, f"{output}_{k}") for k, a in enumerate(arguments)], output)
 
     def flat(self, shape: Shape) -> str:
         """The input as a row of numbers."""
@@ -97,9 +101,9 @@ def layers_to_bytes(layers: Description | ScaledLayers, precision: Precision = "
     for k, (operation, constant) in enumerate(steps):
         x = sheet.node(operation.capitalize(), [x, sheet.numbers(f"scaling{k}", constant)], f"scaled{k}")
     for i, layer in enumerate(description.layers):
-        x = sheet.affine(i, x, layer.weight, layer.bias)
+        x = sheet.affine(i, x, layer.weight, layer.bias if layer.has_bias else None)
         if layer.activation != "identity":
-            x = sheet.spelled(SPELLINGS[layer.activation.lower().replace("_", "-")], x, f"{layer.activation}{i}")
+            x = sheet.write_spelling(SPELLINGS[layer.activation.lower().replace("_", "-")], x, f"{layer.activation}{i}")
     widths = description.widths
     return sheet.bytes("network", (widths[:1], widths[-1:]), x)
 
@@ -139,6 +143,7 @@ def write(net: Any, path: Path, precision: Precision = "float64") -> None:
 
 
 def store(data: bytes, path: Path) -> None:
+    """Write the bytes of a model; an unwritable path or a model beyond 2 GiB is a UsageError."""
     _ensure_fits(len(data))
     try:
         path.write_bytes(data)

@@ -12,10 +12,12 @@ from .windows import Windows
 
 
 def with_bias(y: Any, bias: Any) -> Any:
+    """y with one bias per channel (axis 1), or y itself."""
     return y if bias is None else y + bias.reshape(-1, *[1] * (y.ndim - 2))
 
 
 def convolve(x: Any, kernel: Any, bias: Any, w: Windows, groups: int) -> Any:
+    """The cross-correlation of x (batch, channels, …) with the kernel over the windows `w`, in `groups` of channels."""
     y = lax.conv_general_dilated(
         *_same_type(x, kernel), w.strides, w.pads, rhs_dilation=w.dilations, feature_group_count=groups
     )
@@ -29,7 +31,7 @@ def convolve_transposed(x: Any, kernel: Any, bias: Any, w: Windows, groups: int,
     """
     around = [(r - 1 - lo, r - 1 - hi + e) for r, (lo, hi), e in zip(w.reach, w.pads, extra)]
     y = lax.conv_general_dilated(
-        *_same_type(x, _turned(kernel, groups)),
+        *_same_type(x, _turn_kernel(kernel, groups)),
         [1] * len(w.kernel),
         around,
         lhs_dilation=w.strides,
@@ -39,7 +41,7 @@ def convolve_transposed(x: Any, kernel: Any, bias: Any, w: Windows, groups: int,
     return with_bias(y, bias)
 
 
-def _turned(kernel: Any, groups: int) -> Any:
+def _turn_kernel(kernel: Any, groups: int) -> Any:
     """(in, out / groups, …) to (out, in / groups, …), reversed along every axis of the window."""
     channels, outs, *lengths = kernel.shape
     if groups < 1 or channels % groups:

@@ -29,10 +29,11 @@ def along(x: Any, axis: int, indices: Any) -> tuple[Any, ...]:
     return tuple(grid)
 
 
-def padded(call: Call, x: Any, widths: Sequence[tuple[int, int]], mode: str, value: Any = None) -> Any:
+def pad_axes(call: Call, x: Any, widths: Sequence[tuple[int, int]], mode: str, value: Any = None) -> Any:
     """So many numbers before and after every axis; negative widths cut off. The modes are those of NumPy."""
     cut = tuple(slice(max(-lo, 0), n - max(-hi, 0)) for n, (lo, hi) in zip(x.shape, widths))
-    x, around = x[cut], [(max(lo, 0), max(hi, 0)) for lo, hi in widths]
+    x = x[cut]
+    around = [(max(lo, 0), max(hi, 0)) for lo, hi in widths]
     xp = call.library(prod(n + lo + hi for n, (lo, hi) in zip(x.shape, around)))
     if mode == "constant":
         fill = 0 if value is None else np.reshape(value, ()).astype(x.dtype)

@@ -17,7 +17,7 @@ def by_statistics(x: Any, scale: Any, shift: Any, mean: Any, variance: Any, epsi
     return (x - channels(mean, x)) * channels(factor, x) + channels(shift, x)
 
 
-def standardised(x: Any, axes: tuple[int, ...], epsilon: float) -> tuple[Any, Any, Any]:
+def standardise(x: Any, axes: tuple[int, ...], epsilon: float) -> tuple[Any, Any, Any]:
     """The input less its mean over its standard deviation; the mean; one over the standard deviation."""
     mean = jnp.mean(x, axis=axes, keepdims=True)
     centred = x - mean
@@ -33,4 +33,4 @@ def by_root_mean_square(x: Any, axes: tuple[int, ...], epsilon: float) -> tuple[
 
 def in_groups(x: Any, groups: int, epsilon: float) -> tuple[Any, Any, Any]:
     """`standardised` over groups of channels, as (batch, group, rest)."""
-    return standardised(x.reshape(x.shape[0], groups, -1), (2,), epsilon)
+    return standardise(x.reshape(x.shape[0], groups, -1), (2,), epsilon)

@@ -14,7 +14,8 @@ from .windows import Windows, spatial
 
 
 def max_pool(x: Any, w: Windows, ceil: bool = False) -> Any:
-    return _reduced(jnp.asarray(x), -np.inf, lax.max, w, _under(x, w, ceil))
+    """The maximum of every window; with `ceil` windows that begin inside may end outside."""
+    return _reduce_windows(jnp.asarray(x), -np.inf, lax.max, w, _under(x, w, ceil))
 
 
 def average_pool(x: Any, w: Windows, ceil: bool = False, count_padding: bool = False) -> Any:
@@ -29,7 +30,8 @@ def average_pool(x: Any, w: Windows, ceil: bool = False, count_padding: bool = F
 
 
 def window_sums(x: Any, w: Windows, ceil: bool = False) -> Any:
-    return _reduced(jnp.asarray(x), 0.0, lax.add, w, _under(x, w, ceil))
+    """The sum of every window; with `ceil` windows that begin inside may end outside."""
+    return _reduce_windows(jnp.asarray(x), 0.0, lax.add, w, _under(x, w, ceil))
 
 
 def _under(x: Any, w: Windows, ceil: bool) -> list[tuple[int, int]]:
@@ -43,7 +45,7 @@ def _under(x: Any, w: Windows, ceil: bool) -> list[tuple[int, int]]:
     return under
 
 
-def _reduced(x: Any, start: float, combine: Any, w: Windows, under: list[tuple[int, int]]) -> Any:
+def _reduce_windows(x: Any, start: float, combine: Any, w: Windows, under: list[tuple[int, int]]) -> Any:
     return lax.reduce_window(
         x,
         np.array(start, x.dtype),

@@ -26,7 +26,7 @@ NEAREST: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 }
 
 
-def resampled(x: Any, axis: int, scale: float, length: int, mode: str, where: str, nearest: str) -> Any:
+def resample_axis(x: Any, axis: int, scale: float, length: int, mode: str, where: str, nearest: str) -> Any:
     """One axis brought to another length. `mode` is nearest or linear; `where` a key of COORDINATES."""
     n = x.shape[axis]
     if length == n and scale == 1.0:
@@ -34,10 +34,10 @@ def resampled(x: Any, axis: int, scale: float, length: int, mode: str, where: st
     at = COORDINATES[where](np.arange(length, dtype=np.float64), scale, n, length)
     if mode == "nearest":
         return jnp.take(x, np.clip(NEAREST[nearest](at), 0, n - 1).astype(np.int64), axis=axis, mode="clip")
-    return _interpolated(x, np.clip(at, 0, n - 1), axis)
+    return _interpolate(x, np.clip(at, 0, n - 1), axis)
 
 
-def _interpolated(x: Any, at: np.ndarray, axis: int) -> Any:
+def _interpolate(x: Any, at: np.ndarray, axis: int) -> Any:
     """Between the two neighbours of each place."""
     left = np.minimum(np.floor(at), x.shape[axis] - 1).astype(np.int64)
     right = np.minimum(left + 1, x.shape[axis] - 1)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -49,6 +49,14 @@ _UNMOVED = frozenset(("Identity", "Flatten", "Reshape", "Squeeze", "Unsqueeze", 
 """Operators that leave the numbers of one input in their order."""
 
 
+class _Affine(NamedTuple):
+    """$Wx+b$ of the tensor `argument` $x$; without a `bias`, $Wx$."""
+
+    weight: np.ndarray
+    bias: np.ndarray | None
+    argument: str
+
+
 @dataclass(frozen=True)
 class _Reader:
     program: Program
@@ -75,7 +83,7 @@ class _Reader:
     def size(self, name: str) -> int:
         return prod(self.seen.shapes[name])
 
-    def unmoved(self, name: str) -> str:
+    def skip_reshapes(self, name: str) -> str:
         """Back over operators that only reshape."""
         while (node := self.program.maker.get(name)) is not None and node.op in _UNMOVED and node.outputs[0] == name:
             if node.op == "Cast" and node.attributes.get("to") not in (1, 11):
@@ -117,9 +125,9 @@ class _Reader:
 
     # ---- affine maps ----
 
-    def affine(self, name: str) -> tuple[np.ndarray, np.ndarray, str] | None:
+    def affine(self, name: str) -> "_Affine | None":
         """$W$, $b$ and the tensor $x$ with the tensor equal to $Wx+b$."""
-        name = self.unmoved(name)
+        name = self.skip_reshapes(name)
         node = self.program.maker.get(name)
         if node is None:
             return None
@@ -127,12 +135,12 @@ class _Reader:
             return self._gemm(node)
         if node.op == "MatMul":
             product = self._product(node)
-            return None if product is None else (product[0], np.zeros(len(product[0])), product[1])
+            return None if product is None else _Affine(product[0], None, product[1])
         if node.op in ("Add", "Sub"):
             return self._sum(node)
         return None
 
-    def _gemm(self, node: Node) -> tuple[np.ndarray, np.ndarray, str] | None:
+    def _gemm(self, node: Node) -> "_Affine | None":
         given = node.attributes
         weight = self.constant(node.inputs[1])
         if (
@@ -144,15 +152,21 @@ class _Reader:
             return None
         weight = weight if given.get("transB", 0) else weight.T
         third = "".join(node.inputs[2:3])
-        bias = self.constant(third) if third else np.zeros(1)
-        if bias is None or bias.size not in (1, len(weight)) or self.size(node.inputs[0]) != weight.shape[1]:
+        if self.size(node.inputs[0]) != weight.shape[1]:
             return None
-        return weight, np.broadcast_to(bias.ravel(), len(weight)), node.inputs[0]
+        if not third:
+            return _Affine(weight, None, node.inputs[0])
+        bias = self.constant(third)
+        if bias is None or bias.size not in (1, len(weight)):
+            return None
+        return _Affine(weight, np.broadcast_to(bias.ravel(), len(weight)), node.inputs[0])
 
     def _product(self, node: Node) -> tuple[np.ndarray, str] | None:
         """A matrix times the one vector that the other factor is, as a row or as a column."""
-        one, other = node.inputs[0], node.inputs[1]
-        right, left = self.constant(other), self.constant(one)
+        one = node.inputs[0]
+        other = node.inputs[1]
+        right = self.constant(other)
+        left = self.constant(one)
         if right is not None and right.ndim == 2 and self.size(one) == right.shape[0]:
             return right.T, one
         if left is not None and left.ndim == 2 and self.size(other) == left.shape[1]:
@@ -160,18 +174,20 @@ class _Reader:
             return (left, other) if len(shape) == 1 or shape[-1] == 1 else None
         return None
 
-    def _sum(self, node: Node) -> tuple[np.ndarray, np.ndarray, str] | None:
+    def _sum(self, node: Node) -> "_Affine | None":
         """A product and a constant; of a difference, the product is the first term."""
-        one, two = node.inputs[0], node.inputs[1]
+        one = node.inputs[0]
+        two = node.inputs[1]
         for term, other in [(one, two)] if node.op == "Sub" else [(one, two), (two, one)]:
-            bias, inner = self.constant(other), self.program.maker.get(self.unmoved(term))
+            bias = self.constant(other)
+            inner = self.program.maker.get(self.skip_reshapes(term))
             if bias is None or inner is None or inner.op != "MatMul" or (found := self._product(inner)) is None:
                 continue
             shape = self.seen.shapes[node.outputs[0]]
             if prod(shape) != len(found[0]):
                 return None
             bias = np.broadcast_to(bias, shape).ravel()
-            return found[0], -bias if node.op == "Sub" else bias, found[1]
+            return _Affine(found[0], -bias if node.op == "Sub" else bias, found[1])
         return None
 
     # ---- the input ----
@@ -179,7 +195,7 @@ class _Reader:
     def scaling(self, name: str, width: int) -> Scaling | None:
         """What happens to the input before the tensor, of so many entries; None if it is no scaling by constants."""
         steps: list[tuple[Operation, np.ndarray]] = []
-        while (name := self.unmoved(name)) != self.input:
+        while (name := self.skip_reshapes(name)) != self.input:
             node = self.program.maker.get(name)
             if node is None or node.op not in OPERATIONS:
                 return None
@@ -207,16 +223,18 @@ class _Reader:
 def describe(program: Program, name: str, seen: Survey) -> Description | ScaledLayers | None:
     """The layers of a graph that is a plain chain of them with input `name`, perhaps behind a scaling of the input;
     None for every other graph."""
-    reader, layers = _Reader(program, name, seen), list[Dense]()
+    reader = _Reader(program, name, seen)
+    layers = list[Dense]()
     at = program.outputs[0].name
     while True:
-        at = reader.unmoved(at)
+        at = reader.skip_reshapes(at)
         word, inner = reader.activation(at)
         found = reader.affine(inner)
         if found is None:
             break
-        layers.append(Dense(found[0], found[1], word))
-        at = found[2]
+        bias = np.zeros(len(found.weight)) if found.bias is None else found.bias
+        layers.append(Dense(found.weight, bias, word, has_bias=found.bias is not None))
+        at = found.argument
     if not layers:
         return None
     scaling = reader.scaling(at, layers[-1].weight.shape[1])

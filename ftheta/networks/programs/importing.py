@@ -36,10 +36,10 @@ class Imported:
     @property
     def description(self) -> Description | None:
         """The list of layers of the function of the unscaled input."""
-        return self.layers.folded if isinstance(self.layers, ScaledLayers) else self.layers
+        return self.layers.folded_layers if isinstance(self.layers, ScaledLayers) else self.layers
 
 
-def imported(program: Program, shape: tuple[int, ...] | None = None) -> Imported:
+def import_program(program: Program, shape: tuple[int, ...] | None = None) -> Imported:
     """The function of a program and its parameters: floats at the exact values they have in the file, as float64."""
     port = _input(program)
     ensure_rules(program)

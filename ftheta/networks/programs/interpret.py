@@ -36,6 +36,7 @@ class Survey:
 
 
 def rules_for_all(program: Program) -> bool:
+    """Whether every operator of the program has a rule."""
     return all(program.dialect.near(node) is None for node in program.nodes)
 
 
@@ -74,7 +75,7 @@ def run(
     for node in program.nodes:
         inputs = [found[name] for name in node.inputs]
         if shapes is None:
-            results = _computed(program, node, inputs, survey.read)
+            results = _compute_node(program, node, inputs, survey.read)
         else:
             results = shapes.results(program, node, inputs, survey.read)
         for name, value in zip(node.outputs, results):
@@ -91,7 +92,7 @@ def run(
     return _output(program, found)
 
 
-def _computed(program: Program, node: Node, inputs: list[Any], read: set[str]) -> tuple[Any, ...]:
+def _compute_node(program: Program, node: Node, inputs: list[Any], read: set[str]) -> tuple[Any, ...]:
     try:
         with np.errstate(all="ignore"):
             result = program.dialect.compute(node, inputs, read)
@@ -125,7 +126,7 @@ class ShapesOfNodes:
         key = _likeness(node, inputs)
         if key not in self.found:
             had_to_be_known = set[str]()
-            results = _computed(program, node, inputs, had_to_be_known)
+            results = _compute_node(program, node, inputs, had_to_be_known)
             places = tuple(k for k, name in enumerate(node.inputs) if name in had_to_be_known)
             self.found[key] = (results, places)
         results, places = self.found[key]

@@ -140,7 +140,8 @@ class Program:
 
 def ancestors(maker: Mapping[str, Node], names: Iterable[str]) -> set[str]:
     """The names, and those of all tensors that they are made from."""
-    found, waiting = set[str](), list(names)
+    found = set[str]()
+    waiting = list(names)
     while waiting:
         name = waiting.pop()
         if name not in found:
@@ -161,7 +162,7 @@ def ensure_order(nodes: Iterable[Node], known: set[str]) -> None:
             known.add(name)
 
 
-def settled(array: np.ndarray) -> np.ndarray:
+def to_analysis_type(array: np.ndarray) -> np.ndarray:
     """The same numbers in the types of the analysis: float64, int64, bool."""
     if array.dtype.kind == "b":
         return array

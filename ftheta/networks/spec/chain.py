@@ -52,7 +52,8 @@ def chain(arrays: Mapping[str, np.ndarray], layout: str | None = None) -> Chain 
 def _links(arrays: Mapping[str, np.ndarray]) -> list[Link] | None:
     """Matrices and the vectors that belong to them; None if anything else is there."""
     pattern = rf"^(.*?)[._/]?({'|'.join(ENDINGS['weight'])})([._]?\d*)$"
-    links, used = list[Link](), set[str]()
+    links = list[Link]()
+    used = set[str]()
     for name, array in arrays.items():
         match = re.match(pattern, name)
         if match is None or array.ndim != 2:

@@ -195,7 +195,7 @@ def flat(layers: list[Any]) -> Iterator[Any]:
             yield from flat(layer.shortcut)
 
 
-def validated(content: Any, where: str) -> Spec:
+def validate(content: Any, where: str) -> Spec:
     """The spec in plain values, or a SubjectError that names the entries that are wrong."""
     try:
         return Spec.model_validate(content)

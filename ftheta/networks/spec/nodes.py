@@ -16,7 +16,9 @@ from .tensors import Shelf
 
 OPERATORS = Onnx(21, check="see whether the spec has the layers in order, and the shape of one input right")
 INPUT = "input"
-FLOAT64, INT64 = 11, 7  # as in TensorProto.DataType
+# as in TensorProto.DataType
+FLOAT64 = 11
+INT64 = 7
 
 FURTHER: Mapping[str, tuple[str, dict[str, Any]]] = {
     "elu": ("Elu", {"alpha": 1.0}),
@@ -56,7 +58,8 @@ class _Sheet:
     """Nodes that are being written. `rank` is that of the value written last, its batch axis included."""
 
     def __init__(self, spec: kinds.Spec, shelf: Shelf) -> None:
-        self.shelf, self.layout = shelf, spec.layout or "torch"
+        self.shelf = shelf
+        self.layout = spec.layout or "torch"
         self.rank = 1 + len(spec.input or ())
         self.nodes: list[Node] = []
         self.constants: dict[str, np.ndarray] = {}
@@ -65,15 +68,17 @@ class _Sheet:
     def chain(self, layers: list[Any], x: str, prefix: str) -> str:
         for i, layer in enumerate(layers):
             label = self._label(layer.name or f"{prefix}layer{i}")
-            x = self._activated(layer.activation, WRITERS[layer.kind](self, layer, x, label), label)
+            x = self._add_activation(layer.activation, WRITERS[layer.kind](self, layer, x, label), label)
             x = self.node("Identity", [x], label)  # so that `until` can name the layer
         return x
 
     def _label(self, wanted: str) -> str:
         """A name that no other layer has: layers may share their tensors."""
-        label, k = wanted, 2
+        label = wanted
+        k = 2
         while label in self.labels:
-            label, k = f"{wanted}#{k}", k + 1
+            label = f"{wanted}#{k}"
+            k = k + 1
         self.labels.add(label)
         return label
 
@@ -86,7 +91,7 @@ class _Sheet:
         self.constants[name] = np.asarray(value)
         return name
 
-    def _activated(self, word: str, x: str, label: str) -> str:
+    def _add_activation(self, word: str, x: str, label: str) -> str:
         word = word.lower().replace("_", "-")
         if word == "identity":
             return x
@@ -96,15 +101,15 @@ class _Sheet:
         if word not in SPELLINGS:
             remedy = f"choose one of {', '.join([*SPELLINGS, *FURTHER, 'identity'])}"
             raise SubjectError("Unknown activation.", where=f"{self.shelf.where}, {label}", got=word, remedy=remedy)
-        return self._spelled(SPELLINGS[word], x, label, word)
+        return self._add_spelling(SPELLINGS[word], x, label, word)
 
-    def _spelled(self, spelling: Any, z: str, label: str, part: str) -> str:
+    def _add_spelling(self, spelling: Any, z: str, label: str, part: str) -> str:
         if spelling == Z:
             return z
         if isinstance(spelling, float):
             return self.constant(f"{label}:{part}", spelling)
         op, *arguments = spelling
-        inputs = [self._spelled(a, z, label, f"{part}{k}") for k, a in enumerate(arguments)]
+        inputs = [self._add_spelling(a, z, label, f"{part}{k}") for k, a in enumerate(arguments)]
         return self.node(op, inputs, label, part)
 
     # ---- affine maps ----
@@ -178,7 +183,8 @@ def _batch_norm(sheet: _Sheet, layer: kinds.BatchNorm, x: str, label: str) -> st
     shift = sheet.constant(f"{label}:shift", [0.0]) if shift is None else shift
     mean = sheet.shelf.need("mean", layer.mean, layer.name, label)
     variance = sheet.shelf.need("variance", layer.variance, layer.name, label)
-    given, epsilon = [scale, shift, mean, variance], sheet.epsilon(layer.epsilon, batch=True)
+    given = [scale, shift, mean, variance]
+    epsilon = sheet.epsilon(layer.epsilon, batch=True)
     write = lambda x: sheet.node("BatchNormalization", [x, *given], label, "norm", epsilon=epsilon)
     return sheet.channels_first(x, label, write)
 
@@ -227,14 +233,14 @@ def _global_pool(sheet: _Sheet, layer: kinds.GlobalPool, x: str, label: str) -> 
     sheet.axes(label)
     op = "GlobalAveragePool" if layer.kind == "global-average-pool" else "GlobalMaxPool"
     pooled = sheet.channels_first(x, label, lambda x: sheet.node(op, [x], label, "pool"))
-    return _flattened(sheet, pooled, label)
+    return _add_flatten(sheet, pooled, label)
 
 
 def _flatten(sheet: _Sheet, layer: kinds.Flatten, x: str, label: str) -> str:
-    return _flattened(sheet, x, label)
+    return _add_flatten(sheet, x, label)
 
 
-def _flattened(sheet: _Sheet, x: str, label: str) -> str:
+def _add_flatten(sheet: _Sheet, x: str, label: str) -> str:
     sheet.rank = 2
     return sheet.node("Flatten", [x], label, "flat", axis=1)
 
@@ -281,13 +287,15 @@ def _attention(sheet: _Sheet, layer: kinds.Attention, x: str, label: str) -> str
     split = sheet.constant(f"{label}:heads", [0, 0, layer.heads, -1])
     heads = lambda y, part: sheet.node("Reshape", [y, split], label, f"{part}-heads")
     turned = lambda y, part, perm: sheet.node("Transpose", [heads(y, part)], label, f"{part}-turned", perm=perm)
-    q, k, v = turned(q, "q", [0, 2, 1, 3]), turned(k, "k", [0, 2, 3, 1]), turned(v, "v", [0, 2, 1, 3])
+    q = turned(q, "q", [0, 2, 1, 3])
+    k = turned(k, "k", [0, 2, 3, 1])
+    v = turned(v, "v", [0, 2, 1, 3])
     scale = sheet.constant(f"{label}:scale", sqrt(width / layer.heads))
     scores = sheet.node("Div", [sheet.node("MatMul", [q, k], label, "scores"), scale], label, "scaled")
     seen = sheet.node("MatMul", [sheet.node("Softmax", [scores], label, "weights", axis=-1), v], label, "seen")
     back = sheet.node("Transpose", [seen], label, "back", perm=[0, 2, 1, 3])
     joined = sheet.node("Reshape", [back, sheet.constant(f"{label}:joined", [0, 0, -1])], label, "heads-joined")
-    return _projected(sheet, layer.out or f"{layer.name}.out_proj", joined, label, "out", last=True)[0]
+    return _add_projection(sheet, layer.out or f"{layer.name}.out_proj", joined, label, "out", last=True)[0]
 
 
 def _projections(sheet: _Sheet, layer: kinds.Attention, x: str, label: str) -> tuple[list[str], int]:
@@ -296,7 +304,7 @@ def _projections(sheet: _Sheet, layer: kinds.Attention, x: str, label: str) -> t
     if packed is None:
         given = [layer.query, layer.key, layer.value]
         names = [name or f"{layer.name}.{part}" for name, part in zip(given, ("query", "key", "value"))]
-        found = [_projected(sheet, name, x, label, part) for name, part in zip(names, "qkv")]
+        found = [_add_projection(sheet, name, x, label, part) for name, part in zip(names, "qkv")]
         return [y for y, _ in found], found[0][1]
     rows = sheet.shelf.taken[packed].shape[0] // 3
     bias = sheet.shelf.find("in_proj_bias", None, layer.name)
@@ -310,7 +318,7 @@ def _projections(sheet: _Sheet, layer: kinds.Attention, x: str, label: str) -> t
     return [sheet.affine(str(w), b, x, label, part) for w, b, part in zip(*parts, "qkv")], rows
 
 
-def _projected(sheet: _Sheet, name: str, x: str, label: str, part: str, last: bool = False) -> tuple[str, int]:
+def _add_projection(sheet: _Sheet, name: str, x: str, label: str, part: str, last: bool = False) -> tuple[str, int]:
     """A dense layer and its width.
 
     flax keeps its heads apart: (d, heads, d / heads), and in the last layer (heads, d / heads, d).
@@ -332,7 +340,8 @@ def _projected(sheet: _Sheet, name: str, x: str, label: str, part: str, last: bo
 def _residual(sheet: _Sheet, layer: kinds.Residual, x: str, label: str) -> str:
     rank = sheet.rank
     inner = sheet.chain(layer.layers, x, f"{label}/")
-    after, sheet.rank = sheet.rank, rank
+    after = sheet.rank
+    sheet.rank = rank
     beside = sheet.chain(layer.shortcut, x, f"{label}/shortcut/")
     if after != sheet.rank:
         raise SubjectError(

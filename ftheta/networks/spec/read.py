@@ -12,18 +12,20 @@ from ftheta.logic import SubjectError
 from ftheta.networks.description import Dense, Description
 from ftheta.networks.files import activations, real
 from ftheta.networks.npy import read_arrays
-from ftheta.networks.programs.importing import Imported, imported
+from ftheta.networks.programs.importing import Imported, import_program
 from ftheta.networks.reading import ensure_file
 from ftheta.networks.safetensors import read_safetensors
 
 from .chain import chain
-from .layers import Spec, flat, validated
+from .layers import Spec, flat, validate
 from .nodes import graph
 from .skeleton import skeleton
-from .tensors import Shelf, ignored, listed
+from .tensors import Shelf, is_ignored, list_names
 
 SUFFIXES = (".toml", ".json")
-MAX_BYTES, MAX_LEVELS, MAX_LAYERS = 1 << 20, 32, 5000
+MAX_BYTES = 1 << 20
+MAX_LEVELS = 32
+MAX_LAYERS = 5000
 
 Arrays = Mapping[str, np.ndarray]
 Layers = str | Sequence[str]
@@ -60,12 +62,12 @@ def read(
     if isinstance(spec, (str, Path)):
         return _built(_spec_in(Path(spec)), arrays, str(path), until)
     if spec is not None:
-        return _built(validated(_shallow(spec, "spec"), "spec"), arrays, str(path), until)
+        return _built(validate(_shallow(spec, "spec"), "spec"), arrays, str(path), until)
     if activation is None:
         raise SubjectError(
             "The file holds weights, and nothing says what is between them.",
             where=str(path),
-            got=f"tensors {listed(arrays)}",
+            got=f"tensors {list_names(arrays)}",
             remedy=_remedy(arrays, path),
         )
     return _chain(arrays, activation, None, str(path), path.name)
@@ -94,7 +96,7 @@ def _spec_in(path: Path) -> Spec:
     except (ValueError, RecursionError) as error:
         kind = path.suffix[1:].upper()
         raise SubjectError(f"The spec is not {kind}.", where=where, got=str(error) or "too many levels") from error
-    return validated(_shallow(content, where), where)
+    return validate(_shallow(content, where), where)
 
 
 def _shallow(content: Any, where: str) -> Any:
@@ -133,14 +135,14 @@ def _beside(spec: Path, location: str) -> Path:
 
 def _built(spec: Spec, arrays: Arrays, where: str, until: str | None) -> Imported:
     if not spec.layers:
-        kept = {name: array for name, array in arrays.items() if not ignored(name, spec.ignore)}
+        kept = {name: array for name, array in arrays.items() if not is_ignored(name, spec.ignore)}
         return _chain(kept, spec.activation or "", spec.layout, where, Path(where).name)
     if sum(1 for _ in flat(spec.layers)) > MAX_LAYERS:
         raise SubjectError("The spec has more layers than is allowed.", where=where, got=f"more than {MAX_LAYERS:,}")
     shelf = Shelf(arrays, where)
     program = graph(spec, shelf, where)
     shelf.ensure_all_taken(spec.ignore)
-    return imported(program.until(until))
+    return import_program(program.until(until))
 
 
 def _chain(arrays: Arrays, words: Layers, layout: str | None, where: str, name: str) -> Imported:
@@ -149,7 +151,7 @@ def _chain(arrays: Arrays, words: Layers, layout: str | None, where: str, name: 
         raise SubjectError(
             "The tensors are not a chain of dense layers in one way only.",
             where=where,
-            got=listed(f"{name} {array.shape}" for name, array in arrays.items()),
+            got=list_names(f"{name} {array.shape}" for name, array in arrays.items()),
             remedy=f"write a spec that names the layers in order:\n\n{skeleton(arrays, name)}",
         )
     given = activations(words if isinstance(words, str) else list(words), len(found.links), where)
@@ -158,6 +160,6 @@ def _chain(arrays: Arrays, words: Layers, layout: str | None, where: str, name: 
         weight = real(arrays[link.weight], f"{where}: {link.weight}")
         weight = weight if found.layout == "torch" else weight.T
         bias = np.zeros(len(weight)) if link.bias is None else real(arrays[link.bias], f"{where}: {link.bias}")
-        layers.append(Dense(weight, bias, word))
+        layers.append(Dense(weight, bias, word, has_bias=link.bias is not None))
     described = Description(tuple(layers))
     return Imported(described.apply, {}, (described.widths[0],), described)

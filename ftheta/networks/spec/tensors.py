@@ -30,7 +30,8 @@ class Shelf:
     """The tensors of a file, and which of them were taken."""
 
     def __init__(self, arrays: Mapping[str, np.ndarray], where: str) -> None:
-        self.arrays, self.where = arrays, where
+        self.arrays = arrays
+        self.where = where
         self.taken: dict[str, np.ndarray] = {}
 
     def find(self, role: str, given: str | None, prefix: str) -> str | None:
@@ -71,25 +72,26 @@ class Shelf:
 
     def _near(self, name: str) -> str:
         near = difflib.get_close_matches(name, self.arrays, n=3, cutoff=0.4)
-        return f"did you mean {', '.join(near)}?" if near else f"the file has {listed(self.arrays)}"
+        return f"did you mean {', '.join(near)}?" if near else f"the file has {list_names(self.arrays)}"
 
     def ensure_all_taken(self, ignore: Iterable[str]) -> None:
         """A tensor that no layer uses is a sign of a layer that was forgotten."""
-        left = [name for name in self.arrays if name not in self.taken and not ignored(name, ignore)]
+        left = [name for name in self.arrays if name not in self.taken and not is_ignored(name, ignore)]
         if left:
             raise SubjectError(
                 "Tensors of the file are used by no layer.",
                 where=self.where,
-                got=listed(left),
+                got=list_names(left),
                 remedy=f'add their layers to the spec, or write ignore = ["{left[0]}"] (* stands for anything)',
             )
 
 
-def ignored(name: str, patterns: Iterable[str]) -> bool:
+def is_ignored(name: str, patterns: Iterable[str]) -> bool:
+    """Whether a tensor of this name is left unread: batch counters, and what the patterns name."""
     return any(fnmatchcase(name, pattern) for pattern in (f"*{COUNTERS}", *patterns))
 
 
-def listed(names: Iterable[str], most: int = 8) -> str:
+def list_names(names: Iterable[str], most: int = 8) -> str:
     """Names in a row, cut where there are too many."""
     names = list(names)
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "") or "nothing"

@@ -26,7 +26,8 @@ MAX_JSON = 32 << 20  # bytes of one JSON entry
 OBJECT = 16  # bytes of memory that one byte of JSON may become, such as an empty list
 SAVE = "torch.export.save(torch.export.export(module.eval(), (example,)), path)"
 AGAIN = f"write it with torch 2.13: {SAVE}"
-_END, _END64 = struct.Struct("<4s4H2LH"), struct.Struct("<4sQ2H2L4Q")
+_END = struct.Struct("<4s4H2LH")
+_END64 = struct.Struct("<4sQ2H2L4Q")
 
 
 class Archive:
@@ -111,7 +112,8 @@ def _ensure_short_directory(file: IO[bytes]) -> int:
     at64 = tail.rfind(b"PK\6\6")
     if at64 >= 0 and len(tail) - at64 >= _END64.size:
         record = _END64.unpack_from(tail, at64)
-        entries, length = max(entries, record[7]) if entries != 0xFFFF else record[7], record[8]
+        entries = max(entries, record[7]) if entries != 0xFFFF else record[7]
+        length = record[8]
     if entries > MAX_ENTRIES or length > MAX_DIRECTORY:
         raise Malformed(f"a list of {entries:,} entries in {length:,} bytes")
     return size
@@ -123,13 +125,14 @@ def _root(entries: dict[str, Any], where: str) -> str:
     if len(roots) == 1 and "/" not in roots[0]:
         return roots[0]
     if "serialized_exported_program.json" in entries:
-        raise pickled(where, "the layout that torch wrote up to version 2.7")
+        raise refuse_pickle(where, "the layout that torch wrote up to version 2.7")
     if any(name.endswith("data.pkl") for name in entries):
-        raise pickled(where, "an archive of torch.save or torch.jit.save")
+        raise refuse_pickle(where, "an archive of torch.save or torch.jit.save")
     raise Malformed("it has no entry archive_format, which every .pt2 file has")
 
 
-def pickled(where: str, got: str) -> SubjectError:
+def refuse_pickle(where: str, got: str) -> SubjectError:
+    """The error for a file whose weights are pickled."""
     return SubjectError(
         "The weights in this file are pickled, and pickles are programs: they are never read.",
         where=where,
@@ -138,6 +141,7 @@ def pickled(where: str, got: str) -> SubjectError:
     )
 
 
-def opened(path: Path) -> IO[bytes]:
+def open_archive(path: Path) -> IO[bytes]:
+    """The file, opened for reading, if it is not too large."""
     ensure_size(path, MAX_BYTES)
     return path.open("rb")

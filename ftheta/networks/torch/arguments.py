@@ -7,7 +7,7 @@ from typing import Any
 from ftheta.logic import SubjectError
 from ftheta.networks.programs.program import Malformed
 
-from .fields import field, real, typed, union
+from .fields import field, real, require_type, union
 
 
 @dataclass(frozen=True)
@@ -28,10 +28,10 @@ SUBGRAPH = object()
 """An argument that is a graph of its own."""
 
 
-def filled(argument: Any, inputs: list[Any]) -> Any:
+def fill_argument(argument: Any, inputs: list[Any]) -> Any:
     """The argument with the values that its references stand for."""
     if isinstance(argument, list):
-        return [filled(one, inputs) for one in argument]
+        return [fill_argument(one, inputs) for one in argument]
     return inputs[argument.place] if isinstance(argument, Ref) else argument
 
 
@@ -40,14 +40,14 @@ def argument_of(argument: Any, inputs: list[str], where: str) -> Any:
     kind, held = union(argument)
 
     def ref(name: Any) -> Ref:
-        inputs.append(typed(name, str, "a name"))
+        inputs.append(require_type(name, str, "a name"))
         return Ref(len(inputs) - 1)
 
     def symbol(value: Any) -> Any:
         key, inner = union(value)
         if key == "as_name":
             return ref(inner)
-        return real(inner) if key == "as_float" else typed(inner, int | bool, key)  # type: ignore[arg-type]
+        return real(inner) if key == "as_float" else require_type(inner, int | bool, key)  # type: ignore[arg-type]
 
     def optional(value: Any) -> Any:
         key, inner = union(value)
@@ -66,7 +66,7 @@ def argument_of(argument: Any, inputs: list[str], where: str) -> Any:
     many = {"as_tensors": lambda v: ref(field(v, "name", str)), "as_optional_tensors": optional}
     many |= dict.fromkeys(("as_sym_ints", "as_sym_floats", "as_sym_bools"), symbol)
     if kind in many:
-        return [many[kind](value) for value in typed(held, list, kind)]
+        return [many[kind](value) for value in require_type(held, list, kind)]
     if kind == "as_graph":
         return SUBGRAPH
     raise SubjectError(
@@ -80,23 +80,23 @@ def argument_of(argument: Any, inputs: list[str], where: str) -> Any:
 _NOTHING = frozenset(("as_none", "as_memory_format", "as_layout", "as_device", "as_operator"))
 
 
-def _listed(read: Any) -> Any:
-    return lambda values: [read(value) for value in typed(values, list, "a list")]
+def _list_of(read: Any) -> Any:
+    return lambda values: [read(value) for value in require_type(values, list, "a list")]
 
 
 def _whole(value: Any) -> int:
-    number = typed(value, int, "a whole number")
+    number = require_type(value, int, "a whole number")
     if not -(1 << 63) <= number < 1 << 63:
         raise Malformed("a whole number of more than 64 bits")
     return number
 
 
 def _truth(value: Any) -> bool:
-    return typed(value, bool, "a truth value")
+    return require_type(value, bool, "a truth value")
 
 
 def _text(value: Any) -> str:
-    return typed(value, str, "a word")
+    return require_type(value, str, "a word")
 
 
 _PLAIN: Mapping[str, Any] = {
@@ -105,8 +105,8 @@ _PLAIN: Mapping[str, Any] = {
     "as_bool": _truth,
     "as_string": _text,
     "as_scalar_type": lambda value: Dtype(_whole(value)),
-    "as_ints": _listed(_whole),
-    "as_floats": _listed(real),
-    "as_bools": _listed(_truth),
-    "as_strings": _listed(_text),
+    "as_ints": _list_of(_whole),
+    "as_floats": _list_of(real),
+    "as_bools": _list_of(_truth),
+    "as_strings": _list_of(_text),
 }

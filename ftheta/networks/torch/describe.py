@@ -18,7 +18,7 @@ from .inplace import base
 from .tensors import DTYPES
 
 
-def translated(program: Program, name: str, seen: Survey) -> Description | ScaledLayers | None:
+def translate(program: Program, name: str, seen: Survey) -> Description | ScaledLayers | None:
     """The layers of a program that is a plain chain of them; None for every other program."""
     numbers: dict[str, np.ndarray] = {}
     nodes = tuple(word for node in program.nodes for word in _Words(node, numbers).all())
@@ -29,7 +29,9 @@ class _Words:
     """One node in other words. Numbers among its arguments become constants of the graph, in `numbers`."""
 
     def __init__(self, node: Node, numbers: dict[str, np.ndarray]) -> None:
-        self.node, self.numbers, self.given = node, numbers, node.attributes
+        self.node = node
+        self.numbers = numbers
+        self.given = node.attributes
 
     def all(self) -> Iterator[Node]:
         op = base(self.node.op)

@@ -11,8 +11,8 @@ from ftheta.networks.programs.program import Node, Program
 from ftheta.networks.scaling import ScaledLayers
 
 from .archive import SAVE
-from .arguments import SUBGRAPH, filled
-from .describe import translated
+from .arguments import SUBGRAPH, fill_argument
+from .describe import translate
 from .inplace import base
 from .rules import RULES
 from .tensors import dtype_of
@@ -40,11 +40,11 @@ class Aten:
         return node.op.startswith("higher_order.") or any(value is SUBGRAPH for value in node.attributes.values())
 
     def compute(self, node: Node, inputs: list[Any], read: set[str]) -> Any:
-        arguments = {name: filled(value, inputs) for name, value in node.attributes.items()}
+        arguments = {name: fill_argument(value, inputs) for name, value in node.attributes.items()}
         return self.rule(node)(Call(node, inputs), **arguments)
 
     def is_whole(self, type: int, where: str) -> bool:
         return dtype_of(type, where).kind in "iub"
 
     def describe(self, program: Program, name: str, seen: Survey) -> Description | ScaledLayers | None:
-        return translated(program, name, seen)
+        return translate(program, name, seen)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ftheta.logic import SubjectError
-from ftheta.networks.programs.importing import Imported, imported
+from ftheta.networks.programs.importing import Imported, import_program
 from ftheta.networks.programs.interpret import rules_for_all
 from ftheta.networks.programs.program import Program
 
@@ -36,7 +36,7 @@ def import_module(module: torch.nn.Module, example: Any, until: str | None = Non
     where = type(module).__name__
     with _evaluating(module), torch.enable_grad():
         fitting, batch = _fitting(module, example, where)
-        exported = _exported(module, fitting, where)
+        exported = _export_module(module, fitting, where)
         return import_exported(exported, where, until, tuple(fitting.shape[1:] if batch else fitting.shape))
 
 
@@ -45,22 +45,22 @@ def import_exported(
 ) -> Imported:
     """The network that an exported program is. It is read as it stands or, if that cannot be, in core ATen."""
     try:
-        program = _saved(exported, where).until(until)
+        program = _save_exported(exported, where).until(until)
     except SubjectError:
         program = None
     if program is None or not rules_for_all(program):
-        program = _saved(exported.run_decompositions(), where).until(until)
-    return imported(program, shape)
+        program = _save_exported(exported.run_decompositions(), where).until(until)
+    return import_program(program, shape)
 
 
-def _saved(exported: torch.export.ExportedProgram, where: str) -> Program:
+def _save_exported(exported: torch.export.ExportedProgram, where: str) -> Program:
     import torch
 
     file = io.BytesIO()
     try:
         torch.export.save(exported, file)
     except Exception as error:
-        raise _failed("torch cannot save this exported program.", where, error, "") from error
+        raise _export_error("torch cannot save this exported program.", where, error, "") from error
     return parse(file, where)
 
 
@@ -81,7 +81,7 @@ def _evaluating(module: torch.nn.Module) -> Iterator[None]:
             part.training = mode
 
 
-def _exported(module: torch.nn.Module, example: torch.Tensor, where: str) -> torch.export.ExportedProgram:
+def _export_module(module: torch.nn.Module, example: torch.Tensor, where: str) -> torch.export.ExportedProgram:
     import torch
 
     try:
@@ -89,7 +89,7 @@ def _exported(module: torch.nn.Module, example: torch.Tensor, where: str) -> tor
             warnings.simplefilter("ignore")  # they are about running the exported program in torch
             return torch.export.export(module, (example,))
     except Exception as error:
-        raise _failed(
+        raise _export_error(
             "torch.export cannot trace this module.",
             where,
             error,
@@ -97,7 +97,7 @@ def _exported(module: torch.nn.Module, example: torch.Tensor, where: str) -> tor
         ) from error
 
 
-def _failed(what: str, where: str, error: Exception, remedy: str) -> SubjectError:
+def _export_error(what: str, where: str, error: Exception, remedy: str) -> SubjectError:
     first = next((line for line in str(error).splitlines() if line.strip()), "")
     return SubjectError(what, where=where, got=f"{type(error).__name__}: {first[:300]}", remedy=remedy)
 
@@ -174,5 +174,6 @@ def _readings(module: torch.nn.Module, example: Any, where: str) -> Iterator[tor
             "A network takes one array.", where=where, got=f"an example that is a {type(example).__name__}"
         ) from error
     given = given.detach().to(state.device)
-    real, whole = given.to(state.dtype), given.to(torch.int64)
+    real = given.to(state.dtype)
+    whole = given.to(torch.int64)
     yield from (real, whole) if given.is_floating_point() else (whole, real)

@@ -28,6 +28,7 @@ def base(op: str) -> str:
 
 
 def writes(op: str) -> bool:
+    """Whether an ATen operator writes into its first argument: its name ends with one underscore."""
     return op.startswith("aten.") and base(op).endswith("_") and not base(op).endswith("__")
 
 

@@ -10,10 +10,10 @@ import numpy as np
 from ftheta.logic import SubjectError
 from ftheta.networks.programs.program import MAX_NODES, Malformed, Node, Port, Program, ensure_order
 
-from .archive import AGAIN, BROKEN, Archive, opened, pickled
+from .archive import AGAIN, BROKEN, Archive, open_archive, refuse_pickle
 from .arguments import argument_of
 from .dialect import Aten
-from .fields import field, typed, union, whole
+from .fields import field, require_type, union, whole
 from .inplace import functional
 from .tensors import Shelf
 
@@ -26,11 +26,12 @@ X = {"self": "x", "input": "x"}
 
 def read_model(path: Path) -> Program:
     """The program in a `.pt2` file, or a SubjectError that says what is wrong with it."""
-    with opened(path) as file:
+    with open_archive(path) as file:
         return parse(file, str(path))
 
 
 def parse(file: IO[bytes], where: str) -> Program:
+    """The program in a .pt2 archive; damage of any kind is a SubjectError."""
     try:
         return _program(Archive(file, where), where)
     except BROKEN as error:
@@ -47,18 +48,21 @@ def _program(archive: Archive, where: str) -> Program:
     document = archive.json(f"models/{name}.json")
     _ensure_version(document, where)
     module = field(document, "graph_module", dict)
-    graph, signature = field(module, "graph", dict), field(module, "signature", dict)
+    graph = field(module, "graph", dict)
+    signature = field(module, "signature", dict)
     listed = field(graph, "nodes", list)
     if len(listed) > MAX_NODES:
         raise SubjectError("The graph has more nodes than is allowed.", where=where, got=f"{len(listed):,}")
     held = _Held.of(field(signature, "input_specs", list), archive, name)
     nodes = [node for entry in listed if (node := _node(entry, where)).outputs]
-    specs = [typed(spec, dict, "an output") for spec in field(signature, "output_specs", list)]
+    specs = [require_type(spec, dict, "an output") for spec in field(signature, "output_specs", list)]
     outputs = [_output(spec) for spec in specs if "user_output" in spec]
     ensure_order(nodes, {"", *held.names, *held.inputs})
     plain, ends = functional(nodes, [name for name in outputs if name], where)
     read = {name for node in plain for name in node.inputs} | set(ends)
-    names = held.called([name for name in held.names if name in read], {k for node in plain for k in node.outputs})
+    names = held.tensor_names(
+        [name for name in held.names if name in read], {k for node in plain for k in node.outputs}
+    )
     weights, constants = ({names[k]: k for k in names if (k in held.parameters) == learnt} for learnt in (True, False))
     types = field(graph, "tensor_values", dict)
     return Program(
@@ -85,7 +89,7 @@ def _model_name(archive: Archive, where: str) -> str:
         )
     for folder in ("weights", "constants"):
         if archive.has(f"data/{folder}/{names[0]}.pt"):
-            raise pickled(where, f"data/{folder}/{names[0]}.pt, as older versions of torch wrote it")
+            raise refuse_pickle(where, f"data/{folder}/{names[0]}.pt, as older versions of torch wrote it")
     if archive.has("byteorder") and archive.read("byteorder", 64).strip() != b"little":
         raise SubjectError("Numbers with the last byte first are read alone.", where=where, got="byteorder big")
     return names[0]
@@ -117,14 +121,17 @@ class _Held:
     def of(cls, specs: list[Any], archive: Archive, model: str) -> "_Held":
         weights = Shelf(archive, "data/weights", f"data/weights/{model}_weights_config.json")
         constants = Shelf(archive, "data/constants", f"data/constants/{model}_constants_config.json")
-        names, parameters, inputs = dict[str, tuple[Shelf, str]](), set[str](), list[str]()
+        names = dict[str, tuple[Shelf, str]]()
+        parameters = set[str]()
+        inputs = list[str]()
         for spec in specs:
             kind, held = union(spec)
             if kind == "user_input":
                 argument, value = union(field(held, "arg", dict))
                 inputs += [field(value, "name", str)] if argument == "as_tensor" else []
             elif kind in _STATE:
-                name, full = field(field(held, "arg", dict), "name", str), field(held, _STATE[kind], str)
+                name = field(field(held, "arg", dict), "name", str)
+                full = field(held, _STATE[kind], str)
                 names[name] = (weights if full in weights else constants), full
                 parameters |= {name} if kind == "parameter" else set()
         return cls(names, frozenset(parameters), tuple(inputs))
@@ -133,10 +140,11 @@ class _Held:
         shelf, full = self.names[name]
         return shelf.array(full)
 
-    def called(self, names: list[str], taken: set[str]) -> dict[str, str]:
+    def tensor_names(self, names: list[str], taken: set[str]) -> dict[str, str]:
         """What each tensor is called in the module, tied ones alike; its name in the graph if a node is called so."""
         taken = taken | set(self.inputs)
-        first, called = dict[Any, str](), dict[str, str]()
+        first = dict[Any, str]()
+        called = dict[str, str]()
         for name in names:
             shelf, full = self.names[name]
             key = (shelf.folder, shelf.payload(full), name in self.parameters)
@@ -148,7 +156,7 @@ _STATE = {"parameter": "parameter_name", "buffer": "buffer_name", "tensor_consta
 
 
 def _port(name: str, types: Mapping[str, Any]) -> Port:
-    meta = typed(types.get(name), dict, f"the type of {name}")
+    meta = require_type(types.get(name), dict, f"the type of {name}")
     return Port(name, field(meta, "dtype", int), tuple(whole(size) for size in field(meta, "sizes", list)))
 
 
@@ -163,7 +171,7 @@ def _output(spec: Any) -> str:
 def _node(entry: Any, where: str) -> Node:
     op = field(entry, "target", str).removeprefix("torch.ops.")
     outputs = tuple(name for argument in field(entry, "outputs", list) for name in _made(argument))
-    given = typed(entry, dict, "a node").get("name")
+    given = require_type(entry, dict, "a node").get("name")
     name = given if isinstance(given, str) else "".join(outputs[:1])
     node = Node(op, (), outputs, {}, name)
     if not outputs:  # a check that was made while the program was exported
@@ -181,11 +189,11 @@ def _made(argument: Any) -> Iterator[str]:
     """The names that an output of a node stands for; "" for a value that is None."""
     kind, held = union(argument)
     if kind in ("as_tensor", "as_optional_tensor"):
-        yield field(held, "name", str) if "name" in typed(held, dict, kind) else ""
+        yield field(held, "name", str) if "name" in require_type(held, dict, kind) else ""
     elif kind in ("as_sym_int", "as_sym_float", "as_sym_bool"):
         yield field(held, "as_name", str)
     elif kind == "as_tensors":
-        yield from (field(one, "name", str) for one in typed(held, list, kind))
+        yield from (field(one, "name", str) for one in require_type(held, list, kind))
     elif kind == "as_none":
         yield ""
     else:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from ftheta.networks.programs.importing import Imported, imported
+from ftheta.networks.programs.importing import Imported, import_program
 
 from .model import read_model
 
@@ -12,4 +12,4 @@ def read(path: Path, *, until: str | None = None, shape: tuple[int, ...] | None 
 
     `shape` is that of one input, without the batch axis; it is needed where the file leaves lengths open.
     """
-    return imported(read_model(path).until(until), shape)
+    return import_program(read_model(path).until(until), shape)

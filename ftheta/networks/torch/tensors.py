@@ -9,10 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from ftheta.logic import SubjectError
-from ftheta.networks.programs.program import Malformed, settled, type_numbered
+from ftheta.networks.programs.program import Malformed, to_analysis_type, type_numbered
 
-from .archive import Archive, pickled
-from .fields import field, typed, whole
+from .archive import Archive, refuse_pickle
+from .fields import field, require_type, whole
 
 DTYPES: Mapping[int, Any] = {
     1: np.dtype("u1"),
@@ -36,6 +36,7 @@ STRIDED = 7  # the layout of a dense tensor
 
 
 def dtype_of(code: int, where: str) -> np.dtype:
+    """The NumPy dtype of a code of torch's ScalarType; refuses those that are not read."""
     return type_numbered(code, DTYPES, REFUSED, where)
 
 
@@ -54,7 +55,8 @@ class Shelf:
     """The tensors of one folder of the archive by name; each is read when it is asked for, and once."""
 
     def __init__(self, archive: Archive, folder: str, config: str) -> None:
-        self.archive, self.folder = archive, folder
+        self.archive = archive
+        self.folder = folder
         self.config = field(archive.json(config), "config", dict) if archive.has(config) else {}
         self.storages: dict[str, bytes] = {}
 
@@ -63,9 +65,9 @@ class Shelf:
 
     def payload(self, name: str) -> Payload:
         where = f"{self.archive.where}, tensor {name}"
-        entry = typed(self.config.get(name), dict, f"tensor {name}")
+        entry = require_type(self.config.get(name), dict, f"tensor {name}")
         if entry.get("use_pickle") is not False:
-            raise pickled(where, "a tensor of its own class, or an object")
+            raise refuse_pickle(where, "a tensor of its own class, or an object")
         meta = field(entry, "tensor_meta", dict)
         if field(meta, "layout", int) != STRIDED:
             raise SubjectError(
@@ -86,14 +88,14 @@ class Shelf:
             self.storages[p.path] = self.archive.read(f"{self.folder}/{p.path}")
         data = self.storages[p.path]
         if prod(p.sizes) == 0:
-            return settled(np.zeros(p.sizes, dtype))
+            return to_analysis_type(np.zeros(p.sizes, dtype))
         last = p.offset + sum((n - 1) * s for n, s in zip(p.sizes, p.strides))
         if len(data) % dtype.itemsize or last >= len(data) // dtype.itemsize:
             raise Malformed(
                 f"tensor {name}: {len(data):,} bytes for sizes {p.sizes} and strides {p.strides} at {p.offset}"
             )
         steps = [s * dtype.itemsize for s in p.strides]
-        return settled(np.ndarray(p.sizes, dtype, data, p.offset * dtype.itemsize, steps))
+        return to_analysis_type(np.ndarray(p.sizes, dtype, data, p.offset * dtype.itemsize, steps))
 
 
 def _lengths(values: list[Any], name: str) -> tuple[int, ...]:

@@ -10,6 +10,7 @@ from .gpt import layer_norm as layer_norm
 from .gpt import next_token_loss as next_token_loss
 from .heads import Attention as Attention
 from .heads import attention_in as attention_in
+from .text_model import TextModel as TextModel
 from .tokeniser import TEXTS as TEXTS
 from .tokeniser import Tokeniser as Tokeniser
 from .tokeniser import text as text

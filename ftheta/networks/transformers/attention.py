@@ -32,28 +32,29 @@ def attention_weights(q: Any, k: Any, mask: Any = None) -> Any:
 
 
 def attend(q: Any, k: Any, v: Any, mask: Any = None) -> Any:
+    r"""$\operatorname{softmax}(qk^\top/\sqrt{d_k})\,v$ for queries, keys and values (…, tokens, features)."""
     return attention_weights(q, k, mask) @ v
 
 
-def _projected(layer: Projections, x: Any) -> tuple[Any, Any, Any]:
+def _project(layer: Projections, x: Any) -> tuple[Any, Any, Any]:
     q, k, v = (x @ jnp.swapaxes(M, -1, -2) for M in layer)
     return q, k, v
 
 
 def self_attention(layer: Projections, x: Any) -> Any:
     """The heads on tokens (n, d), summed."""
-    return attend(*_projected(layer, x)).sum(0)
+    return attend(*_project(layer, x)).sum(0)
 
 
 def linear_attention(layer: Projections, x: Any) -> Any:
     r"""The same without the softmax: the weights are $\langle Qx_i,Kx_j\rangle/\sqrt{d_k}$ and sum to anything."""
-    q, k, v = _projected(layer, x)
+    q, k, v = _project(layer, x)
     return (q @ jnp.swapaxes(k, -1, -2) / q.shape[-1] ** 0.5 @ v).sum(0)
 
 
 def causal_attention(layer: Projections, x: Any) -> Any:
     """No token looks at a later one."""
-    return attend(*_projected(layer, x), np.tri(len(x), dtype=bool)).sum(0)
+    return attend(*_project(layer, x), np.tri(len(x), dtype=bool)).sum(0)
 
 
 KINDS = {"softmax": self_attention, "causal": causal_attention, "linear": linear_attention}

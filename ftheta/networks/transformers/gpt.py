@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ftheta.graph.hurry import hurried
+from ftheta.graph.hurry import quick_compiler_options
 from ftheta.logic import SubjectError, UsageError
 
 from .attention import attention_weights
@@ -60,7 +60,8 @@ class Gpt:
 
         Weights are (outputs, inputs): the other way round XLA turns their gradients, a fifth of a training step.
         """
-        d, L = self.width, self.layers
+        d = self.width
+        L = self.layers
         block = {
             "attention norm": {"gain": (L, d), "bias": (L, d)},
             "queries, keys, values": {"weight": (L, 3 * d, d), "bias": (L, 3 * d)},
@@ -85,7 +86,8 @@ class Gpt:
         residual = 0.02 / np.sqrt(2 * self.layers)
 
         def draw(path: Any, shape: tuple[int, ...]) -> np.ndarray:
-            name, last = path[-1].key, path[-2].key if len(path) > 1 else ""
+            name = path[-1].key
+            last = path[-2].key if len(path) > 1 else ""
             if name in ("gain", "bias"):
                 return np.full(shape, float(name == "gain"))
             return (residual if last in ("heads joined", "mlp out") else 0.02) * rng.normal(size=shape)
@@ -147,7 +149,7 @@ class Gpt:
         self.ensure_fits(len(tokens))
         if not tokens:
             raise UsageError("A prompt has at least one token.")
-        look = compiled(self)  # one shape for all: what follows the last token is not seen by it
+        look = compile_look(self)  # one shape for all: what follows the last token is not seen by it
         for _ in range(count):
             window = tokens[-self.context :]
             padded = np.zeros(self.context, np.int64)
@@ -162,9 +164,9 @@ class Gpt:
 
 
 @lru_cache(maxsize=8)
-def compiled(gpt: Gpt) -> Callable[[Any, Any], Any]:
+def compile_look(gpt: Gpt) -> Callable[[Any, Any], Any]:
     """`gpt.look`, compiled once for an architecture; in a hurry where it is small."""
-    return jax.jit(gpt.look, compiler_options=dict(hurried()) if gpt.parameters < SMALL else None)
+    return jax.jit(gpt.look, compiler_options=dict(quick_compiler_options()) if gpt.parameters < SMALL else None)
 
 
 GPT1 = Gpt(vocabulary=40_478, context=512, width=768, heads=12, layers=12, final_norm=False)

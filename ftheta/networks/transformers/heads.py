@@ -34,7 +34,8 @@ class Head:
 
     def matrices(self, left: Any, right: Any, result: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Weights (heads, queries, keys), values (heads, keys, features), results (heads, queries, features)."""
-        (contracted, batch), free = self.node.params["dimension_numbers"], []
+        (contracted, batch) = self.node.params["dimension_numbers"]
+        free = []
         sides = []
         for array, summed, shared in zip((left, right), contracted, batch):
             kept = [a for a in range(np.ndim(array)) if a not in summed and a not in shared]
@@ -65,7 +66,7 @@ class Attention:
     def run(self, x: Any) -> tuple[np.ndarray, list[tuple[np.ndarray, np.ndarray, np.ndarray]]]:
         """The output of the network beside what `at` tells."""
         with jax.enable_x64(self.graph.x64):
-            output, found = self._compiled(self.params, x)
+            output, found = self._program(self.params, x)
         return np.asarray(output), [head.matrices(*parts) for head, parts in zip(self.heads, found)]
 
     def enclosed_weights(self, x: Any, product: int) -> tuple[np.ndarray, np.ndarray] | None:
@@ -79,7 +80,7 @@ class Attention:
         return lower, upper
 
     @cached_property
-    def _compiled(self) -> Callable[..., Any]:
+    def _program(self) -> Callable[..., Any]:
         def run(*arguments: Any) -> Any:
             seen = forward(VALUES, self.graph, *self.graph.signature.inputs_of(arguments)).values
             parts = [tuple(seen[slot.id] for slot in _slots(head)) for head in self.heads]
@@ -130,7 +131,8 @@ def _head(graph: Graph, node: Node, softmaxes: set[int], averages: set[int], pro
 def _behind(graph: Graph, slot: Slot, wanted: set[int], through: frozenset[str] | None = None) -> bool:
     """Whether a wanted slot is reached backwards through these primitives; by default through all that act entry by
     entry or along an axis: no other product stands between."""
-    stack, seen = [slot], set[int]()
+    stack = [slot]
+    seen = set[int]()
     while stack:
         here = stack.pop()
         if here.id in wanted:

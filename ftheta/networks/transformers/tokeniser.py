@@ -37,7 +37,8 @@ class Tokeniser:
         """The characters of the text, then the most frequent pair of neighbouring pieces, joined, again and again."""
         if not text:
             raise SubjectError("There is no text to learn tokens from.", remedy="give a text of some characters")
-        pieces, joined = sorted(set(text)), []
+        pieces = sorted(set(text))
+        joined = []
         words = Counter(_WORDS.findall(text))
         spelled = {word: list(word) for word in words}
         for _ in range(merges):
@@ -50,7 +51,7 @@ class Tokeniser:
             best = min(pairs, key=lambda pair: (-pairs[pair], pair))
             joined.append(best)
             pieces.append("".join(best))
-            spelled = {word: _joined(parts, best) for word, parts in spelled.items()}
+            spelled = {word: _join(parts, best) for word, parts in spelled.items()}
         return cls(tuple(dict.fromkeys(pieces)), tuple(joined))
 
     @cached_property
@@ -73,27 +74,30 @@ class Tokeniser:
         for word in set(_WORDS.findall(text)):
             parts = list(word)
             for pair in self.merges:
-                parts = _joined(parts, pair)
+                parts = _join(parts, pair)
             known[word] = parts
         return [part for word in _WORDS.findall(text) for part in known[word]]
 
     def encode(self, text: str) -> list[int]:
+        """The tokens of a text, as numbers."""
         return [self.numbers[piece] for piece in self.split(text)]
 
     def decode(self, numbers: Iterable[int]) -> str:
+        """The text of these tokens."""
         return "".join(self.pieces[int(k)] for k in numbers)
 
 
-@lru_cache(maxsize=4)  # hypotheses and evidence ask for the same
-def tokenised(text: str, merges: int) -> tuple[Tokeniser, tuple[int, ...]]:
+@lru_cache(maxsize=4)  # hypotheses and evidence need the same
+def tokenise(text: str, merges: int) -> tuple[Tokeniser, tuple[int, ...]]:
     """A tokeniser learned from the text, and the text in its tokens."""
     tokeniser = Tokeniser.learn(text, merges)
     return tokeniser, tuple(tokeniser.encode(text))
 
 
-def _joined(parts: Sequence[str], pair: tuple[str, str]) -> list[str]:
+def _join(parts: Sequence[str], pair: tuple[str, str]) -> list[str]:
     """The pieces with every occurrence of the pair joined, from the left."""
-    out, k = [], 0
+    out = []
+    k = 0
     while k < len(parts):
         both = k + 1 < len(parts) and (parts[k], parts[k + 1]) == pair
         out.append(parts[k] + parts[k + 1] if both else parts[k])

@@ -14,18 +14,16 @@ from math import lcm
 import numpy as np
 from flint import fmpq, fmpz_mat  # type: ignore[import-untyped]
 
-from ftheta.logic import Axis, Chart, Curves, Heatmap, Series, SubjectError
-from ftheta.logic.chart import Role
+from ftheta.logic import SubjectError
 from ftheta.relu.geometry import Form, Point, plus, times, value
 from ftheta.relu.linear_programs import has_interior, maximise
 from ftheta.relu.matrices import vector
 
-from .composition import floats
 from .partitions import Budget, Piece, cut
 from .polyhedra import Corner, Polyhedron, Side, at, everywhere, opposite, primitive, rationals
 
-ZERO, ONE = fmpq(0), fmpq(1)
-GRID = 61
+ZERO = fmpq(0)
+ONE = fmpq(1)
 
 
 @dataclass(frozen=True)
@@ -40,7 +38,8 @@ class Facet:
 
 def facets(pieces: Sequence[Piece]) -> list[Facet]:
     """Where two pieces meet in a facet, with the jump of their (first) affine forms."""
-    below, above = defaultdict(list), defaultdict(list)
+    below = defaultdict(list)
+    above = defaultdict(list)
     for i, piece in enumerate(pieces):
         for side in piece.cell.sides:
             upwards = next(a for a in side if a) > 0
@@ -69,18 +68,19 @@ def _touch(plane: Side, one: Polyhedron, other: Polyhedron) -> bool:
             return True
     sides = {s for cell in (one, other) for s in cell.sides} - {plane, opposite(plane)}
     pivot = next(k for k, a in enumerate(plane) if a)
-    flat = [_restricted(form, plane, pivot) for form in rationals(list(sides))]
+    flat = [_restrict(form, plane, pivot) for form in rationals(list(sides))]
     return has_interior(flat, one.dimension - 1) is not None
 
 
-def _restricted(form: Form, plane: Side, pivot: int) -> Form:
+def _restrict(form: Form, plane: Side, pivot: int) -> Form:
     """The form on the hyperplane, in the coordinates other than the pivot."""
     c = form[pivot] / plane[pivot]
     return tuple(a - c * b for k, (a, b) in enumerate(zip(form, plane)) if k != pivot)
 
 
 def _jump(plane: Side, lower: Form, upper: Form) -> fmpq:
-    gap, pivot = plus(upper, lower, -1), next(k for k, a in enumerate(plane) if a)
+    gap = plus(upper, lower, -1)
+    pivot = next(k for k, a in enumerate(plane) if a)
     c = gap[pivot] / plane[pivot]
     if any(a != c * b for a, b in zip(gap, plane)):
         raise SubjectError("The pieces do not fit together.", got=f"a discontinuity across {plane}")
@@ -101,7 +101,8 @@ class Difference:
 
     @classmethod
     def of(cls, pieces: Sequence[Piece], even: bool = False) -> "Difference":
-        found, weight = facets(pieces), defaultdict(lambda: ZERO)
+        found = facets(pieces)
+        weight = defaultdict(lambda: ZERO)
         for facet in found:
             if facet.jump < 0:
                 weight[facet.plane] = max(weight[facet.plane], -facet.jump)
@@ -124,7 +125,8 @@ class Difference:
         """The affine form of $h$ around a point that lies on no ridge."""
         total = (ZERO,) * (len(x) + 1)
         for w, plane in self.ridges:
-            form, sign = rationals([plane])[0], 1 if value(rationals([plane])[0], x) > 0 else 0
+            form = rationals([plane])[0]
+            sign = 1 if value(rationals([plane])[0], x) > 0 else 0
             total = plus(total, times(w, form), sign)
             total = plus(total, times(w / 2, form), -1) if self.even else total
         return total
@@ -216,51 +218,3 @@ def convex_fit(x: np.ndarray, y: np.ndarray) -> ConvexFit:
         excess = max(excess, h - found[0])
     half = excess / 2
     return ConvexFit(tuple((*f[:-1], f[-1] + half) for f in forms), half)
-
-
-def values_on(refined: Sequence[Piece], points: np.ndarray) -> np.ndarray:
-    """The rows of the pieces in float64 at points `(n, d)`: each in the cell whose sides it violates least."""
-    homogeneous = np.column_stack([points, np.ones(len(points))])
-    best, found = np.full(len(points), -np.inf), np.zeros((len(points), len(refined[0].rows)))
-    for piece in refined:
-        sides = np.array([np.array(s, float) / max(map(abs, s)) for s in piece.cell.sides])
-        depth = (homogeneous @ sides.T).min(axis=1) if len(sides) else np.zeros(len(points))
-        rows = np.array([floats(row) for row in piece.rows])
-        better = depth > best
-        found[better], best[better] = homogeneous[better] @ rows.T, depth[better]
-    return found
-
-
-def drawn(refined: Sequence[Piece], frame: Polyhedron, axes: tuple[Axis, Axis]) -> list[Chart]:
-    """$f$, $g$ and $h$ in a box: graphs on a line, heat maps in the plane, nothing in higher dimensions."""
-    ends = np.array([[x / c[-1] for x in c[:-1]] for c in frame.corners])
-    low, high = ends.min(axis=0), ends.max(axis=0)
-    names = ("f", "g, convex", "h, convex")
-    if len(low) == 1:
-        kinks = {c[0] / c[1] for p in refined for c in p.cell.corners if c[1] and low[0] < c[0] / c[1] < high[0]}
-        x = np.sort([*kinks, *np.linspace(low[0], high[0], 65)])
-        roles: tuple[Role, ...] = ("measured", "reference", "other")
-        columns = values_on(refined, x[:, None]).T
-        series = tuple(Series(name, x, y, role) for name, y, role in zip(names, columns, roles))
-        return [Curves("f = g − h", axes[0], Axis("value"), series)]
-    if len(low) > 2:
-        return []
-    x, y = (np.linspace(a, b, GRID) for a, b in zip(low, high))
-    table = values_on(refined, np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)).reshape(GRID, GRID, 3)
-    extent = (float(low[0]), float(high[0]), float(low[1]), float(high[1]))
-    return [Heatmap(name, *axes, table[:, :, k], extent, "value") for k, name in enumerate(names)]
-
-
-def bends(difference: Difference) -> Curves:
-    r"""Jumps across all facets in ascending order, as slopes: of $f$, and of $g=f+h$."""
-    size = [float(np.linalg.norm(np.array(facet.plane[:-1], float))) for facet in difference.facets]
-    rank = range(1, len(size) + 1)
-    one = sorted(floats([facet.jump])[0] * n for facet, n in zip(difference.facets, size))
-    both = sorted(floats([jump])[0] * n for jump, n in zip(difference.jumps, size))
-    series = (
-        Series("g = f + h", rank, both, "bound", "points"),
-        Series("f", rank, one, mark="points"),
-        Series("no jump", rank, [0.0] * len(size), "reference"),
-    )
-    x, y = Axis("facet, in ascending order"), Axis("jump, negative where concave")
-    return Curves("how far the slope jumps across each facet", x, y, series)

@@ -70,12 +70,13 @@ def coordinates(d: int) -> tuple[Form, ...]:
 
 
 def identity_on(cell: Polyhedron) -> Piece:
+    """The identity map as one piece on the `cell`."""
     return Piece(cell, coordinates(cell.dimension))
 
 
 def pieces_of(net: ExactNetwork, cell: Polyhedron, budget: Budget) -> list[Piece]:
     """The pieces of a network on a polyhedron."""
-    return composed(net, [identity_on(cell)], budget)
+    return compose_pieces(net, [identity_on(cell)], budget)
 
 
 def on_chart(net: ExactNetwork, chart: Chart) -> ExactNetwork:
@@ -88,7 +89,8 @@ def on_chart(net: ExactNetwork, chart: Chart) -> ExactNetwork:
 
 def split(net: ExactNetwork, hidden: int) -> tuple[ExactNetwork, ExactNetwork]:
     r"""$f$ and $g$ with $g\circ f$ the network: its first `hidden` steps, ReLU included, and the others."""
-    given, m = parts(net), net.widths[hidden]
+    given = parts(net)
+    m = net.widths[hidden]
     through = (net.algebra.eye(m), net.algebra.vector([0] * m), np.zeros(m, bool))
     return net.rebuilt([*given[:hidden], through]), net.rebuilt(given[hidden:])
 
@@ -105,7 +107,7 @@ def cut(pieces: Sequence[Piece], plane: Side, budget: Budget) -> list[Piece]:
 # ---- composition -----------------------------------------------------------------------------------------------------
 
 
-def composed(net: ExactNetwork, pieces: Sequence[Piece], budget: Budget, listed: bool = False) -> list[Piece]:
+def compose_pieces(net: ExactNetwork, pieces: Sequence[Piece], budget: Budget, listed: bool = False) -> list[Piece]:
     r"""$g\circ f$ on the cells $(f|_{P_j})^{-1}(P'_k)\cap P_j$ that are full-dimensional: those of owners, or
     (`listed`) one for every pair $(j,k)$, so that some may be the same or overlap."""
     found: list[Piece] = []
@@ -144,14 +146,15 @@ class _Walk:
         return self.net.steps[self.i]
 
     def __call__(self, branch: _Branch) -> list[_Branch]:
-        rows, known = _after(self.step, branch.piece.rows), len(branch.piece.pattern)
+        rows = _after(self.step, branch.piece.rows)
+        known = len(branch.piece.pattern)
         branches = [branch]
         for k in np.flatnonzero(self.step.rectified).tolist():
             self.budget.spend(self.before + len(branches))
-            branches = [part for b in branches for part in self._signed(b, k, rows[k])]
-        return [self._rectified(b, rows, b.piece.pattern[known:]) for b in branches]
+            branches = [part for b in branches for part in self._split_by_sign(b, k, rows[k])]
+        return [self._rectify(b, rows, b.piece.pattern[known:]) for b in branches]
 
-    def _signed(self, branch: _Branch, k: int, form: Form) -> Iterator[_Branch]:
+    def _split_by_sign(self, branch: _Branch, k: int, form: Form) -> Iterator[_Branch]:
         """The parts of a branch on which one neuron is active, and inactive."""
         piece = branch.piece
         if any(form[:-1]):
@@ -165,20 +168,22 @@ class _Walk:
 
     def _neuron(self, k: int, pattern: Sequence[bool]) -> Form:
         """Neuron `k` in the inputs of the network, where the neurons before it have this pattern."""
-        rows, used = coordinates(self.net.widths[0]), 0
+        rows = coordinates(self.net.widths[0])
+        used = 0
         for step in self.net.steps[: self.i]:
             count = int(step.rectified.sum())
-            rows = _masked(step, _after(step, rows), pattern[used : used + count])
+            rows = _mask(step, _after(step, rows), pattern[used : used + count])
             used += count
         return _after(self.step, rows)[k]
 
-    def _rectified(self, branch: _Branch, rows: Sequence[Form], signs: Sequence[bool]) -> _Branch:
-        return replace(branch, piece=replace(branch.piece, rows=_masked(self.step, rows, signs)))
+    def _rectify(self, branch: _Branch, rows: Sequence[Form], signs: Sequence[bool]) -> _Branch:
+        return replace(branch, piece=replace(branch.piece, rows=_mask(self.step, rows, signs)))
 
 
 def _either_side(branch: _Branch, neuron: Form) -> Iterator[_Branch]:
     """A neuron that vanishes on the image: the cells of the outer network on either side of its zero set."""
-    piece, leading = branch.piece, next((a for a in neuron[:-1] if a), None)
+    piece = branch.piece
+    leading = next((a for a in neuron[:-1] if a), None)
     if leading is None:  # zero near the image: inactive, and no boundary of a cell
         yield replace(branch, piece=replace(piece, pattern=(*piece.pattern, False)))
         return
@@ -192,17 +197,18 @@ def _either_side(branch: _Branch, neuron: Form) -> Iterator[_Branch]:
 
 def _after(step: ExactStep, forms: Sequence[Form]) -> list[Form]:
     """The rows of a step, before its ReLU, as forms."""
-    return [_combined(row, b, forms) for row, b in zip(step.matrix.rows, step.offset)]
+    return [_combine(row, b, forms) for row, b in zip(step.matrix.rows, step.offset)]
 
 
-def _combined(row: Mapping[int, fmpq], offset: fmpq, forms: Sequence[Form]) -> Form:
+def _combine(row: Mapping[int, fmpq], offset: fmpq, forms: Sequence[Form]) -> Form:
     total = [ZERO] * (len(forms[0]) - 1) + [offset]
     for j, a in row.items():
         total = [t + a * x for t, x in zip(total, forms[j])]
     return tuple(total)
 
 
-def _masked(step: ExactStep, rows: Sequence[Form], signs: Sequence[bool]) -> tuple[Form, ...]:
+def _mask(step: ExactStep, rows: Sequence[Form], signs: Sequence[bool]) -> tuple[Form, ...]:
     """The rows after the ReLU, where its neurons have these signs."""
-    on, zero = iter(signs), (ZERO,) * len(rows[0])
+    on = iter(signs)
+    zero = (ZERO,) * len(rows[0])
     return tuple(row if not r or next(on) else zero for row, r in zip(rows, step.rectified))

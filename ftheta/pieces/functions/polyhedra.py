@@ -31,19 +31,23 @@ def primitive(form: Form) -> Side:
 
 
 def coprime(numbers: Sequence[int]) -> tuple[int, ...]:
+    """The whole `numbers` divided by their greatest common divisor."""
     top = gcd(*numbers)
     return tuple(n // top for n in numbers) if top else tuple(numbers)
 
 
 def opposite(side: Side) -> Side:
+    """The same hyperplane seen from its other side."""
     return tuple(-a for a in side)
 
 
 def at(side: Side, corner: Sequence[int]) -> int:
+    """The value of the form `side` at a point in homogeneous whole numbers."""
     return sum(a * x for a, x in zip(side, corner))
 
 
 def rationals(sides: Sequence[Side]) -> list[Form]:
+    """The `sides` with rational coefficients."""
     return [tuple(map(fmpq, side)) for side in sides]
 
 
@@ -81,18 +85,21 @@ class Polyhedron:
 
     def _half(self, side: Side, signs: Sequence[int]) -> "Polyhedron":
         """Corners on the right side, and where edges cross: two corners with $d-1$ facets (infinity too) in common."""
-        d, planes = self.dimension, (*self.sides, (*[0] * self.dimension, 1))
+        d = self.dimension
+        planes = (*self.sides, (*[0] * self.dimension, 1))
         tight = [{k for k, s in enumerate(planes) if not at(s, c)} for c in self.corners]
         kept = {c: None for c, v in zip(self.corners, signs) if v >= 0}
         for i, p in enumerate(signs):
             for j, n in enumerate(signs):
                 if p > 0 > n and len(tight[i] & tight[j]) >= d - 1:
-                    here, there = self.corners[i], self.corners[j]
+                    here = self.corners[i]
+                    there = self.corners[j]
                     kept[coprime([p * b - n * a for a, b in zip(here, there)])] = None
         return bounded_by((*self.sides, side), tuple(kept), d)
 
     def _half_by_program(self, side: Side) -> "Polyhedron | None":
-        d, forms = self.dimension, rationals((*self.sides, side))
+        d = self.dimension
+        forms = rationals((*self.sides, side))
         within = has_interior(forms, d)
         if within is None:
             return None
@@ -115,7 +122,8 @@ def corners_of(sides: Sequence[Side], d: int) -> tuple[Corner, ...]:
     """All corners, by trying every `d` of the sides and of infinity; none if the polyhedron holds a line."""
     if not sides or fmpz_mat([list(s[:-1]) for s in sides]).rank() < d:
         return ()
-    planes, found = (*sides, (*[0] * d, 1)), {}
+    planes = (*sides, (*[0] * d, 1))
+    found = {}
     for chosen in combinations(planes, d):
         point = coprime(common_zero(chosen))
         for corner in (point, opposite(point)):
@@ -130,7 +138,9 @@ def everywhere(d: int) -> Polyhedron:
 
 
 def box(low: Sequence[object], high: Sequence[object]) -> Polyhedron:
-    lower, upper = [rational(t) for t in low], [rational(t) for t in high]
+    """The box with opposite corners `low` and `high`."""
+    lower = [rational(t) for t in low]
+    upper = [rational(t) for t in high]
     unit = [[fmpq(i == j) for j in range(len(lower))] for i in range(len(lower))]
     sides = [(*e, -a) for e, a in zip(unit, lower)] + [(*(-t for t in e), b) for e, b in zip(unit, upper)]
     whole = tuple(map(primitive, sides))
@@ -142,18 +152,20 @@ def box(low: Sequence[object], high: Sequence[object]) -> Polyhedron:
 
 def simplices(cell: Polyhedron, frame: Polyhedron) -> list[Simplex]:
     """The part of the cell in a box, triangulated."""
-    parts = list(_triangulated(frame))
+    parts = list(_triangulate(frame))
     for side in rationals(cell.sides):
         parts = [small for simplex in parts for small in positive_part(simplex, side)]
     return parts
 
 
-def _triangulated(frame: Polyhedron) -> Iterator[Simplex]:
+def _triangulate(frame: Polyhedron) -> Iterator[Simplex]:
     """A box as $d!$ simplices, one for every order of the coordinates."""
     ends = sorted(tuple(fmpq(x, c[-1]) for x in c[:-1]) for c in frame.corners)
-    low, high = ends[0], ends[-1]
+    low = ends[0]
+    high = ends[-1]
     for order in permutations(range(frame.dimension)):
-        corner, path = list(low), [low]
+        corner = list(low)
+        path = [low]
         for i in order:
             corner[i] = high[i]
             path.append(tuple(corner))

@@ -25,7 +25,7 @@ from ..domains import Box, Polygon, Segment
 from ..normal_forms import AnyNetwork, network_of
 from ..questions.equality import Values
 from ..questions.output_forms import OutputForms
-from ..questions.polytopes import polytope, pulled
+from ..questions.polytopes import polytope, pull_back
 
 
 @dataclass(frozen=True)
@@ -82,14 +82,15 @@ def decompile(
     cells = pieces(network_of(net), domain, max_cells=max_cells, max_seconds=max_seconds, maps=False)
     if not cells.certificate.complete:
         raise UsageError("A mesh needs all cells.", got=cells.certificate.stopped_by, remedy="a larger budget")
-    return triangulated(cells)
+    return triangulate(cells)
 
 
-def triangulated(cells: Complex) -> Triangulation:
+def triangulate(cells: Complex) -> Triangulation:
     """All cells cut into simplices."""
     maps = OutputForms(cells.plan)
     number: dict[tuple[int, ...], int] = {}
-    simplices, values = [], []
+    simplices = []
+    values = []
     patterns = (cells.pattern_number(i) for i in range(len(cells)))
     for i, forms in enumerate(maps(patterns)):
         cell = polytope(cells, i)
@@ -97,6 +98,6 @@ def triangulated(cells: Complex) -> Triangulation:
             if number.setdefault(point, len(number)) == len(values):
                 one = point[-1] * maps.denominator
                 values.append(tuple(Fraction(sum(a * x for a, x in zip(form, point)), one) for form in forms))
-        simplices += pulled(*cell.renumbered(number))
+        simplices += pull_back(*cell.renumber(number))
     points = tuple(tuple(Fraction(x, w) for x in t) for *t, w in number)
     return Triangulation(points, tuple(simplices), tuple(values), cells.certificate.meaning)

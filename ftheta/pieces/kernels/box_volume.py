@@ -80,8 +80,10 @@ def sum_corners(path, stack, scratch, t, sides, direction):
     """Lawrence's sum for one direction, and the sum of its absolute terms."""
     d = path.facet.shape[1]
     n = stack.corners[t]
-    weight, height = scratch.trial[0], scratch.trial[1]
-    low, high = 1e308, -1e308
+    weight = scratch.trial[0]
+    height = scratch.trial[1]
+    low = 1e308
+    high = -1e308
     for v in range(n):
         h = 0.0
         for c in range(d):
@@ -118,5 +120,6 @@ def polytope_volume(path, stack, scratch, t, sides, size):
     for k in range(1, scratch.direction.shape[0]):
         other, magnitude = sum_corners(path, stack, scratch, t, sides, scratch.direction[k])
         if magnitude < least:
-            volume, least = other, magnitude
+            volume = other
+            least = magnitude
     return volume

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..enumeration import ANSWER, CHUNK, Chunk, Tally, compile_for, doubled
+from ..enumeration import ANSWER, CHUNK, Chunk, Tally, compile_for, double_room
 from ..methods.signs import ExactForms, sign_at
 from ..plan import Plan
 from . import parts as at
@@ -45,8 +45,12 @@ class CompiledKernel(ABC):
     scratch: Any
 
     def __init__(self, plan: Plan, size: float, room: int, *, ask: bool, store: bool, maps: bool) -> None:
-        self.plan, self.size, self.room = plan, size, room
-        self.ask, self.store, self.maps = ask, store, store and maps
+        self.plan = plan
+        self.size = size
+        self.room = room
+        self.ask = ask
+        self.store = store
+        self.maps = store and maps
         self.tally = Tally()
         self.counters = np.zeros(at.COUNTERS, np.int64)
         self.gauges = np.array([0.0, inf, 0.0])
@@ -65,7 +69,8 @@ class CompiledKernel(ABC):
 
     def _layers(self, rows: int) -> dict[str, np.ndarray]:
         """The part of a path that does not depend on the shape of the cells: forms and candidates of every layer."""
-        layers, width = len(self.plan.weights.sizes), int(self.plan.weights.sizes.max())
+        layers = len(self.plan.weights.sizes)
+        width = int(self.plan.weights.sizes.max())
         forms = np.zeros((layers, rows, width))
         chart = self.plan.chart_forms()
         forms[0, : len(chart), : chart.shape[1]] = chart
@@ -78,7 +83,8 @@ class CompiledKernel(ABC):
 
     def _measures(self) -> dict[str, np.ndarray]:
         """Arrays over the layers and the neurons of one layer, for error bounds and quick tests."""
-        layers, width = len(self.plan.weights.sizes), int(self.plan.weights.sizes.max())
+        layers = len(self.plan.weights.sizes)
+        width = int(self.plan.weights.sizes.max())
         form_error = np.zeros(layers)
         form_error[0] = self.plan.chart_error(self.size)
         return {
@@ -90,7 +96,8 @@ class CompiledKernel(ABC):
         }
 
     def _buffers(self) -> Cells:
-        d, cells = self.plan.dimension, self.chunk if self.store else 1
+        d = self.plan.dimension
+        cells = self.chunk if self.store else 1
         corners = max(self.corners_per_cell * cells, self.room)
         return Cells(
             vertices=np.empty((corners, d)),
@@ -112,19 +119,25 @@ class CompiledKernel(ABC):
 
     def run(self, max_cells: int, pause: int) -> int:
         reason = self.compiled(*self._arguments(max_cells, pause))
-        count, tally = self.counters.tolist(), self.tally
+        count = self.counters.tolist()
+        tally = self.tally
         tally.work += count[at.WORK]
-        tally.cells, tally.corners, tally.cuts = count[at.CELLS], count[at.CORNERS], count[at.CUTS]
-        tally.guessed, tally.margin = count[at.GUESSED], float(self.gauges[at.MARGIN])
+        tally.cells = count[at.CELLS]
+        tally.corners = count[at.CORNERS]
+        tally.cuts = count[at.CUTS]
+        tally.guessed = count[at.GUESSED]
+        tally.margin = float(self.gauges[at.MARGIN])
         tally.volume = float(self.gauges[at.VOLUME]) if self.store else float("nan")
         return reason
 
     def grow_depth(self) -> None:
-        self.stack = type(self.stack)(*(doubled(array) for array in self.stack))
+        self.stack = type(self.stack)(*(double_room(array) for array in self.stack))
 
     def take(self) -> Chunk | None:
         """The finished cells since the last call; the kernel goes on with fresh buffers."""
-        cells, n, m = self.cells, int(self.counters[at.KEPT]), int(self.counters[at.KEPT_CORNERS])
+        cells = self.cells
+        n = int(self.counters[at.KEPT])
+        m = int(self.counters[at.KEPT_CORNERS])
         if self.counters[at.HEIGHT] > self.counters[at.BASE]:
             self.cells = self._buffers()
         if not n:
@@ -176,7 +189,9 @@ class CompiledKernel(ABC):
             return None
         other = copy(self)
         other.stack, other.path, other.scratch = deepcopy((self.stack, self.path, self.scratch))
-        other.tally, other.gauges, other._exact = Tally(), np.array([0.0, inf, 0.0]), None
+        other.tally = Tally()
+        other.gauges = np.array([0.0, inf, 0.0])
+        other._exact = None
         other.counters = np.zeros_like(self.counters)
         other.counters[at.BASE] = self.counters[at.BASE]
         self.counters[at.BASE] += 1

@@ -107,7 +107,7 @@ def product_bound(a, b):
 
 
 @compiled()
-def padded(total):
+def pad_sum(total):
     """A sum of bounds with the rounding of the sum."""
     return 0.0 if total == 0.0 else max(total * SLACK, TINY)
 
@@ -123,15 +123,18 @@ def add_form(target, j, w, blur, a, c, error, size):
     gone = product_error(w, c, constant) + sum_error(target[1, j], constant, new_constant)
     grown = target[2, j] + product_bound(abs(w), error) + product_bound(lost, size) + gone
     if blur > 0.0:
-        grown += product_bound(blur, product_bound(abs(w), padded(product_bound(abs(a), size) + abs(c) + error)))
-    target[2, j] = padded(grown)
+        grown += product_bound(blur, product_bound(abs(w), pad_sum(product_bound(abs(a), size) + abs(c) + error)))
+    target[2, j] = pad_sum(grown)
     target[0, j] = new_slope
     target[1, j] = new_constant
 
 
 @compiled()
 def add_coordinate(weights, layer, forms, k, target, size):
-    a, c, error = forms[0, k], forms[1, k], forms[2, k]
+    """Add to `target` what coordinate `k` of `layer` (its form and error) contributes to the next layer."""
+    a = forms[0, k]
+    c = forms[1, k]
+    error = forms[2, k]
     begin = weights.first[layer + 1]
     if weights.is_sparse[layer]:
         base = weights.pointer_start[layer] + k
@@ -149,11 +152,12 @@ def add_coordinate(weights, layer, forms, k, target, size):
 @compiled()
 def sign_of(forms, k, x, radius, gauges):
     """The sign of form k at an end that is off by `radius` at most; UNKNOWN where float64 cannot tell."""
-    a, c = forms[0, k], forms[1, k]
+    a = forms[0, k]
+    c = forms[1, k]
     p = a * x
     v = p + c
     rounding = product_error(a, x, p) + sum_error(p, c, v)
-    allowance = padded(forms[2, k] + product_bound(abs(a), radius) + rounding)
+    allowance = pad_sum(forms[2, k] + product_bound(abs(a), radius) + rounding)
     if abs(v) > allowance:
         if allowance > 0.0:
             note_margin(gauges, abs(v), allowance)
@@ -164,18 +168,20 @@ def sign_of(forms, k, x, radius, gauges):
 @compiled()
 def breakpoint_of(forms, k, low, high, size):
     """The zero of form k between two ends, with a bound on its error from its residual."""
-    a, c, error = forms[0, k], forms[1, k], forms[2, k]
+    a = forms[0, k]
+    c = forms[1, k]
+    error = forms[2, k]
     x = -c / a if a != 0.0 else 0.5 * (low + high)
     x = min(max(x, low), high)
     p = a * x
     v = p + c
-    residual = padded(abs(v) + product_error(a, x, p) + sum_error(p, c, v) + error)
+    residual = pad_sum(abs(v) + product_error(a, x, p) + sum_error(p, c, v) + error)
     if residual == 0.0:
         return x, 0.0
-    steepness = abs(a) - padded(error / size + (TINY if error > 0.0 else 0.0))
+    steepness = abs(a) - pad_sum(error / size + (TINY if error > 0.0 else 0.0))
     if not steepness > 0.0:
         return x, 2.0 * size
-    return x, min(padded(residual / steepness + TINY), 2.0 * size)
+    return x, min(pad_sum(residual / steepness + TINY), 2.0 * size)
 
 
 @compiled()
@@ -277,7 +283,8 @@ def walk(weights, stack, path, scratch, counters, gauges, t, layer, size, ask, n
         if k < 0:
             continue
         found = read_signs(stack, scratch, counters, gauges, t, forms, k, ask)
-        left, right = scratch.sign[0], scratch.sign[1]
+        left = scratch.sign[0]
+        right = scratch.sign[1]
         if found == OPEN:
             stack.position[t] = p - 1
             counters[ASKED] = k

@@ -62,7 +62,9 @@ from .parts import (
 from .simplex import inner
 
 SHALLOW = 1e-6  # interior points nearer to a row are drawn inwards on entering a layer
-FRESH, SORTING = -1, -2  # positions of a cell before it is split by the neurons of a layer
+# positions of a cell before it is split by the neurons of a layer
+FRESH = -1
+SORTING = -2
 
 
 @inner()
@@ -144,6 +146,7 @@ def sort_layer(weights, stack, path, counters, gauges, t, layer, allowance, need
 
 @inner()
 def note_vertex(path):
+    """Add the vertex just reached to the sum of all, whose mean is a point inside."""
     path.progress[VISITED] += 1
     for c in range(path.mean.shape[0]):
         path.mean[c] += path.vertex[c]
@@ -182,6 +185,7 @@ def split_by(weights, stack, path, counters, t, layer, k, allowance, proved, nee
 
 @inner()
 def keep(stack, cells, counters, t, outputs, want_maps):
+    """Store cell `t` of the stack among the `cells` found; False if there is no room."""
     c = counters[KEPT]
     if c == cells.name.shape[0]:
         return False

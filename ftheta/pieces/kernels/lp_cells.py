@@ -72,6 +72,7 @@ class Cells(NamedTuple):
 
 @inner(fastmath=loose)
 def value(form, point):
+    """The affine `form` (the constant last) at a `point`."""
     n = point.shape[0]
     total = form[n]
     for c in range(n):
@@ -114,7 +115,8 @@ def least_margin(stack, path, t, point):
 def across(stack, path, t, error):
     """An interior point of the part where the form is negative, between the interior point and a vertex there."""
     n = path.vertex.shape[0]
-    here, there = value(path.form, stack.point[t]), value(path.form, path.vertex)
+    here = value(path.form, stack.point[t])
+    there = value(path.form, path.vertex)
     if not there < 0.0 < here:
         return False
     share = 0.5 * (1.0 + here / (here - there))
@@ -149,7 +151,10 @@ def lagrange_bound(stack, path, t, error):
 def lower(stack, path, counters, t, goal):
     """Lower the form under way from the vertex of the cell's dictionary; note the vertex where it ends."""
     m = stack.count[t]
-    table, basic, nonbasic, flipped = stack.table[t], stack.basic[t], stack.nonbasic[t], stack.flipped[t]
+    table = stack.table[t]
+    basic = stack.basic[t]
+    nonbasic = stack.nonbasic[t]
+    flipped = stack.flipped[t]
     status, q, step, pivots = minimise(table, m, basic, nonbasic, flipped, path.width, goal)
     counters[WORK] += (pivots + 2) * (m + 4) * table.shape[1]
     vertex(table, m, basic, nonbasic, flipped, path.low, path.high, q, step, path.vertex)
@@ -159,19 +164,25 @@ def lower(stack, path, counters, t, goal):
 
 @inner()
 def load_form(stack, path, t):
+    """Write the form under way into the last row of the table of cell `t`."""
     arrays = (stack.table[t], stack.count[t], stack.basic[t], stack.nonbasic[t], stack.flipped[t])
     load(*arrays, path.low, path.high, path.form)
 
 
 @inner()
 def refresh(stack, path, t):
-    table, basic, nonbasic, flipped = stack.table[t], stack.basic[t], stack.nonbasic[t], stack.flipped[t]
+    """Compute the table of cell `t` anew from its rows, which rounding has worn."""
+    table = stack.table[t]
+    basic = stack.basic[t]
+    nonbasic = stack.nonbasic[t]
+    flipped = stack.flipped[t]
     given = (path.low, path.high, path.width, stack.rows[t], path.wanted, path.rest)
     rebuild(table, stack.count[t], basic, nonbasic, flipped, *given)
 
 
 @inner()
 def turn_form(path):
+    """Multiply the form under way by minus one."""
     for c in range(path.form.shape[0]):
         path.form[c] = -path.form[c]
 
@@ -312,6 +323,7 @@ def turn_slack(stack, t, i):
 
 @inner()
 def copy_cell(stack, t, up):
+    """Copy cell `t` of the stack to the place `up`."""
     n = stack.nonbasic.shape[1]
     m = stack.count[t] + 1
     for i in range(m):

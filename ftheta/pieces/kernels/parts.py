@@ -51,14 +51,20 @@ def add_columns(weights, layer, forms, active, count, target):
     start = weights.start[layer]
     i = 0
     while i + 4 <= count:
-        p, q, r, s = active[i], active[i + 1], active[i + 2], active[i + 3]
+        p = active[i]
+        q = active[i + 1]
+        r = active[i + 2]
+        s = active[i + 3]
         # views, not offsets: indices that are plainly not negative let the loop run on vectors
         first = weights.columns[start + p * width : start + (p + 1) * width]
         second = weights.columns[start + q * width : start + (q + 1) * width]
         third = weights.columns[start + r * width : start + (r + 1) * width]
         fourth = weights.columns[start + s * width : start + (s + 1) * width]
         for c in range(rows):
-            a0, a1, a2, a3 = forms[c, p], forms[c, q], forms[c, r], forms[c, s]
+            a0 = forms[c, p]
+            a1 = forms[c, q]
+            a2 = forms[c, r]
+            a3 = forms[c, s]
             line = target[c]
             for j in range(width):
                 line[j] += (first[j] * a0 + second[j] * a1) + (third[j] * a2 + fourth[j] * a3)
@@ -70,6 +76,7 @@ def add_columns(weights, layer, forms, active, count, target):
 
 @compiled(fastmath={"contract"})
 def add_column(weights, layer, forms, k, target):
+    """Add to `target` the next maps that coordinate `k` of `layer`, with the forms `forms[:, k]`, contributes."""
     rows = target.shape[0]
     if weights.is_sparse[layer]:
         base = weights.pointer_start[layer] + k
@@ -103,7 +110,8 @@ def copy_and_add_column(weights, layer, forms, k, source, target):
     column = weights.columns[start : start + width]
     for c in range(rows):
         a = forms[c, k]
-        new, old = target[c], source[c]
+        new = target[c]
+        old = source[c]
         for j in range(width):
             new[j] = old[j] + column[j] * a
 
@@ -204,7 +212,8 @@ def mark_zeros(weights, path, layer, pattern):
     on and not zero itself, and so, the form being zero in float64, no offset. That is exact (a sum of terms that cancel
     is not), so nobody need be asked for their signs: with pooling or pruned weights there may be many."""
     width = weights.sizes[layer + 1]
-    forms, zero = path.forms[layer + 1], path.zero[layer + 1]
+    forms = path.forms[layer + 1]
+    zero = path.zero[layer + 1]
     some = False
     for j in range(width):
         zero[j] = True
@@ -281,7 +290,8 @@ def sign_at_zero(a, b, p, q, allowance, gauges):
 
     It is the sign of p|b| + q|a|, where all four numbers are off by `allowance` at most; 0 if that leaves it open.
     """
-    a, b = abs(a), abs(b)
+    a = abs(a)
+    b = abs(b)
     v = p * b + q * a
     spread = a + b + abs(p) + abs(q)
     bound = 1.001 * allowance * (spread + 2.0 * allowance) + 4.0 * U * (abs(p) * b + abs(q) * a) + LEAST

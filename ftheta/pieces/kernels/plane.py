@@ -91,8 +91,12 @@ class Scratch(NamedTuple):
 @compiled(fastmath={"contract"})
 def evaluate(forms, k, polygon, n, value):
     """The form at every corner; its least, greatest and smallest absolute value."""
-    a, b, c = forms[0, k], forms[1, k], forms[2, k]
-    low, high, small = 1e308, -1e308, 1e308
+    a = forms[0, k]
+    b = forms[1, k]
+    c = forms[2, k]
+    low = 1e308
+    high = -1e308
+    small = 1e308
     for i in range(n):
         v = a * polygon[0, i] + b * polygon[1, i] + c
         value[i] = v
@@ -110,7 +114,8 @@ def enter(weights, stack, path, scratch, gauges, t, layer, size, need_map):
     measure_forms(weights, path, layer, size)
     allowance = threshold(path, layer, stack.worst[t], size, 2)
     for c in range(2):
-        low, high = polygon[c, 0], polygon[c, 0]
+        low = polygon[c, 0]
+        high = polygon[c, 0]
         for i in range(1, n):
             low = min(low, polygon[c, i])
             high = max(high, polygon[c, i])
@@ -199,6 +204,7 @@ def crossing(weights, path, scratch, polygon, i, j, edge, number, size):
 
 @compiled()
 def put(polygon, label, n, x, y, error, edge):
+    """Append the corner (x, y), its error and the label of the edge behind it; the new number of corners."""
     polygon[0, n] = x
     polygon[1, n] = y
     polygon[2, n] = error
@@ -210,15 +216,21 @@ def put(polygon, label, n, x, y, error, edge):
 def split(weights, stack, path, scratch, t, number, size):
     """Slot t keeps the part where the neuron is negative; slot t+1 gets the part where it is positive."""
     n = stack.corners[t]
-    old, old_label = stack.polygon[t], stack.label[t]
-    up, up_label = stack.polygon[t + 1], stack.label[t + 1]
-    down, down_label = scratch.spare, scratch.spare_label
+    old = stack.polygon[t]
+    old_label = stack.label[t]
+    up = stack.polygon[t + 1]
+    up_label = stack.label[t + 1]
+    down = scratch.spare
+    down_label = scratch.spare_label
     sign = scratch.sign
     above = 0
     below = 0
     for i in range(n):
         j = i + 1 if i + 1 < n else 0
-        x, y, e, edge = old[0, i], old[1, i], old[2, i], old_label[i]
+        x = old[0, i]
+        y = old[1, i]
+        e = old[2, i]
+        edge = old_label[i]
         if sign[i] > 0:
             above = put(up, up_label, above, x, y, e, edge)
         elif sign[i] < 0:
@@ -247,7 +259,8 @@ def split(weights, stack, path, scratch, t, number, size):
 @compiled()
 def area(polygon, n):
     """The area of a polygon; differences to its first corner keep small polygons accurate."""
-    x, y = polygon[0, 0], polygon[1, 0]
+    x = polygon[0, 0]
+    y = polygon[1, 0]
     doubled = 0.0
     for i in range(1, n - 1):
         doubled += (polygon[0, i] - x) * (polygon[1, i + 1] - y) - (polygon[0, i + 1] - x) * (polygon[1, i] - y)
@@ -327,7 +340,8 @@ def count_parts(stack, path, scratch, gauges, t, layer, size):
         cuts += 1
     if cuts < 2:
         return cuts + 1
-    first, second = scratch.trial[0], scratch.trial[1]
+    first = scratch.trial[0]
+    second = scratch.trial[1]
     total = 0
     for i in range(n):
         j = i + 1 if i + 1 < n else 0

@@ -46,6 +46,7 @@ def pivot(table, rows, r, q):
 
 @inner()
 def exchange(table, rows, basic, nonbasic, r, q):
+    """Pivot: the variable of row `r` leaves the basis, that of column `q` enters."""
     pivot(table, rows, r, q)
     basic[r], nonbasic[q] = nonbasic[q], basic[r]
 
@@ -112,7 +113,10 @@ def entering(line, nonbasic, bland, tolerance):
 def leaving(table, rows, basic, width, q, limit):
     """The row that stops column `q` first, how far it lets it go, and whether it ends at its upper bound."""
     n = table.shape[1] - 1
-    chosen, upper, step, size = -1, False, limit, 0.0
+    chosen = -1
+    upper = False
+    step = limit
+    size = 0.0
     for i in range(rows):
         a = table[i, q]
         if a < -NEGLIGIBLE:
@@ -122,7 +126,10 @@ def leaving(table, rows, basic, width, q, limit):
         else:
             continue
         if ratio < step or (ratio == step and abs(a) > size):
-            chosen, upper, step, size = i, a > 0.0, ratio, abs(a)
+            chosen = i
+            upper = a > 0.0
+            step = ratio
+            size = abs(a)
     return chosen, upper, step
 
 
@@ -192,12 +199,16 @@ def rebuild(table, rows, basic, nonbasic, flipped, low, high, width, given, want
             room[j] = given[i, j]
         load(table[i:], 0, basic, nonbasic, flipped, low, high, room)
     while True:
-        r, s, size = -1, -1, 0.0
+        r = -1
+        s = -1
+        size = 0.0
         for i in range(rows):
             if basic[i] >= n and wanted[basic[i]]:
                 for q in range(n):
                     if nonbasic[q] < n and not wanted[nonbasic[q]] and abs(table[i, q]) > size:
-                        r, s, size = i, q, abs(table[i, q])
+                        r = i
+                        s = q
+                        size = abs(table[i, q])
         if size < 1e-13:
             return
         exchange(table, rows, basic, nonbasic, r, s)

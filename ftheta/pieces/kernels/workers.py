@@ -18,7 +18,8 @@ PAUSE_AFTER = 500_000  # units of work between two looks at who is idle: about a
 def enumerate_together(kernel: CompiledKernel, workers: int, budget: Budget, deadline: float) -> Iterator[Chunk]:
     """Like `enumerate_cells`; the tally of the kernel becomes that of all."""
     kernel.prepare()
-    total, begun = kernel.tally, time.perf_counter()
+    total = kernel.tally
+    begun = time.perf_counter()
     ends = begun + deadline - clock()  # this thread waits for others: their seconds are those on the wall
     kernel.tally = Tally()
     with ThreadPoolExecutor(workers) as threads:
@@ -34,12 +35,13 @@ def enumerate_together(kernel: CompiledKernel, workers: int, budget: Budget, dea
             if time.perf_counter() > ends:
                 total.stopped_by = f"max_seconds = {budget.max_seconds:g}"
                 break
-        yield from team.dismissed()
+        yield from team.dismiss()
     whole = Tally(complete=True)
     for member in team.members:
         member.tally.complete = not total.stopped_by
         whole = whole.plus(member.tally)
-    whole.stopped_by, whole.seconds = total.stopped_by, time.perf_counter() - begun
+    whole.stopped_by = total.stopped_by
+    whole.seconds = time.perf_counter() - begun
     if "max_cells" in whole.stopped_by and budget.max_cells is not None:
         whole.cells = budget.max_cells  # the kernels stopped because the next cells would exceed it
     for field in fields(Tally):
@@ -52,9 +54,13 @@ class _Team:
     def __init__(
         self, kernel: CompiledKernel, workers: int, max_cells: int | None, threads: ThreadPoolExecutor
     ) -> None:
-        self.members, self.waiting, self.limited = [kernel], [kernel], list[CompiledKernel]()
+        self.members = [kernel]
+        self.waiting = [kernel]
+        self.limited = list[CompiledKernel]()
         self.running: dict[Future[int], CompiledKernel] = {}
-        self.workers, self.max_cells, self.threads = workers, max_cells, threads
+        self.workers = workers
+        self.max_cells = max_cells
+        self.threads = threads
         self.granted: dict[int, int] = {}
 
     def set_to_work(self) -> bool:
@@ -90,7 +96,8 @@ class _Team:
         """Wait for a kernel to return, and hand over its cells if it is done or its buffers are full."""
         done, _ = wait(self.running, return_when=FIRST_COMPLETED)
         for future in done:
-            kernel, reason = self.running.pop(future), future.result()
+            kernel = self.running.pop(future)
+            reason = future.result()
             if reason == status.LIMIT and kernel not in self.limited:
                 self.limited.append(kernel)
             if reason != status.DONE:
@@ -98,7 +105,7 @@ class _Team:
             if reason in (status.DONE, status.FULL) and (chunk := kernel.take()) is not None:
                 yield chunk
 
-    def dismissed(self) -> Iterator[Chunk]:
+    def dismiss(self) -> Iterator[Chunk]:
         """Let everyone return, and hand over what is left in the buffers."""
         wait(self.running)
         for kernel in self.members:

@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from ..enumeration import doubled
+from ..enumeration import double_room
 from ..kernels import parts as at
 from ..kernels.box import run
 from ..kernels.box_corners import WIDTH, Path, Scratch, Stack
 from ..kernels.calling import CompiledKernel
 from ..plan import UNIT_ROUNDOFF, Plan
-from .signs import ExactForms, common_zero, dyadic, oriented
+from .signs import ExactForms, common_zero, dyadic, orient
 
 START_DEPTH = 32
 DIRECTIONS = 3  # for the volume of a cell
@@ -21,10 +21,12 @@ def box_body(domain: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarra
     """Homogeneous corners of a box, its sides as exact forms, the sides at each corner, the neighbour leaving each."""
     corners = np.asarray(domain.corners)
     d = corners.shape[1]
-    low, high = corners.min(axis=0), corners.max(axis=0)
+    low = corners.min(axis=0)
+    high = corners.max(axis=0)
     upper = (corners == high).astype(np.int64)
     order = np.argsort(upper @ (1 << np.arange(d)))
-    corners, upper = corners[order], upper[order]
+    corners = corners[order]
+    upper = upper[order]
     sides = np.zeros((2 * d, d + 1))
     for i in range(d):
         sides[2 * i, i], sides[2 * i, -1] = 1.0, -low[i]
@@ -46,7 +48,10 @@ def simplex_body(generators: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.nda
 class BoxKernel(CompiledKernel):
     """One enumeration over a simple polytope, or a simplicial cone in homogeneous coordinates."""
 
-    name, compiled, corners_per_cell, chunk = "boxes", staticmethod(run), 8, 1 << 14
+    name = "boxes"
+    compiled = staticmethod(run)
+    corners_per_cell = 8
+    chunk = 1 << 14
 
     def __init__(
         self,
@@ -97,7 +102,8 @@ class BoxKernel(CompiledKernel):
         return planes
 
     def _scratch(self) -> Scratch:
-        d, room = self.plan.dimension, self.room
+        d = self.plan.dimension
+        room = self.room
         ints = lambda *shape: np.zeros(shape, np.int32)
         return Scratch(
             value=np.zeros(room),
@@ -120,11 +126,14 @@ class BoxKernel(CompiledKernel):
         t = int(self.counters[at.HEIGHT]) - 1
         if int(self.stack.corners[t]) * (2 + self.plan.dimension) > 2 * self.room:
             self.room *= 2
-            self.stack = self.stack._replace(corner=doubled(self.stack.corner, 1), along=doubled(self.stack.along, 1))
-            forced, self.scratch = self.scratch.forced, self._scratch()
+            self.stack = self.stack._replace(
+                corner=double_room(self.stack.corner, 1), along=double_room(self.stack.along, 1)
+            )
+            forced = self.scratch.forced
+            self.scratch = self._scratch()
             self.scratch.forced[: len(forced)] = forced
         else:
-            longer = {name: doubled(getattr(self.path, name)) for name in ("point", "know", "facet")}
+            longer = {name: double_room(getattr(self.path, name)) for name in ("point", "know", "facet")}
             self.path = self.path._replace(**longer)
 
     @cached_property
@@ -141,7 +150,7 @@ class BoxKernel(CompiledKernel):
     def _corner(self, exact: ExactForms, t: int, i: int, pattern: int) -> tuple[int, ...]:
         labels = self.path.facet[self.stack.corner[t, i]].tolist()
         planes = [self.exact_sides[-1 - b] if b < 0 else exact.neuron_form(b, pattern) for b in labels]
-        return oriented(common_zero(planes), self.inside)
+        return orient(common_zero(planes), self.inside)
 
 
 @cache

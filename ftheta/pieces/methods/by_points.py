@@ -15,7 +15,7 @@ from flint import fmpq
 
 from ftheta.logic import UsageError
 
-from ..complex import Cell, Certificate, Complex, unpacked
+from ..complex import Cell, Certificate, Complex, unpack_patterns
 from ..domains import Box
 from ..enumeration import Chunk
 from ..plan import Plan
@@ -67,7 +67,7 @@ class PointComplex(Complex):
     def __getitem__(self, i: int) -> Cell:
         """The cell with its interior point in place of vertices; its facets are found by linear programming."""
         i = range(len(self))[i]
-        pattern = unpacked(self.patterns[i : i + 1], self.plan.neurons)[0]
+        pattern = unpack_patterns(self.patterns[i : i + 1], self.plan.neurons)[0]
         return Cell(i, self.centres[i : i + 1], pattern, self.maps[i, :, :-1], self.maps[i, :, -1], self.facets(i))
 
     @cached_property
@@ -84,11 +84,13 @@ class PointComplex(Complex):
 
     def facet_points(self, i: int) -> Mapping[int, Point]:
         """For every facet a point of its relative interior, exactly."""
-        rows, centre = self._rows(i), self.interior(i)
+        rows = self._rows(i)
+        centre = self.interior(i)
         found: dict[int, Point] = {}
         for k in range(-2 * self.dimension, 0):
             axis, upper = divmod(-1 - k, 2)
-            low, high = list(self._box.low), list(self._box.high)
+            low = list(self._box.low)
+            high = list(self._box.high)
             (high if upper else low)[axis] += 1 if upper else -1
             form = [0] * self.dimension + [0]
             form[axis] = -1 if upper else 1
@@ -107,7 +109,8 @@ class PointComplex(Complex):
 
     def interior(self, i: int) -> Point:
         """An interior point, exactly: the centre, unless the cell is too thin for a float64 point to lie inside."""
-        rows, centre = self._rows(i).values(), rationals(self.centres[i])
+        rows = self._rows(i).values()
+        centre = rationals(self.centres[i])
         strict = all(low < x < high for low, x, high in zip(self._box.low, centre, self._box.high))
         if strict and all(value_at(row, centre) > 0 for row in rows):
             return centre
@@ -115,7 +118,8 @@ class PointComplex(Complex):
 
     def _rows(self, i: int) -> dict[int, Form]:
         """The neurons of a cell as rows that are positive inside, one for each hyperplane."""
-        pattern, exact = self.pattern_number(i), self.exact_forms
+        pattern = self.pattern_number(i)
+        exact = self.exact_forms
         rows: dict[tuple[fmpq, ...], tuple[int, Form]] = {}
         for k in range(self.plan.neurons):
             form = exact.neuron_form(k, pattern)
@@ -147,7 +151,9 @@ class PointComplex(Complex):
 
     def _name(self, point: Point, direction: Point) -> int:
         """The name of the pattern just behind a point, seen along a direction."""
-        pattern, exact, number = 0, self.exact_forms, 0
+        pattern = 0
+        exact = self.exact_forms
+        number = 0
         for number in range(self.plan.neurons):
             form = exact.neuron_form(number, pattern)
             value = value_at(form, point)
@@ -158,7 +164,8 @@ class PointComplex(Complex):
 
     def nearest_facet(self, point: Any) -> tuple[int, float]:
         """Label of the nearest facet of the cell of a point, and its distance."""
-        t, i = self._point(point), self.cell_of(point)
+        t = self._point(point)
+        i = self.cell_of(point)
         box = {-1 - 2 * j: t[j] - self.domain.lower[j] for j in range(len(t))}  # type: ignore[union-attr]
         box |= {-2 - 2 * j: self.domain.upper[j] - t[j] for j in range(len(t))}  # type: ignore[union-attr]
         at = rationals(t)

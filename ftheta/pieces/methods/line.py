@@ -8,7 +8,7 @@ from ..kernels import parts as at
 from ..kernels.calling import CompiledKernel
 from ..kernels.line import TINY, Path, Scratch, Stack, run
 from ..plan import Plan
-from .signs import ExactForms, common_zero, dyadic, oriented
+from .signs import ExactForms, common_zero, dyadic, orient
 
 START_DEPTH = 64
 
@@ -16,7 +16,9 @@ START_DEPTH = 64
 class LineKernel(CompiledKernel):
     """One enumeration over an interval `ends` of the domain's coordinate."""
 
-    name, compiled, corners_per_cell = "segments", staticmethod(run), 2
+    name = "segments"
+    compiled = staticmethod(run)
+    corners_per_cell = 2
     can_be_shared = False  # cells come from left to right
 
     def __init__(self, plan: Plan, ends: np.ndarray, *, ask: bool, store: bool, maps: bool) -> None:
@@ -44,6 +46,6 @@ class LineKernel(CompiledKernel):
     def _corner(self, exact: ExactForms, t: int, i: int, pattern: int) -> tuple[int, ...]:
         label = int(self.stack.label[t, i])
         if label >= 0:
-            return oriented(common_zero((exact.neuron_form(label, pattern),)))
+            return orient(common_zero((exact.neuron_form(label, pattern),)))
         numbers, exponent = dyadic(self.ends[-1 - label])
         return numbers[0], 1 << exponent

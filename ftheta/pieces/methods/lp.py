@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from flint import fmpq
 
-from ..enumeration import ANSWER, CHUNK, Chunk, Tally, compile_for, doubled
+from ..enumeration import ANSWER, CHUNK, Chunk, Tally, compile_for, double_room
 from ..kernels import parts as at
 from ..kernels.lp import FRESH, run
 from ..kernels.lp_cells import ACTIVE, BOTH, INACTIVE, SIDE, Cells, Path, Stack
@@ -34,9 +34,13 @@ class LPKernel:
         rational: bool = False,
         deadline: float = inf,
     ) -> None:
-        self.plan, self.ask, self.store, self.maps = plan, ask, store, store and maps
+        self.plan = plan
+        self.ask = ask
+        self.store = store
+        self.maps = store and maps
         self.deadline = deadline  # of one exact linear program, which may be long
-        self.low, self.high = np.asarray(domain.lower, float), np.asarray(domain.upper, float)
+        self.low = np.asarray(domain.lower, float)
+        self.high = np.asarray(domain.upper, float)
         self.size = float(np.abs([self.low, self.high]).max())
         self.tally = Tally(volume=float("nan"))
         self.stack, self.path = self._stack(), self._path()
@@ -47,7 +51,9 @@ class LPKernel:
         self._begin(rational)
 
     def _stack(self) -> Stack:
-        n, depth, room = self.plan.dimension, START_DEPTH, START_ROOM
+        n = self.plan.dimension
+        depth = START_DEPTH
+        room = START_ROOM
         return Stack(
             table=np.zeros((depth, room + 1, n + 1)),
             basic=np.zeros((depth, room + 1), np.int64),
@@ -67,8 +73,10 @@ class LPKernel:
         )
 
     def _path(self) -> Path:
-        n, widths = self.plan.dimension, self.plan.weights.sizes
-        layers, width = len(widths) - 1, int(widths.max())
+        n = self.plan.dimension
+        widths = self.plan.weights.sizes
+        layers = len(widths) - 1
+        width = int(widths.max())
         centre = 0.5 * self.low + 0.5 * self.high
         half = np.maximum(self.high - centre, centre - self.low) * (1 + 4 * UNIT_ROUNDOFF)
         return Path(
@@ -126,22 +134,24 @@ class LPKernel:
     def run(self, max_cells: int, pause: int) -> int:
         reason = run(*self._arguments(max_cells, pause))
         self.tally.work += int(self.counters[at.WORK])
-        counters, tally = self.counters, self.tally
+        counters = self.counters
+        tally = self.tally
         tally.cells, tally.cuts, tally.guessed = (int(counters[i]) for i in (at.CELLS, at.CUTS, at.GUESSED))
         tally.margin = float(self.gauges[at.MARGIN])
         return reason
 
     def grow_depth(self) -> None:
-        self.stack = Stack(*(doubled(array) for array in self.stack))
+        self.stack = Stack(*(double_room(array) for array in self.stack))
 
     def grow_width(self) -> None:
         names = ("table", "basic", "rows", "error", "label")
-        self.stack = self.stack._replace(**{name: doubled(getattr(self.stack, name), 1) for name in names})
-        self.path = self.path._replace(wanted=doubled(self.path.wanted))
+        self.stack = self.stack._replace(**{name: double_room(getattr(self.stack, name), 1) for name in names})
+        self.path = self.path._replace(wanted=double_room(self.path.wanted))
 
     def take(self) -> Chunk | None:
         """The finished cells since the last call: one interior point each, no corners and no labels."""
-        cells, n = self.cells, int(self.counters[at.KEPT])
+        cells = self.cells
+        n = int(self.counters[at.KEPT])
         if not n:
             return None
         self.counters[at.KEPT] = 0
@@ -172,7 +182,8 @@ class LPKernel:
 
     def answer(self) -> None:
         """Decide the sign of one neuron on the cell on top of the stack; `TimeoutError` leaves it open."""
-        exact, stack = self.exact, self.stack
+        exact = self.exact
+        stack = self.stack
         t = int(self.counters[at.HEIGHT]) - 1
         pattern = int.from_bytes(stack.pattern[t].tobytes(), "little")
         form = exact.form(int(stack.layer[t]), int(self.counters[at.ASKED]), pattern)
@@ -184,7 +195,8 @@ class LPKernel:
         if not any(form):
             self.tally.vanished += 1
             return INACTIVE
-        stack, m = self.stack, int(self.stack.count[t])
+        stack = self.stack
+        m = int(self.stack.count[t])
         rows = [self._row(neuron, pattern) for neuron in stack.label[t, :m].tolist()]
         opposite = [-a for a in form]
         side = int(self.path.progress[SIDE])
@@ -201,7 +213,9 @@ class LPKernel:
 
     def _by_basis(self, t: int, form: Form, rows: list[Form]) -> int | None:
         """What the last dictionary of the kernel proves about a form that is positive at the cell's interior point."""
-        n, nonbasic, basic = self.plan.dimension, self.stack.nonbasic[t].tolist(), self.stack.basic[t, : len(rows)]
+        n = self.plan.dimension
+        nonbasic = self.stack.nonbasic[t].tolist()
+        basic = self.stack.basic[t, : len(rows)]
         tight = [rows[v - n] for v in nonbasic if v >= n]
         if bounded_by(form, tight, [v for v in basic.tolist() if v < n], self._box):
             return ACTIVE
@@ -214,4 +228,5 @@ class LPKernel:
 
 
 def floats(point: list[fmpq]) -> list[float]:
+    """The rational coordinates of a `point`, each rounded once to float64."""
     return [int(x.p) / int(x.q) for x in point]

@@ -75,6 +75,7 @@ def meeting_point(rows: Sequence[Form], fixed: dict[int, fmpq], box: Bounds) -> 
 
 
 def value_at(form: Sequence[Any], point: Sequence[fmpq]) -> fmpq:
+    """The affine `form` (the constant last) at a rational `point`."""
     return sum((a * x for a, x in zip(form, point)), fmpq(form[-1]))
 
 
@@ -83,9 +84,12 @@ class _Dictionary:
 
     def __init__(self, form: Form, rows: Sequence[Form], box: Bounds) -> None:
         n = len(box.low)
-        self.n, self.box, self.width = n, box, [b - a for a, b in zip(box.low, box.high)]
+        self.n = n
+        self.box = box
+        self.width = [b - a for a, b in zip(box.low, box.high)]
         self.flipped = [a < 0 for a in form[:-1]]  # every coordinate where the form is least: dual feasible
-        self.nonbasic, self.basic = list(range(n)), list(range(n, n + len(rows)))
+        self.nonbasic = list(range(n))
+        self.basic = list(range(n, n + len(rows)))
         self.lines = [self._line(row) for row in [*rows, form]]
 
     def _line(self, form: Form) -> list[fmpq]:
@@ -93,7 +97,7 @@ class _Dictionary:
         value = sum((a * x for a, x in zip(form, start)), fmpq(form[-1]))
         return [*(fmpq(-a if flip else a) for a, flip in zip(form, self.flipped)), value]
 
-    def violated(self) -> int | None:
+    def find_violated(self) -> int | None:
         """The row, of least variable, that leaves its bounds; turned so that it is below zero."""
         rows = [i for i, v in enumerate(self.basic) if self._outside(i, v)]
         if not rows:
@@ -111,7 +115,8 @@ class _Dictionary:
         return value < 0 or (v < self.n and value > self.width[v])
 
     def entering(self, r: int) -> int:
-        line, costs = self.lines[r], self.lines[-1]
+        line = self.lines[r]
+        costs = self.lines[-1]
         usable = [q for q in range(self.n) if line[q] > 0]
         assert usable, "a cell is never empty"
         return min(usable, key=lambda q: (costs[q] / line[q], self.nonbasic[q]))
@@ -145,7 +150,7 @@ def least(
     `TimeoutError` once `clock` has passed the deadline.
     """
     table = _Dictionary(form, rows, box)
-    while (r := table.violated()) is not None and (enough is None or table.lines[-1][-1] < enough):
+    while (r := table.find_violated()) is not None and (enough is None or table.lines[-1][-1] < enough):
         if clock() > deadline:
             raise TimeoutError("an exact linear program")
         table.exchange(r, table.entering(r))

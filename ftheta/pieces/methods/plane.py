@@ -4,12 +4,12 @@ from functools import cached_property
 
 import numpy as np
 
-from ..enumeration import doubled
+from ..enumeration import double_room
 from ..kernels import parts as at
 from ..kernels.calling import CompiledKernel
 from ..kernels.plane import Path, Scratch, Stack, run
 from ..plan import Plan
-from .signs import ExactForms, common_zero, oriented, polygon_sides
+from .signs import ExactForms, common_zero, orient, polygon_sides
 
 START_DEPTH = 64
 START_ROOM = 32
@@ -18,7 +18,9 @@ START_ROOM = 32
 class PlaneKernel(CompiledKernel):
     """One enumeration over a convex polygon `corners` `(m, 2)`, anticlockwise."""
 
-    name, compiled, corners_per_cell = "planar slices", staticmethod(run), 5
+    name = "planar slices"
+    compiled = staticmethod(run)
+    corners_per_cell = 5
 
     def __init__(self, plan: Plan, corners: np.ndarray, *, ask: bool, store: bool, maps: bool) -> None:
         m = len(corners)
@@ -52,14 +54,16 @@ class PlaneKernel(CompiledKernel):
 
     def grow_width(self) -> None:
         self.room *= 2
-        self.stack = self.stack._replace(polygon=doubled(self.stack.polygon, 2), label=doubled(self.stack.label, 1))
-        self.scratch = Scratch(*(doubled(array, array.ndim - 1) for array in self.scratch))
+        self.stack = self.stack._replace(
+            polygon=double_room(self.stack.polygon, 2), label=double_room(self.stack.label, 1)
+        )
+        self.scratch = Scratch(*(double_room(array, array.ndim - 1) for array in self.scratch))
 
     def _corner(self, exact: ExactForms, t: int, i: int, pattern: int) -> tuple[int, ...]:
         """Where the edge that leaves corner i meets the one before it."""
         n = int(self.stack.corners[t])
         lines = [int(self.stack.label[t, j]) for j in ((i - 1) % n, i)]
-        return oriented(common_zero([self.sides[-1 - b] if b < 0 else exact.neuron_form(b, pattern) for b in lines]))
+        return orient(common_zero([self.sides[-1 - b] if b < 0 else exact.neuron_form(b, pattern) for b in lines]))
 
 
 def float_sides(corners: np.ndarray) -> np.ndarray:

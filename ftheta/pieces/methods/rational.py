@@ -37,7 +37,8 @@ class RationalEnumeration:
     """All cells of a polyhedron, depth first. It has so many `sides`; bit `i` of a vertex is side `i`."""
 
     def __init__(self, plan: Plan, vertices: Sequence[Vertex], sides: int) -> None:
-        self.plan, self.sides = plan, sides
+        self.plan = plan
+        self.sides = sides
         self.exact = ExactForms(plan)
         self.tally = Tally(volume=float("nan"))
         self.stack = [_Pending(list(vertices), 1, 0, 0)]
@@ -48,7 +49,9 @@ class RationalEnumeration:
 
     def cells(self, budget: Budget, deadline: float) -> Iterator[tuple[list[Vertex], int]]:
         """Cells with their patterns, until the stack is empty or the budget spent."""
-        begun, last, total = time.perf_counter(), len(self.numbers) - 1, self.plan.neurons
+        begun = time.perf_counter()
+        last = len(self.numbers) - 1
+        total = self.plan.neurons
         while self.stack:
             if budget.max_cells is not None and self.tally.cells >= budget.max_cells:
                 self.tally.stopped_by = f"max_cells = {budget.max_cells:,}"
@@ -59,7 +62,8 @@ class RationalEnumeration:
             now = self.stack.pop()
             while now.layer < last:
                 if now.k == len(self.numbers[now.layer]):
-                    now.layer, now.k = now.layer + 1, 0
+                    now.layer = now.layer + 1
+                    now.k = 0
                     continue
                 number = self.numbers[now.layer][now.k]
                 if number < total:
@@ -78,7 +82,8 @@ class RationalEnumeration:
         self.tally.answered += len(values)
         self.tally.work += ANSWER // 10 * len(values)  # of a form that is known already
         self.tally.vanished += values.count(0)
-        positive, negative = any(v > 0 for v in values), any(v < 0 for v in values)
+        positive = any(v > 0 for v in values)
+        negative = any(v < 0 for v in values)
         if positive and negative:
             above, below = split(now.cell, values, 1 << (self.sides + number), self.plan.dimension)
             self.stack.append(_Pending(below, now.layer, now.k + 1, now.pattern))
@@ -134,7 +139,9 @@ def chunks(run: RationalEnumeration, budget: Budget, deadline: float, maps: bool
 
 
 def _chunk(run: RationalEnumeration, cells: list[tuple[list[Vertex], int]], maps: bool) -> Chunk:
-    d, sides, plan = run.plan.dimension, run.sides, run.plan
+    d = run.plan.dimension
+    sides = run.sides
+    plan = run.plan
     if d == 1:
         cells = [(sorted(cell, key=lambda v: Fraction(*v.point)), pattern) for cell, pattern in cells]
     rings = [_ring(cell) if d == 2 else (cell, [_labels(v.tight, sides) for v in cell]) for cell, _ in cells]
@@ -170,7 +177,9 @@ def _labels(tight: int, sides: int) -> list[int]:
 
 def _ring(cell: list[Vertex]) -> tuple[list[Vertex], list[tuple[int]]]:
     """The corners of a polygon in order, and the bit of the edge that leaves each."""
-    ring, edges, left = [cell[0]], [], cell[1:]
+    ring = [cell[0]]
+    edges = []
+    left = cell[1:]
     while left:
         after = next(v for v in left if v.tight & ring[-1].tight)
         edges.append((_lowest(after.tight & ring[-1].tight),))
@@ -179,7 +188,8 @@ def _ring(cell: list[Vertex]) -> tuple[list[Vertex], list[tuple[int]]]:
     edges.append((_lowest(ring[-1].tight & ring[0].tight),))
     (a, b, c), (p, q, r), (x, y, z) = (v.point for v in ring[:3])
     if a * (q * z - r * y) - b * (p * z - r * x) + c * (p * y - q * x) < 0:  # clockwise: turn the ring around
-        ring, edges = ring[::-1], [*edges[-2::-1], edges[-1]]
+        ring = ring[::-1]
+        edges = [*edges[-2::-1], edges[-1]]
     return ring, edges
 
 

@@ -34,7 +34,8 @@ def dyadic(values: Any) -> tuple[list[int], int]:
 
 def exact_sum(a: np.ndarray, b: np.ndarray) -> tuple[list[int], int]:
     """`a + b` as integers over one power of two."""
-    (p, e), (q, f) = dyadic(a), dyadic(b)
+    (p, e) = dyadic(a)
+    (q, f) = dyadic(b)
     top = max(e, f)
     return [(x << (top - e)) + (y << (top - f)) for x, y in zip(p, q)], top
 
@@ -89,7 +90,8 @@ class _ExactStep:
         entries, self.offsets, _, self.denominator = step_integers(self.step, matrix, self.before)
         n = matrix.shape[1]
         if self.sparse:
-            ends, columns = matrix.indptr.tolist(), matrix.indices.tolist()
+            ends = matrix.indptr.tolist()
+            columns = matrix.indices.tolist()
             self.rows: list[Any] = [list(zip(columns[a:b], entries[a:b])) for a, b in pairwise(ends)]
         else:
             self.rows = [fmpz_mat(1, n, entries[k * n : (k + 1) * n]) for k in range(matrix.shape[0])]
@@ -109,7 +111,9 @@ class _State:
     """Masked forms of one layer: each computed when it is asked for (None where the coordinate is off)."""
 
     def __init__(self, columns: int, width: int, form: Callable[[int], Form | None]) -> None:
-        self.columns, self.width, self._form = columns, width, form
+        self.columns = columns
+        self.width = width
+        self._form = form
         self._rows: dict[int, Form | None] = {}
         self._matrix: fmpz_mat | None = None
         self.wanted: dict[int, Form] = {}  # forms of the next layer that were asked for
@@ -177,7 +181,8 @@ class ExactForms:
             return self._chart
         key = (layer, pattern & ((1 << self._ends[layer]) - 1))
         if key not in self._states:
-            numbers, total = self._numbers[layer], self.plan.neurons
+            numbers = self._numbers[layer]
+            total = self.plan.neurons
             is_on = lambda k: numbers[k] == total or pattern >> numbers[k] & 1
             form = lambda k: self.form(layer, k, pattern) if is_on(k) else None
             self._states[key] = _State(self.plan.dimension + 1, len(numbers), form)
@@ -200,13 +205,14 @@ def common_zero(forms: Sequence[Sequence[int]]) -> tuple[int, ...]:
     return tuple(int(m) if i % 2 == 0 else -int(m) for i, m in enumerate(minors))
 
 
-def oriented(point: tuple[int, ...], inside: Sequence[int] = ()) -> tuple[int, ...]:
+def orient(point: tuple[int, ...], inside: Sequence[int] = ()) -> tuple[int, ...]:
     """The point with the sign that makes the form `inside`, by default the last coordinate, positive at it."""
     value = sum(a * x for a, x in zip(inside, point)) if inside else point[-1]
     return point if value > 0 else tuple(-x for x in point)
 
 
 def sign_at(form: Sequence[int], point: Sequence[int]) -> int:
+    """The sign of a `form` at a `point` in homogeneous whole numbers: 1, 0 or -1."""
     value = sum(a * x for a, x in zip(form, point))
     return (value > 0) - (value < 0)
 

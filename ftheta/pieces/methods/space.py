@@ -31,7 +31,7 @@ def count_in_space(net: Any, space: Space, exact: Exactness, budget: Budget) -> 
             break
         left = None if budget.max_work is None else max(0, budget.max_work - total.work)
         limits = Budget(rest, budget.max_seconds, left)
-        tally = (_rational if exact is True or space.dimension == 1 else _compiled)(
+        tally = (_rational if exact is True or space.dimension == 1 else _compile)(
             plan, generators, exact, limits, deadline, found
         )
         total = total.plus(tally)
@@ -41,7 +41,7 @@ def count_in_space(net: Any, space: Space, exact: Exactness, budget: Budget) -> 
     return Enclosure(len(found), len(found) if total.complete else inf, basis)
 
 
-def _compiled(plan, generators, exact, limits, deadline, found) -> Tally:
+def _compile(plan, generators, exact, limits, deadline, found) -> Tally:
     from .box import BoxKernel, simplex_body
 
     kernel = BoxKernel(plan, *simplex_body(generators), ask=exact == "auto", store=True, maps=False)

@@ -71,6 +71,7 @@ class Activity:
 
 
 def activity(cells: "Complex") -> Activity:
+    """Which neurons are active on some cell of a complex, and which on every cell."""
     on = np.bitwise_or.reduce(cells.patterns, axis=0, keepdims=True)
     always = np.bitwise_and.reduce(cells.patterns, axis=0, keepdims=True)
     bits = lambda words: np.unpackbits(words.view(np.uint8), bitorder="little")[: cells.plan.neurons].astype(bool)

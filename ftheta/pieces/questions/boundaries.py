@@ -69,7 +69,9 @@ def corner_signs(cells: "Complex", first: int, second: int | None) -> tuple[np.n
     owner = np.repeat(np.arange(len(cells)), np.diff(cells.ends))
     for v in np.flatnonzero(np.abs(values) <= error).tolist():
         i = int(owner[v])
-        exact, layer, pattern = cells.exact_forms, len(cells.plan.net.steps), cells.pattern_number(i)
+        exact = cells.exact_forms
+        layer = len(cells.plan.net.steps)
+        pattern = cells.pattern_number(i)
         gap = exact.form(layer, first, pattern)
         if second is not None:
             gap = tuple(a - b for a, b in zip(gap, exact.form(layer, second, pattern)))
@@ -119,7 +121,8 @@ def _in_order(points: np.ndarray) -> np.ndarray:
     """Points of a plane in space, around their polygon."""
     centred = points - points.mean(axis=0)
     _, _, axes = np.linalg.svd(centred)
-    x, y = centred @ axes[0], centred @ axes[1]
+    x = centred @ axes[0]
+    y = centred @ axes[1]
     return points[np.argsort(np.arctan2(y, x))]
 
 
@@ -129,11 +132,13 @@ def class_boundary(cells: "Complex") -> dict[tuple[int, int], Boundary]:
         raise UsageError("Boundaries of classes are drawn up to three dimensions.", got=f"d = {cells.dimension}")
     found = {}
     for a, b in combinations(range(cells.plan.outputs), 2):
-        whole, pieces, owners = boundary(cells, a, b), [], []
+        whole = boundary(cells, a, b)
+        pieces = []
+        owners = []
         for piece, i in zip(whole.pieces, whole.owners.tolist()):
             for c in range(cells.plan.outputs):
                 if c not in (a, b) and piece is not None:
-                    piece = clipped(piece, cells.maps[i, a] - cells.maps[i, c])
+                    piece = clip(piece, cells.maps[i, a] - cells.maps[i, c])
             if piece is not None:
                 pieces.append(piece)
                 owners.append(i)
@@ -141,11 +146,12 @@ def class_boundary(cells: "Complex") -> dict[tuple[int, int], Boundary]:
     return found
 
 
-def clipped(piece: np.ndarray, form: np.ndarray) -> np.ndarray | None:
+def clip(piece: np.ndarray, form: np.ndarray) -> np.ndarray | None:
     """The part of a point, a segment or a polygon in order where a form is not negative."""
     value = piece @ form[:-1] + form[-1]
     value[np.abs(value) <= 1e-13 * (np.abs(piece) @ np.abs(form[:-1]) + abs(form[-1]))] = 0.0
-    kept, n = [], len(piece)
+    kept = []
+    n = len(piece)
     for k in range(n):
         j = (k + 1) % n
         if value[k] >= 0:

@@ -28,7 +28,8 @@ def is_exact(cells: "Complex") -> bool:
 def map_error(plan: Plan, size: float) -> float:
     r"""A bound on $\|(\delta A\cdot\text{size},\delta c)\|_F$ for the float64 map of any cell."""
     chart = plan.chart_forms() * np.array([size] * plan.dimension + [1.0])[:, None]
-    largest, error = 1.001 * frobenius(chart), plan.chart_error(size)
+    largest = 1.001 * frobenius(chart)
+    error = plan.chart_error(size)
     for spectral, absolute, gamma, offset in plan.weights.norms.tolist():
         error = 1.001 * (spectral * error + gamma * (absolute * (largest + error) + offset)) + TINY * (1 + size)
         largest = 1.001 * (spectral * largest + offset)
@@ -36,6 +37,7 @@ def map_error(plan: Plan, size: float) -> float:
 
 
 def size_of(cells: "Complex") -> float:
+    """The largest coordinate of a corner of `cells`: the scale that rounding errors are compared with."""
     if not cells.has_corners:
         return float(np.abs([cells.domain.lower, cells.domain.upper]).max())  # type: ignore[union-attr]
     return max(1e-300, float(np.abs(cells.vertices).max(initial=0.0)))
@@ -46,7 +48,8 @@ def corner_values(cells: "Complex", forms: np.ndarray, error: float) -> tuple[np
 
     `error` bounds that of the forms, as `map_error` does.
     """
-    d, size = cells.dimension, size_of(cells)
+    d = cells.dimension
+    size = size_of(cells)
     mine = np.repeat(forms, np.diff(cells.ends), axis=0)
     with np.errstate(over="ignore", invalid="ignore"):
         terms = mine[:, :-1] * cells.vertices
@@ -60,10 +63,12 @@ def corner_values(cells: "Complex", forms: np.ndarray, error: float) -> tuple[np
 
 def exact_corner(cells: "Complex", i: int, v: int) -> Point:
     """Corner `v` (a row of `vertices`) of cell `i`, homogeneous."""
-    begin, end = int(cells.ends[i]), int(cells.ends[i + 1])
+    begin = int(cells.ends[i])
+    end = int(cells.ends[i + 1])
     labels = cells.labels[begin:end]
     if labels.ndim == 2:
-        labels, at = cells.labels[v : v + 1], 0
+        labels = cells.labels[v : v + 1]
+        at = 0
     else:
         near = [begin + (v - begin - 1) % (end - begin), v]
         labels, at = (cells.labels[near], 1) if cells.dimension == 2 else (cells.labels[[v]], 0)

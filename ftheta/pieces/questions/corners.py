@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from flint import fmpz_mat
 
-from ..methods.signs import ExactForms, common_zero, oriented
+from ..methods.signs import ExactForms, common_zero, orient
 
 NO_LABEL = -(2**31)
 Point = tuple[int, ...]  # homogeneous (x, w), w > 0
@@ -26,7 +26,7 @@ def corners_of(planes: dict[int, Form], labels: np.ndarray) -> list[Point]:
 def corner_at(planes: dict[int, Form], labels: np.ndarray, i: int) -> Point:
     """Corner `i`: in the plane of the edges before and after it, else of the facets listed with it."""
     row = labels[i] if labels.ndim == 2 else labels[[i - 1, i]] if _is_planar(planes) else labels[[i]]
-    return oriented(common_zero(_independent([planes[k] for k in row.tolist() if k != NO_LABEL])))
+    return orient(common_zero(_independent([planes[k] for k in row.tolist() if k != NO_LABEL])))
 
 
 def _is_planar(planes: dict[int, Form]) -> bool:

@@ -16,11 +16,11 @@ from ftheta.logic import Enclosure, UsageError
 
 from ..methods.rational import Vertex, split
 from ..methods.signs import exact_body
-from .boundaries import clipped
+from .boundaries import clip
 from .corner_values import corner_values, is_exact, map_error, size_of
 from .corners import Form
 from .output_forms import OutputForms
-from .polytopes import Face, Polytope, polytope, pulled, simplex_volume
+from .polytopes import Face, Polytope, polytope, pull_back, simplex_volume
 
 if TYPE_CHECKING:
     from ..complex import Complex
@@ -50,15 +50,20 @@ def decision_regions(cells: "Complex") -> DecisionRegions:
             "Decision regions need all cells, exactly.", got=repr(cells), remedy="one chart, a larger budget"
         )
     whole = Polytope.of(*exact_body(cells.domain)).volume()
-    precision, ctx.prec = ctx.prec, BITS
+    precision = ctx.prec
+    ctx.prec = BITS
     try:
-        areas, tied = [arb(0)] * cells.plan.outputs, arb(0)
-        pieces, classes, owners = [], [], []
+        areas = [arb(0)] * cells.plan.outputs
+        tied = arb(0)
+        pieces = []
+        classes = []
+        owners = []
         possible = contenders(cells)
         contested = np.flatnonzero(possible.sum(axis=1) > 1).tolist()
         maps = dict(zip(contested, OutputForms(cells.plan)(map(cells.pattern_number, contested))))
         for i in range(len(cells)):
-            cell, classes_here = _vertices(polytope(cells, i)), np.flatnonzero(possible[i]).tolist()
+            cell = _vertices(polytope(cells, i))
+            classes_here = np.flatnonzero(possible[i]).tolist()
             for part, winners in _parts(cell, classes_here, maps.get(i, ()), cells.dimension):
                 share = _volume(part) / whole
                 ball = arb(fmpq(share.numerator, share.denominator))
@@ -67,8 +72,8 @@ def decision_regions(cells: "Complex") -> DecisionRegions:
                 pieces.append(_floats(part))
                 classes.append(winners[0])
                 owners.append(i)
-        shares = tuple(map(_enclosed, areas))
-        return DecisionRegions(tuple(pieces), np.array(classes), np.array(owners), shares, _enclosed(tied))
+        shares = tuple(map(_enclose, areas))
+        return DecisionRegions(tuple(pieces), np.array(classes), np.array(owners), shares, _enclose(tied))
     finally:
         ctx.prec = precision
 
@@ -90,7 +95,8 @@ def class_pieces(cells: "Complex", chosen: Sequence[int]) -> ClassPieces:
     contested = [i for i in chosen if possible[i].sum() > 1]
     exact = is_exact(cells)
     forms = iter(OutputForms(cells.plan)(map(cells.pattern_number, contested))) if exact else None
-    pieces, classes = [], []
+    pieces = []
+    classes = []
     for i in chosen:
         rivals = np.flatnonzero(possible[i]).tolist()
         if len(rivals) == 1:
@@ -132,7 +138,7 @@ def _parts_in_float(cells: "Complex", i: int, rivals: list[int]) -> list[tuple[n
         for b in rivals:
             gap = maps[c] - maps[b]
             if b != c and piece is not None:
-                piece = clipped(piece, gap) if gap.any() or c < b else None  # of equal ones the lowest number counts
+                piece = clip(piece, gap) if gap.any() or c < b else None  # of equal ones the lowest number counts
         if piece is not None and _is_full(piece):
             found.append((piece, c))
     return found
@@ -146,7 +152,7 @@ def _is_full(piece: np.ndarray) -> bool:
     return len(piece) > 2 and bool(abs(np.sum(x * np.roll(y, -1) - y * np.roll(x, -1))) > 0)
 
 
-def _enclosed(ball: arb) -> Enclosure:
+def _enclose(ball: arb) -> Enclosure:
     return Enclosure.exact(0) if ball == 0 else Enclosure.ball(ball)
 
 
@@ -202,7 +208,7 @@ def _volume(part: list[Vertex]) -> Fraction:
     everyone: Face = frozenset(range(len(part)))
     bits = max(v.tight.bit_length() for v in part)
     faces = [frozenset(k for k, v in enumerate(part) if v.tight >> bit & 1) for bit in range(bits)]
-    simplices = pulled(everyone, [face for face in dict.fromkeys(faces) if face])
+    simplices = pull_back(everyone, [face for face in dict.fromkeys(faces) if face])
     return sum((simplex_volume([part[v].point for v in simplex]) for simplex in simplices), Fraction(0))
 
 

@@ -13,10 +13,10 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ftheta.logic import Basis, Enclosure, Identity, UsageError, Witness
+from ftheta.logic import Basis, Enclosure, UsageError, Witness
 from ftheta.relu.calculus import combination, parts
 from ftheta.relu.counts import is_plain
-from ftheta.relu.exact import ExactNetwork, in_floats, rounded
+from ftheta.relu.exact import ExactNetwork, in_floats, round_weights
 from ftheta.relu.symmetry.canonical import canonical
 from ftheta.relu.symmetry.folding import distance
 
@@ -80,14 +80,13 @@ class Equality:
         seen = Enclosure.exact(self.witness.gap).lo if self.witness else 0.0
         return Enclosure(seen, 0.0 if self.equal else inf, self.basis)
 
-    def claim(self, what: str = "sup |f − g|") -> Identity:
-        """The claim that the two are equal: proved, refuted at the witness, or open."""
-        return Identity(what, self.distance, Enclosure.exact(0), self._witness())
-
-    def _witness(self) -> Witness | None:
+    def as_witness(self) -> Witness | None:
+        """The point where the two differ, as a witness against the claim that they are equal."""
         if self.witness is None:
             return None
-        x, f, g = self.witness.point, self.witness.left, self.witness.right
+        x = self.witness.point
+        f = self.witness.left
+        g = self.witness.right
         j = max(range(len(f)), key=lambda j: abs(f[j] - g[j]))
         at = {f"x{i + 1}": str(t) for i, t in enumerate(x)}
         gap = Enclosure.exact(abs(f[j] - g[j]))
@@ -111,13 +110,14 @@ def equal(
     the enumeration of the cells of the difference. On `Space(d)` only the first two ways are open.
     """
     budget = checked_budget(max_cells, max_seconds)
-    one, other = exact_network_of(f), exact_network_of(g)
-    _checked(one, other, domain)
-    found = _compared(one, other, domain, budget, points, np.random.default_rng(seed))
+    one = exact_network_of(f)
+    other = exact_network_of(g)
+    _check_shapes(one, other, domain)
+    found = _compare(one, other, domain, budget, points, np.random.default_rng(seed))
     return replace(found, rounded="; ".join(dict.fromkeys(net.rounded for net in (one, other) if net.rounded)))
 
 
-def _compared(
+def _compare(
     one: ExactNetwork, other: ExactNetwork, domain: Domain, budget: Budget, points: int, rng: np.random.Generator
 ) -> Equality:
     for place in _places(domain):
@@ -130,7 +130,7 @@ def _compared(
     return _cell_by_cell(one, other, domain, budget)
 
 
-def _checked(f: ExactNetwork, g: ExactNetwork, domain: Domain) -> None:
+def _check_shapes(f: ExactNetwork, g: ExactNetwork, domain: Domain) -> None:
     if (f.widths[0], f.widths[-1]) != (g.widths[0], g.widths[-1]):
         got = f"{f.widths[0]} → {f.widths[-1]} and {g.widths[0]} → {g.widths[-1]}"
         raise UsageError("Equal functions have as many inputs and outputs.", got=got)
@@ -146,7 +146,8 @@ class _Place:
     """A convex domain with its chart in rational arithmetic."""
 
     def __init__(self, domain: Segment | Polygon | Box | Space) -> None:
-        self.domain, self.chart = domain, domain.chart
+        self.domain = domain
+        self.chart = domain.chart
         self.sides = () if isinstance(domain, Box | Space) else exact_body(domain)[1]
 
     def sample(self, n: int, rng: np.random.Generator) -> np.ndarray:
@@ -180,7 +181,8 @@ def _apart(f: ExactNetwork, g: ExactNetwork, place: _Place, t: Values) -> Differ
     if t not in place:
         return None
     x = place.inputs(t)
-    left, right = f(x), g(x)
+    left = f(x)
+    right = g(x)
     return Difference(x, left, right) if left != right else None
 
 
@@ -191,7 +193,7 @@ def _by_chance(
     t = place.sample(points, rng)
     x = place.chart(t)
     with np.errstate(all="ignore"):
-        gap = abs(rounded(f).network(x) - rounded(g).network(x)).max(axis=1, initial=0.0)
+        gap = abs(round_weights(f).network(x) - round_weights(g).network(x)).max(axis=1, initial=0.0)
     order = np.argsort(-np.nan_to_num(gap, nan=inf), kind="stable")[:LOOKED_AT]
     found = (_apart(f, g, place, tuple(map(Fraction, row))) for row in t[order].tolist())
     return next((difference for difference in found if difference), None)

@@ -42,13 +42,17 @@ def extreme(cells: "Complex", output: int, sign: int) -> Extreme:
         v = int(values.argmax())
         found = Enclosure(least, float((values + error)[order[0]]), Basis.FLOAT)
         return Extreme(found if sign > 0 else -found, tuple(map(Fraction, cells.vertices[v].tolist())), int(owner[v]))
-    best, at, cell = None, (0, 1), -1
+    best = None
+    at = (0, 1)
+    cell = -1
     for v in order[:MOST_SETTLED].tolist():
         i = int(owner[v])
         point = exact_corner(cells, i, v)
         value = sign * exact_value(cells, i, point, output)
         if best is None or value > best:
-            best, at, cell = value, point, i
+            best = value
+            at = point
+            cell = i
     assert best is not None
     known = Enclosure.exact(best)
     rest = float((values + error)[order[MOST_SETTLED]]) if len(order) > MOST_SETTLED else known.hi

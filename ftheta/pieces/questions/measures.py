@@ -22,17 +22,20 @@ BATCH = 1 << 17  # corners that are handled at once
 
 def volumes(cells: "Complex") -> np.ndarray:
     """Of every cell, in float64."""
-    v, ends = cells.vertices, cells.ends
+    v = cells.vertices
+    ends = cells.ends
     if cells.dimension == 1:
         return v[1::2, 0] - v[::2, 0]
     if cells.dimension == 2:
         first = np.repeat(v[ends[:-1]], np.diff(ends), axis=0)
-        here, after = v - first, v[following(ends)] - first
+        here = v - first
+        after = v[following(ends)] - first
         return 0.5 * np.add.reduceat(here[:, 0] * after[:, 1] - here[:, 1] * after[:, 0], ends[:-1])
     simple = cells.labels.shape[1] == cells.dimension and (cells.labels != NO_LABEL).all()
     if not simple or factorial(cells.dimension) > MOST_FLAGS:
         return np.array([ConvexHull(cells.corners(i), qhull_options="Qt Pp").volume for i in range(len(cells))])
-    parts, begin = [], 0
+    parts = []
+    begin = 0
     while begin < len(cells):
         end = max(begin + 1, int(np.searchsorted(ends, ends[begin] + BATCH, side="right")) - 1)
         here = slice(ends[begin], ends[end])
@@ -65,7 +68,8 @@ def _by_flags(vertices: np.ndarray, labels: np.ndarray, ends: np.ndarray) -> np.
         _, face = np.unique(key, return_inverse=True)
         middle = _means(np.tile(vertices, (len(chosen), 1)), face.ravel()).reshape(len(chosen), *vertices.shape)
         faces |= dict(zip(chosen, (middle - centre).transpose(0, 2, 1).copy()))
-    total, corner = np.zeros(len(vertices)), (vertices - centre).T.copy()
+    total = np.zeros(len(vertices))
+    corner = (vertices - centre).T.copy()
     for order in permutations(range(d)):
         flag = [faces[tuple(sorted(order[:k]))] for k in range(1, d)]
         total += np.abs(_determinants([*flag, corner]))

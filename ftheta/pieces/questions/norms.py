@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from ..complex import Complex
 
 Norm = Literal[1, 2, "inf"]
-MOST_SETTLED, MOST_SEEN = 512, 4096  # maps whose norms are computed exactly; cells looked at for different maps
+# maps whose norms are computed exactly; cells looked at for different maps
+MOST_SETTLED = 512
+MOST_SEEN = 4096
 SQUARINGS = 24  # the bound exceeds the eigenvalue by a factor of d^(1/2^25)
 BRACKET = Fraction(1, 2**44)  # relative width of a settled square
 
@@ -40,7 +42,7 @@ def lipschitz(cells: "Complex", norm: Norm | float = 2, output: int | None = Non
     rows = slice(None) if output is None else slice(output, output + 1)
     if not len(cells):
         return Enclosure(0.0, inf, Basis.EXACT)
-    found = _settled(cells, rows, norm) if is_exact(cells) else _float(cells, rows, norm)
+    found = _settle(cells, rows, norm) if is_exact(cells) else _float(cells, rows, norm)
     return found if cells.certificate.complete else Enclosure(found.lo, inf, found.basis)
 
 
@@ -57,19 +59,21 @@ def _float(cells: "Complex", rows: slice, norm: Norm | float) -> Enclosure:
             mine = mine @ _orthonormalising(chart.basis)
             steepest = max(steepest, float(np.linalg.norm(mine, 2, axis=(1, 2)).max(initial=0.0)))
         else:
-            length = _aligned(chart, norm)
+            length = _align(chart, norm)
             size = np.abs(mine).sum(axis=1 if norm == 1 else 2).max(initial=0.0)
             steepest = max(steepest, float(size) / float(length))
     return Enclosure.equal(steepest)
 
 
-def _settled(cells: "Complex", rows: slice, norm: Norm | float) -> Enclosure:
+def _settle(cells: "Complex", rows: slice, norm: Norm | float) -> Enclosure:
     """Cells in descending order of their upper bounds, settled one after the other until no other can be steeper."""
     with np.errstate(over="ignore", invalid="ignore"):
         upper = np.nan_to_num(_upper_bounds(cells, rows, norm), nan=inf, posinf=inf)
     order = np.argsort(-upper, kind="stable")
     gram = _gram(cells.plan.chart)
-    low, high, seen = 0.0, 0.0, set()
+    low = 0.0
+    high = 0.0
+    seen = set()
     exact_maps = OutputForms(cells.plan)
     patterns = map(cells.pattern_number, order.tolist())
     for n, (i, forms) in enumerate(zip(order.tolist(), exact_maps(patterns, 16))):
@@ -82,7 +86,8 @@ def _settled(cells: "Complex", rows: slice, norm: Norm | float) -> Enclosure:
         if slopes not in seen:
             seen.add(slopes)
             value = _norm(slopes, exact_maps.denominator, gram, cells.plan.chart, norm)
-            low, high = max(low, value.lo), max(high, value.hi)
+            low = max(low, value.lo)
+            high = max(high, value.hi)
     return Enclosure(low, high, cells.certificate.basis)
 
 
@@ -91,7 +96,7 @@ def _settled(cells: "Complex", rows: slice, norm: Norm | float) -> Enclosure:
 
 def _norm(slopes: tuple, below: int, gram: fmpq_mat, chart: Chart, norm: Norm | float) -> Enclosure:
     if norm != 2:
-        length = _aligned(chart, norm)
+        length = _align(chart, norm)
         lines = zip(*slopes) if norm == 1 else slopes
         return Enclosure.exact(Fraction(max(sum(map(abs, line)) for line in lines), below) / length)
     A = fmpq_mat([[fmpq(a, below) for a in row] for row in slopes])
@@ -138,7 +143,8 @@ def _is_at_least(s: Fraction, square: fmpq_mat, gram: fmpq_mat) -> bool:
 def _root(low: Fraction, high: Fraction) -> Enclosure:
     """The square roots of two rationals, rounded outward: integer roots of numbers with 120 more bits."""
     shift = lambda q: max(0, 120 - q.numerator.bit_length() + q.denominator.bit_length()) // 2
-    a, b = shift(low), shift(high)
+    a = shift(low)
+    b = shift(high)
     below = Fraction(isqrt((low.numerator << 2 * a) // low.denominator), 1 << a)
     above = Fraction(isqrt((high.numerator << 2 * b) // high.denominator) + 1, 1 << b)
     return Enclosure(Enclosure.exact(below).lo, Enclosure.exact(above).hi, Basis.EXACT)
@@ -151,7 +157,7 @@ def _gram(chart: Chart) -> fmpq_mat:
     return J.transpose() * J
 
 
-def _aligned(chart: Chart, norm: Norm | float) -> Fraction:
+def _align(chart: Chart, norm: Norm | float) -> Fraction:
     r"""$c$ with $\|Jt\|=c\|t\|$: 1 for coordinate planes and boxes, the length of the step for segments."""
     if chart.basis.shape[1] == 1:
         parts = [abs(Fraction(a) + Fraction(b)) for a, b in zip(chart.basis[:, 0].tolist(), chart.tail[:, 0].tolist())]
@@ -169,11 +175,12 @@ def _aligned(chart: Chart, norm: Norm | float) -> Fraction:
 
 
 def _upper_bounds(cells: "Complex", rows: slice, norm: Norm | float) -> np.ndarray:
-    slopes, size = cells.maps[:, rows, :-1], size_of(cells)
+    slopes = cells.maps[:, rows, :-1]
+    size = size_of(cells)
     _, m, d = slopes.shape
     error = map_error(cells.plan, size) / size
     if norm != 2:
-        length = _aligned(cells.plan.chart, norm)
+        length = _align(cells.plan.chart, norm)
         sums = np.abs(slopes).sum(axis=1 if norm == 1 else 2).max(axis=1)
         return (1 + 1e-12) * (sums + max(m, d) * error) / Enclosure.exact(length).lo
     turn, defect = _orthonormal(cells.plan.chart)
@@ -192,7 +199,9 @@ def _largest_eigenvalue(M: np.ndarray) -> np.ndarray:
     """
     k = M.shape[1]
     size = np.linalg.norm(M, axis=(1, 2))
-    bound, power, N = size.copy(), 1.0, M / np.maximum(size, 1e-300)[:, None, None]
+    bound = size.copy()
+    power = 1.0
+    N = M / np.maximum(size, 1e-300)[:, None, None]
     for _ in range(SQUARINGS):
         N = N @ N
         size = np.linalg.norm(N, axis=(1, 2)) + 4 * k * UNIT_ROUNDOFF

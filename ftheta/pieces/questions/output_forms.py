@@ -35,9 +35,11 @@ class OutputForms:
         masks = list(_bits(plan))
         self._from_outputs = plan.outputs <= plan.dimension + 1
         if self._from_outputs:
-            matrices, masks = matrices[::-1], [*masks[::-1], None]
+            matrices = matrices[::-1]
+            masks = [*masks[::-1], None]
         else:
-            matrices, masks = [matrix.transpose() for matrix in matrices], [None, *masks]
+            matrices = [matrix.transpose() for matrix in matrices]
+            masks = [None, *masks]
         first, *self._others = matrices
         self._height = plan.outputs if self._from_outputs else plan.dimension + 1
         self._first = list(map(int, first.entries()[: self._height * first.ncols()]))  # no homogeneous row of outputs
@@ -50,18 +52,20 @@ class OutputForms:
             yield from self._batch(batch)
 
     def _batch(self, patterns: Sequence[int]) -> Iterator[list[Form]]:
-        n, height = len(patterns), self._height
+        n = len(patterns)
+        height = self._height
         rows = fmpz_mat(n * height, len(self._first) // height, self._first * n)
         for matrix, bits in zip(self._others, self._masks):
             if bits is not None:
-                rows = self._masked(rows, bits, patterns)
+                rows = self._mask(rows, bits, patterns)
             rows = rows * matrix
-        width, numbers = rows.ncols(), list(map(int, rows.entries()))
+        width = rows.ncols()
+        numbers = list(map(int, rows.entries()))
         for i in range(n):
             mine = [numbers[r * width : (r + 1) * width] for r in range(i * height, (i + 1) * height)]
             yield list(map(tuple, mine)) if self._from_outputs else list(zip(*mine))[: self.plan.outputs]
 
-    def _masked(self, rows: fmpz_mat, bits: list[int], patterns: Sequence[int]) -> fmpz_mat:
+    def _mask(self, rows: fmpz_mat, bits: list[int], patterns: Sequence[int]) -> fmpz_mat:
         """The columns of inactive neurons set to zero, in the rows of each cell."""
         entries: list[Any] = rows.entries()
         width = len(bits) + 1
@@ -94,7 +98,8 @@ def _integers(step: Step) -> tuple[list[int], int, int]:
 def _chart(plan: Plan) -> tuple[list[int], int, int]:
     slopes, exponent = exact_sum(plan.chart.basis, plan.chart.tail)
     origin, other = dyadic(plan.chart.origin)
-    top, d = max(exponent, other), plan.dimension
+    top = max(exponent, other)
+    d = plan.dimension
     rows = [[*(x << (top - exponent) for x in slopes[i * d : (i + 1) * d]), p] for i, p in enumerate(origin)]
     return [x for *row, p in rows for x in (*row, p << (top - other))], d + 1, 1 << top
 

@@ -37,13 +37,13 @@ class Polytope:
     def dimension(self) -> int:
         return len(self.points[0]) - 1
 
-    def renumbered(self, number: Mapping[Point, int]) -> tuple[Face, list[Face]]:
+    def renumber(self, number: Mapping[Point, int]) -> tuple[Face, list[Face]]:
         """The polytope and its faces with the numbers that its vertices have elsewhere."""
         names = [number[point] for point in self.points]
         return frozenset(names), [frozenset(names[v] for v in face) for face in self.faces]
 
     def volume(self) -> Fraction:
-        simplices = pulled(frozenset(range(len(self.points))), self.faces)
+        simplices = pull_back(frozenset(range(len(self.points))), self.faces)
         return sum((simplex_volume([self.points[v] for v in simplex]) for simplex in simplices), Fraction(0))
 
 
@@ -68,7 +68,7 @@ def facets(face: Face, faces: Sequence[Face]) -> list[Face]:
     return sorted((p for p in proper if p and not any(p < q for q in proper)), key=sorted)
 
 
-def pulled(face: Face, faces: Sequence[Face]) -> Iterator[tuple[int, ...]]:
+def pull_back(face: Face, faces: Sequence[Face]) -> Iterator[tuple[int, ...]]:
     """The simplices of a polytope: its first vertex over its facets that do not contain it, each cut the same way."""
     apex = min(face)
     if len(face) == 1:
@@ -76,7 +76,7 @@ def pulled(face: Face, faces: Sequence[Face]) -> Iterator[tuple[int, ...]]:
         return
     for facet in facets(face, faces):
         if apex not in facet:
-            yield from ((apex, *rest) for rest in pulled(facet, faces))
+            yield from ((apex, *rest) for rest in pull_back(facet, faces))
 
 
 def face_counts(cells: "Complex") -> tuple[int, ...]:
@@ -89,7 +89,7 @@ def face_counts(cells: "Complex") -> tuple[int, ...]:
         cell = polytope(cells, i)
         for point in cell.points:
             number.setdefault(point, len(number))
-        level, faces = cell.renumbered(number)
+        level, faces = cell.renumber(number)
         layer = {level}
         for k in range(cells.dimension, -1, -1):
             found.update(dict.fromkeys(layer, k))

@@ -35,14 +35,16 @@ class Ways:
         """False only if the neuron has no influence on any output where the neurons of the mask are active."""
         passing = np.append(active, True)  # coordinates that are passed through count as the last neuron
         step, coordinate = self.plan.units[neuron].tolist()
-        reached, gains = np.array([coordinate]), {coordinate: Fraction(1)}
+        reached = np.array([coordinate])
+        gains = {coordinate: Fraction(1)}
         after = zip(self._columns[step + 1 :], self._long_rows[step + 1 :], self._neurons[step + 1 :])
         for columns, long_rows, neurons in after:
             if len(reached) <= FEW and gains:
                 gains = _gains(columns, long_rows, gains)
                 met = np.array(sorted(gains), np.int64)
             else:
-                gains, met = {}, _met(columns, reached)
+                gains = {}
+                met = _met(columns, reached)
             reached = met[passing[neurons[met]]]
             gains = {k: gains[k] for k in reached.tolist()} if gains else {}
             if not len(reached):

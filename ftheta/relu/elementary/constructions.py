@@ -77,8 +77,10 @@ def ista_step(matrix: Sequence[Sequence[Number]], data: Sequence[Number], step: 
 
     `matrix` is $A$, `data` $y$, `step` $\tau$, `weight` $\lambda$. One hidden layer, two neurons a coordinate.
     """
-    A, tau = [[rational(a) for a in row] for row in matrix], rational(step)
-    n, y = len(A[0]), [rational(v) for v in data]
+    A = [[rational(a) for a in row] for row in matrix]
+    tau = rational(step)
+    n = len(A[0])
+    y = [rational(v) for v in data]
     if len(y) != len(A):
         raise UsageError("The data have another length than the matrix has rows.", got=f"{len(y)} and {len(A)}")
     gram = [[sum((row[i] * row[j] for row in A), rational(0)) for j in range(n)] for i in range(n)]

@@ -13,8 +13,6 @@ from fractions import Fraction
 from math import inf, isfinite
 from typing import TypeAlias
 
-from flint import fmpz_mat  # type: ignore[import-untyped]
-
 from ftheta.logic import Enclosure, SubjectError
 from ftheta.networks.description import Description
 
@@ -61,7 +59,8 @@ class PiecewiseAffine:
             if slope:
                 j = max(i - 1, 0)
                 x = (self.kinks[j] if self.kinks else 0) + (level - self.values[j]) / slope
-                left, right = ends[i], ends[i + 1]
+                left = ends[i]
+                right = ends[i + 1]
                 if (left is None or left < x) and (right is None or x < right):
                     found.add(x)
         return sorted(found)
@@ -77,7 +76,8 @@ class PiecewiseAffine:
     @property
     def mass(self) -> Fraction | float:
         r"""$\int_{\mathbb R}|f|$, which may be infinite."""
-        size, (left, right) = absolute(self), self.support
+        size = absolute(self)
+        (left, right) = self.support
         if left == -inf or right == inf:
             return inf
         pieces = zip(size.kinks, size.kinks[1:], size.values, size.values[1:])
@@ -124,7 +124,7 @@ def from_breaks(breaks: Iterable[Rational], g: Callable[[Fraction], Rational]) -
     return from_jumps(slopes[0], jumps, inner[0], values[1])
 
 
-def known(value: Rational | float) -> Enclosure:
+def enclose_rational(value: Rational | float) -> Enclosure:
     """The enclosure of a number known exactly, which may be infinite."""
     return Enclosure.exact(value) if isfinite(value) else Enclosure.between(float(value), float(value))
 
@@ -163,7 +163,8 @@ def on_the_line(description: Description | None) -> Description:
     """The description, if it is one of a network with one input, one output and ReLU or identity activations."""
     if description is None:
         raise SubjectError("Exact pieces need a described network.", got="no list of layers")
-    widths, words = description.widths, {layer.activation for layer in description.layers} - {"relu", "identity"}
+    widths = description.widths
+    words = {layer.activation for layer in description.layers} - {"relu", "identity"}
     if widths[0] != 1 or widths[-1] != 1 or words:
         got = ", ".join([f"{widths[0]} inputs", f"{widths[-1]} outputs", *sorted(words)])
         raise SubjectError("Exact pieces on the line need a ReLU network with one input and one output.", got=got)
@@ -198,17 +199,3 @@ def exact_form(description: Description | None) -> PiecewiseAffine | str:
         return realisation(on_the_line(description))
     except SubjectError as error:
         return str(error.got)
-
-
-def far_field_rank(signs: Sequence[int]) -> int:
-    r"""Rank of the conditions under which $c_0+\sum_kc_k\max\{0,\epsilon_k(x-k)\}$ vanishes near $\pm\infty$.
-
-    `signs` are the $\epsilon_k=\pm1$. There are four conditions: slope and intercept at either end vanish. Full rank
-    (one more than there are neurons) says that only the zero function meets them. Two distinct kinks are always $0$ and
-    $1$ after an affine change of $x$.
-    """
-    rising = [(1, -k) if sign > 0 else (0, 0) for k, sign in enumerate(signs)]  # (slope, intercept) near +∞
-    falling = [(-1, k) if sign < 0 else (0, 0) for k, sign in enumerate(signs)]  # and near −∞
-    slopes = [[0, *(slope for slope, _ in side)] for side in (rising, falling)]
-    intercepts = [[1, *(intercept for _, intercept in side)] for side in (rising, falling)]
-    return fmpz_mat(slopes + intercepts).rank()

@@ -1,6 +1,7 @@
 r"""Piecewise-affine functions of one variable: from points or kinks to a network and back, exactly."""
 
 from collections.abc import Sequence
+from fractions import Fraction
 from itertools import pairwise
 
 from ftheta.logic import SubjectError
@@ -23,7 +24,8 @@ def through_points(x: Sequence[Number], y: Sequence[Number]) -> PiecewiseAffine:
 
 def from_slopes(kinks: Sequence[Number], slopes: Sequence[Number], at: Number, value: Number) -> PiecewiseAffine:
     r"""The function with slopes $s_0,\dots,s_m$ between the kinks $t_1<\dots<t_m$, and `value` at `at`."""
-    t, s = [fraction(rational(a)) for a in kinks], [fraction(rational(a)) for a in slopes]
+    t = [fraction(rational(a)) for a in kinks]
+    s = [fraction(rational(a)) for a in slopes]
     if len(s) != len(t) + 1 or any(a >= b for a, b in pairwise(t)):
         raise SubjectError("There is one slope more than kinks, and kinks increase.", got=(list(kinks), list(slopes)))
     jumps = {k: b - a for k, a, b in zip(t, s, s[1:])}
@@ -63,3 +65,16 @@ def restrict_to_line(
     r"""$t\mapsto f(\text{point}+t\cdot\text{direction})$, exactly, for a network with any number of inputs."""
     given = exact(net)
     return on_line(given @ ExactNetwork.affine([[v] for v in direction], list(point)))
+
+
+def square_error(f: PiecewiseAffine, cells: int) -> Fraction:
+    r"""$\sup_{[0,1]}|x^2-f|$ for $f$ affine on the cells: attained at an end of one, or where $2x$ is its slope."""
+    ends = [Fraction(s, cells) for s in range(cells + 1)]
+    worst = Fraction(0)
+    for a, b in pairwise(ends):
+        left = f(a)
+        right = f(b)
+        turning = (right - left) / (b - a) / 2
+        inside = [turning] if a < turning < b else []
+        worst = max(worst, *(abs(x * x - left - (right - left) / (b - a) * (x - a)) for x in (a, b, *inside)))
+    return worst

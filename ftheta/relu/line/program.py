@@ -8,8 +8,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from ftheta.graph.enclosing import enclose_number
-from ftheta.logic import Basis, Enclosure, FthetaError, Series, SubjectError, Witness
-from ftheta.logic.chart import Role
+from ftheta.logic import Basis, Enclosure, FthetaError, SubjectError, Witness
 
 from ..reading.form import relu_form
 from .cpa1d import PiecewiseAffine
@@ -25,7 +24,8 @@ class LineFunction:
     def __call__(self, x: Any) -> Any:
         f = self.form
         origin = float(f.kinks[0]) if f.kinks else 0.0
-        jumps, kinks = jnp.array([*map(float, f.jumps.values())]), jnp.array([*map(float, f.kinks)])
+        jumps = jnp.array([*map(float, f.jumps.values())])
+        kinks = jnp.array([*map(float, f.kinks)])
         return float(f.values[0]) + float(f.slopes[0]) * (x - origin) + jumps @ jnp.maximum(x - kinks, 0.0)
 
 
@@ -63,17 +63,3 @@ def pieces_or_interpolant(
     how = "f in intervals rounded outward, the network in rationals"
     off = abs(enclose_number(f, x) - Enclosure.exact(chords(Fraction(x))))
     return chords, Witness({"x": x}, off, Enclosure.exact(0), how)
-
-
-def window(*functions: PiecewiseAffine, least: float = 1.0) -> list[Fraction]:
-    """Points for a picture: around all kinks, a third of their spread (at least `least`) further on either side."""
-    kinks = sorted({t for f in functions for t in f.kinks}) or [Fraction(0)]
-    margin = max((kinks[-1] - kinks[0]) / 3, Fraction(least))
-    lo, hi = kinks[0] - margin, kinks[-1] + margin
-    shown = kinks[:: max(1, len(kinks) // 512)]
-    return sorted({*shown, *(lo + (hi - lo) * k / 128 for k in range(129))})
-
-
-def curve(name: str, f: Callable[[Fraction], Any], points: Sequence[Fraction], role: Role = "measured") -> Series:
-    """The graph of a function over the points."""
-    return Series(name, [float(x) for x in points], [float(f(x)) for x in points], role)

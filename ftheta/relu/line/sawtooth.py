@@ -60,7 +60,8 @@ def square(m: int) -> ExactNetwork:
     half = Fraction(-1, 2)
     first = ([[1], [1], [1]], [0, half, 0])
     # state (r(u), r(u-1/2), p): the tent of u is 2 r(u) - 4 r(u-1/2), the partial sum p loses 4^-s of it
-    weights, biases = [first[0]], [first[1]]
+    weights = [first[0]]
+    biases = [first[1]]
     for s in range(1, m):
         loss = Fraction(1, 4**s)
         weights.append([[2, -4, 0], [2, -4, 0], [-2 * loss, 4 * loss, 1]])  # type: ignore[list-item]
@@ -105,10 +106,12 @@ def polynomial(coefficients: Sequence[Number], m: int, radius: Number = 1) -> Ap
     If $\tilde p_{k+1}$ errs by $e$, then $|\tilde p_{k+1}|\le R:=\max|p_{k+1}|+e$, the product on the cube of
     half-width $\max\{B,R\}$ errs by its own bound, and $\tilde p_k$ errs by that bound plus $Be$. All in rationals.
     """
-    c, B = [fraction(rational(a)) for a in coefficients], fraction(rational(radius))
+    c = [fraction(rational(a)) for a in coefficients]
+    B = fraction(rational(radius))
     if not c:
         raise UsageError("A polynomial needs at least one coefficient.", got=list(coefficients))
-    size, error = abs(c[-1]), Fraction(0)
+    size = abs(c[-1])
+    error = Fraction(0)
     net = ExactNetwork.affine([[0]], [c[-1]])
     for a in reversed(c[:-1]):
         step = product(m, max(B, size + error))

@@ -22,7 +22,8 @@ from ..geometry import Form, Point, overlap
 from ..meshes.mesh import Mesh
 from .sums import MaximaSum, Term
 
-ZERO, ONE = fmpq(0), fmpq(1)
+ZERO = fmpq(0)
+ONE = fmpq(1)
 Vector = tuple[fmpq, ...]
 
 
@@ -36,18 +37,22 @@ class Edge:
 
 
 def turn(u: Vector) -> Vector:
+    """The vector `u` turned to the left by 90°."""
     return (-u[1], u[0])
 
 
 def det(u: Vector, v: Vector) -> fmpq:
+    """The determinant of two vectors: the signed area that they span."""
     return u[0] * v[1] - u[1] * v[0]
 
 
 def dot(u: Vector, v: Vector) -> fmpq:
+    r"""$\langle u,v\rangle$."""
     return u[0] * v[0] + u[1] * v[1]
 
 
 def minus(q: Point, p: Point) -> Vector:
+    """The vector from `p` to `q`."""
     return tuple(b - a for a, b in zip(p, q))
 
 
@@ -73,7 +78,8 @@ def fan(p: Point, vectors: Sequence[Vector]) -> Iterator[Term]:
     """
     s = vectors[0]
     for v in vectors[1:]:
-        area, total = det(s, v), tuple(a + b for a, b in zip(s, v))
+        area = det(s, v)
+        total = tuple(a + b for a, b in zip(s, v))
         if area:
             before = s if area > 0 else v
             yield ONE, (through(p, turn(before)), through(p, turn(total)))
@@ -91,13 +97,15 @@ def through(p: Point, normal: Vector) -> Form:
 
 
 def jump(p: Point, q: Point, left: Form, right: Form) -> Edge:
+    """The edge from `p` to `q` between the forms on its `left` and `right`, with the jump of the gradient."""
     normal = turn(minus(q, p))
     return Edge(p, q, dot(minus(left[:2], right[:2]), normal) / dot(normal, normal))
 
 
 def planar_sum(mesh: Mesh, values: Sequence[object]) -> MaximaSum:
     """The interpolant of the vertex values on a convex mesh."""
-    pieces, edges = mesh.pieces(values), []
+    pieces = mesh.pieces(values)
+    edges = []
     for facet, cells in mesh.facets.items():
         if len(cells) == 2:
             p, q = (mesh.points[i] for i in facet)
@@ -130,7 +138,9 @@ def planar_nodal(mesh: Mesh, i: int) -> MaximaSum:
 def _compact(star: Mesh) -> MaximaSum:
     """The hat of vertex 0 on its closed star: every vertex is inner, since the function is known on the whole plane."""
     values = [1] + [0] * (len(star.points) - 1)
-    pieces, outside, edges = star.pieces(values), (ZERO, ZERO, ZERO), []
+    pieces = star.pieces(values)
+    outside = (ZERO, ZERO, ZERO)
+    edges = []
     for facet, cells in star.facets.items():
         p, q = (star.points[k] for k in facet)
         sides = [pieces[k] for k in cells] + [outside] * (2 - len(cells))
@@ -165,13 +175,15 @@ def _skirt(mesh: Mesh, i: int, star: list[tuple[Point, ...]]) -> list[tuple[Poin
 
 def _gaps(x: Point, star: list[tuple[Point, ...]]) -> list[tuple[Point, Point]]:
     """Pairs (u, w) of neighbours of `x`: turning left from u one leaves the star, and enters it again at w."""
-    starts, ends = set(), set()
+    starts = set()
+    ends = set()
     for cell in star:
         a, b = (y for y in cell if y != x)
         a, b = (a, b) if det(minus(a, x), minus(b, x)) > 0 else (b, a)
         starts.add(a)
         ends.add(b)
-    enter, leave = sorted(starts - ends), sorted(ends - starts)
+    enter = sorted(starts - ends)
+    leave = sorted(ends - starts)
     return [(u, min(enter, key=lambda w, u=u: _Angle(minus(u, x), minus(w, x)))) for u in leave]
 
 
@@ -179,7 +191,8 @@ class _Angle:
     """The angle in (0, 2π] from `u` to `v`, turning left, ordered without trigonometry."""
 
     def __init__(self, u: Vector, v: Vector):
-        area, along = det(u, v), dot(u, v)
+        area = det(u, v)
+        along = dot(u, v)
         self.half = 0 if area > 0 or (area == 0 and along < 0) else 1
         self.v = v
 

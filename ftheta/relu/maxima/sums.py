@@ -17,7 +17,8 @@ from ..exact import ExactNetwork, ExactStep
 from ..geometry import Form, Point, Simplex, constant, interpolant, plus, times, value
 from ..matrices import ExactMatrix
 
-ZERO, ONE = fmpq(0), fmpq(1)
+ZERO = fmpq(0)
+ONE = fmpq(1)
 Term = tuple[fmpq, tuple[Form, ...]]
 
 
@@ -105,7 +106,7 @@ class _Layers:
         unit = times(1 / size, form)
         return {self.first.setdefault(unit, len(self.first)): size}
 
-    def carried(self, form: Form) -> dict[int, fmpq]:
+    def carry(self, form: Form) -> dict[int, fmpq]:
         return _merge(self.neuron(form), self.neuron(times(fmpq(-1), form)), fmpq(-1))
 
     def add(self, c: fmpq, forms: tuple[Form, ...]) -> None:
@@ -113,7 +114,7 @@ class _Layers:
             self.direct = _merge(self.direct, self.neuron(forms[0]), c)
             return
         *above, a, b = forms
-        inner = _merge(self.neuron(plus(a, b, -1)), self.carried(b), ONE)
+        inner = _merge(self.neuron(plus(a, b, -1)), self.carry(b), ONE)
         for top in above:
             inner = _merge(inner, self.neuron(top), fmpq(-1))
             self.direct = _merge(self.direct, self.neuron(top), c)
@@ -123,14 +124,15 @@ class _Layers:
     def add_affine(self, form: Form) -> None:
         self.constant += form[-1]
         if any(form[:-1]):
-            self.direct = _merge(self.direct, self.carried((*form[:-1], ZERO)), ONE)
+            self.direct = _merge(self.direct, self.carry((*form[:-1], ZERO)), ONE)
 
     def network(self) -> ExactNetwork:
         forms = list(self.first)
         first = ExactStep(
             ExactMatrix.of([list(f[:-1]) for f in forms]), tuple(f[-1] for f in forms), np.ones(len(forms), bool)
         )
-        rows, outer = list(self.second), list(self.outer)
+        rows = list(self.second)
+        outer = list(self.outer)
         if not rows:
             return ExactNetwork((first, _affine_step([self.direct], [self.constant], len(forms), False)))
         if self.direct:

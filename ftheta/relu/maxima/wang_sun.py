@@ -32,7 +32,8 @@ def few_maxima(forms: Iterable[Form]) -> MaximaSum | None:
     for form in forms:
         best[form[:-1]] = max(best.get(form[:-1], form[-1]), form[-1])
     lines = [(*a, c) for a, c in best.items()]
-    points, heights = _flattened([line[:-1] for line in lines]), [line[-1] for line in lines]
+    points = _flatten([line[:-1] for line in lines])
+    heights = [line[-1] for line in lines]
     if len(lines) == 1:
         return MaximaSum(lines[0], ())
     mesh = _upper_hull(points, heights)
@@ -40,20 +41,23 @@ def few_maxima(forms: Iterable[Form]) -> MaximaSum | None:
 
 
 def _signed_sum(lines: Sequence[Form], mesh: Mesh) -> MaximaSum:
-    rho, rim = mesh.dimension, [set(facet) for facet, cells in mesh.facets.items() if len(cells) == 1]
+    rho = mesh.dimension
+    rim = [set(facet) for facet, cells in mesh.facets.items() if len(cells) == 1]
     faces = {face for cell in mesh.simplices for k in range(rho + 1) for face in combinations(sorted(cell), k + 1)}
-    affine, terms = constant(0, len(lines[0]) - 1), []
+    affine = constant(0, len(lines[0]) - 1)
+    terms = []
     for face in sorted(faces):
         if any(facet.issuperset(face) for facet in rim):
             continue
-        sign, first = (-1) ** (rho + 1 - len(face)), lines[face[0]]
+        sign = (-1) ** (rho + 1 - len(face))
+        first = lines[face[0]]
         affine = plus(affine, first, sign)
         if len(face) > 1:
             terms.append((fmpq(sign), tuple(plus(lines[k], first, -1) for k in face[1:])))
     return MaximaSum(affine, tuple(terms))
 
 
-def _flattened(points: Sequence[Point]) -> list[Point]:
+def _flatten(points: Sequence[Point]) -> list[Point]:
     """Coordinates of the points on their affine hull: those of the columns in which they differ independently."""
     if len(points) == 1:
         return [()]
@@ -153,7 +157,8 @@ def _convex_heights(mesh: Mesh, i: int, folds: list[tuple[int, int, tuple[int, .
                 row[column[v]] += int(weight.p) / int(weight.q)
     if not folds:
         return dict.fromkeys(around, ZERO)
-    one, last = np.eye(len(around)), np.ones((len(around), 1))
+    one = np.eye(len(around))
+    last = np.ones((len(around), 1))
     limits = np.vstack([rows, np.hstack([one, -last]), np.hstack([-one, -last])])
     least = np.concatenate([-np.ones(len(folds)), np.zeros(2 * len(around))])
     found = linprog(np.eye(len(around) + 1)[-1], A_ub=limits, b_ub=least, bounds=(None, None))

@@ -137,7 +137,8 @@ class Mesh:
         """Pairs of simplices whose bounding boxes, rounded outward, meet."""
         x = np.array([[int(t.p) / int(t.q) for t in point] for point in self.points])
         corners = x[np.array(self.simplices)]
-        low, high = np.nextafter(corners.min(axis=1), -np.inf), np.nextafter(corners.max(axis=1), np.inf)
+        low = np.nextafter(corners.min(axis=1), -np.inf)
+        high = np.nextafter(corners.max(axis=1), np.inf)
         for a in range(len(low) - 1):
             meets = np.all((low[a + 1 :] <= high[a]) & (high[a + 1 :] >= low[a]), axis=1)
             yield from ((a, int(b)) for b in np.flatnonzero(meets) + a + 1)

@@ -139,7 +139,8 @@ def convex_star(mesh: Mesh, i: int) -> MaximaSum:
     $$\phi_i=\sum_{\tau}(-1)^{d-|\tau|}\big(\max\{1,m_k:k\in\tau\}-\max\{0,m_k:k\in\tau\}\big),$$
     where $\tau$ runs over all faces, the empty one included.
     """
-    d, one = mesh.dimension, constant(1, mesh.dimension)
+    d = mesh.dimension
+    one = constant(1, mesh.dimension)
     slopes = [plus(one, f, -1) for f in dict.fromkeys(_forms(mesh, i).values())]
     terms: list[Term] = []
     for face in _boundary_faces(mesh, i, slopes):
@@ -198,7 +199,7 @@ def lattice_nodal(mesh: Mesh, i: int) -> ExactNetwork:
     safe = i not in mesh.boundary_vertices or mesh.is_convex
     for steepness in (0,) if safe else (0, *(4**k for k in range(16))):
         forms, groups = _lattice(mesh, i, steepness)
-        if safe or _verified(mesh, i, forms, groups):
+        if safe or _verify(mesh, i, forms, groups):
             zero = constant(0, mesh.dimension)
             return max_min([*groups, [len(forms)]], [f[:-1] for f in (*forms, zero)], [f[-1] for f in (*forms, zero)])
     raise SubjectError(
@@ -232,9 +233,10 @@ def _orders(corners: Simplex, form: Form, forms: list[Form]) -> Iterator[list[in
         yield [j for j, other in enumerate(forms) if value(other, x) >= value(form, x)]
 
 
-def _verified(mesh: Mesh, i: int, forms: list[Form], groups: list[list[int]]) -> bool:
+def _verify(mesh: Mesh, i: int, forms: list[Form], groups: list[list[int]]) -> bool:
     """On every simplex no group exceeds the nodal function (each simplex of the star attains it by construction)."""
-    zero, own = constant(0, mesh.dimension), _forms(mesh, i)
+    zero = constant(0, mesh.dimension)
+    own = _forms(mesh, i)
     return all(
         where_all_positive(mesh.corners(k), [plus(forms[j], own.get(k, zero), -1) for j in group]) is None
         for k in range(len(mesh.simplices))

@@ -24,7 +24,8 @@ MOST_CELLS = 20_000
 
 def cells(net: ExactNetwork, simplex: Simplex, most: int = MOST_CELLS) -> Iterator[tuple[Simplex, tuple[Form, ...]]]:
     """Simplices that make up the given one, each with the affine forms of the outputs on it."""
-    d, found = len(simplex) - 1, 0
+    d = len(simplex) - 1
+    found = 0
     identity = [tuple(fmpq(i == j) for j in range(d + 1)) for i in range(d)]
     waiting = [(simplex, 0, _image(net, 0, identity), 0)]
     while waiting:
@@ -41,17 +42,18 @@ def cells(net: ExactNetwork, simplex: Simplex, most: int = MOST_CELLS) -> Iterat
                 raise SubjectError("The network has too many cells on a simplex.", got=f"more than {most:,}")
             yield cell, tuple(forms)
         else:
-            waiting.append((cell, k + 1, _image(net, k + 1, _masked(forms, on, cell)), 0))
+            waiting.append((cell, k + 1, _image(net, k + 1, _mask(forms, on, cell)), 0))
 
 
 def _image(net: ExactNetwork, k: int, forms: Sequence[Form]) -> list[Form]:
-    step, d = net.steps[k], len(forms[0])
+    step = net.steps[k]
+    d = len(forms[0])
     matrix = step.matrix @ ExactMatrix.of(forms)
     rows = [[row.get(j, ZERO) for j in range(d)] for row in matrix.rows]
     return [(*row[:-1], row[-1] + b) for row, b in zip(rows, step.offset)]
 
 
-def _masked(forms: Sequence[Form], on: Iterable[bool], cell: Simplex) -> list[Form]:
+def _mask(forms: Sequence[Form], on: Iterable[bool], cell: Simplex) -> list[Form]:
     """The forms after the ReLU: none of them changes sign on the cell."""
     zero = (ZERO,) * len(forms[0])
     return [f if not r or any(value(f, x) > 0 for x in cell) else zero for f, r in zip(forms, on)]
@@ -64,13 +66,15 @@ def _changes_sign(form: Form, cell: Simplex) -> bool:
 
 def largest(net: ExactNetwork, simplices: Iterable[Simplex], most: int = MOST_CELLS) -> tuple[Fraction, Point]:
     r"""$\sup|f|$ over the simplices and all outputs, and where it is attained."""
-    best, place = fmpq(-1), ()
+    best = fmpq(-1)
+    place = ()
     for simplex in simplices:
         for cell, forms in cells(net, simplex, most):
             for x in cell:
                 size = max(abs(value(form, x)) for form in forms)
                 if size > best:
-                    best, place = size, x
+                    best = size
+                    place = x
     return fraction(best), place
 
 
@@ -84,20 +88,23 @@ def integral(net: ExactNetwork, simplices: Iterable[Simplex], most: int = MOST_C
 
 
 def volume(simplex: Simplex) -> fmpq:
+    """The volume of a `simplex` given by its corners."""
     corners = fmpq_mat([[*x, fmpq(1)] for x in simplex])
     return abs(corners.det()) / factorial(len(simplex) - 1)
 
 
 def box_mesh(lower: Sequence[Number], upper: Sequence[Number], cells: int = 1) -> tuple[list[Point], list[list[int]]]:
     r"""Points and simplices of the box: `cells` cubes along every axis, each cut into the $d!$ simplices of Kuhn."""
-    d, lo = len(lower), [rational(t) for t in lower]
+    d = len(lower)
+    lo = [rational(t) for t in lower]
     edge = [(rational(b) - a) / cells for a, b in zip(lo, upper)]
     grid = list(product(range(cells + 1), repeat=d))
     number = {corner: k for k, corner in enumerate(grid)}
     simplices = []
     for corner in product(range(cells), repeat=d):
         for order in permutations(range(d)):
-            x, simplex = list(corner), [number[corner]]
+            x = list(corner)
+            simplex = [number[corner]]
             for axis in order:
                 x[axis] += 1
                 simplex.append(number[tuple(x)])

@@ -19,10 +19,23 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..matrices import nearest, rational, settled
+from ..matrices import compact_array, nearest, rational
 from ..network import LongRow, ReluNetwork, Step
 from ..rounding import product_rows_are_exact, rows_that_pass
-from .forms import CONSTANT, ONE, ZERO, Forms, Row, Written, combined, constant, exact_rows, pooled, widened, written
+from .forms import (
+    CONSTANT,
+    ONE,
+    ZERO,
+    Forms,
+    Row,
+    Written,
+    combine_forms,
+    constant,
+    exact_rows,
+    pool_forms,
+    widen_matrix,
+    written,
+)
 
 MOST_TERMS = 500_000  # products of rationals, a second or two; beyond, weights stay rounded
 FEW_TERMS = 10_000  # the same where some constants are rounded anyway
@@ -67,7 +80,8 @@ class Assembly:
     def relu(self, forms: Forms) -> Forms:
         r"""$\max\{0,\cdot\}$ of every entry. What is a constant or has a known sign needs no neuron."""
         forms = self.corrected(forms)
-        matrix, offset = forms.matrix, forms.offset
+        matrix = forms.matrix
+        offset = forms.offset
         matrix.eliminate_zeros()
         entries = np.diff(matrix.indptr)
         neurons_only = _rows_where(matrix, self.is_neuron[matrix.indices])
@@ -79,7 +93,7 @@ class Assembly:
         if fresh.all():
             return made.reshaped(forms.shape)
         known = forms.taken(np.flatnonzero(kept))
-        pool = pooled([made, known, constant(np.zeros(1))])
+        pool = pool_forms([made, known, constant(np.zeros(1))])
         place = np.full(forms.size, pool.size - 1)
         place[fresh] = np.arange(made.size)
         place[kept] = made.size + np.arange(known.size)
@@ -93,7 +107,7 @@ class Assembly:
     def definitions(self) -> Forms:
         """For every variable what it stands for, or what is under its ReLU; nothing for inputs."""
         n = len(self.level)
-        rows = [sparse.csr_array((self.inputs, n)), *(widened(block.matrix, n) for block in self.blocks)]
+        rows = [sparse.csr_array((self.inputs, n)), *(widen_matrix(block.matrix, n) for block in self.blocks)]
         offset = np.concatenate([np.zeros(self.inputs), *(block.offset for block in self.blocks)])
         clean = np.concatenate([np.ones(self.inputs, bool), *(block.forms.is_clean for block in self.blocks)])
         return Forms((n,), sparse.csr_array(sparse.vstack(rows, format="csr")), offset, clean=clean)
@@ -119,7 +133,7 @@ class Assembly:
         place = np.empty(forms.size, np.int64)
         place[right] = np.arange(right.size)
         place[wrong] = right.size + np.arange(wrong.size)
-        return pooled([forms.taken(right), written(rows, forms.matrix.shape[1])]).taken(place.reshape(forms.shape))
+        return pool_forms([forms.taken(right), written(rows, forms.matrix.shape[1])]).taken(place.reshape(forms.shape))
 
     def _spend(self, terms: int) -> None:
         self.terms += terms
@@ -138,16 +152,17 @@ class Assembly:
             (self.known[variable],) = exact_rows(block.forms, [variable - block.start], spend)
         return self.known[variable]
 
-    def unfolded(self, row: Row) -> Row:
+    def unfold(self, row: Row) -> Row:
         """The row with its held values written out."""
         while held := [v for v in row if v >= self.inputs and not self.is_neuron[v]]:
             others = {v: a for v, a in row.items() if v not in held}
-            row = combined([(ONE, others), *((row[v], self.definition(v)) for v in held)])
+            row = combine_forms([(ONE, others), *((row[v], self.definition(v)) for v in held)])
         return row
 
     def _define(self, forms: Forms, rectified: bool) -> Forms:
         forms = self.corrected(forms)
-        start, size = len(self.level), forms.size
+        start = len(self.level)
+        size = forms.size
         self.blocks.append(_Block(start, forms, rectified))
         below = _row_max(forms.matrix, self.level)
         self.level = np.concatenate([self.level, below + rectified])
@@ -162,15 +177,17 @@ class Assembly:
     def finish(self, outputs: Forms) -> ReluNetwork:
         outputs = self.corrected(outputs)
         n = len(self.level)
-        out = widened(outputs.matrix, n)
+        out = widen_matrix(outputs.matrix, n)
         known = self.definitions()
-        D, b = known.matrix, known.offset
+        D = known.matrix
+        b = known.offset
         live = self._live(D, out)
         T = int(self.level[live & self.is_neuron].max(initial=0))
         last = self._last_use(D, out, live, T)
-        state, steps = np.arange(self.inputs), []
+        state = np.arange(self.inputs)
+        steps = []
         for t in range(T + 1):
-            held = self._expressed(known, state, live & (self.level == t) & ~self.is_neuron)
+            held = self._express(known, state, live & (self.level == t) & ~self.is_neuron)
             if t == T:
                 rows = Forms(outputs.shape, out, outputs.offset, outputs.made, clean=outputs.clean)
                 exactly = lambda i: exact_rows(outputs, [i], self._spend)[0]
@@ -199,29 +216,32 @@ class Assembly:
 
         `exactly(i)` is row `i` without rounding; it is asked for where the product of float64 may have been rounded.
         """
-        A, E = rows.matrix, held.matrix
+        A = rows.matrix
+        E = held.matrix
         matrix = sparse.csr_array(A @ E)
         offset = A @ held.offset + rows.offset
         rectified = np.arange(rows.size) < neurons
         if self.gave_up:
-            return Step(settled(matrix), offset, rectified)
+            return Step(compact_array(matrix), offset, rectified)
         good = rows.is_clean & rows_that_pass(held.is_clean[A.indices], A.indptr)
         good &= product_rows_are_exact(A, E, held.offset, rows.offset, matrix, offset)
         if good.all():
-            return Step(settled(matrix), offset, rectified)
+            return Step(compact_array(matrix), offset, rectified)
         try:
             self._afford(A, E, ~good)
             place = {CONSTANT: CONSTANT, **{int(v): k for k, v in enumerate(state)}}
             found = {i: self._in_state(exactly(i), place) for i in np.flatnonzero(~good).tolist()}
         except TooLong:
             self._give_up()
-            return Step(settled(matrix), offset, rectified)
+            return Step(compact_array(matrix), offset, rectified)
         right = sparse.csr_array((good.astype(float), np.arange(len(good)), np.arange(len(good) + 1)))
         right.eliminate_zeros()  # a row that is left out may be infinite
         nearer = written([found.get(i, {}) for i in range(len(good))], len(state))
         matrix = sparse.csr_array(right @ matrix + nearer.matrix)
         offset = np.where(good, offset, nearer.offset)
-        return Step(settled(matrix), offset, rectified, {i: _long(row) for i, row in found.items() if _is_long(row)})
+        return Step(
+            compact_array(matrix), offset, rectified, {i: _long(row) for i, row in found.items() if _is_long(row)}
+        )
 
     def _afford(self, A: Any, E: Any, wanted: np.ndarray) -> None:
         """Raise at once if the exact rows of a product have more terms than can be spent."""
@@ -236,7 +256,7 @@ class Assembly:
             others = {v: a for v, a in row.items() if v in place}
             parts = [(row[v], self.definition(v, self._spend)) for v in open_ones]
             self._spend(sum(len(part) for _, part in parts))
-            row = combined([(ONE, others), *parts])
+            row = combine_forms([(ONE, others), *parts])
         return {place[v]: a for v, a in row.items()}
 
     def _live(self, D: Any, out: Any) -> np.ndarray:
@@ -258,18 +278,23 @@ class Assembly:
         np.maximum.at(last, part.indices, np.repeat(step, np.diff(part.indptr)))
         return last
 
-    def _expressed(self, known: Forms, state: np.ndarray, held: np.ndarray) -> Forms:
+    def _express(self, known: Forms, state: np.ndarray, held: np.ndarray) -> Forms:
         """Variables as affine forms of the state: themselves, or (held values of this level) what they stand for."""
-        D, b, n = known.matrix, known.offset, known.size
+        D = known.matrix
+        b = known.offset
+        n = known.size
         E = sparse.csr_array((np.ones(len(state)), (state, np.arange(len(state)))), shape=(n, len(state)))
-        e, clean, held = np.zeros(n), np.ones(n, bool), held.copy()
+        e = np.zeros(n)
+        clean = np.ones(n, bool)
+        held = held.copy()
         held[state] = False
         for block in self.blocks:
             rows = block.start + np.flatnonzero(held[block.start : block.start + len(block.offset)])
             if rows.size and not block.rectified:
                 spread = sparse.csr_array((np.ones(rows.size), (rows, np.arange(rows.size))), shape=(n, rows.size))
                 read = D[rows]
-                matrix, offset = sparse.csr_array(read @ E), read @ e + b[rows]
+                matrix = sparse.csr_array(read @ E)
+                offset = read @ e + b[rows]
                 if not self.gave_up:
                     clean[rows] = known.is_clean[rows] & rows_that_pass(clean[read.indices], read.indptr)
                     clean[rows] &= product_rows_are_exact(read, E, e, b[rows], matrix, offset)

@@ -20,8 +20,8 @@ from ftheta.logic import SubjectError
 
 from ..matrices import nearest
 from .assembly import Assembly
-from .entries import Choice, Comparison, Signs, Truth, as_forms, as_truth, refused, spread
-from .forms import CONSTANT, ONE, Forms, Row, combined, exact_rows, multiples, ratio, written
+from .entries import Choice, Comparison, Signs, Truth, as_forms, as_truth, refuse, spread
+from .forms import CONSTANT, ONE, Forms, Row, combine_forms, exact_rows, multiples, ratio, written
 
 WIDE = 64  # forms of more variables than this are not looked into
 NESTED = 3  # neurons of neurons that are looked through, as in min(max(x, -1), 1)
@@ -32,6 +32,8 @@ View = Callable[[Row], Row]
 
 
 def compare(sign: float, strict: bool) -> Callable[..., Truth]:
+    """The rule for a comparison with zero of `sign` times the difference of two arrays."""
+
     def rule(assembly: Assembly, node: Node, x: Any, y: Any) -> Truth:
         one, other = (spread(as_forms(v), node.shape) for v in (x, y))
         return Truth((Comparison((one - other).scaled(sign), strict),), lambda signs: signs[0])
@@ -46,7 +48,7 @@ def equal(unequal: bool) -> Callable[..., np.ndarray]:
         one, other = (spread(as_forms(v), node.shape) for v in (x, y))
         gap = multiples(one - other)
         if any(gap.times):
-            raise refused(node, "Whether two values are equal is not continuous.", "compare with < or >")
+            raise refuse(node, "Whether two values are equal is not continuous.", "compare with < or >")
         return np.full(node.shape, not unequal)
 
     return rule
@@ -70,6 +72,7 @@ def combine(word: str) -> Callable[..., Truth]:
 
 
 def negate(assembly: Assembly, node: Node, x: Any) -> Truth:
+    """The rule for logical negation."""
     truth = as_truth(x)
     return Truth(truth.parts, lambda signs: not truth.holds(signs))
 
@@ -85,14 +88,16 @@ def choose(assembly: Assembly, node: Node, which: Truth, no: Any, yes: Any) -> F
         found = _one_comparison(assembly, node, which, *cases)  # type: ignore[arg-type]
         if found is not None:
             return found
-    choice = _joined(node, which, *cases)
+    choice = _join(node, which, *cases)
     return _along_one_form(assembly, node, choice) or choice
 
 
-def _joined(node: Node, which: Truth, no: Any, yes: Any) -> Choice:
+def _join(node: Node, which: Truth, no: Any, yes: Any) -> Choice:
     """One tree of both."""
     one, other = (c if isinstance(c, Choice) else Choice((), (c,), lambda _: 0, _jump(node)) for c in (no, yes))
-    k, m, n = len(which.parts), len(one.parts), len(one.cases)
+    k = len(which.parts)
+    m = len(one.parts)
+    n = len(one.cases)
 
     def picks(signs: Signs) -> int:
         return n + other.picks(signs[k + m :]) if which.holds(signs[:k]) else one.picks(signs[k : k + m])
@@ -101,7 +106,7 @@ def _joined(node: Node, which: Truth, no: Any, yes: Any) -> Choice:
 
 
 def _jump(node: Node) -> SubjectError:
-    return refused(
+    return refuse(
         node,
         "The cases of a choice do not meet where the comparison changes: the program is not continuous there.",
         "write it with maximum, minimum, clip or abs; cases that meet up to rounding alone do not meet",
@@ -121,7 +126,8 @@ def _one_comparison(assembly: Assembly, node: Node, which: Truth, no: Forms, yes
 
 def _factors(assembly: Assembly, node: Node, difference: Forms, side: Forms) -> np.ndarray | None:
     r"""$\alpha$ with $\text{difference}_i=\alpha_i\,\text{side}_i$ where $\text{side}_i\ge0$; None if there is none."""
-    x, y = multiples(difference), multiples(side)
+    x = multiples(difference)
+    y = multiples(side)
     found = np.full(side.size, None, object)
     if x.of is y.of:
         same = (x.rows == y.rows) & (y.times != 0)
@@ -139,7 +145,7 @@ def _factors(assembly: Assembly, node: Node, difference: Forms, side: Forms) -> 
 def _within_budget(node: Node, rows: int) -> None:
     if rows > MOST_ROWS:
         what = f"A choice of {rows:,} entries is too large to be looked at one by one."
-        raise refused(node, what, f"at most {MOST_ROWS:,}; write it with maximum, minimum, clip or abs")
+        raise refuse(node, what, f"at most {MOST_ROWS:,}; write it with maximum, minimum, clip or abs")
 
 
 # ---- one entry, in rationals -----------------------------------------------------------------------------------------
@@ -148,7 +154,7 @@ def _within_budget(node: Node, rows: int) -> None:
 def _factor(assembly: Assembly, difference: Row, side: Row) -> fmpq | None:
     r"""$\alpha$ with $\text{difference}=\alpha\,\text{side}$ where $\text{side}\ge0$, or None."""
     found = ratio(difference, side)
-    for view in (lambda row: row, assembly.unfolded):
+    for view in (lambda row: row, assembly.unfold):
         if found is None:
             half = view(side)
             found = ratio(_on_half_space(assembly, view(difference), half, view), half)
@@ -173,7 +179,7 @@ def _on_half_space(assembly: Assembly, row: Row, side: Row, view: View, nested: 
         if gamma * kappa >= 0:
             active = gamma > 0 or kappa > 0
             terms += [(-row[v], {v: ONE}), *([(row[v], under)] if active else [])]
-    return combined(terms)
+    return combine_forms(terms)
 
 
 def _linear(row: Row) -> Row:
@@ -194,7 +200,7 @@ class _Line:
 
 def _along_one_form(assembly: Assembly, node: Node, choice: Choice) -> Forms | None:
     if len(choice.parts) > MOST_PARTS:
-        raise refused(node, f"A choice by {len(choice.parts)} comparisons is too large.", f"at most {MOST_PARTS}")
+        raise refuse(node, f"A choice by {len(choice.parts)} comparisons is too large.", f"at most {MOST_PARTS}")
     n = choice.cases[0].size
     _within_budget(node, n)
     sides = [exact_rows(part.difference, range(n)) for part in choice.parts]
@@ -205,13 +211,13 @@ def _along_one_form(assembly: Assembly, node: Node, choice: Choice) -> Forms | N
         if line is None:
             return None
         lines.append(line)
-    return assembly.hold(_realised(assembly, lines).reshaped(node.shape))
+    return assembly.hold(_realise(assembly, lines).reshaped(node.shape))
 
 
-def _realised(assembly: Assembly, lines: Sequence[_Line]) -> Forms:
+def _realise(assembly: Assembly, lines: Sequence[_Line]) -> Forms:
     known = len(assembly.level)
     bends = [(i, t, alpha) for i, line in enumerate(lines) for t, alpha in line.kinks]
-    under = [combined([(ONE, lines[i].z), (-t, {CONSTANT: ONE})]) for i, t, _ in bends]
+    under = [combine_forms([(ONE, lines[i].z), (-t, {CONSTANT: ONE})]) for i, t, _ in bends]
     total = written([line.first for line in lines], known)
     if not bends:
         return total
@@ -223,7 +229,7 @@ def _realised(assembly: Assembly, lines: Sequence[_Line]) -> Forms:
 
 def _line(assembly: Assembly, choice: Choice, sides: list[Row], cases: list[Row]) -> _Line | None:
     """None if the differences are not functions of one form, or if cases do not meet."""
-    views: tuple[View, ...] = (lambda row: row, assembly.unfolded)  # one thing may be held under two names
+    views: tuple[View, ...] = (lambda row: row, assembly.unfold)  # one thing may be held under two names
     for view in views:
         found = _Entry(assembly, choice, [view(row) for row in sides], [view(row) for row in cases], view).line()
         if found is not None:
@@ -250,10 +256,12 @@ class _Entry:
         cuts = self._cuts({-kappa / gamma for gamma, kappa in values if gamma}, z, values)
         if len(cuts) > MOST_CUTS:
             return None
-        probes, kinks = _between(cuts), []
+        probes = _between(cuts)
+        kinks = []
         for t, left, right in zip(cuts, probes, probes[1:]):
-            before, side = self._case(left, z, values)[0], combined([(ONE, z), (-t, {CONSTANT: ONE})])
-            steps = [combined([(ONE, self._case(p, z, values)[0]), (-ONE, before)]) for p in (right, t)]
+            before = self._case(left, z, values)[0]
+            side = combine_forms([(ONE, z), (-t, {CONSTANT: ONE})])
+            steps = [combine_forms([(ONE, self._case(p, z, values)[0]), (-ONE, before)]) for p in (right, t)]
             factors = [ratio(step, side) for step in steps]
             if factors[0] is None or factors[1] is None:
                 return None
@@ -275,16 +283,17 @@ class _Entry:
         """The case chosen at $z=p$, its neurons of $z$ resolved there, and where those change."""
         at = zip((gamma * p + kappa for gamma, kappa in values), self.choice.parts)
         number = self.choice.picks([bool(d > 0 or (d == 0 and not part.strict)) for d, part in at])
-        return self._resolved(self.cases[number], z, p)
+        return self._resolve(self.cases[number], z, p)
 
-    def _resolved(self, row: Row, z: Row, p: fmpq, nested: int = NESTED) -> tuple[Row, set[fmpq]]:
-        terms, zeros = [(ONE, row)], set()
+    def _resolve(self, row: Row, z: Row, p: fmpq, nested: int = NESTED) -> tuple[Row, set[fmpq]]:
+        terms = [(ONE, row)]
+        zeros = set()
         if len(row) > WIDE or not z:
             return row, zeros
         for v in [v for v in row if v != CONSTANT and self.assembly.is_neuron[v]]:
             under = self.view(self.assembly.definition(v))
             if nested:
-                under, more = self._resolved(under, z, p, nested - 1)
+                under, more = self._resolve(under, z, p, nested - 1)
                 zeros |= more
             gamma = ratio(_linear(under), z)
             if gamma is None:
@@ -292,7 +301,7 @@ class _Entry:
             kappa = under.get(CONSTANT, fmpq(0))
             zeros |= {-kappa / gamma} if gamma else set()
             terms += [(-row[v], {v: ONE}), *([(row[v], under)] if gamma * p + kappa > 0 else [])]
-        return combined(terms), zeros
+        return combine_forms(terms), zeros
 
 
 def _between(cuts: Sequence[fmpq]) -> list[fmpq]:

@@ -18,7 +18,7 @@ from ftheta.graph.primitives import MOVES, UNROUNDED
 from ..matrices import rational
 from ..rounding import product_is_exact, quotient_is_exact, sum_is_exact
 from .assembly import Assembly
-from .entries import refused
+from .entries import refuse
 from .forms import floats
 from .linear_maps import groups
 
@@ -40,33 +40,34 @@ def moved_operands(node: Node, count: int) -> tuple[int, ...]:
 
 def places_of(node: Node, values: Sequence[Any]) -> list[np.ndarray]:
     """A primitive that moves entries, run on their numbers: which entry of all the operands is where."""
-    start, operands = 0, list(values)
+    start = 0
+    operands = list(values)
     for k in moved_operands(node, len(values)):
         shape = values[k].shape
         operands[k] = np.arange(start, start + prod(shape), dtype=np.int32).reshape(shape)
         start += prod(shape)
     places = [np.asarray(out) for out in node.evaluate(*operands)]
     if any((place < 0).any() or (place >= start).any() for place in places):
-        raise refused(node, "An index lies outside the array.", "gather with indices inside the array")
+        raise refuse(node, "An index lies outside the array.", "gather with indices inside the array")
     return places
 
 
-def folded(assembly: Assembly, node: Node, rule: Callable[..., Any], values: Sequence[np.ndarray]) -> Any:
+def fold_constants(assembly: Assembly, node: Node, rule: Callable[..., Any], values: Sequence[np.ndarray]) -> Any:
     """What a node computes of constants."""
     if node.primitive in INSIDE:
         return rule(assembly, node, *values)
     has_rationals = any(value.dtype == object for value in values)
     is_real = any(out.is_real for out in node.outputs)
     if not has_rationals and (not is_real or node.primitive in UNROUNDED or not all(map(_is_finite, values))):
-        return _evaluated(node, values)
+        return _evaluate(node, values)
     found = _exactly(node, values, has_rationals)
     if found is not None:
         return found
     assembly.note_rounding(f"constants by `{node.primitive}` in {node.dtype}")
-    return _evaluated(node, [_stored(value, slot.dtype) for value, slot in zip(values, node.inputs)])
+    return _evaluate(node, [_store(value, slot.dtype) for value, slot in zip(values, node.inputs)])
 
 
-def _evaluated(node: Node, values: Sequence[np.ndarray]) -> Any:
+def _evaluate(node: Node, values: Sequence[np.ndarray]) -> Any:
     results = [np.asarray(out) for out in node.evaluate(*values)]
     return results[0] if len(node.outputs) == 1 else results
 
@@ -75,7 +76,7 @@ def _is_finite(value: np.ndarray) -> bool:
     return value.dtype == object or bool(np.isfinite(value.astype(np.float64)).all())
 
 
-def _stored(value: np.ndarray, dtype: Any) -> np.ndarray:
+def _store(value: np.ndarray, dtype: Any) -> np.ndarray:
     return floats(value).astype(dtype) if value.dtype == object else value
 
 
@@ -87,7 +88,7 @@ def _exactly(node: Node, values: Sequence[np.ndarray], has_rationals: bool) -> A
     if not all(out.is_real for out in node.outputs) or not all(map(_is_finite, values)):
         return None
     if node.primitive in MOVES or node.primitive == "select_n":
-        return _moved(node, values) if size <= MOST_RATIONALS else None
+        return _move(node, values) if size <= MOST_RATIONALS else None
     operation = RATIONALLY.get(node.primitive)
     if operation is None or size > MOST_RATIONALS:
         return None
@@ -100,7 +101,7 @@ def _in_floats(node: Node, values: Sequence[np.ndarray]) -> np.ndarray | None:
     test = TESTS.get(node.primitive)
     if test is None and node.primitive not in CASTS:
         return None
-    result = _evaluated(node, values)
+    result = _evaluate(node, values)
     wide = [value.astype(np.float64) for value in values]
     if node.primitive in CASTS:
         return result if np.array_equal(result.astype(np.float64), wide[0], equal_nan=True) else None
@@ -112,7 +113,7 @@ def _in_floats(node: Node, values: Sequence[np.ndarray]) -> np.ndarray | None:
     return result if same and is_exact(*np.broadcast_arrays(*wide)).all() else None
 
 
-def _moved(node: Node, values: Sequence[np.ndarray]) -> Any:
+def _move(node: Node, values: Sequence[np.ndarray]) -> Any:
     entries = np.concatenate([_rationals(values[k]).ravel() for k in moved_operands(node, len(values))])
     taken = [_kept(entries[place], out.dtype) for place, out in zip(places_of(node, values), node.outputs)]
     return taken[0] if len(node.outputs) == 1 else taken

@@ -21,6 +21,7 @@ def gap_to(f: Callable[[Any], Any], x: np.ndarray, output: int, meant: float) ->
             values: Any = intervals(trace(f, x, fold_rounded=False), Interval(x, x)).outputs
     except GraphError:
         return None
-    low, high = float(np.ravel(values.lo)[output]), float(np.ravel(values.hi)[output])
+    low = float(np.ravel(values.lo)[output])
+    high = float(np.ravel(values.hi)[output])
     nearest = max(0.0, low - meant, meant - high)
     return Enclosure.between(nearest, max(abs(low - meant), abs(high - meant)), Basis.FLOAT)

@@ -67,11 +67,13 @@ class Positions:
     error: SubjectError
 
 
-def refused(node: Node, what: str, remedy: str = REMEDY) -> SubjectError:
+def refuse(node: Node, what: str, remedy: str = REMEDY) -> SubjectError:
+    """The error that a `node` of the program has no piecewise-affine form, with its source line."""
     return SubjectError(what, where=node.source, got=str(node).split("  at ")[0], remedy=remedy)
 
 
 def as_forms(value: Any) -> Forms:
+    """A value as affine forms of the inputs; numbers are constant forms."""
     return value if isinstance(value, Forms) else constant(value)
 
 
@@ -89,6 +91,7 @@ def pair(node: Node, x: Any, y: Any) -> tuple[Forms, Forms]:
 
 
 def spread(forms: Forms, shape: tuple[int, ...]) -> Forms:
+    """The `forms` broadcast to a `shape`."""
     if forms.shape == shape:
         return forms
     return forms.taken(np.broadcast_to(np.arange(forms.size).reshape(forms.shape), shape))

@@ -18,9 +18,9 @@ from ftheta.logic import SubjectError
 from ..network import ReluNetwork
 from .assembly import Assembly
 from .choices import choose, combine, compare, equal, negate
-from .constants import DATA, folded, moved_operands, places_of
-from .entries import Choice, Positions, Truth, as_forms, as_truth, pair, refused, spread
-from .forms import Forms, constant, pooled
+from .constants import DATA, fold_constants, moved_operands, places_of
+from .entries import Choice, Positions, Truth, as_forms, as_truth, pair, refuse, spread
+from .forms import Forms, constant, pool_forms
 from .kinks import absolute, clamp, largest, maximum, minimum, pool, reduce, sort, tournament
 from .linear_maps import contraction, convolution, groups, prefixes, scatter_places, summation, windows, with_numbers
 
@@ -61,7 +61,7 @@ def relu_form(f: Callable[..., Any], *examples: Any) -> ReluNetwork:
         if isinstance(value, (Choice, Positions)):
             raise value.error
         outputs.append(as_forms(value))
-    return assembly.finish(pooled(outputs))
+    return assembly.finish(pool_forms(outputs))
 
 
 def domain(assembly: Assembly) -> Domain:
@@ -75,12 +75,12 @@ def domain(assembly: Assembly) -> Domain:
 def _bound(rule: Callable[..., Any], assembly: Assembly) -> Callable[..., Any]:
     def bound(node: Node, *values: Any) -> Any:
         if all(isinstance(value, np.ndarray) for value in values):
-            return folded(assembly, node, rule, values)
+            return fold_constants(assembly, node, rule, values)
         for value in values:
             if isinstance(value, Positions) or (isinstance(value, Choice) and node.primitive not in OPEN):
                 raise value.error
             if isinstance(value, Truth) and node.primitive not in (*OPEN, "mul"):
-                raise refused(node, "A comparison may choose or be combined with others; its value is not continuous.")
+                raise refuse(node, "A comparison may choose or be combined with others; its value is not continuous.")
         return rule(assembly, node, *values)
 
     return bound
@@ -89,10 +89,10 @@ def _bound(rule: Callable[..., Any], assembly: Assembly) -> Callable[..., Any]:
 def _refuse(assembly: Assembly, node: Node, *values: Any) -> Any:
     name = node.label or node.primitive
     if node.primitive in POSITIONS:
-        raise refused(node, f"`{name}` has no rule: where a number is does not depend on it continuously.")
+        raise refuse(node, f"`{name}` has no rule: where a number is does not depend on it continuously.")
     if node.primitive in CURVED:
-        raise refused(node, f"`{name}` is not piecewise affine.")
-    raise refused(node, f"`{name}` has no rule in the piecewise-affine normal form.")
+        raise refuse(node, f"`{name}` is not piecewise affine.")
+    raise refuse(node, f"`{name}` has no rule in the piecewise-affine normal form.")
 
 
 # ---- arithmetic ------------------------------------------------------------------------------------------------------
@@ -112,19 +112,19 @@ def _multiply(assembly: Assembly, node: Node, x: Any, y: Any) -> Any:
     if isinstance(x, Truth) or isinstance(y, Truth):
         which, value = (x, y) if isinstance(x, Truth) else (y, x)
         if isinstance(value, Truth):
-            raise refused(node, "A product of two comparisons is not continuous.")
+            raise refuse(node, "A product of two comparisons is not continuous.")
         return choose(assembly, node, which, constant(np.zeros(node.shape)), value)
     if isinstance(x, Forms) and isinstance(y, Forms):
-        raise refused(node, "A product of two values that depend on the input is not piecewise affine.")
+        raise refuse(node, "A product of two values that depend on the input is not piecewise affine.")
     forms, factor = (x, y) if isinstance(x, Forms) else (y, x)
     return spread(forms, node.shape).scaled(factor)
 
 
 def _divide(assembly: Assembly, node: Node, x: Any, y: Any) -> Forms:
     if not isinstance(y, np.ndarray):
-        raise refused(node, "A quotient by a value that depends on the input is not piecewise affine.")
+        raise refuse(node, "A quotient by a value that depends on the input is not piecewise affine.")
     if not np.all(y):
-        raise refused(node, "A quotient by zero.", "divide by numbers that are not zero")
+        raise refuse(node, "A quotient by zero.", "divide by numbers that are not zero")
     return spread(as_forms(x), node.shape).divided(y)
 
 
@@ -138,7 +138,7 @@ def _identity(assembly: Assembly, node: Node, x: Any) -> Any:
 
 def _same(assembly: Assembly, node: Node, x: Any) -> Any:
     if isinstance(x, (Forms, Choice)) and not node.outputs[0].is_real:
-        raise refused(node, "Rounding to integers is not continuous.")
+        raise refuse(node, "Rounding to integers is not continuous.")
     return x
 
 
@@ -146,9 +146,9 @@ def _select(assembly: Assembly, node: Node, which: Any, *cases: Any) -> Any:
     if isinstance(which, np.ndarray) and not any(isinstance(case, Choice) for case in cases):
         return _move(assembly, node, which, *cases)
     if len(cases) != 2 or not isinstance(which, (Truth, np.ndarray)):
-        raise refused(node, "Only a comparison of piecewise-affine values may choose.")
+        raise refuse(node, "Only a comparison of piecewise-affine values may choose.")
     if any(isinstance(case, Truth) for case in cases):
-        raise refused(node, "A choice between truth values is not read.", "combine them with & and |")
+        raise refuse(node, "A choice between truth values is not read.", "combine them with & and |")
     return choose(assembly, node, as_truth(which), *cases)
 
 
@@ -161,8 +161,8 @@ def _move(assembly: Assembly, node: Node, *values: Any) -> Any:
     if any(isinstance(value, (Truth, Choice)) for value in values):
         return _move_together(assembly, node, *values)
     if any(isinstance(value, Forms) for k, value in enumerate(values) if k not in data):
-        raise refused(node, "Indices that depend on the input make a program discontinuous.")
-    entries = pooled([as_forms(values[k]) for k in data])
+        raise refuse(node, "Indices that depend on the input make a program discontinuous.")
+    entries = pool_forms([as_forms(values[k]) for k in data])
     taken = [entries.taken(place) for place in places_of(node, values)]
     return taken[0] if len(node.outputs) == 1 else taken
 
@@ -172,7 +172,7 @@ def _move_together(assembly: Assembly, node: Node, *values: Any) -> Any:
     first, *others = values
     alone = isinstance(first, (Truth, Choice)) and all(isinstance(value, np.ndarray) for value in others)
     if not alone or len(node.outputs) != 1 or (node.primitive in DATA and len(DATA[node.primitive]) > 1):
-        mixed = refused(node, "Comparisons may be moved, not mixed with other values.")
+        mixed = refuse(node, "Comparisons may be moved, not mixed with other values.")
         raise next((value.error for value in values if isinstance(value, Choice)), mixed)
     return first.moved(lambda forms: _move(assembly, node, forms, *others))
 
@@ -182,8 +182,9 @@ def _scatter(combine: str) -> Callable[..., Any]:
 
     def rule(assembly: Assembly, node: Node, x: Any, indices: Any, updates: Any) -> Forms:
         if not isinstance(indices, np.ndarray):
-            raise refused(node, "Indices that depend on the input make a program discontinuous.")
-        x, u = as_forms(x), as_forms(updates)
+            raise refuse(node, "Indices that depend on the input make a program discontinuous.")
+        x = as_forms(x)
+        u = as_forms(updates)
         place = scatter_places(node.params, x.shape, indices, u.shape)
         kept = np.flatnonzero(place >= 0)
         if combine in ("max", "min"):
@@ -192,7 +193,7 @@ def _scatter(combine: str) -> Callable[..., Any]:
             for j in kept:
                 last[place[j]] += 1
                 table[place[j], last[place[j]]] = x.size + j
-            return tournament(assembly, pooled([x, u]), table, node.shape, 1.0 if combine == "max" else -1.0)
+            return tournament(assembly, pool_forms([x, u]), table, node.shape, 1.0 if combine == "max" else -1.0)
         put = sparse.csr_array((np.ones(kept.size), (place[kept], kept)), shape=(x.size, u.size))
         added = u.mapped(put, node.shape)
         return assembly.hold(x + added if combine == "add" else x - added)
@@ -202,7 +203,7 @@ def _scatter(combine: str) -> Callable[..., Any]:
 
 def _dot(assembly: Assembly, node: Node, x: Any, y: Any) -> Forms:
     if isinstance(x, Forms) and isinstance(y, Forms):
-        raise refused(node, "A product of two values that depend on the input is not piecewise affine.")
+        raise refuse(node, "A product of two values that depend on the input is not piecewise affine.")
     first = isinstance(x, Forms)
     forms, fixed = (x, y) if first else (y, x)
     numbers = node.params["dimension_numbers"]
@@ -212,9 +213,9 @@ def _dot(assembly: Assembly, node: Node, x: Any, y: Any) -> Forms:
 
 def _convolve(assembly: Assembly, node: Node, x: Any, kernel: Any) -> Forms:
     if not isinstance(kernel, np.ndarray):
-        raise refused(node, "A convolution with a kernel that depends on the input is not piecewise affine.")
+        raise refuse(node, "A convolution with a kernel that depends on the input is not piecewise affine.")
     if node.params["batch_group_count"] != 1:
-        raise refused(node, "Convolutions with batch groups are not read.", "use feature groups")
+        raise refuse(node, "Convolutions with batch groups are not read.", "use feature groups")
     M, exact = with_numbers(lambda weights: convolution(node.params, x.shape, weights, node.shape), kernel)
     return assembly.hold(x.mapped(M, node.shape, exact), always=True)
 

@@ -19,7 +19,8 @@ from ..matrices import nearest, rational
 from ..rounding import product_is_exact, product_rows_are_exact, quotient_is_exact, rows_that_pass, sum_is_exact
 
 CONSTANT = -1  # the key of the offset in an exact row
-ONE, ZERO = fmpq(1), fmpq(0)
+ONE = fmpq(1)
+ZERO = fmpq(0)
 Row: TypeAlias = dict[int, fmpq]
 Source: TypeAlias = tuple["Forms", int, fmpq]
 
@@ -73,7 +74,8 @@ class Forms:
         """Every entry times its factor: a float, or a rational in an array of objects."""
         given = np.broadcast_to(np.asarray(factors), self.shape).ravel()
         c = floats(given)
-        own, at = self.matrix, np.repeat(c, np.diff(self.matrix.indptr))
+        own = self.matrix
+        at = np.repeat(c, np.diff(self.matrix.indptr))
         clean = self.clean
         if not (np.abs(c) == 1).all():
             clean = self.is_clean & product_is_exact(c, self.offset)
@@ -92,7 +94,8 @@ class Forms:
         if given.dtype == object:
             return self.scaled(np.array([1 / q for q in given], object).reshape(self.shape))
         q = given.astype(np.float64)
-        own, by = self.matrix, np.repeat(q, np.diff(self.matrix.indptr))
+        own = self.matrix
+        by = np.repeat(q, np.diff(self.matrix.indptr))
         clean = self.is_clean & quotient_is_exact(self.offset, q)
         clean &= rows_that_pass(quotient_is_exact(own.data, by), own.indptr)
         with np.errstate(over="ignore"):
@@ -107,7 +110,7 @@ class Forms:
         return Forms(rows.shape, self.matrix[flat], self.offset[flat], Picked(self, flat), clean=clean)
 
     def __add__(self, other: "Forms") -> "Forms":
-        one, two = stretched([self, other])
+        one, two = stretch_forms([self, other])
         matrix = sparse.csr_array(one + two)
         clean = self.is_clean & other.is_clean & sum_is_exact(self.offset, other.offset)
         if one.nnz and two.nnz and matrix.nnz < one.nnz + two.nnz:  # else no two entries meet
@@ -226,24 +229,25 @@ def _sum_rows_are_exact(one: Any, two: Any, total: Any) -> np.ndarray:
     return rows_that_pass(lost.data == 0, lost.indptr)
 
 
-def stretched(forms: Sequence[Forms]) -> list[Any]:
+def stretch_forms(forms: Sequence[Forms]) -> list[Any]:
     """Their matrices with a column for every variable that any of them knows."""
     width = max(f.matrix.shape[1] for f in forms)
-    return [widened(f.matrix, width) for f in forms]
+    return [widen_matrix(f.matrix, width) for f in forms]
 
 
-def pooled(forms: Sequence[Forms]) -> Forms:
+def pool_forms(forms: Sequence[Forms]) -> Forms:
     """All entries of all arrays in one flat array."""
     if len(forms) == 1:
         return forms[0].reshaped((forms[0].size,))
-    matrix: Any = sparse.csr_array(sparse.vstack(stretched(forms), format="csr"))
+    matrix: Any = sparse.csr_array(sparse.vstack(stretch_forms(forms), format="csr"))
     starts = np.cumsum([0, *(f.size for f in forms[:-1])])
     clean = None if all(f.clean is None for f in forms) else np.concatenate([f.is_clean for f in forms])
     offset = np.concatenate([f.offset for f in forms])
     return Forms((matrix.shape[0],), matrix, offset, Joined(tuple(forms), starts), clean=clean)
 
 
-def widened(matrix: Any, width: int) -> Any:
+def widen_matrix(matrix: Any, width: int) -> Any:
+    """The sparse `matrix` with columns of zeros added up to `width`."""
     wide: Any = sparse.csr_array(matrix)
     return sparse.csr_array((wide.data, wide.indices, wide.indptr), shape=(wide.shape[0], width))
 
@@ -278,7 +282,7 @@ def exact_rows(forms: Forms, rows: Iterable[int], spend: Callable[[int], None] |
 def _row(forms: Forms, i: int, terms: list[tuple[fmpq, Row]]) -> Row:
     if isinstance(forms.made, Written):
         return forms.made.rows[i]
-    return _read(forms, i) if forms.made is None or forms.clean is None or forms.clean[i] else combined(terms)
+    return _read(forms, i) if forms.made is None or forms.clean is None or forms.clean[i] else combine_forms(terms)
 
 
 def _read(forms: Forms, i: int) -> Row:
@@ -290,7 +294,7 @@ def _read(forms: Forms, i: int) -> Row:
     return {j: a for j, a in row.items() if a}
 
 
-def combined(terms: Iterable[tuple[fmpq, Row]]) -> Row:
+def combine_forms(terms: Iterable[tuple[fmpq, Row]]) -> Row:
     r"""$\sum_kc_k\,\text{row}_k$."""
     total: Row = {}
     for c, row in terms:

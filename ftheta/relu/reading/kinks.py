@@ -9,8 +9,8 @@ import numpy as np
 from ftheta.graph import Node
 
 from .assembly import Assembly
-from .entries import Positions, as_forms, pair, refused, spread
-from .forms import Forms, pooled
+from .entries import Positions, as_forms, pair, refuse, spread
+from .forms import Forms, pool_forms
 from .linear_maps import axis_windows, groups, overlaps, windows
 
 MOST_COMPARATORS = 50_000
@@ -27,14 +27,17 @@ def smaller(assembly: Assembly, x: Forms, y: Forms) -> Forms:
 
 
 def maximum(assembly: Assembly, node: Node, x: Any, y: Any) -> Forms:
+    """The rule for the larger of two arrays."""
     return larger(assembly, *pair(node, x, y))
 
 
 def minimum(assembly: Assembly, node: Node, x: Any, y: Any) -> Forms:
+    """The rule for the smaller of two arrays."""
     return smaller(assembly, *pair(node, x, y))
 
 
 def clamp(assembly: Assembly, node: Node, lowest: Any, x: Any, highest: Any) -> Forms:
+    """The rule for `clip`: `x` between `lowest` and `highest`."""
     low, high = (spread(as_forms(v), node.shape) for v in (lowest, highest))
     return larger(assembly, smaller(assembly, as_forms(x), high), low)
 
@@ -54,14 +57,14 @@ def tournament(assembly: Assembly, x: Forms, table: np.ndarray, shape: tuple[int
     """
     first = np.take_along_axis(table, (table >= 0).argmax(axis=1)[:, None], axis=1)
     ids = np.where(table >= 0, table, first)  # padding is replaced by an entry of the window, which changes nothing
-    pool = pooled([x.scaled(sign)])
+    pool = pool_forms([x.scaled(sign)])
     while ids.shape[1] > 1:
         even = ids.shape[1] // 2 * 2
         pairs, place = np.unique(np.sort(ids[:, :even].reshape(-1, 2), axis=1), axis=0, return_inverse=True)
         kept, rest = np.unique(ids[:, even:], return_inverse=True)
         apart = pairs[:, 0] != pairs[:, 1]
         met = larger(assembly, *(pool.taken(column) for column in pairs[apart].T))
-        pool = pooled([met, pool.taken(pairs[~apart, 0]), pool.taken(kept)])
+        pool = pool_forms([met, pool.taken(pairs[~apart, 0]), pool.taken(kept)])
         number = np.where(apart, np.cumsum(apart) - 1, met.size + np.cumsum(~apart) - 1)
         winners = number[place.ravel()].reshape(len(ids), -1)
         ids = np.concatenate([winners, len(pairs) + rest.reshape(len(ids), -1)], axis=1)
@@ -69,6 +72,7 @@ def tournament(assembly: Assembly, x: Forms, table: np.ndarray, shape: tuple[int
 
 
 def reduce(sign: float) -> Callable[..., Forms]:
+    """The rule for a maximum (`sign` 1) or a minimum (-1) over axes."""
     return lambda assembly, node, x: tournament(assembly, x, groups(x.shape, node.params["axes"]), node.shape, sign)
 
 
@@ -78,7 +82,7 @@ def pool(sign: float) -> Callable[..., Forms]:
     def rule(assembly: Assembly, node: Node, x: Any) -> Forms:
         table = windows(node.params, x.shape)
         if (table < 0).all(axis=1).any():
-            raise refused(node, "A pooling window lies entirely in the padding.", "use less padding")
+            raise refuse(node, "A pooling window lies entirely in the padding.", "use less padding")
         if not overlaps(node.params):
             return tournament(assembly, x, table, node.shape, sign)
         for axis in range(len(node.shape)):
@@ -115,27 +119,30 @@ def ascending(assembly: Assembly, node: Node, x: Forms, axis: int) -> Forms:
     total = sum(map(len, rounds)) * lines.shape[1]
     if total > MOST_COMPARATORS:
         what = f"Sorting {n:,} numbers, {lines.shape[1]:,} times, takes {total:,} comparators."
-        raise refused(node, what, f"at most {MOST_COMPARATORS:,}: sort fewer numbers, or take a maximum")
-    state = pooled([x])
+        raise refuse(node, what, f"at most {MOST_COMPARATORS:,}: sort fewer numbers, or take a maximum")
+    state = pool_forms([x])
     for pairs in rounds:
         low, high = (lines[side].ravel() for side in np.array(pairs).T)
-        a, b = state.taken(low), state.taken(high)
+        a = state.taken(low)
+        b = state.taken(high)
         d = assembly.relu(a - b)
         place = np.arange(state.size)
         place[low], place[high] = state.size + np.arange(low.size), state.size + low.size + np.arange(high.size)
-        state = assembly.hold(pooled([state, a - d, b + d]).taken(place))
+        state = assembly.hold(pool_forms([state, a - d, b + d]).taken(place))
     return state.reshaped(x.shape)
 
 
 def sort(assembly: Assembly, node: Node, x: Any, *others: Any) -> Any:
+    """The rule for sorting along an axis, without the order."""
     if others:
-        raise refused(node, "The order of a sort is not continuous; only the sorted numbers are.", "use jnp.sort")
+        raise refuse(node, "The order of a sort is not continuous; only the sorted numbers are.", "use jnp.sort")
     return ascending(assembly, node, x, node.params["dimension"])
 
 
 def largest(assembly: Assembly, node: Node, x: Forms) -> list[Any]:
     """`top_k`: the numbers, from the largest; where they were is not continuous."""
-    axis, k = node.params.get("axis", -1) % len(x.shape), node.params["k"]
+    axis = node.params.get("axis", -1) % len(x.shape)
+    k = node.params["k"]
     last = np.flip(np.arange(x.size).reshape(x.shape), axis)
-    where = refused(node, "Where the largest numbers are is not continuous.", "use the numbers alone")
+    where = refuse(node, "Where the largest numbers are is not continuous.", "use the numbers alone")
     return [ascending(assembly, node, x, axis).taken(last.take(range(k), axis)), Positions(where)]

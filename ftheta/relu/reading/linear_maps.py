@@ -18,6 +18,7 @@ Triples = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def from_triples(triples: Sequence[Triples], shape: tuple[int, int]) -> Any:
+    """The sparse matrix of a `shape` whose entries are given as rows, columns and values."""
     rows, columns, values = (np.concatenate([np.asarray(t[k]).ravel() for t in triples]) for k in range(3))
     used = values != 0
     return sparse.csr_array((values[used], (rows[used], columns[used])), shape=shape)
@@ -41,8 +42,8 @@ def contraction(dimension_numbers: Any, moving: tuple[int, ...], fixed: np.ndarr
     (contract_l, contract_r), (batch_l, batch_r) = dimension_numbers
     contract, batch = (contract_l, batch_l) if moving_first else (contract_r, batch_r)
     contract_w, batch_w = (contract_r, batch_r) if moving_first else (contract_l, batch_l)
-    x = _ordered(np.arange(prod(moving)).reshape(moving), batch, contract)  # (B, F, C)
-    w = _ordered(np.asarray(fixed, np.float64), batch_w, contract_w)  # (B, G, C)
+    x = _order(np.arange(prod(moving)).reshape(moving), batch, contract)  # (B, F, C)
+    w = _order(np.asarray(fixed, np.float64), batch_w, contract_w)  # (B, G, C)
     B, F, C = x.shape
     G = w.shape[1]
     out = np.arange(B * F * G).reshape((B, F, G) if moving_first else (B, G, F))
@@ -56,7 +57,7 @@ def contraction(dimension_numbers: Any, moving: tuple[int, ...], fixed: np.ndarr
     return from_triples([triple], (B * F * G, x.size))
 
 
-def _ordered(array: np.ndarray, batch: Sequence[int], contract: Sequence[int]) -> np.ndarray:
+def _order(array: np.ndarray, batch: Sequence[int], contract: Sequence[int]) -> np.ndarray:
     """The array as (batch, free, contracted)."""
     free = [a for a in range(array.ndim) if a not in (*batch, *contract)]
     sizes = [prod(array.shape[a] for a in axes) for axes in (batch, free, contract)]
@@ -75,7 +76,8 @@ def window_table(size: int, window: int, stride: int, padding: tuple[int, int], 
 
 def convolution(params: Any, moving: tuple[int, ...], kernel: np.ndarray, out_shape: tuple[int, ...]) -> Any:
     """`conv_general_dilated` with a constant kernel: strides, padding, dilations and feature groups."""
-    numbers, groups = params["dimension_numbers"], params["feature_group_count"]
+    numbers = params["dimension_numbers"]
+    groups = params["feature_group_count"]
     x = np.arange(prod(moving)).reshape(moving).transpose(numbers.lhs_spec)  # (N, C, *S)
     w = np.asarray(kernel, np.float64).transpose(numbers.rhs_spec)  # (O, I, *K)
     out = np.arange(prod(out_shape)).reshape(out_shape).transpose(numbers.out_spec)  # (N, O, *T)
@@ -113,12 +115,14 @@ def windows(params: Any, shape: tuple[int, ...]) -> np.ndarray:
     """`reduce_window`: for every output, the flat numbers of the entries in its window; -1 for padding."""
     tables = _axis_tables(params, shape)
     rank = len(tables)
-    number, inside = np.zeros((1,) * (2 * rank), np.int64), np.ones((1,) * (2 * rank), bool)
+    number = np.zeros((1,) * (2 * rank), np.int64)
+    inside = np.ones((1,) * (2 * rank), bool)
     for axis, table in enumerate(tables):
         spread = [1] * (2 * rank)
         spread[axis], spread[rank + axis] = table.shape
         grid = table.reshape(spread)
-        number, inside = number * shape[axis] + np.maximum(grid, 0), inside & (grid >= 0)
+        number = number * shape[axis] + np.maximum(grid, 0)
+        inside = inside & (grid >= 0)
     outputs = prod(table.shape[0] for table in tables)
     return np.where(inside, number, -1).reshape(outputs, -1)
 
@@ -158,7 +162,7 @@ def scatter_places(params: Any, shape: tuple[int, ...], indices: np.ndarray, upd
 
 def groups(shape: tuple[int, ...], axes: Sequence[int]) -> np.ndarray:
     """A reduction over `axes`: for every output, the flat numbers of the entries it reads."""
-    return _ordered(np.arange(prod(shape)).reshape(shape), (), tuple(axes))[0]
+    return _order(np.arange(prod(shape)).reshape(shape), (), tuple(axes))[0]
 
 
 def summation(table: np.ndarray, size: int) -> Any:

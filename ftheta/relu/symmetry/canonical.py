@@ -22,7 +22,8 @@ from ..exact import ExactNetwork, exact
 from ..matrices import RATIONALS, ExactMatrix, fraction
 from ..network import ReluNetwork
 
-ZERO, ONE = fmpq(0), fmpq(1)
+ZERO = fmpq(0)
+ONE = fmpq(1)
 
 
 @dataclass
@@ -57,14 +58,16 @@ def canonical(net: ReluNetwork | ExactNetwork) -> ExactNetwork:
 
 def equal_by_symmetry(f: ReluNetwork | ExactNetwork, g: ReluNetwork | ExactNetwork) -> bool:
     """Whether the canonical forms agree. True proves that the realisations are equal; False proves nothing."""
-    one, other = canonical(f), canonical(g)
+    one = canonical(f)
+    other = canonical(g)
     pairs = zip(one.steps, other.steps)
     return one.widths == other.widths and all(a.matrix == b.matrix and a.offset == b.offset for a, b in pairs)
 
 
 def _tidy(layers: list[_Layer], k: int) -> bool:
     """Bring hidden layer `k` to its canonical form; whether the number of neurons fell."""
-    here, after = layers[k], layers[k + 1]
+    here = layers[k]
+    after = layers[k + 1]
     columns = _columns(after, len(here.rows))
     kept: dict[tuple[Any, ...], tuple[dict[int, fmpq], fmpq, dict[int, fmpq]]] = {}
     for row, b, out in zip(here.rows, here.offset, columns):
@@ -74,13 +77,15 @@ def _tidy(layers: list[_Layer], k: int) -> bool:
             after.offset = [c + b * out.get(i, ZERO) for i, c in enumerate(after.offset)]
             continue
         size = max(abs(a) for a in row.values())
-        unit, c = {j: a / size for j, a in sorted(row.items())}, b / size
+        unit = {j: a / size for j, a in sorted(row.items())}
+        c = b / size
         key = (tuple((j, fraction(a)) for j, a in unit.items()), fraction(c))
         before = kept[key][2] if key in kept else {}
         kept[key] = (unit, c, _sum(before, {i: size * a for i, a in out.items()}))
     order = [kept[key] for key in sorted(kept) if kept[key][2]]
     changed = len(order) < len(here.rows)
-    here.rows, here.offset = [row for row, _, _ in order], [b for _, b, _ in order]
+    here.rows = [row for row, _, _ in order]
+    here.offset = [b for _, b, _ in order]
     after.rows = _rows([out for _, _, out in order], len(after.rows))
     return changed
 

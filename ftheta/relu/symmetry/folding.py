@@ -26,16 +26,18 @@ def fold(net: ExactNetwork) -> ExactNetwork:
     parts = [(step.matrix, step.offset, step.rectified.copy()) for step in net.steps]
     for k in range(len(parts) - 2, -1, -1):
         before = parts[k - 1][2] if k else np.zeros(net.widths[0], bool)
-        parts[k], parts[k + 1] = _straightened(parts[k], parts[k + 1], before)
+        parts[k], parts[k + 1] = _straighten(parts[k], parts[k + 1], before)
         if not parts[k][2].any():
-            (A, b, _), (B, c, mask) = parts[k], parts[k + 1]
+            (A, b, _) = parts[k]
+            (B, c, mask) = parts[k + 1]
             merged = (B @ A, RATIONALS.add(RATIONALS.image(B, b), c), mask)
             parts[k : k + 2] = [merged]
     return net.rebuilt(parts)
 
 
-def _straightened(part: Any, after: Any, before: np.ndarray) -> tuple[Any, Any]:
-    (A, b, mask), (B, c, later) = part, after
+def _straighten(part: Any, after: Any, before: np.ndarray) -> tuple[Any, Any]:
+    (A, b, mask) = part
+    (B, c, later) = after
     mask = mask.copy()
     columns = _columns(B)
     where = {(_key(row), t): i for i, (row, t) in enumerate(zip(A.rows, b)) if mask[i]}
@@ -77,7 +79,8 @@ def same(f: ExactNetwork, g: ExactNetwork) -> bool:
 
 def distance(f: ExactNetwork, g: ExactNetwork, points: Sequence[Sequence[Any]]) -> Enclosure:
     r"""What is known of $\sup|f-g|$: zero if a normal form proves it, else at least what is seen at the points."""
-    left, right = fold(f), fold(g)
+    left = fold(f)
+    right = fold(g)
     if same(f, g) or same(left, right):
         return Enclosure.exact(0)
     if is_plain(left) and is_plain(right) and equal_by_symmetry(left, right):

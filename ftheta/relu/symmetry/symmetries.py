@@ -22,7 +22,7 @@ Params = Sequence[tuple[Any, Any]]
 SWEEPS = 200
 
 
-def moved(net: ExactNetwork, rng: np.random.Generator, factors: tuple[int, int] = (1, 9)) -> ExactNetwork:
+def rescale_randomly(net: ExactNetwork, rng: np.random.Generator, factors: tuple[int, int] = (1, 9)) -> ExactNetwork:
     """A copy of a plain network: every hidden layer in another order, every neuron times a positive fraction."""
     parts = [([dict(row) for row in step.matrix.rows], list(step.offset)) for step in net.steps]
     for (rows, offset), (after, _) in pairwise(parts):
@@ -52,7 +52,7 @@ def sign_copies(net: ExactNetwork) -> set[tuple[Any, ...]]:
     return {tuple(copy[i] for i in order) for copy in signed for order in permutations(range(len(units)))}
 
 
-def turned(copy: Sequence[Sequence[Fraction]]) -> tuple[Any, ...]:
+def normalise_signs(copy: Sequence[Sequence[Fraction]]) -> tuple[Any, ...]:
     """The normal form of a copy under signs and orders."""
     sign = lambda unit: 1 if next((t for t in unit if t), Fraction(1)) > 0 else -1
     return tuple(sorted(tuple(sign(unit) * t for t in unit) for unit in copy))
@@ -72,12 +72,13 @@ def norm_squared(params: Params) -> float:
     return weights + sum(float((b**2).sum()) for _, b in params[:-1])
 
 
-def balanced(description: Description) -> Description:
+def balance(description: Description) -> Description:
     """The copy with no imbalance, found neuron by neuron; neurons without weights on one side are left alone."""
     params = [(layer.weight.copy(), layer.bias.copy()) for layer in description.layers]
     for _ in range(SWEEPS):
         for (W, b), (A, _) in pairwise(params):
-            into, out = np.sqrt((W**2).sum(axis=1) + b**2), np.sqrt((A**2).sum(axis=0))
+            into = np.sqrt((W**2).sum(axis=1) + b**2)
+            out = np.sqrt((A**2).sum(axis=0))
             alive = (into > 0) & (out > 0)
             factor = np.sqrt(np.where(alive, out, 1.0) / np.where(alive, into, 1.0))
             W *= factor[:, None]
@@ -89,32 +90,7 @@ def balanced(description: Description) -> Description:
     return Description(tuple(Dense(W, b, layer.activation) for (W, b), layer in layers))
 
 
-# ---- the scalar network a·w, and linear networks ----------------------------------------------------------------
-
-
-def scalar_step(a: Fraction, w: Fraction, y: Fraction, tau: Fraction) -> tuple[Fraction, Fraction]:
-    r"""The factor of $a^2-w^2$ in one step on $\frac12(aw-y)^2$, and $1-\tau^2r^2$ with $r=aw-y$."""
-    r = a * w - y
-    a1, w1 = a - tau * r * w, w - tau * r * a
-    return (a1 * a1 - w1 * w1) / (a * a - w * w), 1 - tau * tau * r * r
-
-
-def linear_law(widths: Sequence[int], rng: np.random.Generator, samples: int = 4) -> Fraction:
-    r"""The largest entry of $\frac{d}{dt}(W_{\ell+1}^\top W_{\ell+1}-W_\ell W_\ell^\top)$ under the gradient flow of
-    $\frac12\|W_L\cdots W_1X-Y\|^2$, for random whole numbers, in whole numbers."""
-    draw = lambda *shape: rng.integers(-3, 4, shape).astype(object)
-    W = [draw(n, m) for m, n in pairwise(widths)]
-    X, Y = draw(widths[0], samples), draw(widths[-1], samples)
-    states = [X]
-    for matrix in W:
-        states.append(matrix @ states[-1])
-    back, slopes = states[-1] - Y, []
-    for matrix, state in zip(W[::-1], states[-2::-1]):
-        slopes.append(back @ state.T)
-        back = matrix.T @ back
-    G = slopes[::-1]
-    rates = [A.T @ H + H.T @ A - B @ K.T - K @ B.T for A, H, B, K in zip(W[1:], G[1:], W, G)]
-    return max((Fraction(int(abs(t))) for rate in rates for t in rate.ravel()), default=Fraction(0))
+# ---- in float64 --------------------------------------------------------------------
 
 
 def exact_params(net: ExactNetwork) -> list[tuple[np.ndarray, np.ndarray]]:

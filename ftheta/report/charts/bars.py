@@ -7,12 +7,13 @@ from ftheta.logic.chart import Axis, Bars
 
 from ..letters import letters
 from ..numbers import number, typeset
-from .frame import TICK, Canvas, Frame, Spec, empty, framed, mark, specification, text
+from .frame import TICK, Canvas, Frame, Spec, draw_frame, empty, mark, specification, text
 from .legend import legend_height, legend_marks, legend_rows
-from .measure import shortened, text_width
-from .scales import Scaled, scaled
+from .measure import shorten, text_width
+from .scales import Scaled, make_scale
 
-_THICK, _PART = 9.0, 5.0
+_THICK = 9.0
+_PART = 5.0
 
 
 def natural_height(chart: Bars) -> float:
@@ -24,13 +25,13 @@ def natural_height(chart: Bars) -> float:
 def bars(chart: Bars, canvas: Canvas) -> Spec:
     """The Vega specification of grouped horizontal bars."""
     values = [v for group in chart.values for v in group]
-    x = scaled(chart.x, values, nice=True, zero=chart.x.scale == "linear")
+    x = make_scale(chart.x, values, nice=True, zero=chart.x.scale == "linear")
     if x is None or not chart.categories:
         return empty(chart.title, canvas, "no finite values to draw")
     legend = legend_rows(chart.groups, canvas) if len(chart.groups) > 1 else []
     rows = Scaled(Axis(), 0.0, float(len(chart.categories)))
-    frame = framed(chart.title, x, rows, canvas, right=62.0, below=legend_height(legend))
-    words = [shortened(letters(c), TICK, 0.32 * canvas.width) for c in chart.categories]
+    frame = draw_frame(chart.title, x, rows, canvas, right=62.0, below=legend_height(legend))
+    words = [shorten(letters(c), TICK, 0.32 * canvas.width) for c in chart.categories]
     frame = replace(frame, left=22 + max(text_width(w, TICK) for w in words), y_ticks=())
     theme = canvas.theme
     colours = [theme.measured[0], theme.bounds[0], *theme.measured[1:], *theme.bounds[1:]]

@@ -13,7 +13,9 @@ TINT = 0.5  # the opacity of a part: the rows in the same colour stand out again
 _TEN = ("#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#b07aa1", "#edc948", "#76b7b2", "#ff9da7", "#9c755f", "#8c8580")
 _MOST = 16  # classes that the legend names
 _GOLDEN = 0.618033988749895  # steps of the hue that come near no earlier one for long
-_RIGHT, _WRONG, _UNKNOWN = "row given its own class", "row given another class", "row of unknown class"
+_RIGHT = "row given its own class"
+_WRONG = "row given another class"
+_UNKNOWN = "row of unknown class"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,7 @@ def _hue(k: int) -> str:
     return "#" + "".join(f"{round(255 * part):02x}" for part in parts)
 
 
-def mixed(colour: str, background: str) -> tuple[int, int, int]:
+def mix(colour: str, background: str) -> tuple[int, int, int]:
     """A colour at the opacity of a part, over the background."""
     pairs = [(int(colour[i : i + 2], 16), int(background[i : i + 2], 16)) for i in (1, 3, 5)]
     r, g, b = (round(TINT * a + (1 - TINT) * z) for a, z in pairs)
@@ -68,7 +70,8 @@ def _kind(point: Sequence[float], chart: Regions) -> str:
 def row_marks(chart: Regions, frame: Frame) -> list[Spec]:
     """The rows of data: discs of the colour of their class, crosses where they are given another one."""
     colours = class_colours(len(chart.classes))
-    ink, empty = frame.canvas.theme.ink, frame.canvas.theme.background
+    ink = frame.canvas.theme.ink
+    empty = frame.canvas.theme.background
     marks = []
     for point in sorted(_drawable(chart), key=lambda p: _kind(p, chart) == _WRONG):  # what is wrong lies above
         if not (frame.x.spans(point[:1]) and frame.y.spans(point[1:2])):

@@ -6,18 +6,20 @@ from math import isfinite
 from ftheta.logic.chart import Axis
 
 from ..letters import letters
-from .frame import TICK, Canvas, Frame, Spec, evened, field, framed, mark, text
-from .measure import shortened, text_width
+from .frame import TICK, Canvas, Frame, Spec, draw_frame, even_out, field, mark, text
+from .measure import shorten, text_width
 from .png import colour
-from .scales import Scaled, scaled
+from .scales import Scaled, make_scale
 
-_WIDTH, _GAP, _STRIPS = 14, 16, 64
+_WIDTH = 14
+_GAP = 16
+_STRIPS = 64
 
 
 def value_scale(values: list[float]) -> Scaled | None:
     """The values that the colours span; None if none is finite."""
     finite = [v for v in values if isfinite(v)]
-    return scaled(Axis(), finite) if finite else None
+    return make_scale(Axis(), finite) if finite else None
 
 
 def colour_ends(values: Scaled | None) -> tuple[float, float]:
@@ -30,9 +32,9 @@ def beside(title: str, x: Scaled, y: Scaled, canvas: Canvas, label: str, values:
     is as long on both."""
     words = max((text_width(t.label, TICK) for t in values.ticks(6)), default=0.0)
     bar = _GAP + _WIDTH + 8 + max(words, min(text_width(letters(label), TICK), 90) - _WIDTH) + 10
-    frame = framed(title, x, y, canvas, right=bar)
+    frame = draw_frame(title, x, y, canvas, right=bar)
     frame = replace(frame, top=max(frame.top, 22.0)) if label else frame  # the label stands above the bar
-    return evened(frame, alike)
+    return even_out(frame, alike)
 
 
 def bar_marks(frame: Frame, label: str, values: Scaled) -> list[Spec]:
@@ -46,7 +48,7 @@ def bar_marks(frame: Frame, label: str, values: Scaled) -> list[Spec]:
         marks.append(mark("rule", {"x": x + _WIDTH, "x2": x + _WIDTH + 4, "y": y, "stroke": theme.rule}))
         marks.append(text([tick.label], x + _WIDTH + 7, y + TICK * 0.36, theme.muted, size=TICK))
     if label:
-        marks.append(text([shortened(letters(label), TICK, 110)], x, -8, theme.ink, size=TICK))
+        marks.append(text([shorten(letters(label), TICK, 110)], x, -8, theme.ink, size=TICK))
     return marks
 
 

@@ -5,11 +5,11 @@ from itertools import count, repeat
 
 from ftheta.logic.chart import Curves, Series
 
-from .frame import Canvas, Frame, Spec, empty, field, framed, mark, specification, text
+from .frame import Canvas, Frame, Spec, draw_frame, empty, field, mark, specification, text
 from .labels import KEY, LEADING, SIZE, Label, Pen, Placed, margin, place, room
-from .scales import Scaled, scaled
+from .scales import Scaled, make_scale
 from .theme import Theme
-from .thinning import MOST, spaced, thinned
+from .thinning import MOST, keep_extremes, space_out
 
 _DASHES = ([7, 4], [3, 3], [10, 3, 2, 3], [2, 2])
 
@@ -19,12 +19,12 @@ _FINE_DASHES = ([], [1, 2], [5, 2], [8, 2, 1, 2], [3, 1])
 
 def curves(chart: Curves, canvas: Canvas) -> Spec:
     """The Vega specification of a chart of curves."""
-    x = scaled(chart.x, (v for s in chart.series for v in s.x))
-    y = scaled(chart.y, _heights(chart.series, x), nice=True) if x else None
+    x = make_scale(chart.x, (v for s in chart.series for v in s.x))
+    y = make_scale(chart.y, _heights(chart.series, x), nice=True) if x else None
     if x is None or y is None:
         return empty(chart.title, canvas, "no finite values to draw")
-    frame, labels = labelled(chart.title, x, y, canvas, chart.series)
-    data, marks = drawn(chart.series, frame)
+    frame, labels = label_series(chart.title, x, y, canvas, chart.series)
+    data, marks = draw_series(chart.series, frame)
     return specification(frame, chart.title, [*marks, *labels], data=data)
 
 
@@ -36,7 +36,9 @@ def _heights(series: Sequence[Series], x: Scaled) -> Iterable[float]:
         yield from s.hi
 
 
-def labelled(title: str, x: Scaled, y: Scaled, canvas: Canvas, series: Sequence[Series]) -> tuple[Frame, list[Spec]]:
+def label_series(
+    title: str, x: Scaled, y: Scaled, canvas: Canvas, series: Sequence[Series]
+) -> tuple[Frame, list[Spec]]:
     """The frame of a chart with room for the labels of its series at the right, and the marks of the labels.
 
     Whether they have keys depends on what is drawn and not on where it happens to be, so that the frame does not jump
@@ -45,7 +47,7 @@ def labelled(title: str, x: Scaled, y: Scaled, canvas: Canvas, series: Sequence[
     ends = [_last(s, x, y) for s in series]
     names = [s.name if end else f"{s.name} (no finite values)" for s, end in zip(series, ends)]
     keyed = len(series) > 1 or any(end and x.fraction(end[0]) < _NEAR_THE_EDGE for end in ends)
-    frame = framed(title, x, y, canvas, right=margin(names, canvas.width, keyed))
+    frame = draw_frame(title, x, y, canvas, right=margin(names, canvas.width, keyed))
     labels = [
         Label(name, frame.at(*end), pen.words, pen)
         if end
@@ -62,7 +64,7 @@ def _last(series: Series, x: Scaled, y: Scaled) -> tuple[float, float] | None:
     return None if last is None else (x.cut(last[0]), y.cut(last[1]))
 
 
-def drawn(series: Sequence[Series], frame: Frame) -> tuple[list[Spec], list[Spec]]:
+def draw_series(series: Sequence[Series], frame: Frame) -> tuple[list[Spec], list[Spec]]:
     """Data and marks of the series inside a frame."""
     data: list[Spec] = []
     layers: dict[str, list[Spec]] = {"reference": _between(series, frame, data), "measured": [], "bound": []}
@@ -73,7 +75,9 @@ def drawn(series: Sequence[Series], frame: Frame) -> tuple[list[Spec], list[Spec
 
 def pens(series: Sequence[Series], theme: Theme) -> list[Pen]:
     """A colour of its own for every series: bounds are orange and dashed, references grey, the rest blue first."""
-    measured, bounds, references = count(), count(), count()
+    measured = count()
+    bounds = count()
+    references = count()
     chosen = []
     for s in series:
         if s.role == "bound":
@@ -97,7 +101,8 @@ Point = tuple[float, float, float | None, float | None]  # x, y and the band
 
 def _points(series: Series, frame: Frame) -> list[Point | None]:
     """What can be drawn of a series; None where there is a gap. Thinned if there are many."""
-    x, y = frame.x, frame.y
+    x = frame.x
+    y = frame.y
     banded = len(series.lo) == len(series.hi) == len(series.x)
     los = [_end(v, frame, -1) for v in series.lo] if banded else repeat(None)
     his = [_end(v, frame, 1) for v in series.hi] if banded else repeat(None)
@@ -128,9 +133,9 @@ def _thin(rows: list[Point | None], scattered: bool, frame: Frame) -> list[Point
     many = sum(len(piece) for piece in pieces) > MOST
     for piece in pieces:
         if scattered:
-            chosen = spaced([(*frame.at(p[0], p[1]), "") for p in piece])
+            chosen = space_out([(*frame.at(p[0], p[1]), "") for p in piece])
         elif many:
-            chosen = thinned([p[0] for p in piece], [p[1] for p in piece], frame.x.fraction)
+            chosen = keep_extremes([p[0] for p in piece], [p[1] for p in piece], frame.x.fraction)
         else:
             chosen = range(len(piece))
         kept += [*(piece[i] for i in chosen), None]
@@ -200,8 +205,9 @@ def _between(series: Sequence[Series], frame: Frame, data: list[Spec]) -> list[S
     ]
     kept = range(len(rows))
     if len(rows) > MOST:
-        kept = thinned([r[0] for r in rows], [r[1] for r in rows], frame.x.fraction)
-    x, y = frame.x, frame.y
+        kept = keep_extremes([r[0] for r in rows], [r[1] for r in rows], frame.x.fraction)
+    x = frame.x
+    y = frame.y
     values = [{"x": x.cut(rows[i][0]), "y": y.cut(rows[i][1]), "z": y.cut(rows[i][2])} for i in kept]
     data.append({"name": "between", "values": values})
     area = {"x": field("x", "x"), "y": field("y", "y"), "y2": field("z", "y")}

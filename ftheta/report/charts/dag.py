@@ -8,7 +8,7 @@ from ftheta.logic.chart import Dag, Vertex
 from ..letters import letters
 from .frame import Canvas, Spec, bare, empty, heading, mark, text
 from .layering import Layout, layout
-from .measure import shortened, text_width
+from .measure import shorten, text_width
 
 _MOST = 400
 _TRIALS = [(size, True) for size in (13, 12, 11, 10)] + [(size, False) for size in (13, 12, 11, 10, 9, 8)]
@@ -49,7 +49,8 @@ def dag(chart: Dag, canvas: Canvas) -> Spec:
         )
     top = 14.0 + 20 * len(heading(chart.title, canvas))
     drawing = _fitting(chart, canvas.width - 24, canvas.height - top - 14)
-    width, height = max(canvas.width, drawing.width + 24), drawing.height + top + 14
+    width = max(canvas.width, drawing.width + 24)
+    height = drawing.height + top + 14
     moved = replace(drawing, at={n: (x + (width - drawing.width) / 2, y + top) for n, (x, y) in drawing.at.items()})
     canvas = replace(canvas, width=width, height=height)
     marks = [*_arrows(moved, canvas), *(m for v in chart.vertices for m in _node(moved, v.id, canvas))]
@@ -75,15 +76,16 @@ def _draw(chart: Dag, letter: int, across: bool) -> Drawing:
     size = {n: b.height if across else b.width for n, b in boxes.items()}
     found = layout([v.id for v in chart.vertices], list(chart.edges), size, gap=1.6 * letter)
     gap = 2.8 * letter if across else 2.6 * letter
-    depth, starts = 0.0, []
+    depth = 0.0
+    starts = []
     for row in found.layers:
         thick = max((boxes[n].width if across else boxes[n].height for n in row if n in boxes), default=0.0)
         starts.append(depth + thick / 2)
         depth += thick + gap
-    return _placed(found, boxes, starts, depth - gap, across, letter)
+    return _place(found, boxes, starts, depth - gap, across, letter)
 
 
-def _placed(
+def _place(
     found: Layout, boxes: dict[str, Box], starts: list[float], depth: float, across: bool, letter: int
 ) -> Drawing:
     spans = {n: (boxes[n].height if across else boxes[n].width) / 2 if n in boxes else 2.0 for n in found.place}
@@ -99,8 +101,8 @@ def _placed(
 
 
 def _box(vertex: Vertex, letter: int) -> Box:
-    label = shortened(letters(vertex.label), letter, _WIDEST, bold=True)
-    notes = [shortened(letters(line), letter - 1, _WIDEST) for line in vertex.note.splitlines()[:4] if line.strip()]
+    label = shorten(letters(vertex.label), letter, _WIDEST, bold=True)
+    notes = [shorten(letters(line), letter - 1, _WIDEST) for line in vertex.note.splitlines()[:4] if line.strip()]
     widest = max([text_width(label, letter, bold=True), *(text_width(n, letter - 1) for n in notes)])
     return Box(
         (label, *notes), max(widest + 1.5 * letter, 3.0 * letter), (letter + 4) * (1 + len(notes)) + 0.8 * letter
@@ -108,8 +110,12 @@ def _box(vertex: Vertex, letter: int) -> Box:
 
 
 def _node(drawing: Drawing, name: str, canvas: Canvas) -> list[Spec]:
-    box, (x, y), theme, letter = drawing.boxes[name], drawing.at[name], canvas.theme, drawing.letter
-    left, top = x - box.width / 2, y - box.height / 2
+    box = drawing.boxes[name]
+    (x, y) = drawing.at[name]
+    theme = canvas.theme
+    letter = drawing.letter
+    left = x - box.width / 2
+    top = y - box.height / 2
     shape = {"x": left, "y": top, "width": box.width, "height": box.height, "cornerRadius": 6, "fill": theme.box}
     marks = [mark("rect", {**shape, "stroke": theme.measured[0], "strokeWidth": 1.25})]
     baseline = top + 0.4 * letter + letter
@@ -121,7 +127,9 @@ def _node(drawing: Drawing, name: str, canvas: Canvas) -> list[Spec]:
 
 def _arrows(drawing: Drawing, canvas: Canvas) -> list[Spec]:
     """A smooth line for each edge, with a head at its end."""
-    theme, lines, heads = canvas.theme, [], []
+    theme = canvas.theme
+    lines = []
+    heads = []
     for route in drawing.routes:
         points = [drawing.at[n] for n in route]
         points[0] = _port(drawing, route[0], 1)
@@ -137,7 +145,8 @@ def _arrows(drawing: Drawing, canvas: Canvas) -> list[Spec]:
 
 def _port(drawing: Drawing, name: str, side: int) -> tuple[float, float]:
     """Where an edge leaves (side 1) or enters (side −1) a box."""
-    (x, y), box = drawing.at[name], drawing.boxes[name]
+    (x, y) = drawing.at[name]
+    box = drawing.boxes[name]
     return (x + side * box.width / 2, y) if drawing.across else (x, y + side * box.height / 2)
 
 
@@ -145,8 +154,10 @@ def _curve(points: list[tuple[float, float]], across: bool) -> str:
     """Bézier curves through the points that start and end along the direction of the graph."""
     path = "M{:.1f},{:.1f}".format(*points[0])
     for (x, y), (u, v) in pairwise(points):
-        a, b = ((x + u) / 2, y), ((x + u) / 2, v)
+        a = ((x + u) / 2, y)
+        b = ((x + u) / 2, v)
         if not across:
-            a, b = (x, (y + v) / 2), (u, (y + v) / 2)
+            a = (x, (y + v) / 2)
+            b = (u, (y + v) / 2)
         path += "C{:.1f},{:.1f} {:.1f},{:.1f} {:.1f},{:.1f}".format(*a, *b, u, v)
     return path

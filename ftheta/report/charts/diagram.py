@@ -6,10 +6,13 @@ from ftheta.logic.chart import Diagram, Layer
 
 from ..letters import letters
 from .frame import TICK, Canvas, Spec, bare, empty, heading, mark, text
-from .measure import wrapped
+from .measure import wrap
 
-_MOST_UNITS, _MOST_LAYERS = 8, 11
-_MOST_APART, _MOST_RADIUS = 72.0, 14.0  # pixels from circle to circle, and of a circle
+_MOST_UNITS = 8
+_MOST_LAYERS = 11
+# pixels from circle to circle, and of a circle
+_MOST_APART = 72.0
+_MOST_RADIUS = 14.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +31,7 @@ def diagram(chart: Diagram, canvas: Canvas) -> Spec:
         return empty(chart.title, canvas, "no layers to draw")
     top = 18.0 + 18 * len(heading(chart.title, canvas))
     bottom = canvas.height - 68
-    shown = _shown(chart.layers)
+    shown = _visible_layers(chart.layers)
     rows = max((min(layer.units, _MOST_UNITS) for layer, _ in shown if layer), default=1)
     apart = min(_MOST_APART, (bottom - top) / max(rows, 1))
     columns = [_column(layer, hidden, (top + bottom) / 2, apart) for layer, hidden in shown]
@@ -44,12 +47,13 @@ def diagram(chart: Diagram, canvas: Canvas) -> Spec:
     return bare(chart.title, canvas, marks)
 
 
-def _shown(layers: tuple[Layer, ...]) -> list[tuple[Layer | None, int]]:
+def _visible_layers(layers: tuple[Layer, ...]) -> list[tuple[Layer | None, int]]:
     """All layers, or the first and last ones with the number left out between."""
     if len(layers) <= _MOST_LAYERS:
         return [(layer, 0) for layer in layers]
     ends = _MOST_LAYERS // 2
-    first, last = layers[:ends], layers[-ends:]
+    first = layers[:ends]
+    last = layers[-ends:]
     return [*((a, 0) for a in first), (None, len(layers) - 2 * ends), *((b, 0) for b in last)]
 
 
@@ -92,12 +96,13 @@ def _circles(column: Column, x: float, radius: float, canvas: Canvas) -> list[Sp
 
 def _caption(column: Column, x: float, pitch: float, y: float, canvas: Canvas) -> list[Spec]:
     """Name, width and note below a column."""
-    theme, room = canvas.theme, pitch - 8
+    theme = canvas.theme
+    room = pitch - 8
     if column.layer is None:
         return [text([f"{column.hidden:,} more"], x, y, theme.muted, size=TICK, align="center")]
-    name = wrapped(letters(column.layer.name), TICK, room, bold=True, most=1)
-    width = wrapped(f"{column.layer.units:,}", TICK, room, most=1)
-    note = wrapped(letters(column.layer.note), TICK, room, most=1)
+    name = wrap(letters(column.layer.name), TICK, room, bold=True, most=1)
+    width = wrap(f"{column.layer.units:,}", TICK, room, most=1)
+    note = wrap(letters(column.layer.note), TICK, room, most=1)
     marks = [text(name, x, y, theme.ink, size=TICK, bold=True, align="center")]
     marks.append(text(width, x, y + 16, theme.measured_text[0], size=TICK, align="center"))
     return [*marks, text(note, x, y + 32, theme.muted, size=TICK, align="center")] if note != [""] else marks

@@ -5,13 +5,16 @@ from math import inf
 from typing import Any
 
 from ..letters import letters
-from .measure import text_width, wrapped
+from .measure import text_width, wrap
 from .scales import Scaled, Tick
 from .theme import FONT, Theme
 
 Spec = dict[str, Any]
 SCHEMA = "https://vega.github.io/schema/vega/v6.json"
-TICK, LETTER, HEADING = 11, 12, 13  # letter sizes: tick labels, axis labels, the title
+# letter sizes: tick labels, axis labels, the title
+TICK = 11
+LETTER = 12
+HEADING = 13
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +57,11 @@ class Frame:
 def heading(title: str, canvas: Canvas) -> list[str]:
     """The lines of the title."""
     return (
-        wrapped(letters(title), HEADING, canvas.width - 20, bold=True, most=2)
-        if canvas.titled and title.strip()
-        else []
+        wrap(letters(title), HEADING, canvas.width - 20, bold=True, most=2) if canvas.titled and title.strip() else []
     )
 
 
-def framed(title: str, x: Scaled, y: Scaled, canvas: Canvas, *, right: float = 0.0, below: float = 0.0) -> Frame:
+def draw_frame(title: str, x: Scaled, y: Scaled, canvas: Canvas, *, right: float = 0.0, below: float = 0.0) -> Frame:
     """The frame with margins that hold the ticks, the axis labels, the title, and `right` and `below` more."""
     lines = heading(title, canvas)
     top = 14.0 + (18 * len(lines) + 6 if lines else 0)
@@ -84,16 +85,18 @@ def sparse(axis: Scaled, pixels: float) -> tuple[Tick, ...]:
     return axis.ticks(2)[:1]
 
 
-def evened(frame: Frame, most: float = inf) -> Frame:
+def even_out(frame: Frame, most: float = inf) -> Frame:
     """The frame, smaller, with a unit as long on both axes: where both are linear and neither is `most` times as long
     as the other."""
-    x, y = frame.x, frame.y
+    x = frame.x
+    y = frame.y
     shape = (x.hi - x.lo) / (y.hi - y.lo)
     if not (x.axis.scale == y.axis.scale == "linear" and 1 / most < shape < most):
         return frame
     width = min(frame.width, frame.height * shape)
     height = width / shape
-    spare, low = (frame.width - width) / 2, (frame.height - height) / 2
+    spare = (frame.width - width) / 2
+    low = (frame.height - height) / 2
     margins = {"left": frame.left + spare, "right": frame.right + spare, "top": frame.top + low}
     ticks = {"x_ticks": sparse(x, width), "y_ticks": y.ticks(max(2, int(height / 44)))}
     return replace(frame, **margins, bottom=frame.bottom + low, **ticks)
@@ -172,7 +175,7 @@ def _axes(frame: Frame, grid: bool) -> list[Spec]:
 
 
 def _axis(scale: str, orient: str, ticks: tuple[Tick, ...], label: str, room: float, theme: Theme) -> Spec:
-    words = wrapped(letters(label), LETTER, room, most=1)[0]
+    words = wrap(letters(label), LETTER, room, most=1)[0]
     labels = [t.label for t in ticks] or [""]
     chosen = {"signal": f"{_literal(labels)}[round(datum.index * {max(len(labels) - 1, 1)})]"}
     return {

@@ -7,7 +7,7 @@ from .colourbar import bar_marks, beside, border, colour_ends, value_scale
 from .frame import TICK, Canvas, Frame, Spec, empty, mark, specification, text
 from .measure import text_width
 from .png import LEVELS, level, picture
-from .scales import scaled
+from .scales import make_scale
 
 _MOST_NUMBERS = 150
 
@@ -16,7 +16,8 @@ def heatmap(chart: Heatmap, canvas: Canvas) -> Spec:
     """The Vega specification of a heatmap. On a logarithmic axis the cells are even in the logarithm."""
     columns = max((len(row) for row in chart.values), default=0)
     flat = [v for row in chart.values for v in row]
-    x, y = scaled(chart.x, chart.extent[:2]), scaled(chart.y, chart.extent[2:])
+    x = make_scale(chart.x, chart.extent[:2])
+    y = make_scale(chart.y, chart.extent[2:])
     values = value_scale(flat)
     if not columns or x is None or y is None or values is None:
         return empty(chart.title, canvas, "no finite values to draw")
@@ -31,8 +32,10 @@ def heatmap(chart: Heatmap, canvas: Canvas) -> Spec:
 
 def _numbers(chart: Heatmap, frame: Frame, ends: tuple[float, float]) -> list[Spec]:
     """The values written into their cells, where all of them fit."""
-    rows, columns = len(chart.values), max(len(row) for row in chart.values)
-    wide, high = frame.width / columns, frame.height / rows
+    rows = len(chart.values)
+    columns = max(len(row) for row in chart.values)
+    wide = frame.width / columns
+    high = frame.height / rows
     if rows * columns > _MOST_NUMBERS or high < TICK + 6:
         return []
     words = [[typeset(number(v, 3)) if v == v else "–" for v in row] for row in chart.values]

@@ -4,9 +4,9 @@ from math import isfinite
 
 from ftheta.logic.chart import Histogram
 
-from .curves import drawn, labelled
+from .curves import draw_series, label_series
 from .frame import Canvas, Frame, Spec, empty, field, mark, specification
-from .scales import scaled
+from .scales import make_scale
 
 
 def histogram(chart: Histogram, canvas: Canvas) -> Spec:
@@ -16,13 +16,13 @@ def histogram(chart: Histogram, canvas: Canvas) -> Spec:
         for a, b, h in zip(chart.edges, chart.edges[1:], chart.heights)
         if all(map(isfinite, (a, b, h))) and (chart.x.scale != "log" or (a > 0 and b > 0))
     ]
-    x = scaled(chart.x, [*(e for bar in bars for e in bar[:2]), *(v for s in chart.curves for v in s.x)])
+    x = make_scale(chart.x, [*(e for bar in bars for e in bar[:2]), *(v for s in chart.curves for v in s.x)])
     heights = [*(h for _, _, h in bars), *(v for s in chart.curves for v in s.y)]
-    y = scaled(chart.y, heights, nice=True, zero=True)
+    y = make_scale(chart.y, heights, nice=True, zero=True)
     if x is None or y is None:
         return empty(chart.title, canvas, "no finite values to draw")
-    frame, labels = labelled(chart.title, x, y, canvas, chart.curves)
-    data, marks = drawn(chart.curves, frame)
+    frame, labels = label_series(chart.title, x, y, canvas, chart.curves)
+    data, marks = draw_series(chart.curves, frame)
     return specification(frame, chart.title, [_bars(bars, frame, data), *marks, *labels], data=data)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..letters import letters
-from .measure import text_width, wrapped
+from .measure import text_width, wrap
 
 SIZE = 12
 LEADING = 15
@@ -66,7 +66,8 @@ def _indent(keyed: bool) -> float:
 
 
 def lines_of(text: str, room: float, most: int = 3) -> list[str]:
-    return wrapped(letters(text), SIZE, room, bold=True, most=most)
+    """The text of a label in lines that fit into `room` pixels, `most` of them at most."""
+    return wrap(letters(text), SIZE, room, bold=True, most=most)
 
 
 def place(labels: Sequence[Label], room: float, top: float, bottom: float) -> list[Placed]:
@@ -100,7 +101,8 @@ def spread(wanted: Sequence[float], sizes: Sequence[float], lo: float, hi: float
             total = sum_a + sum_b - count_b * size_a
             blocks.append([total / (count_a + count_b), size_a + size_b, count_a + count_b, total])
     starts = _within([(start, size) for start, size, _, _ in blocks], lo, hi)
-    middles, member = [], 0
+    middles = []
+    member = 0
     for start, block in zip(starts, blocks):
         for _ in range(int(block[2])):
             middles.append(start + sizes[member] / 2)

@@ -28,14 +28,14 @@ class Layout:
 
 def layout(nodes: Sequence[str], edges: Sequence[tuple[str, str]], size: Mapping[str, float], gap: float) -> Layout:
     """Lay out a graph; `size` is the extent of each node across the layers, `gap` the room between two of them."""
-    return _laid_out(tuple(nodes), tuple(edges), tuple(size.get(n, 0.0) for n in nodes), gap)
+    return _lay_out(tuple(nodes), tuple(edges), tuple(size.get(n, 0.0) for n in nodes), gap)
 
 
 @lru_cache(64)  # a graph whose numbers change keeps its nodes, and mostly the sizes of them
-def _laid_out(
+def _lay_out(
     nodes: tuple[str, ...], edges: tuple[tuple[str, str], ...], sizes: tuple[float, ...], gap: float
 ) -> Layout:
-    rows, routes = _layered(nodes, edges)
+    rows, routes = _assign_layers(nodes, edges)
     size = dict(zip(nodes, sizes))
     steps = [step for route in routes for step in pairwise(route)]
     place = _places(rows, steps, {n: size.get(n, 0.0) + gap for row in rows for n in row})
@@ -43,7 +43,7 @@ def _laid_out(
 
 
 @lru_cache(16)
-def _layered(
+def _assign_layers(
     nodes: tuple[str, ...], edges: tuple[tuple[str, str], ...]
 ) -> tuple[tuple[tuple[str, ...], ...], tuple[tuple[str, ...], ...]]:
     """The layers in order, and the routes of the edges."""
@@ -81,7 +81,8 @@ def _without_cycles(nodes: Sequence[str], edges: list[tuple[str, str]]) -> list[
 
 def _longest_paths(nodes: Sequence[str], edges: list[tuple[str, str]]) -> dict[str, int]:
     """Every node one layer after its latest parent; a node without parents right before its earliest child."""
-    parents, children = defaultdict(list), defaultdict(list)
+    parents = defaultdict(list)
+    children = defaultdict(list)
     for a, b in edges:
         parents[b].append(a)
         children[a].append(b)
@@ -111,11 +112,13 @@ def _route(a: str, b: str, layer: Mapping[str, int], rows: list[list[str]], inde
 
 def _order(rows: list[list[str]], steps: list[tuple[str, str]]) -> None:
     """Sweep down and up, sorting each layer by the mean place of its neighbours; keep the order that crosses least."""
-    before, after = defaultdict(list), defaultdict(list)
+    before = defaultdict(list)
+    after = defaultdict(list)
     for a, b in steps:
         before[b].append(a)
         after[a].append(b)
-    best, fewest = [list(row) for row in rows], _crossings(rows, after)
+    best = [list(row) for row in rows]
+    fewest = _crossings(rows, after)
     for sweep in range(_SWEEPS):
         turned, neighbours = (rows, before) if sweep % 2 == 0 else (rows[::-1], after)
         for fixed, row in pairwise(turned):
@@ -124,7 +127,8 @@ def _order(rows: list[list[str]], steps: list[tuple[str, str]]) -> None:
             row.sort(key=mean.__getitem__)
         crossings = _crossings(rows, after)
         if crossings < fewest:
-            best, fewest = [list(row) for row in rows], crossings
+            best = [list(row) for row in rows]
+            fewest = crossings
     for row, chosen in zip(rows, best):
         row[:] = chosen
 
@@ -145,7 +149,8 @@ def _mean(values: list[int] | list[float], otherwise: float) -> float:
 
 def _places(rows: Sequence[Sequence[str]], steps: list[tuple[str, str]], room: Mapping[str, float]) -> dict[str, float]:
     """Middles of the nodes: each drawn to the mean of its neighbours, without overlap."""
-    before, after = defaultdict(list), defaultdict(list)
+    before = defaultdict(list)
+    after = defaultdict(list)
     for a, b in steps:
         before[b].append(a)
         after[a].append(b)

@@ -4,16 +4,20 @@ from collections.abc import Sequence
 
 from ..letters import letters
 from .frame import TICK, Canvas, Spec, mark, text
-from .measure import shortened, text_width
+from .measure import shorten, text_width
 
-_ROW, _SIGN, _SPACE = 18, 14, 18
+_ROW = 18
+_SIGN = 14
+_SPACE = 18
 
 
 def legend_rows(names: Sequence[str], canvas: Canvas) -> list[list[tuple[float, str, int]]]:
     """The rows of a legend: (place, name, index) for each entry, broken where the canvas ends."""
-    room, rows, x = canvas.width - 90, [[]], 0.0
+    room = canvas.width - 90
+    rows = [[]]
+    x = 0.0
     for i, name in enumerate(names):
-        word = shortened(letters(name), TICK, min(room - _SIGN, 260))
+        word = shorten(letters(name), TICK, min(room - _SIGN, 260))
         width = _SIGN + text_width(word, TICK)
         if x and x + width > room:
             rows.append([])

@@ -15,7 +15,7 @@ def text_width(text: str, size: float, *, bold: bool = False) -> float:
     return size * sum(widths.get(ord(letter), _UNKNOWN) for letter in text)
 
 
-def shortened(text: str, size: float, room: float, *, bold: bool = False) -> str:
+def shorten(text: str, size: float, room: float, *, bold: bool = False) -> str:
     """The text, cut with an ellipsis where it does not fit."""
     if text_width(text, size, bold=bold) <= room:
         return text
@@ -25,7 +25,7 @@ def shortened(text: str, size: float, room: float, *, bold: bool = False) -> str
     return kept.rstrip() + "…"
 
 
-def wrapped(text: str, size: float, room: float, *, bold: bool = False, most: int = 3) -> list[str]:
+def wrap(text: str, size: float, room: float, *, bold: bool = False, most: int = 3) -> list[str]:
     """The text in at most so many lines that fit; the last is cut where they do not suffice."""
     lines: list[str] = []
     words = text[:2000].split()
@@ -33,8 +33,8 @@ def wrapped(text: str, size: float, room: float, *, bold: bool = False, most: in
         line = words.pop(0)
         while words and text_width(f"{line} {words[0]}", size, bold=bold) <= room:
             line += f" {words.pop(0)}"
-        lines.append(shortened(line, size, room, bold=bold))
-    return [*lines, shortened(" ".join(words), size, room, bold=bold)] if words else lines or [""]
+        lines.append(shorten(line, size, room, bold=bold))
+    return [*lines, shorten(" ".join(words), size, room, bold=bold)] if words else lines or [""]
 
 
 @cache
@@ -62,11 +62,14 @@ def _glyphs(font: bytes, cmap: int) -> dict[int, int]:
 
 def _format_4(font: bytes, start: int) -> dict[int, int]:
     segments = unpack_from(">H", font, start + 6)[0] // 2
-    ends, first = start + 14, start + 16 + 2 * segments
+    ends = start + 14
+    first = start + 16 + 2 * segments
     found: dict[int, int] = {}
     for i in range(segments):
-        end, begin = unpack_from(">H", font, ends + 2 * i)[0], unpack_from(">H", font, first + 2 * i)[0]
-        delta, at = unpack_from(">H", font, first + 2 * (segments + i))[0], first + 2 * (2 * segments + i)
+        end = unpack_from(">H", font, ends + 2 * i)[0]
+        begin = unpack_from(">H", font, first + 2 * i)[0]
+        delta = unpack_from(">H", font, first + 2 * (segments + i))[0]
+        at = first + 2 * (2 * segments + i)
         offset = unpack_from(">H", font, at)[0]
         for code in range(begin, min(end, 0xFFFE) + 1):
             glyph = unpack_from(">H", font, at + offset + 2 * (code - begin))[0] if offset else code

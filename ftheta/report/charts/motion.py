@@ -14,9 +14,9 @@ from ftheta.logic.chart import Motion
 
 from ..letters import letters
 from ..numbers import number, typeset
-from .frame import LETTER, Canvas, Frame, Spec, empty, evened, framed, mark, specification, text
+from .frame import LETTER, Canvas, Frame, Spec, draw_frame, empty, even_out, mark, specification, text
 from .legend import legend_height, legend_marks, legend_rows, legend_width
-from .scales import Scaled, scaled
+from .scales import Scaled, make_scale
 
 _NOW = "data('course')[frame]"
 _FAR = 30.0  # per cent of its size and clearness that the farthest point has
@@ -27,14 +27,14 @@ def motion(chart: Motion, canvas: Canvas) -> Spec:
     """The Vega specification of moving points."""
     frames = min(len(chart.times), len(chart.xs), len(chart.ys))
     count = min(map(len, (*chart.xs[:frames], *chart.ys[:frames])), default=0)
-    x = scaled(chart.x, chain(*chart.xs, (a for line in chart.lines for a, _ in line)))
-    y = scaled(chart.y, chain(*chart.ys, (b for line in chart.lines for _, b in line)))
+    x = make_scale(chart.x, chain(*chart.xs, (a for line in chart.lines for a, _ in line)))
+    y = make_scale(chart.y, chain(*chart.ys, (b for line in chart.lines for _, b in line)))
     if x is None or y is None or not count:
         return empty(chart.title, canvas, "no finite places to draw")
     groups = chart.groups if len(chart.groups) == count else ("",) * count
     names = list(dict.fromkeys(groups))
     legend = legend_rows(names, canvas) if len(names) > 1 or names[0] else []
-    frame = _framed(chart, x.roomy(), y.roomy(), legend_height(legend), canvas)
+    frame = _draw_frame(chart, x.roomy(), y.roomy(), legend_height(legend), canvas)
     course = _course(chart, frame, frames, count)
     palette = canvas.theme.scattered
     colours = [palette[names.index(group) % len(palette)] for group in groups]
@@ -59,12 +59,12 @@ def _axes(chart: Motion) -> bool:
     return bool(chart.x.label or chart.y.label)
 
 
-def _framed(chart: Motion, x: Scaled, y: Scaled, below: float, canvas: Canvas) -> Frame:
-    frame = framed(chart.title, x, y, canvas, below=below)
+def _draw_frame(chart: Motion, x: Scaled, y: Scaled, below: float, canvas: Canvas) -> Frame:
+    frame = draw_frame(chart.title, x, y, canvas, below=below)
     if not _axes(chart):
         frame = replace(frame, left=14.0, right=14.0, bottom=14.0 + below)
     frame = replace(frame, top=frame.top + LETTER)  # the clock stands above the points
-    return evened(frame) if chart.alike else frame
+    return even_out(frame) if chart.alike else frame
 
 
 def _course(chart: Motion, frame: Frame, frames: int, count: int) -> list[Spec]:
@@ -73,7 +73,7 @@ def _course(chart: Motion, frame: Frame, frames: int, count: int) -> list[Spec]:
     flat = all(min(row) == 100 for row in near)
     return [
         {
-            "clock": _told(chart, k),
+            "clock": _caption(chart, k),
             "x": [*map(int, frame.x.places(chart.xs[k][:count], 0, 10 * frame.width))],
             "y": [*map(int, frame.y.places(chart.ys[k][:count], 10 * frame.height, 0))],
             **({} if flat else {"near": near[k]}),
@@ -84,19 +84,22 @@ def _course(chart: Motion, frame: Frame, frames: int, count: int) -> list[Spec]:
 
 def _nearness(chart: Motion, frame: Frame, k: int, count: int) -> Sequence[int]:
     """How large and clear every point is in a frame, in per cent; 0 is one that has no place."""
-    xs, ys = chart.xs[k][:count], chart.ys[k][:count]
+    xs = chart.xs[k][:count]
+    ys = chart.ys[k][:count]
     near: Sequence[int] = (100,) * count
     if k < len(chart.depths) and len(chart.depths[k]) >= count:
-        middle, half = (100 + _FAR) / 2, (100 - _FAR) / 2
+        middle = (100 + _FAR) / 2
+        half = (100 - _FAR) / 2
         near = [int(middle + half * min(max(z, -1.0), 1.0)) if isfinite(z) else 100 for z in chart.depths[k]]
     if frame.x.spans(xs) and frame.y.spans(ys):
         return near[:count]
     return [n if frame.x.keeps(a) and frame.y.keeps(b) else 0 for n, a, b in zip(near, xs, ys)]
 
 
-def _told(chart: Motion, k: int) -> str:
+def _caption(chart: Motion, k: int) -> str:
     """The time of a frame, with as many decimals as tell it from the next."""
-    time, last = chart.times[k], abs(chart.times[-1])
+    time = chart.times[k]
+    last = abs(chart.times[-1])
     decimals = ceil(-log10(last / len(chart.times))) if 1e-9 < last < 1e6 else 0
     plain = abs(time) < 1e6 and last >= 1e-9
     written = f"{time:,.{max(0, decimals)}f}".replace("-", "−") if plain else typeset(number(time))
@@ -131,7 +134,7 @@ def _moving(chart: Motion, colours: Sequence[str], deep: bool, canvas: Canvas) -
     """Data and marks of what moves: the lines between the points, and the points."""
     at = {axis: {"signal": f"0.1 * {_NOW}.{axis}[datum.i]"} for axis in "xy"}
     near = f"0.01 * {_NOW}.near[datum.i]" if deep else "1"
-    links = [{"i": i, "ok": ok} for link in chart.links for i, ok in _joined(link, len(colours))]
+    links = [{"i": i, "ok": ok} for link in chart.links for i, ok in _join(link, len(colours))]
     line = mark("line", {"stroke": colours[0], "strokeOpacity": 0.55, "strokeWidth": 1.25}, data="links")
     line["encode"]["update"] = {**at, "defined": {"signal": f"datum.ok && {near} > 0"}}
     size = 24 if links else 110 if chart.alike and len(colours) < 50 else 64 if len(colours) < 120 else 40
@@ -143,7 +146,7 @@ def _moving(chart: Motion, colours: Sequence[str], deep: bool, canvas: Canvas) -
     return ([{"name": "links", "values": links}, points], [line, dots]) if links else ([points], [dots])
 
 
-def _joined(link: Sequence[float], count: int) -> Iterator[tuple[int, bool]]:
+def _join(link: Sequence[float], count: int) -> Iterator[tuple[int, bool]]:
     """The points that a line joins, and one that is not drawn, for the gap before the next line."""
     kept = [int(i) for i in link if isfinite(i) and 0 <= i < count]
     yield from ((i, True) for i in kept)

@@ -12,7 +12,9 @@ _VIRIDIS = bytes.fromhex(
 )
 _STOPS = [tuple(_VIRIDIS[i : i + 3]) for i in range(0, len(_VIRIDIS), 3)]
 LEVELS = 254
-EDGE, NOTHING = 254, 255  # palette entries: the dark line between regions, and transparent
+# palette entries: the dark line between regions, and transparent
+EDGE = 254
+NOTHING = 255
 
 
 def viridis(fraction: float) -> tuple[int, int, int]:
@@ -39,7 +41,8 @@ def level(value: float, lo: float, hi: float) -> int:
 def picture(rows: Sequence[bytes], colours: Sequence[tuple[int, int, int]] | None = None) -> str:
     """Rows of palette entries, the uppermost first, as a PNG in a data address; `colours` are those of the first
     entries, without them the levels of the viridis scale."""
-    width, height = len(rows[0]), len(rows)
+    width = len(rows[0])
+    height = len(rows)
     shades = [viridis(i / (LEVELS - 1)) for i in range(LEVELS)] if colours is None else colours
     palette = b"".join(map(bytes, shades)).ljust(3 * LEVELS, b"\0") + bytes((15, 23, 42)) + b"\xff\xff\xff"
     header = pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)

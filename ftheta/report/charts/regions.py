@@ -5,12 +5,12 @@ from math import ceil, floor, isfinite
 
 from ftheta.logic.chart import Regions
 
-from .classes import TINT, class_colours, mixed, row_marks, signs
+from .classes import TINT, class_colours, mix, row_marks, signs
 from .colourbar import bar_marks, beside, border, colour_ends, value_scale
-from .frame import Canvas, Frame, Spec, empty, evened, framed, mark, specification
+from .frame import Canvas, Frame, Spec, draw_frame, empty, even_out, mark, specification
 from .legend import legend_height, legend_marks, legend_rows
 from .png import EDGE, LEVELS, NOTHING, level, picture, viridis
-from .scales import Scaled, scaled
+from .scales import Scaled, make_scale
 
 EXACT = 5000  # more polygons than this are drawn as an image
 _PIXELS = 700
@@ -25,8 +25,8 @@ Rgb = tuple[int, int, int]
 def regions(chart: Regions, canvas: Canvas) -> Spec:
     """The Vega specification of a coloured subdivision."""
     kept = [(p, v) for p, v in zip(chart.polygons, _values(chart)) if _drawable(p)]
-    x = scaled(chart.x, (c[0] for p, _ in kept for c in p))
-    y = scaled(chart.y, (c[1] for p, _ in kept for c in p))
+    x = make_scale(chart.x, (c[0] for p, _ in kept for c in p))
+    y = make_scale(chart.y, (c[1] for p, _ in kept for c in p))
     if x is None or y is None:
         return empty(chart.title, canvas, "no polygons to draw")
     draw = _by_class if chart.classes else _by_value
@@ -49,9 +49,9 @@ def _by_class(chart: Regions, kept: list[Valued], x: Scaled, y: Scaled, canvas: 
     theme = canvas.theme
     entries = signs(chart, theme.ink)
     rows = legend_rows([sign.name for sign in entries], canvas)
-    frame = evened(framed(chart.title, x, y, canvas, below=legend_height(rows)), ALIKE)
+    frame = even_out(draw_frame(chart.title, x, y, canvas, below=legend_height(rows)), ALIKE)
     polygons = [([frame.at(a, b) for a, b in p], _class_of(v, chart)) for p, v in kept]
-    colours = [mixed(c, theme.background) for c in class_colours(min(len(chart.classes), LEVELS))]
+    colours = [mix(c, theme.background) for c in class_colours(min(len(chart.classes), LEVELS))]
     inside = _polygons(polygons, colours, frame)
     start = frame.height + 28 + (22 if x.axis.label else 0)
     legend = legend_marks(
@@ -120,7 +120,8 @@ def _lines(chart: Regions, frame: Frame) -> list[Spec]:
 def _raster(polygons: list[Shaded], colours: list[Rgb], frame: Frame) -> Spec:
     """An image of the polygons, with a dark pixel where one ends beside another."""
     scale = _PIXELS / max(frame.width, frame.height)
-    wide, high = ceil(frame.width * scale), ceil(frame.height * scale)
+    wide = ceil(frame.width * scale)
+    high = ceil(frame.height * scale)
     owner = [[-1] * wide for _ in range(high)]
     for i, (corners, _) in enumerate(polygons):
         _fill(owner, [(x * scale, y * scale) for x, y in corners], i)
@@ -137,7 +138,8 @@ def _raster(polygons: list[Shaded], colours: list[Rgb], frame: Frame) -> Spec:
 
 def _fill(owner: list[list[int]], corners: Corners, index: int) -> None:
     """Give the pixels inside a polygon to it, row by row: even-odd rule at the middle of each pixel."""
-    wide, high = len(owner[0]), len(owner)
+    wide = len(owner[0])
+    high = len(owner)
     ys = [y for _, y in corners]
     edges = list(zip(corners, [*corners[1:], corners[0]]))
     for row in range(max(0, floor(min(ys))), min(high, ceil(max(ys)))):
@@ -148,6 +150,7 @@ def _fill(owner: list[list[int]], corners: Corners, index: int) -> None:
             if (y0 <= middle) != (y1 <= middle)
         )
         for a, b in zip(cuts[::2], cuts[1::2]):
-            first, last = max(0, ceil(a - 0.5)), min(wide, ceil(b - 0.5))
+            first = max(0, ceil(a - 0.5))
+            last = min(wide, ceil(b - 0.5))
             if last > first:
                 owner[row][first:last] = [index] * (last - first)

@@ -8,7 +8,9 @@ from ftheta.logic.chart import Axis
 
 from ..numbers import number, power_of_ten, typeset
 
-HUGE, TINY = 1e300, 1e-300  # beyond these float64 loses the differences that drawing needs
+# beyond these float64 loses the differences that drawing needs
+HUGE = 1e300
+TINY = 1e-300
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,8 @@ class Scaled:
     def places(self, values: Sequence[float], start: float, end: float) -> list[float]:
         """Where many values stand on an axis from pixel `start` to pixel `end`; its lower end, where they cannot."""
         drawn = values if self.spans(values) else [self.cut(v) if self.keeps(v) else self.lo for v in values]
-        lo, hi = self._bent(self.lo), self._bent(self.hi)
+        lo = self._bent(self.lo)
+        hi = self._bent(self.hi)
         bent = drawn if self.axis.scale == "linear" else [self._bent(v) for v in drawn]
         pixels = (end - start) / (hi - lo)
         return [start + (v - lo) * pixels for v in bent]
@@ -87,7 +90,8 @@ class Scaled:
 
     def _symlog_ticks(self, most: int) -> tuple[Tick, ...]:
         reach = max(abs(self.lo), abs(self.hi))
-        low, high = ceil(log10(self.linear)), floor(log10(reach))
+        low = ceil(log10(self.linear))
+        high = floor(log10(reach))
         both = 2 if self.lo < 0 < self.hi else 1
         step = _round_step(both * (high - low + 1) / max(most - 1, 1))
         powers = [10.0**e for e in range(high, low - 1, -step)]
@@ -95,7 +99,7 @@ class Scaled:
         return tuple(Tick(v, _short(v)) for v in values) if len(values) > 2 else _linear_ticks(self.lo, self.hi, most)
 
 
-def scaled(axis: Axis, values: Iterable[float], *, nice: bool = False, zero: bool = False) -> Scaled | None:
+def make_scale(axis: Axis, values: Iterable[float], *, nice: bool = False, zero: bool = False) -> Scaled | None:
     """The axis that spans the values which can be drawn on it; None if there are none."""
     kept = [v for v in values if isfinite(v) and (v > 0 or axis.scale != "log")]
     if not kept:
@@ -105,7 +109,8 @@ def scaled(axis: Axis, values: Iterable[float], *, nice: bool = False, zero: boo
         lo, hi = _log_ends(max(lo, TINY), max(hi, TINY), nice)
         return Scaled(axis, lo, hi)
     if zero:
-        lo, hi = min(lo, 0.0), max(hi, 0.0)
+        lo = min(lo, 0.0)
+        hi = max(hi, 0.0)
     lo, hi = _linear_ends(lo, hi, nice and axis.scale == "linear")
     reach = max(abs(lo), abs(hi))
     sizes = [abs(v) for v in kept if v]
@@ -120,7 +125,8 @@ def _linear_ends(lo: float, hi: float, nice: bool) -> tuple[float, float]:
     if not nice:
         return lo, hi
     step = _step(lo, hi, 6)
-    below, above = step * floor(lo / step), step * ceil(hi / step)
+    below = step * floor(lo / step)
+    above = step * ceil(hi / step)
     return below, above
 
 
@@ -153,7 +159,8 @@ def _step(lo: float, hi: float, most: int) -> float:
 
 def _linear_ticks(lo: float, hi: float, most: int) -> tuple[Tick, ...]:
     step = _step(lo, hi, most)
-    first, last = ceil(lo / step - 1e-9), floor(hi / step + 1e-9)
+    first = ceil(lo / step - 1e-9)
+    last = floor(hi / step + 1e-9)
     values = [k * step for k in range(first, last + 1)]
     if max(abs(lo), abs(hi)) >= 1e6 or step < 1e-5:
         spread = max(abs(lo), abs(hi)) / step
@@ -167,7 +174,8 @@ def _linear_ticks(lo: float, hi: float, most: int) -> tuple[Tick, ...]:
 
 
 def _log_ticks(lo: float, hi: float, most: int) -> tuple[Tick, ...]:
-    first, last = ceil(log10(lo) - 1e-9), floor(log10(hi) + 1e-9)
+    first = ceil(log10(lo) - 1e-9)
+    last = floor(log10(hi) + 1e-9)
     if last - first < 1:
         return _short_log_ticks(lo, hi, most)
     step = _round_step((last - first + 1) / max(most, 2))

@@ -58,10 +58,11 @@ DARK = Theme(
 THEMES: dict[str, Theme] = {"light": LIGHT, "dark": DARK}
 
 
-def darkened() -> dict[str, str]:
+def dark_colours() -> dict[str, str]:
     """Every colour of the light theme with the one that takes its place in the dark."""
     pairs: dict[str, str] = {}
     for field in fields(Theme):
-        light, dark = getattr(LIGHT, field.name), getattr(DARK, field.name)
+        light = getattr(LIGHT, field.name)
+        dark = getattr(DARK, field.name)
         pairs.update({light: dark} if isinstance(light, str) else zip(light, dark))
     return pairs

@@ -8,7 +8,7 @@ MOST = 2000  # a curve with more points is thinned
 COLUMNS = 500
 
 
-def thinned(
+def keep_extremes(
     xs: Sequence[float], ys: Sequence[float], place: Callable[[float], float], columns: int = COLUMNS
 ) -> list[int]:
     """The points of a curve to keep, by index: of those in one column of the drawing the first, lowest, highest, last.
@@ -33,7 +33,7 @@ def _runs(labels: Sequence[int]) -> list[tuple[int, int]]:
     return list(pairwise(starts))
 
 
-def spaced(points: Sequence[tuple[float, float, object]], most: int = 4000) -> list[int]:
+def space_out(points: Sequence[tuple[float, float, object]], most: int = 4000) -> list[int]:
     """The points of a scatter to keep, by index: one for each cell of a grid and group, the grid as fine as `most`
     allows. A point is its place in pixels and its group."""
     cell = 0.5

@@ -10,9 +10,9 @@ from ftheta.logic import SubjectError
 from ftheta.networks.npy import read_arrays, read_npy
 from ftheta.subjects.dataset import Dataset
 
-from .arrays import chosen, is_data, other_inputs
-from .checks import leaks, noted
-from .labels import Labels, encoded
+from .arrays import choose_arrays, is_data, other_inputs
+from .checks import leaks, with_notes
+from .labels import Labels, encode_labels
 from .parquet import read_parquet
 from .table import Table, read_table
 
@@ -34,13 +34,13 @@ def read_data(path: Path, name: str, labels: Any = None) -> Dataset:
         return from_arrays(read_arrays(path), path, name, labels)
     if path.suffix.lower() == ".npy":
         x = read_npy(path)
-        return _finished(name, x, _beside(labels, path, len(x) if x.ndim else 0))
+        return _finish(name, x, _beside(labels, path, len(x) if x.ndim else 0))
     if is_data_file(path):
         table = _table(path)
         if labels is None or table.has(str(labels)):
-            return _finished(name, *table.split(labels), table.columns_without(labels), table.notes)
+            return _finish(name, *table.split(labels), table.columns_without(labels), table.notes)
         apart = _beside(labels, path, len(table.numbers), table.names)
-        return _finished(name, table.split(None)[0], apart, table.names, table.notes)
+        return _finish(name, table.split(None)[0], apart, table.names, table.notes)
     raise SubjectError(
         "Data of this kind are not read.",
         got=str(path),
@@ -51,16 +51,16 @@ def read_data(path: Path, name: str, labels: Any = None) -> Dataset:
 def from_arrays(arrays: dict[str, np.ndarray], path: Path, name: str, labels: Any = None) -> Dataset:
     """The data among the arrays of an `.npz` file."""
     if labels is None or str(labels) in arrays:
-        x, y = chosen(arrays, labels, str(path))
+        x, y = choose_arrays(arrays, labels, str(path))
         notes = leaks(arrays[x], {other: arrays[other] for other in other_inputs(arrays, x)})
-        return _finished(name, arrays[x], None if y is None else encoded(arrays[y], f"{path}: {y}"), notes=notes)
-    x = arrays[chosen(arrays, None, str(path))[0]]
-    return _finished(name, x, _beside(labels, path, len(x) if x.ndim else 0, arrays))
+        return _finish(name, arrays[x], None if y is None else encode_labels(arrays[y], f"{path}: {y}"), notes=notes)
+    x = arrays[choose_arrays(arrays, None, str(path))[0]]
+    return _finish(name, x, _beside(labels, path, len(x) if x.ndim else 0, arrays))
 
 
 def from_rows(x: np.ndarray, name: str, labels: Any = None) -> Dataset:
     """An array of rows, with labels in an array or a list."""
-    return _finished(name, x, None if labels is None else encoded(np.asarray(labels), "labels"))
+    return _finish(name, x, None if labels is None else encode_labels(np.asarray(labels), "labels"))
 
 
 def _table(path: Path) -> Table:
@@ -72,15 +72,15 @@ def _beside(labels: Any, path: Path, rows: int, names: Collection[str] = ()) -> 
     if labels is None:
         return None
     if isinstance(labels, np.ndarray):
-        return encoded(labels, "labels")
+        return encode_labels(labels, "labels")
     other = Path(str(labels))
     if other.suffix.lower() == ".npy":
-        return encoded(read_npy(other), str(other))
+        return encode_labels(read_npy(other), str(other))
     if other.suffix.lower() == ".npz":
         arrays = read_arrays(other)
         if len(arrays) != 1 and "y" not in arrays:
             raise SubjectError("It is not clear which array holds the labels.", where=str(other), got=sorted(arrays))
-        return encoded(arrays.get("y", next(iter(arrays.values()))), str(other))
+        return encode_labels(arrays.get("y", next(iter(arrays.values()))), str(other))
     if is_data_file(other):
         return _table(other).only_column(rows)
     raise SubjectError(
@@ -91,11 +91,11 @@ def _beside(labels: Any, path: Path, rows: int, names: Collection[str] = ()) -> 
     )
 
 
-def _finished(
+def _finish(
     name: str, x: np.ndarray, labels: Labels | None, columns: tuple[str, ...] = (), notes: tuple[str, ...] = ()
 ) -> Dataset:
     y, classes = (None, ()) if labels is None else labels
-    return noted(Dataset(name, x, y, classes=classes, columns=columns, notes=notes, alphabetical=bool(classes)))
+    return with_notes(Dataset(name, x, y, classes=classes, columns=columns, notes=notes, alphabetical=bool(classes)))
 
 
-__all__ = ["SUFFIXES", "from_arrays", "from_rows", "is_data", "is_data_file", "noted", "read_data"]
+__all__ = ["SUFFIXES", "from_arrays", "from_rows", "is_data", "is_data_file", "read_data", "with_notes"]

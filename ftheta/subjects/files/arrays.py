@@ -25,7 +25,7 @@ def is_data(arrays: Mapping[str, np.ndarray]) -> bool:
     return any(name.lower() == x for name in arrays for x, _ in PAIRS)
 
 
-def chosen(arrays: Mapping[str, np.ndarray], labels: str | None, where: str) -> tuple[str, str | None]:
+def choose_arrays(arrays: Mapping[str, np.ndarray], labels: str | None, where: str) -> tuple[str, str | None]:
     """The names of inputs and labels; `labels` says which array the labels are, and with it which the inputs."""
     found = _of_labels(arrays, labels) if labels is not None else _all_pairs(arrays)
     if len(found) != 1:

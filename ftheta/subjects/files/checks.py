@@ -13,9 +13,9 @@ MOST_BYTES = 1 << 28
 """Up to which duplicate rows are looked for."""
 
 
-def noted(data: Dataset) -> Dataset:
+def with_notes(data: Dataset) -> Dataset:
     """The same data with notes on constant columns, rows that repeat or contradict, and classes without rows."""
-    found = (*_constant(data), *_repeated(data), *_classes(data))
+    found = (*_constant(data), *_repeated_rows(data), *_classes(data))
     new = [note for note in found if note not in data.notes]
     return replace(data, notes=(*data.notes, *new)) if new else data
 
@@ -43,7 +43,7 @@ def _constant(data: Dataset) -> list[str]:
     return [f"{still.size} of {rows.shape[1]} columns are constant: {', '.join(named)}{more}"]
 
 
-def _repeated(data: Dataset) -> list[str]:
+def _repeated_rows(data: Dataset) -> list[str]:
     if data.x.nbytes > MOST_BYTES or not data.x.size:
         return []
     unique, group = np.unique(row_keys(data.x), return_inverse=True)

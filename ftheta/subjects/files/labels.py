@@ -19,7 +19,7 @@ class Labels(NamedTuple):
     classes: tuple[str, ...] = ()
 
 
-def encoded(labels: np.ndarray, where: str) -> Labels:
+def encode_labels(labels: np.ndarray, where: str) -> Labels:
     """Labels of an array; words are numbered in their order, unless they spell whole numbers."""
     labels = np.asarray(labels)
     if labels.dtype.kind == "O" and all(isinstance(label, str) for label in labels.flat):
@@ -27,7 +27,7 @@ def encoded(labels: np.ndarray, where: str) -> Labels:
     if labels.dtype.kind in "US":
         column = labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
         words, numbers = np.unique(column.ravel(), return_inverse=True)
-        return _numbered(_texts(words, where), numbers.reshape(column.shape), where)
+        return _number(_texts(words, where), numbers.reshape(column.shape), where)
     if labels.ndim == 2 and labels.shape[1] == 1 and labels.dtype.kind in "iub":
         return Labels(labels[:, 0])  # classes in a column
     return Labels(labels)
@@ -37,7 +37,7 @@ def encoded_words(labels: Sequence[str], where: str) -> Labels:
     """Words one by one: an array of them would give each the length of the longest."""
     words = sorted(set(labels))
     number = {word: k for k, word in enumerate(words)}
-    return _numbered(words, np.array([number[word] for word in labels], np.int64), where)
+    return _number(words, np.array([number[word] for word in labels], np.int64), where)
 
 
 def _texts(words: np.ndarray, where: str) -> list[str]:
@@ -52,7 +52,7 @@ def _texts(words: np.ndarray, where: str) -> list[str]:
         ) from error
 
 
-def _numbered(words: list[str], y: np.ndarray, where: str) -> Labels:
+def _number(words: list[str], y: np.ndarray, where: str) -> Labels:
     """`y` are places in the sorted list of words."""
     if "" in words:
         empty = int((y == words.index("")).sum())

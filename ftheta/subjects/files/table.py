@@ -106,7 +106,8 @@ def parse(text: str, where: str) -> Table:
 
 class _Reader:
     def __init__(self, text: str, where: str) -> None:
-        self.text, self.where = text, where
+        self.text = text
+        self.where = where
         self.delimiter = _delimiter(text)
         first = [row for _, row in zip(range(_PEEK), self._rows())]
         if not first:
@@ -130,8 +131,10 @@ class _Reader:
                 yield reader.line_num, row
 
     def table(self) -> Table:
-        numbers, words = array("d"), {k: list[str]() for k in self.wordy}
-        rows, plain = 0, "_" not in self.text
+        numbers = array("d")
+        words = {k: list[str]() for k in self.wordy}
+        rows = 0
+        plain = "_" not in self.text
         lines = self._rows()
         if self.header:
             next(lines)
@@ -142,7 +145,7 @@ class _Reader:
                     where=f"{self.where}, line {line}",
                     got=f"{len(row)} cells, {self.width} in the first row",
                 )
-            numbers.extend(self._converted(row, line, words, plain))
+            numbers.extend(self._convert_row(row, line, words, plain))
             rows += 1
             if rows * self.width > MAX_CELLS:
                 raise SubjectError("There are more cells than is allowed.", where=self.where, got=f"over {MAX_CELLS:,}")
@@ -151,7 +154,7 @@ class _Reader:
         matrix = np.frombuffer(numbers, np.float64).reshape(rows, self.width)
         return _without_index(Table(self.where, self.names, matrix, words, frozenset(self.whole)))
 
-    def _converted(self, row: list[str], line: int, words: dict[int, list[str]], plain: bool) -> list[float]:
+    def _convert_row(self, row: list[str], line: int, words: dict[int, list[str]], plain: bool) -> list[float]:
         """The numbers of a row, 0 for words; only a row with something odd in it is looked at cell by cell."""
         for k, kept in words.items():
             if _is_missing(row[k]):

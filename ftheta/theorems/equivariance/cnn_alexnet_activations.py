@@ -6,12 +6,12 @@ import jax
 import numpy as np
 
 from ftheta.groups.defects import evaluations_afforded
-from ftheta.logic import Claim, Enclosure, Evidence, Finding, Identity, Knob, hypothesis, theorem
+from ftheta.logic import Claim, Enclosure, Evidence, Examples, Finding, Identity, Knob, hypothesis, theorem
 from ftheta.networks.architectures import FAMOUS, table_of
 from ftheta.networks.architectures import mosaics as maps
-from ftheta.networks.architectures.counting import per_layer, same_counts
 from ftheta.networks.architectures.famous import small_cnn
 from ftheta.subjects import Dataset, Network
+from ftheta.theorems.charts_architectures import count_claims, draw_mosaic, draw_parameters
 
 
 def small_network(
@@ -38,7 +38,9 @@ def image_of(net: Network) -> np.ndarray:
     return np.broadcast_to(grey[None] if first else grey[..., None], shape).copy()
 
 
-@hypothesis("the inputs are images", remedy="give a network on arrays of shape (channels, height, width)")
+@hypothesis(
+    "the inputs are images", remedy="give a network on arrays of shape (channels, height, width)", name="image inputs"
+)
 def takes_images(net: Network) -> Finding:
     if len(net.input_shape) != 3 or min(net.input_shape) < 1 or sorted(net.input_shape)[1] < 4:
         return Finding.failed(f"inputs of shape {net.input_shape}")
@@ -49,7 +51,18 @@ def takes_images(net: Network) -> Finding:
 
 @theorem(
     title="Convolutional networks: AlexNet's table and activations",
-    sources=("seed 0", "seed 3", "krizhevsky2012", "simonyan2015", "he2016", "ronneberger2015", "radford2018"),
+    gist="The size of every feature map and the number of parameters of a convolutional network follow from its table "
+    "of layers alone; drawing the activations shows what the layers respond to.",
+    see_also=("subsampling-receptive-field", "conv-iff-equivariant", "resnet-block-34", "unet"),
+    sources=(
+        "peyre-slides",
+        "scaman-slides",
+        "krizhevsky2012",
+        "simonyan2015",
+        "he2016",
+        "ronneberger2015",
+        "radford2018",
+    ),
     assumes=(takes_images,),
     on=small_network,
     unbreakable="Shapes and counts are arithmetic on a table: a network that takes no images has none to be wrong.",
@@ -73,8 +86,10 @@ def cnn_alexnet_activations(
     maps $M\times M$ pixels to $M'\times M'$, $$M'=\Big\lfloor\frac{M+2p-k}s\Big\rfloor+1,$$ and has $T(k^2S/g+1)$
     parameters; a dense layer from $d$ to $d'$ has $d'(d+1)$. AlexNet, with three max-pools, makes
     $227^2\to55^2\to27^2\to13^2\to13^2\to13^2\to6^2$ and has 60 965 224 parameters."""
-    famous, own, x = FAMOUS[table](), table_of(net), image_of(net)
-    claims: list[Claim] = [*same_counts(famous), *(same_counts(own) if own else ())]
+    famous = FAMOUS[table]()
+    own = table_of(net)
+    x = image_of(net)
+    claims: list[Claim] = [*(count_claims(own) if own else ())]
     seen, output = maps.maps_of_table(own, net.params, x) if own else maps.maps_of_program(net.apply, net.params, x)
     gap = maps.apart(output, np.asarray(jax.jit(net)(x)))
     size = float(np.abs(np.nan_to_num(output)).max(initial=0)) or 1.0
@@ -83,7 +98,7 @@ def cnn_alexnet_activations(
             "output of the layers in order, minus f(x)", Enclosure.equal(gap), Enclosure.exact(0), atol=1e-9 * size
         )
     )
-    charts = [maps.mosaic(f"layer {k}, {name}", a) for k, name, a in maps.chosen(seen)]
+    charts = [draw_mosaic(f"layer {k}, {name}", a) for k, name, a in maps.chosen(seen)]
     sides = [row.shape[1] for row in famous.rows() if row.name.startswith("conv") and len(row.shape) == 3]
     numbers = {f"parameters of {table}": famous.parameters, "own parameters": net.parameters, "layers": famous.depth}
     numbers |= {f"side after convolution {k}": side for k, side in enumerate(sides, 1)}
@@ -91,9 +106,10 @@ def cnn_alexnet_activations(
     numbers |= {"last side": pooled[-1].shape[1]} if pooled else {}
     return Evidence(
         tuple(claims),
-        (*charts, per_layer(famous)),
+        tuple(charts),
         {name: Enclosure.exact(value) for name, value in numbers.items()},
-        (famous.table(), *((own.table(),) if own else ())),
+        (own.table(),) if own else (),
         summary=f"{net.name}: {net.parameters:,} parameters, {len(seen)} layers with maps; {table}: "
         f"{famous.parameters:,} parameters, {famous.depth} weighted layers",
+        examples=lambda: Examples(tuple(count_claims(famous)), (draw_parameters(famous),), (famous.table(),)),
     )

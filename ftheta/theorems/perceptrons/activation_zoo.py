@@ -1,21 +1,38 @@
 """What an activation is: how steep, how bounded, and whether it is a polynomial."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from math import isfinite
 from typing import Annotated, Any
 
 import numpy as np
 
-from ftheta.logic import AtMost, Enclosure, Evidence, Exists, Finding, Identity, Knob, hypothesis, theorem
+from ftheta.logic import (
+    AtMost,
+    Axis,
+    Curves,
+    Enclosure,
+    Evidence,
+    Exists,
+    Finding,
+    Identity,
+    Knob,
+    Series,
+    SubjectError,
+    Table,
+    hypothesis,
+    theorem,
+)
 from ftheta.networks import ACTIVATIONS, activation
-from ftheta.networks.sheets import THRESHOLD, Sheet, charts, numbers, sheet, table, usual_beside
+from ftheta.networks.sheets import THRESHOLD, Sheet, sample_function, sheet
 from ftheta.subjects import Network, Target
 from ftheta.subjects.continuity import no_polynomials
 from ftheta.subjects.layers import read_off_layers
 
 NAMES = tuple(ACTIVATIONS)
+ZOO = ("tanh", "sigmoid", "arctan", "relu", "leaky-relu", "softplus")  # shown beside every other
 
 
-def named(
+def named_activation(
     rng: np.random.Generator,
     *,
     activation: Annotated[str, Knob(says="the activation", symbol="σ", choices=NAMES)] = "tanh",
@@ -24,7 +41,7 @@ def named(
 
 
 def polynomial(rng: np.random.Generator) -> Target:
-    return named(rng, activation="square")
+    return named_activation(rng, activation="square")
 
 
 def activations_of(subject: Target | Network) -> list[tuple[str, Callable[[Any], Any], float, float]]:
@@ -48,24 +65,24 @@ def scalar_activations(subject: Target | Network) -> Finding:
     return Finding.proved(note, "known by name") if familiar else Finding.assumed(f"{note} is taken to be continuous")
 
 
-@hypothesis(r"$\sigma$ is not a polynomial", remedy="take ReLU, tanh or any other function that is not a polynomial")
+@hypothesis(
+    r"$\sigma$ is not a polynomial",
+    remedy="take ReLU, tanh or any other function that is not a polynomial",
+    name="an activation that is not a polynomial",
+)
 def not_a_polynomial(subject: Target | Network, *, degree: int) -> Finding:
     return no_polynomials(activations_of(subject), degree)
 
 
-def nonzero(s: Sheet) -> AtMost | Exists:
-    """Its difference is too large for rounding. A function without a name may have another that is, so none refutes."""
-    what, least = f"2⁻⁴⁰ ≤ relative difference of order {s.difference.order} of {s.name}", Enclosure.exact(THRESHOLD)
-    if s.known:
-        return AtMost(what, least, s.difference.size, witness=s.witness)
-    return Exists(what, {"x": float(s.difference.start), "h": float(s.difference.step)}, least, s.difference.size)
-
-
 @theorem(
     title="The activations and their properties",
-    sources=("seed 0", "seed 1", "seed 2", "seed 3", "seed 4", "leshno1993"),
+    sources=("peyre-slides", "gribonval-slides", "murari-slides", "scaman-slides", "peyre-notes", "leshno1993"),
+    gist="How steep, how bounded and how smooth the activation is decides gradients, stability and what a network can "
+    "approximate: one hidden layer approximates everything exactly when the activation is no polynomial.",
+    see_also=("degenerate-activations", "uat-nonpolynomial-iff", "gradient-product-bound"),
+    same_for_all="it is about the activations: networks that share them share these claims",
     assumes=(scalar_activations, not_a_polynomial),
-    on=named,
+    on=named_activation,
     breaks_on=polynomial,
     presets={
         "textbook": {},
@@ -86,15 +103,86 @@ def activation_zoo(
     while all those of a polynomial of degree $r$ vanish. Exactly the non-polynomial continuous $\sigma$ make networks
     with one hidden layer dense in $C(K)$ for every compact $K\subset\mathbb R^d$."""
     found = [sheet(*which, degree, point) for which in activations_of(subject)]
-    everything = usual_beside(found, degree, point)
+    everything = _add_usual(found, degree, point)
     steep = [Identity(f"steepest slope of {s.name}", s.steepest, s.lipschitz) for s in found if s.known]
     return Evidence(
-        claims=(*steep, *map(nonzero, found)),
-        charts=charts(found),
-        tables=(table(everything, degree),),
-        numbers=numbers(everything),
+        claims=(*steep, *map(_claim_nonzero, found)),
+        charts=_draw(found),
+        tables=(_tabulate(everything, degree),),
+        numbers=_numbers(everything),
         summary="; ".join(
             f"{s.name}: steepest slope {s.lipschitz.middle:.8g}, slope {s.slope.middle:.6g} at {point:g}, {s.density}"
             for s in found
         ),
     )
+
+
+def _claim_nonzero(s: Sheet) -> AtMost | Exists:
+    """Its difference is too large for rounding. A function without a name may have another that is, so none refutes."""
+    what = f"2⁻⁴⁰ ≤ relative difference of order {s.difference.order} of {s.name}"
+    least = Enclosure.exact(THRESHOLD)
+    if s.known:
+        return AtMost(what, least, s.difference.size, witness=s.witness)
+    return Exists(what, {"x": float(s.difference.start), "h": float(s.difference.step)}, least, s.difference.size)
+
+
+def _add_usual(sheets: Sequence[Sheet], degree: int, point: float) -> list[Sheet]:
+    """The sheets, followed by those of the usual activations that are not among them."""
+    names = [s.name for s in sheets]
+    rest = [sheet(name, ACTIVATIONS[name].function, -8.0, 8.0, degree, point) for name in ZOO if name not in names]
+    return [*sheets, *rest]
+
+
+def _tabulate(sheets: Sequence[Sheet], degree: int) -> Table:
+    rows = [
+        (
+            s.name,
+            _format_number(s.lipschitz.middle),
+            _format_number(s.least_slope),
+            "yes" if (s.known.monotone if s.known else s.least_slope >= 0) else "no",
+            f"{_format_number(s.ends[0])}, {_format_number(s.ends[1])}",
+            ("yes" if all(isfinite(e) for e in s.ends) else "no") if s.known else "unknown",
+            "yes" if s.homogeneous else "no",
+            s.difference.size.middle,
+            s.density,
+        )
+        for s in sheets
+    ]
+    columns = ("activation", "Lipschitz", "least slope met", "non-decreasing", "ends", "bounded", "homogeneous")
+    return Table("properties", (*columns, f"difference of order {degree + 1}", "one hidden layer"), tuple(rows))
+
+
+def _format_number(value: float) -> str:
+    return f"{value:.6g}".replace("inf", "∞").replace("-", "−")
+
+
+def _numbers(sheets: Sequence[Sheet]) -> dict[str, Enclosure]:
+    named = {}
+    for s in sheets:
+        named |= {f"{s.name}: Lipschitz constant": s.lipschitz, f"{s.name}: steepest slope": s.steepest}
+        named |= {f"{s.name}: slope at x": s.slope, f"{s.name}: difference": s.difference.size}
+    return named
+
+
+def _draw(sheets: Sequence[Sheet]) -> tuple[Curves, Curves]:
+    """The functions and their slopes, with the usual ones beside them."""
+    if not sheets:
+        raise SubjectError("There is no activation to look at.", remedy="give a function of one variable, or layers")
+    names = [s.name for s in sheets]
+    usual = [(name, ACTIVATIONS[name].function, "reference") for name in ZOO if name not in names]
+    every = [*((s.name, s.function, "measured") for s in sheets), *usual]
+    values = []
+    slopes = []
+    for name, function, role in every:
+        x, y = sample_function(function, *sheets[0].interval, 241)
+        values.append(_trace(name, x, y, role))
+        slopes.append(_trace(name, (x[1:] + x[:-1]) / 2, np.diff(y) / np.diff(x), role))
+    return (
+        Curves("activations", Axis("x"), Axis("σ(x)"), tuple(values)),
+        Curves("their slopes", Axis("x"), Axis("σ′(x)"), tuple(slopes)),
+    )
+
+
+def _trace(name: str, x: np.ndarray, y: np.ndarray, role: Any) -> Series:
+    kept = np.isfinite(y)
+    return Series(name, tuple(x[kept].tolist()), tuple(y[kept].tolist()), role)

@@ -1,15 +1,18 @@
 """A list of layers describes a network; the function it computes is its realisation."""
 
+from functools import partial
 from itertools import pairwise
+from math import isfinite
 from typing import Annotated
 
 import numpy as np
 
-from ftheta.logic import AtMost, Enclosure, Evidence, Identity, Knob, theorem
-from ftheta.networks import ACTIVATIONS, count, random_mlp
+from ftheta.logic import AtMost, Axis, Bars, Enclosure, Evidence, Examples, Identity, Knob, Table, theorem
+from ftheta.networks import ACTIVATIONS, Description, count, random_mlp
 from ftheta.networks import realisation as real
 from ftheta.subjects import Network
-from ftheta.subjects.layers import described, describes_this_function
+from ftheta.subjects.layers import describes_this_function, has_layers
+from ftheta.theorems.charts_networks import draw_layers
 
 SIZES = ("3-5-2", "784-512-256-10", "1-1", "2-1-1-1-1-2")
 PARTS = ("nothing", "biases", "activations")
@@ -23,8 +26,8 @@ def dense(
     pruned: Annotated[float, Knob(0, 1, "share of the weights that are set to zero", "s")] = 0.0,
     forgets: Annotated[str, Knob(says="what the description leaves out", choices=PARTS)] = "nothing",
 ) -> Network:
-    theta = real.pruned(random_mlp(rng, [int(d) for d in sizes.split("-")], activation, bias=0.5), pruned, rng)
-    told = real.forgetting(theta, forgets)
+    theta = real.prune_weights(random_mlp(rng, [int(d) for d in sizes.split("-")], activation, bias=0.5), pruned, rng)
+    told = real.forget(theta, forgets)
     return Network(f"dense {sizes}, {activation}", theta.apply, theta.params, theta.widths[:1], told)
 
 
@@ -34,9 +37,12 @@ def biases_left_out(rng: np.random.Generator) -> Network:
 
 @theorem(
     title="A network's description and its realisation",
-    sources=("seed 0", "seed 1", "seed 2", "seed 3", "seed 4"),
+    sources=("peyre-slides", "gribonval-slides", "murari-slides", "scaman-slides", "peyre-notes"),
+    gist="A network is two things, a list of weights and the function that it computes; counting layers, neurons and "
+    "parameters belongs to the first, and many lists describe the same function.",
+    see_also=("depth-conventions", "network-calculus", "landscape-equivalent-minima"),
     of_parameters=True,
-    assumes=(described, describes_this_function),
+    assumes=(has_layers, describes_this_function),
     on=dense,
     breaks_on=biases_left_out,
     presets={
@@ -45,9 +51,10 @@ def biases_left_out(rng: np.random.Generator) -> Network:
         "at the edge": {"sizes": "1-1", "pruned": 1.0},
         "broken on purpose": {"forgets": "activations", "activation": "tanh"},
     },
-    errata=r"""Seed 2 types the output matrix of a shallow network $\mathbb R^d\to\mathbb R^c$ as $d\times h$, must be
+    errata=r"""Murari's slides type the output matrix of a shallow network $\mathbb R^d\to\mathbb R^c$ as
+    $d\times h$, must be
     $c\times h$; it swaps $(c,d)$ between slides and numbers the $L+1$ affine maps around $L$ activations $1,\dots,L$,
-    must be $0,\dots,L$. Seed 3 dates the multi-layer perceptron “75”; it is of 1986.""",
+    must be $0,\dots,L$. Scaman's slides date the multi-layer perceptron “75”; it is of 1986.""",
 )
 def network_description_realisation(
     net: Network,
@@ -59,26 +66,86 @@ def network_description_realisation(
     $$f_\theta=A_L\circ\varrho\circ A_{L-1}\circ\dots\circ\varrho\circ A_1,\qquad A_\ell(x)=W_\ell x+b_\ell,$$
     through $2L-1$ maps. It has $\sum_{\ell<L}d_\ell$ neurons, at most $\sum_\ell d_{\ell-1}d_\ell$ connections and
     $\sum_\ell(d_{\ell-1}+1)d_\ell$ parameters. $\theta\mapsto f_\theta$ is not injective: neurons may change places."""
-    theta, exact = real.layers_of(net.description), Enclosure.exact
-    d, counts, x = theta.widths, count(theta), rng.normal(size=(points, theta.widths[0]))
-    passed, seen, other = real.states(theta, x), real.compared(net, theta, x), real.permuted(theta, rng)
-    swapped, full = real.compared(net, other, x), sum(m * n for m, n in pairwise(d))
-    claims = [
-        Identity("parameters: stored, and Σ (d₋ + 1) d", exact(net.parameters), exact(full + sum(d[1:]))),
-        AtMost("connections ≤ Σ d₋ d", exact(counts.connections), exact(full)),
-        Identity(f"f_θ(x) and its last map, {points} inputs", seen.left, seen.right, seen.again, atol=seen.tolerance),
-        Identity("f_θ(x), neurons reordered", swapped.left, swapped.right, swapped.again, atol=swapped.tolerance),
-    ]
-    if counts.parameters <= real.STORED:
-        lost = exact(real.lost_in_a_file(theta))
-        claims.append(Identity("numbers changed by writing to a file and reading back", lost, exact(0)))
-    sizes = {"parameters": counts.parameters, "connections": counts.connections, "neurons": counts.neurons}
-    sizes |= {"maps": len(passed), "parameters moved by the permutation": real.differing(theta, other)}
+    theta = real.layers_of(net.description)
+    counts = count(theta)
+    x = rng.normal(size=(points, theta.widths[0]))
+    passed = real.states(theta, x)
+    seen = real.compare_outputs(net, theta, x)
+    other = real.permute_neurons(theta, rng)
+    swapped = real.compare_outputs(net, other, x)
+    widths = theta.widths
+    full = sum(m * n for m, n in pairwise(widths))
+    sizes = {
+        "parameters": counts.parameters,
+        "connections": counts.connections,
+        "neurons": counts.neurons,
+        "maps": len(passed),
+        "parameters moved by the permutation": real.count_differing(theta, other),
+    }
     return Evidence(
-        claims=tuple(claims),
-        as_printed=real.misprints(theta),
-        charts=(real.diagram(theta, net.name), real.sizes(passed)),
-        tables=(real.layer_table(theta),),
-        numbers={name: exact(value) for name, value in sizes.items()},
+        claims=(
+            Identity(
+                "parameters: stored, and Σ (d₋ + 1) d",
+                Enclosure.exact(net.parameters),
+                Enclosure.exact(full + sum(widths[1:])),
+            ),
+            AtMost("connections ≤ Σ d₋ d", Enclosure.exact(counts.connections), Enclosure.exact(full)),
+            _claim_same_output(f"f_θ(x) and its last map, {points} inputs", seen),
+            _claim_same_output("f_θ(x), neurons reordered", swapped),
+        ),
+        as_printed=_misprints(theta),
+        charts=(draw_layers(theta, net.name), _draw_sizes(passed)),
+        tables=(_tabulate_layers(theta),),
+        numbers={name: Enclosure.exact(value) for name, value in sizes.items()},
         summary=", ".join(f"{value:,} {name}" for name, value in sizes.items()),
+        examples=partial(_examples, theta),
     )
+
+
+def _claim_same_output(what: str, seen: real.Comparison) -> Identity:
+    return Identity(what, seen.left, seen.right, seen.again, atol=seen.tolerance)
+
+
+def _misprints(description: Description) -> tuple[Identity, ...]:
+    """The shape of the last matrix of a shallow network and the number of affine maps, as a source prints them."""
+    d = description.widths
+    depth = len(description.layers)
+    exact = Enclosure.exact
+    maps = Identity("L activations between affine maps numbered 1, …, L", exact(depth - 1), exact(depth))
+    if depth != 2:
+        return (maps,)
+    weights = exact(d[1] * (d[0] + d[2]))
+    return (maps, Identity("weights of a shallow network with A₁ ∈ ℝ^(d×h)", exact(2 * d[0] * d[1]), weights))
+
+
+def _draw_sizes(passed: list[tuple[str, np.ndarray]]) -> Bars:
+    """The root mean square of every intermediate output."""
+    shown = passed if len(passed) <= 40 else passed[:20] + passed[-20:]
+    values = [float(np.sqrt(np.mean(np.square(state)))) for _, state in shown]
+    kept = [v if isfinite(v) else 0.0 for v in values]
+    return Bars(
+        "size of the intermediate outputs", Axis("root mean square"), tuple(n for n, _ in shown), ("g",), [kept]
+    )
+
+
+def _tabulate_layers(description: Description) -> Table:
+    rows = tuple(
+        (
+            i,
+            layer.weight.shape[1],
+            len(layer.bias),
+            int(np.count_nonzero(layer.weight)),
+            len(layer.bias),
+            layer.activation,
+        )
+        for i, layer in enumerate(description.layers, 1)
+    )
+    return Table("layers", ("ℓ", "inputs", "outputs", "connections", "biases", "activation"), rows)
+
+
+def _examples(theta: Description) -> Examples:
+    """The description written to a file and read back."""
+    if count(theta).parameters > real.STORED:
+        return Examples(claims=())
+    lost = Enclosure.exact(real.lost_in_a_file(theta))
+    return Examples((Identity("numbers changed by writing to a file and reading back", lost, Enclosure.exact(0)),))

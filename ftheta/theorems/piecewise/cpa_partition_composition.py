@@ -5,12 +5,36 @@ from typing import Annotated
 import numpy as np
 
 from ftheta.logic import AtMost, Basis, Enclosure, Evidence, Identity, Knob, theorem
-from ftheta.networks import ACTIVATIONS, random_mlp
+from ftheta.networks import ACTIVATIONS, Dense, Description, random_mlp
 from ftheta.pieces import count_pieces
-from ftheta.pieces.functions.composition import COMPOSED, Composition, Listing, Window, known, relu_twice
+from ftheta.pieces.functions.composition import Composition, Listing, Window, enclose_rational
+from ftheta.pieces.functions.partitions import Piece
 from ftheta.pieces.functions.polyhedra import everywhere
 from ftheta.pieces.normal_forms import normal_form, relu_network
+from ftheta.pieces.pictures import axes_of
+from ftheta.relu.elementary.hat import DEEP
+from ftheta.relu.exact import ExactNetwork
 from ftheta.subjects import Network
+from ftheta.theorems.charts_cells import draw_cells
+from ftheta.theorems.claims_cells import agreement_claim
+
+_ONE = Dense(np.ones((1, 1)), np.zeros(1), "relu")
+_LINES = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+COMPOSED = {
+    # the negative half-line is sent to 0, where both cells of the second ReLU end
+    "r∘r": Description((_ONE, _ONE, Dense(np.ones((1, 1)), np.zeros(1)))),
+    # min{|x|, 1}: the hat after itself
+    "h∘h": Description((*DEEP.layers[:-1], *DEEP.layers)),
+    # f = (r(x₁), r(x₂)) sends a quadrant to 0, where four cells of g meet, and two others to a common edge
+    "four quadrants at a point": Description(
+        (
+            Dense(np.eye(2), np.zeros(2), "relu"),
+            Dense(_LINES, -np.eye(3)[2], "relu"),
+            Dense(np.ones((1, 3)), np.zeros(1)),
+        )
+    ),
+}
+"""Compositions whose cells are known by heart."""
 
 
 def network(
@@ -33,7 +57,11 @@ def smooth_network(rng: np.random.Generator) -> Network:
 
 @theorem(
     title="Compositions of piecewise-affine functions are piecewise affine",
-    sources=("seed 2",),
+    gist="Composing piecewise-affine functions gives a piecewise-affine function, and its cells can be listed so that "
+    "each is counted once: the step that makes every deep ReLU network piecewise affine.",
+    see_also=("relu-net-is-cpa", "regions-deep", "convex-cpa-and-dc"),
+    same_for_all="the cells of every network fill the window without overlap: that nothing is missed or counted twice",
+    sources=("murari-slides",),
     assumes=(relu_network,),
     on=network,
     breaks_on=smooth_network,
@@ -45,7 +73,7 @@ def smooth_network(rng: np.random.Generator) -> Network:
         "large": {"width": 20, "radius": 3.0},
         "broken on purpose": {"hidden": "tanh"},
     },
-    errata=r"""Seed 2 calls the cells polytopes; they are polyhedra, for finitely many polytopes do not cover
+    errata=r"""Murari's slides call the cells polytopes; they are polyhedra, for finitely many polytopes do not cover
     $\mathbb R^d$. Its exercise drops empty and flat cells and claims that a partition is left. It is not: if $f|_{P_j}$
     maps into a common face of $P'_k$ and $P'_l$, both have the same pre-image. With $f=g=r$ the cell $(-\infty,0]$ is
     listed twice. One owner for every face repairs it.""",
@@ -70,30 +98,61 @@ def cpa_partition_composition(
     k = min(after, len(view.net.steps) - 1)
     whole = Composition.of(view.net, everywhere(view.frame.dimension), k, max_cells)
     made = whole or Composition.of(view.net, view.frame, k, max_cells)
-    twice, once = relu_twice()
-    misprint = Identity("r∘r: full-dimensional cells listed, and those of a partition", known(twice), known(once))
+    twice, once = count_relu_twice()
+    misprint = Identity(
+        "r∘r: full-dimensional cells listed, and those of a partition", enclose_rational(twice), enclose_rational(once)
+    )
     if made is None:
         return Evidence((), as_printed=(misprint,), summary=f"more than {max_cells:,} cells: take a smaller window")
-    cells, inner = Listing(made.owned, view.frame), Listing(made.inner, view.frame)
+    cells = Listing(made.owned, view.frame)
+    inner = Listing(made.inner, view.frame)
     pieces = count_pieces(form.network, view.domain, max_cells=20 * max_cells)
-    listed = known(len(made.listed)) if made.listed else Enclosure.between(len(cells.pieces), np.inf)
+    listed = enclose_rational(len(made.listed)) if made.listed else Enclosure.between(len(cells.pieces), np.inf)
     both = Listing(made.listed, view.frame).volume if made.listed else listed
     claims = [
         Identity("volume of all cells in the window, and of the window", cells.volume, view.volume),
-        Identity("pairs of cells whose interiors meet in the window", cells.overlaps, known(0)),
-        Identity("cells that are flat or empty", cells.flat, known(0)),
+        Identity("pairs of cells whose interiors meet in the window", cells.overlaps, enclose_rational(0)),
+        Identity("cells that are flat or empty", cells.flat, enclose_rational(0)),
         Identity("cells in the window, and activation cells of the network", cells.count, pieces),
-        AtMost("cells of f ≤ cells of g∘f", known(len(made.inner)), known(len(made.owned))),
+        AtMost("cells of f ≤ cells of g∘f", enclose_rational(len(made.inner)), enclose_rational(len(made.owned))),
     ]
     read = form.refusal or form.basis is not Basis.EXACT
-    claims += [view.agreement(net, made.owned, net.input_shape)] if read else view.exactly(made.owned)
+    if read:
+        claims.append(agreement_claim(view, net, made.owned, net.input_shape))
+    else:
+        claims += _exact_agreement(view, made.owned)
     naive = Identity("volume of all listed cells, and of the window", both, view.volume)
-    inner_cells, where = len(made.inner), "" if whole else " in the window"
+    inner_cells = len(made.inner)
+    where = "" if whole else " in the window"
+    axes = axes_of(view.domain)
     return Evidence(
         tuple(claims),
-        (inner.chart(f"cells of f, {net.name}", view.axes), cells.chart("cells of g∘f", view.axes)),
-        {"cells": known(len(made.owned)), "cells listed": listed, "cells of f": known(len(made.inner))}
-        | {"unbounded cells": known(cells.unbounded), "listed for r∘r": known(twice), "cells of r∘r": known(once)},
+        (draw_cells(inner, f"cells of f, {net.name}", axes), draw_cells(cells, "cells of g∘f", axes)),
+        {
+            "cells": enclose_rational(len(made.owned)),
+            "cells listed": listed,
+            "cells of f": enclose_rational(len(made.inner)),
+        }
+        | {
+            "unbounded cells": enclose_rational(cells.unbounded),
+            "listed for r∘r": enclose_rational(twice),
+            "cells of r∘r": enclose_rational(once),
+        },
         as_printed=(misprint, *([naive] if made.listed else [])),
         summary=f"{inner_cells:,} cells of f, {len(made.owned):,} of g∘f{where}; a list has {listed.lo:,.0f}",
     )
+
+
+def _exact_agreement(view: Window, pieces: list[Piece]) -> list[Identity]:
+    """The network equals the affine map of every piece, where that is affordable in rationals."""
+    worst = view.largest_error(pieces)
+    what = f"largest |g(f(x)) − (Ax + c)| at vertices and inner points of {len(pieces):,} cells"
+    return [] if worst is None else [Identity(what, enclose_rational(worst), enclose_rational(0))]
+
+
+def count_relu_twice() -> tuple[int, int]:
+    r"""Cells of $r\circ r$ as a list of pairs has them, and those of the partition."""
+    r = ExactNetwork.dense([[[1]], [[1]], [[1]]], [[0], [0], [0]])
+    made = Composition.of(r, everywhere(1), 1, 8)
+    assert made is not None and made.listed is not None
+    return len(made.listed), len(made.owned)

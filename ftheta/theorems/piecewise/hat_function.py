@@ -1,15 +1,50 @@
 """Three ReLU neurons make the hat function, and two cannot."""
 
+from collections.abc import Sequence
+from functools import partial
+from itertools import product
 from typing import Annotated
 
 import numpy as np
+from flint import fmpz_mat  # type: ignore[import-untyped]
 
-from ftheta.logic import Enclosure, Evidence, Finding, Identity, Knob, Witness, hypothesis, theorem
+from ftheta.logic import (
+    Axis,
+    Curves,
+    Enclosure,
+    Evidence,
+    Examples,
+    Finding,
+    Identity,
+    Knob,
+    Series,
+    Witness,
+    hypothesis,
+    theorem,
+)
+from ftheta.logic.chart import Role
 from ftheta.networks import count
-from ftheta.relu.elementary.hat import DEEP, HAT, PRINTED, RAMP, chart, iterated, shallow, two_neuron_rank
-from ftheta.relu.line.cpa1d import exact_form, exact_value, known, on_the_line, realisation
+from ftheta.relu.elementary.hat import DEEP, HAT, shallow
+from ftheta.relu.line.cpa1d import (
+    PiecewiseAffine,
+    absolute,
+    affine,
+    compose,
+    enclose_rational,
+    exact_form,
+    exact_value,
+    on_the_line,
+    realisation,
+    relu,
+)
 from ftheta.subjects import Network
 from ftheta.subjects.layers import describes_this_function
+
+RAMP = affine(0, 1) - HAT
+r"""$\min\{|x|,1\}$."""
+
+PRINTED = relu(absolute(affine(0, 1) - absolute(affine(1))))
+r"""$\max\{0,|1-|x||\}$, as a source prints it."""
 
 
 def three_neurons(
@@ -37,7 +72,7 @@ def one_input_relu_network(net: Network) -> Finding:
 def weights_of_the_hat(net: Network) -> Finding:
     f = exact_form(net.description)
     if isinstance(f, str):
-        return Finding.failed("unknown without exact pieces")
+        return Finding.undecided("exact pieces")
     found = ", ".join(f"{float(jump):+.17g} at {float(t):.17g}" for t, jump in list(f.jumps.items())[:4])
     note = f"slope jumps {found or 'none'}{' …' * (len(f.kinks) > 4)}; value at −1: {float(f(-1)):g}"
     same = f.jumps == HAT.jumps and f.slopes[0] == 0 == f(-1)
@@ -46,7 +81,10 @@ def weights_of_the_hat(net: Network) -> Finding:
 
 @theorem(
     title="The hat function as a ReLU network",
-    sources=("seed 1", "seed 2"),
+    gist="Three ReLU neurons make the hat function exactly and two cannot: the smallest example of a network that is "
+    "known completely, and the building block of finite elements on the line.",
+    see_also=("relu-univariate-zoo", "cpa-1d-one-hidden-layer", "fem-basis-relu", "one-hidden-layer-not-integrable"),
+    sources=("gribonval-slides", "murari-slides"),
     assumes=(one_input_relu_network, weights_of_the_hat, describes_this_function),
     on=three_neurons,
     breaks_on=bias_slightly_off,
@@ -57,7 +95,8 @@ def weights_of_the_hat(net: Network) -> Finding:
         "at the edge": {"copies": 500, "iterates": 1},
         "broken on purpose": {"offset": 0.125},
     },
-    errata=r"""Seed 2 prints $\max\{0,|1-|x||\}$, which is $|1-|x||$: it has no compact support and is 1 at $x=2$.
+    errata=r"""Murari's slides print $\max\{0,|1-|x||\}$, which is $|1-|x||$: it has no compact support and is 1 at
+    $x=2$.
     The ReLU formula on the same slide is right.""",
 )
 def hat_function(
@@ -71,30 +110,100 @@ def hat_function(
     $\int h=1$, $\mathrm{supp}\,h=[-1,1]$, $h\circ h=\min\{|x|,1\}$ and $h\circ h\circ h=h$. Two neurons in one hidden
     layer do not do: with at most two kinks, a function that vanishes near $\pm\infty$ vanishes everywhere."""
     layers = on_the_line(net.description)
-    f, iterate = realisation(layers), iterated(iterates)
+    f = realisation(layers)
+    iterate = iterate_hat(iterates)
     x, distance = (f - HAT).largest
-    off = Witness({"x": float(x)}, known(exact_value(layers, x)), known(HAT(x)), "every neuron in rational arithmetic")
-    misprint = Witness({"x": 2.0}, known(PRINTED(2)), known(HAT(2)), "both formulas in rational arithmetic")
+    off = Witness(
+        {"x": float(x)},
+        enclose_rational(exact_value(layers, x)),
+        enclose_rational(HAT(x)),
+        "every neuron in rational arithmetic",
+    )
+    misprint = Witness(
+        {"x": 2.0}, enclose_rational(PRINTED(2)), enclose_rational(HAT(2)), "both formulas in rational arithmetic"
+    )
     left, right = f.support
-    zero, limit = Enclosure.exact(0), (HAT, "h") if iterates % 2 else (RAMP, "min(|x|, 1)")
     return Evidence(
         claims=(
-            Identity("sup |f_θ − h|", known(distance), zero, off),
-            Identity("sup |r(1 − r(x) − r(−x)) − h|", known((realisation(DEEP) - HAT).largest[1]), zero),
-            Identity("∫ |f_θ|", known(f.mass), known(1)),
-            Identity("left end of the support", known(left), known(-1)),
-            Identity("right end of the support", known(right), known(1)),
-            Identity(f"sup |h∘…∘h − {limit[1]}|, {iterates} times", known((iterate - limit[0]).largest[1]), zero),
-            Identity("rank of “two neurons vanish far out” in c₀, c₁, c₂", known(two_neuron_rank()), known(3)),
+            Identity("sup |f_θ − h|", enclose_rational(distance), Enclosure.exact(0), off),
+            Identity("∫ |f_θ|", enclose_rational(f.mass), enclose_rational(1)),
+            Identity("left end of the support", enclose_rational(left), enclose_rational(-1)),
+            Identity("right end of the support", enclose_rational(right), enclose_rational(1)),
         ),
-        as_printed=(Identity("max{0, |1 − |x||} = h(x)", known(PRINTED(2)), known(HAT(2)), misprint),),
-        charts=(chart(f, iterate, iterates),),
+        as_printed=(
+            Identity("max{0, |1 − |x||} = h(x)", enclose_rational(PRINTED(2)), enclose_rational(HAT(2)), misprint),
+        ),
+        charts=(_chart_hats(f, iterate, iterates),),
         numbers={
-            "sup |f − h|": known(distance),
-            "integral": known(f.mass),
-            "hidden neurons": known(count(layers).neurons),
-            "printed formula at 2": known(PRINTED(2)),
-            "iterate at 2": known(iterate(2)),
+            "sup |f − h|": enclose_rational(distance),
+            "integral": enclose_rational(f.mass),
+            "hidden neurons": enclose_rational(count(layers).neurons),
+            "printed formula at 2": enclose_rational(PRINTED(2)),
+            "iterate at 2": enclose_rational(iterate(2)),
         },
         summary=f"f_θ has {len(f.kinks)} kinks; its largest distance to the hat is {float(distance):.6g}, asked: 0",
+        examples=partial(_examples, iterates),
     )
+
+
+def _examples(iterates: int) -> Examples:
+    """The hat by two layers, the hat applied to itself, and why two neurons are too few."""
+    limit, name = (HAT, "h") if iterates % 2 else (RAMP, "min(|x|, 1)")
+    deep = (realisation(DEEP) - HAT).largest[1]
+    far = (iterate_hat(iterates) - limit).largest[1]
+    return Examples(
+        claims=(
+            Identity("sup |r(1 − r(x) − r(−x)) − h|", enclose_rational(deep), enclose_rational(0)),
+            Identity(f"sup |h∘…∘h − {name}|, {iterates} times", enclose_rational(far), enclose_rational(0)),
+            Identity(
+                "rank of “two neurons vanish far out” in c₀, c₁, c₂",
+                enclose_rational(two_neuron_rank()),
+                enclose_rational(3),
+            ),
+        )
+    )
+
+
+# ---- mathematics -----------------------------------------------------------------------------------------------------
+
+
+def iterate_hat(times: int) -> PiecewiseAffine:
+    r"""$h\circ\dots\circ h$."""
+    f = HAT
+    for _ in range(times - 1):
+        f = compose(HAT, f)
+    return f
+
+
+def two_neuron_rank() -> int:
+    """The least rank, over all orientations of two neurons, of the conditions to vanish far out (three unknowns)."""
+    return min(far_field_rank(signs) for signs in product((1, -1), repeat=2))
+
+
+def far_field_rank(signs: Sequence[int]) -> int:
+    r"""Rank of the conditions under which $c_0+\sum_kc_k\max\{0,\epsilon_k(x-k)\}$ vanishes near $\pm\infty$.
+
+    `signs` are the $\epsilon_k=\pm1$. There are four conditions: slope and intercept at either end vanish. Full rank
+    (one more than there are neurons) says that only the zero function meets them. Two distinct kinks are always $0$ and
+    $1$ after an affine change of $x$.
+    """
+    rising = [(1, -k) if sign > 0 else (0, 0) for k, sign in enumerate(signs)]  # (slope, intercept) near +∞
+    falling = [(-1, k) if sign < 0 else (0, 0) for k, sign in enumerate(signs)]  # and near −∞
+    slopes = [[0, *(slope for slope, _ in side)] for side in (rising, falling)]
+    intercepts = [[1, *(intercept for _, intercept in side)] for side in (rising, falling)]
+    return fmpz_mat(slopes + intercepts).rank()
+
+
+# ---- charts ----------------------------------------------------------------------------------------------------------
+
+
+def _chart_hats(f: PiecewiseAffine, iterate: PiecewiseAffine, times: int) -> Curves:
+    """The network, the hat, the misprint and the iterate."""
+    roles: list[tuple[str, PiecewiseAffine, Role]] = [
+        ("network", f, "measured"),
+        ("hat h", HAT, "bound"),
+        ("as printed", PRINTED, "reference"),
+        (f"h applied {times} times", iterate, "other"),
+    ]
+    series = tuple(Series(name, *g.corners(-3, 3), role) for name, g, role in roles)
+    return Curves("the hat and its misprint", Axis("x"), Axis("value"), series)

@@ -1,16 +1,37 @@
 """A network is no steeper than the product of its layers."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Annotated
 
+import jax.numpy as jnp
 import numpy as np
 
-from ftheta.certify import inputs_near, steepest_secant
-from ftheta.certify.ladder import HINGES, KNOWN, ladder
-from ftheta.logic import Evidence, Finding, Knob, hypothesis, theorem
-from ftheta.networks import ACTIVATIONS, activation, random_mlp
+from ftheta.certify import convolution_norm, frobenius_norm, inputs_near, layer_norms, product_bound, steepest_secant
+from ftheta.logic import AtMost, Axis, Bars, Enclosure, Evidence, Finding, Identity, Knob, Table, hypothesis, theorem
+from ftheta.networks import ACTIVATIONS, Dense, Description, activation, random_mlp
 from ftheta.subjects import Network
 from ftheta.subjects.layers import describes_this_function
+
+# ---- subjects --------------------------------------------------------------------------------------------------------
+
+ABSOLUTE_VALUE = Description(
+    (Dense(np.array([[1.0], [-1.0]]), np.zeros(2), "relu"), Dense(np.ones((1, 2)), np.zeros(1)))
+)
+r"""$|t|=(t)_++(-t)_+$: Lipschitz constant 1, product of norms 2."""
+
+
+def second_difference(n: int) -> Description:
+    r"""The linear map $[1,-2,1]$ on a ring of $n$ points: constant 4 for even $n$, along the alternating vector."""
+    ring = np.eye(n)
+    return Description((Dense(np.roll(ring, 1, 0) + np.roll(ring, -1, 0) - 2 * ring, np.zeros(n)),))
+
+
+KNOWN: dict[str, Callable[[int], Description]] = {
+    "absolute value": lambda n: ABSOLUTE_VALUE,
+    "second difference": second_difference,
+}
+"""Networks whose Lipschitz constant is known, by the number of inputs."""
 
 
 def network(
@@ -30,8 +51,12 @@ def network(
 
 
 def steeper_than_described(rng: np.random.Generator) -> Network:
-    told = Network.described(HINGES, "described as |t|, applies 9|t|")
-    return replace(told, apply=lambda params, x: HINGES.apply(params, 9 * x))
+    """The negative control: its list of layers says |t|, the function that runs is 9|t|."""
+    listed = Network.described(ABSOLUTE_VALUE, "described as |t|, applies 9|t|")
+    return replace(listed, apply=lambda params, x: ABSOLUTE_VALUE.apply(params, 9 * x))
+
+
+# ---- the theorem -----------------------------------------------------------------------------------------------------
 
 
 @hypothesis(
@@ -48,7 +73,10 @@ def layers_of_known_constant(net: Network) -> Finding:
 
 @theorem(
     title="Lipschitz constant of a composition",
-    sources=("seed 2", "seed 3", "virmaux2018", "rump2006", "sedghi2019"),
+    gist="The Lipschitz constant of a network, which limits how far a small change of the input can move the output, "
+    "is at most the product of the spectral norms of its layers; a search for steep secants shows how loose that is.",
+    see_also=("gradient-product-bound", "architecture-and-stability-penalties", "conv-iff-equivariant"),
+    sources=("murari-slides", "scaman-slides", "virmaux2018", "rump2006", "sedghi2019"),
     assumes=(layers_of_known_constant, describes_this_function),
     on=network,
     breaks_on=steeper_than_described,
@@ -73,15 +101,82 @@ def lipschitz_bounds(
     $$\mathrm{Lip}(f)=\sup_{x\ne y}\frac{\|f(x)-f(y)\|}{\|x-y\|}\le\prod_{\ell=1}^Lc_\ell\,\|W_\ell\|_2.$$
     The exact constant is NP-hard to compute; for a periodic convolution $\|W\|_2=\max_\omega\|\hat\psi(\omega)\|_2$."""
     starts = inputs_near(None if net.data is None else net.data.x, net.input_shape, points, radius, rng)
+    secant = steepest_secant(net, starts, rng, climbs=climbs)
+    found = f"the steepest secant found has slope {secant.slope:.6g}"
     if net.description is None:
-        met = steepest_secant(net, starts, rng, climbs=climbs).known
-        return Evidence((), numbers={"steepest secant": met}, summary=f"the steepest secant met has slope {met.lo:.6g}")
-    rungs = ladder(net, net.description, starts, rng, climbs=climbs)
-    met = f"the steepest secant met has slope {rungs.secant.slope:.6g}"
+        return Evidence((), numbers={"steepest secant": secant.known}, summary=found)
+
+    layers = net.description.layers
+    norms = layer_norms(net.description)
+    product = product_bound(net.description, norms)
+    crude = product_bound(net.description, tuple(frobenius_norm(layer.weight) for layer in layers))
+    symbols = {k: norm for k, layer in enumerate(layers) if (norm := circulant_norm(layer.weight)) is not None}
+    stretches = layer_stretches(net.description, secant.x.ravel(), secant.y.ravel())
+
+    ladder = {"steepest secant": secant.known, "product of norms": product, "product of Frobenius norms": crude}
     return Evidence(
-        rungs.claims(),
-        rungs.charts,
-        rungs.numbers,
-        (rungs.table,),
-        summary=f"{met}; the product of norms is {rungs.product.hi:.6g}",
+        claims=(
+            AtMost("Lip(f)", secant.known, product, witness=secant.against(product)),
+            *(Identity(f"norm of layer {k + 1}, matrix and symbol", norms[k], norm) for k, norm in symbols.items()),
+        ),
+        charts=(_chart_stretches(net.description, norms, stretches), _chart_bounds(ladder)),
+        numbers=ladder | {f"norm of layer {k + 1} by frequencies": norm for k, norm in symbols.items()},
+        tables=(_tabulate_layers(net.description, norms, stretches),),
+        summary=f"{found}; the product of norms is {product.hi:.6g}",
     )
+
+
+# ---- mathematics -----------------------------------------------------------------------------------------------------
+
+
+def circulant_norm(W: np.ndarray) -> Enclosure | None:
+    r"""$\|W\|_2=\max_\omega|\hat\psi(\omega)|$ of a square matrix $W$ that is the periodic convolution with $\psi$ on a
+    ring (each column is the one before, moved on by one place); None of any other matrix."""
+    if W.shape[0] != W.shape[1] or not np.array_equal(W, np.roll(W, (1, 1), (0, 1))):
+        return None
+    return convolution_norm(W[:, 0].reshape(-1, 1, 1), (len(W),))
+
+
+@np.errstate(all="ignore")
+def layer_stretches(description: Description, x: np.ndarray, y: np.ndarray) -> list[float]:
+    r"""$\|x_\ell-y_\ell\|/\|x_{\ell-1}-y_{\ell-1}\|$ for the outputs $x_\ell,y_\ell$ of layer $\ell$ at two inputs.
+
+    The product of these factors is the slope of the secant from `x` to `y`; each is at most $c_\ell\|W_\ell\|_2$.
+    """
+    before = float(np.linalg.norm(x - y))
+    factors = []
+    for layer in description.layers:
+        sigma = activation(layer.activation).function
+        x = np.asarray(sigma(jnp.asarray(layer.weight @ x + layer.bias)))
+        y = np.asarray(sigma(jnp.asarray(layer.weight @ y + layer.bias)))
+        after = float(np.linalg.norm(x - y))
+        factors.append(after / before if before > 0 else 0.0)
+        before = after
+    return [factor if np.isfinite(factor) else 0.0 for factor in factors]
+
+
+# ---- charts ----------------------------------------------------------------------------------------------------------
+
+
+def _chart_stretches(description: Description, norms: tuple[Enclosure, ...], stretches: list[float]) -> Bars:
+    """Per layer, by how much it stretches the steepest secant, and by how much it can stretch any."""
+    names = tuple(f"layer {k + 1}" for k in range(len(stretches)))
+    most = [activation(layer.activation).lipschitz.hi * norm.hi for layer, norm in zip(description.layers, norms)]
+    most = [bound if np.isfinite(bound) else 0.0 for bound in most]
+    groups = ("measured stretch", "spectral norm")
+    return Bars("stretch of each layer", Axis("factor"), names, groups, (tuple(stretches), tuple(most)))
+
+
+def _chart_bounds(ladder: Mapping[str, Enclosure]) -> Bars:
+    """The lower bound and both upper bounds of the Lipschitz constant."""
+    values = {name: number.middle for name, number in ladder.items() if np.isfinite(number.middle)}
+    scale = "log" if max(values.values()) > 100 * min(values.values()) > 0 else "linear"
+    return Bars("bounds of Lip(f)", Axis("Lip(f)", scale), tuple(values), ("bound",), (tuple(values.values()),))
+
+
+def _tabulate_layers(description: Description, norms: tuple[Enclosure, ...], stretches: list[float]) -> Table:
+    rows = [
+        (k + 1, " × ".join(map(str, layer.weight.shape)), layer.activation, norm.middle, stretch)
+        for k, (layer, norm, stretch) in enumerate(zip(description.layers, norms, stretches))
+    ]
+    return Table("layers", ("layer", "weight", "activation", "spectral norm", "measured stretch"), tuple(rows))

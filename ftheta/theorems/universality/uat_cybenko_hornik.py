@@ -1,17 +1,33 @@
 """One hidden layer of sigmoids approximates every continuous function: Cybenko, Hornik, Stinchcombe and White."""
 
 from fractions import Fraction
+from functools import partial
 from typing import Annotated
 
 import jax.numpy as jnp
 import numpy as np
 
-from ftheta.limits.universality import staircases as s
-from ftheta.limits.universality.suprema import Oscillation
-from ftheta.logic import AtMost, Enclosure, Evidence, Finding, Identity, Knob, hypothesis, theorem
+from ftheta.approximation import staircases as s
+from ftheta.approximation.suprema import Oscillation, ranges
+from ftheta.logic import (
+    AtMost,
+    Axis,
+    Curves,
+    Enclosure,
+    Evidence,
+    Examples,
+    Finding,
+    Identity,
+    Knob,
+    Series,
+    draw_curves,
+    hypothesis,
+    theorem,
+)
 from ftheta.subjects import Family, Target
 from ftheta.subjects.continuity import continuous, target_of
 
+SHOWN = 801  # points of a chart
 FUNCTIONS = {"x": lambda x: x, "wave": lambda x: jnp.sin(6 * x) + x, "√|x − ½|": lambda x: jnp.sqrt(jnp.abs(x - 0.5))}
 
 
@@ -51,7 +67,18 @@ def sigmoidal(subject: Target | Family, *, tail: float) -> Finding:
 
 @theorem(
     title="One hidden layer of sigmoids is universal",
-    sources=("seed 0", "seed 1", "seed 2", "seed 4", "cybenko1989", "hornik1989", "hornik1991"),
+    gist="A single hidden layer of sigmoids, wide enough, approximates every continuous function on a compact set: "
+    "the classical universal approximation theorem, here with a network and its error.",
+    see_also=("uat-nonpolynomial-iff", "barron-rate", "stone-weierstrass"),
+    sources=(
+        "peyre-slides",
+        "gribonval-slides",
+        "murari-slides",
+        "peyre-notes",
+        "cybenko1989",
+        "hornik1989",
+        "hornik1991",
+    ),
     assumes=(continuous, sigmoidal),
     on=sigmoids,
     breaks_on=bounded_only,
@@ -61,7 +88,7 @@ def sigmoidal(subject: Target | Family, *, tail: float) -> Finding:
         "at the edge": {"name": "x", "cells": 2},
         "broken on purpose": {"activation": "constant ½"},
     },
-    errata="Seed 4 asks for a bounded σ alone: constants are bounded, and a bounded σ with jumps needs more care.",
+    errata="Peyré's notes ask for a bounded σ alone: constants are bounded, and bounded σ with jumps need more care.",
 )
 def uat_cybenko_hornik(
     subject: Target | Family,
@@ -74,17 +101,70 @@ def uat_cybenko_hornik(
     sums $\sum_kc_k\,\sigma(\langle w_k,x\rangle+b_k)$ are dense in $C(K)$. On $[0,1]$ a staircase of $n$ steps has
     $$\|f-g\|_\infty\le\omega_f(\tfrac1n)+\eta\sum_k|f(m_k)-f(m_{k-1})|$$ where $\sigma$ is within $\eta$ of its limits
     half a cell away. For $f(x)=x$ and $\eta\to0$ the error is $\frac1{2n}$."""
-    f, sigma = target_of(subject), sigmoid_of(subject)
-    lo, hi, n = f.lo[0], f.hi[0], cells
-    made, spread = s.staircase(f.f, sigma, lo, hi, n, tail), Oscillation.of(f.f, lo, hi)
-    error, bound, line = made.error().value, made.bound(spread, tail), Enclosure.exact(s.steps_for_identity(n))
+    f = target_of(subject)
+    sigma = sigmoid_of(subject)
+    lo = f.lo[0]
+    hi = f.hi[0]
+    n = cells
+    made = s.staircase(f.f, sigma, lo, hi, n, tail)
+    spread = Oscillation.of(f.f, lo, hi)
+    error = made.error().value
+    bound = made.bound(spread, tail)
+    line = Enclosure.exact(error_of_jumps(n))
     witness = made.beyond(error, spread, tail)
     return Evidence(
-        claims=(
-            AtMost("sup |f − g| ≤ ω(1/n) + ηV", error, bound, spread.modulus(hi - lo).hi, witness),
-            Identity("error of n jumps for f(x) = x", line, Enclosure.exact(Fraction(1, 2 * n))),
-        ),
-        charts=(*s.pictures(made, f.name, bound.hi), s.decay(f.f, sigma, lo, hi, spread, tail, n)),
+        claims=(AtMost("sup |f − g| ≤ ω(1/n) + ηV", error, bound, spread.modulus(hi - lo).hi, witness),),
+        examples=partial(_jumps_for_the_identity, n),
+        charts=(*_draw_staircase(made, f.name, bound.hi), _draw_decay(made, spread, tail)),
         numbers={"error": error, "bound": bound, "error of n jumps for x": line, "steepness": made.steepness},
         summary=f"{n - 1} neurons follow {f.name} within {error.hi:.4g} everywhere; the bound is {bound.hi:.4g}",
+    )
+
+
+def error_of_jumps(cells: int) -> Fraction:
+    """The error of a staircase with jumps for f(x) = x on [0, 1]: the largest distance from a centre of its cell."""
+    centres = [Fraction(2 * k + 1, 2 * cells) for k in range(cells)]
+    return max(max(c - Fraction(k, cells), Fraction(k + 1, cells) - c) for k, c in enumerate(centres))
+
+
+def _jumps_for_the_identity(cells: int) -> Examples:
+    error = Enclosure.exact(error_of_jumps(cells))
+    closed = Enclosure.exact(Fraction(1, 2 * cells))
+    return Examples(claims=(Identity("error of n jumps for f(x) = x", error, closed),))
+
+
+def _draw_staircase(made: s.Staircase, name: str, bound: float) -> tuple[Curves, Curves]:
+    """Target and approximant; their difference between its bounds."""
+    x = np.linspace(made.lo, made.hi, SHOWN)
+    truth = ranges(made.f, x[:, None], x[:, None]).lo
+    net = made.on(x)
+    ends = x[[0, -1]]
+    neurons = f"{made.cells - 1} neuron{'s' * (made.cells > 2)}"
+    error = (
+        Series("network minus function", x, net - truth),
+        Series("bound", ends, [bound] * 2, "bound"),
+        Series("−bound", ends, [-bound] * 2, "bound"),
+    )
+    return (
+        draw_curves(
+            "a function and its staircase", x, x="x", y="value", reference={name: truth}, measured={neurons: net}
+        ),
+        Curves("the error", Axis("x"), Axis("error"), error),
+    )
+
+
+def _draw_decay(made: s.Staircase, spread: Oscillation, tail: float) -> Curves:
+    """The error on a grid against the number of neurons, with its bound."""
+    counts = sorted({max(2, made.cells >> k) for k in range(6)})
+    ladder = [s.staircase(made.f, made.sigma, made.lo, made.hi, n, tail) for n in counts]
+    x = np.linspace(made.lo, made.hi, SHOWN)
+    truth = ranges(made.f, x[:, None], x[:, None]).lo
+    return draw_curves(
+        "error against neurons",
+        [n - 1 for n in counts],
+        x="neurons",
+        y="sup error",
+        log="xy",
+        measured={"largest error on a grid": [max(float(np.abs(g.on(x) - truth).max()), 1e-17) for g in ladder]},
+        bound={"ω(h) + ηV": [max(g.bound(spread, tail).hi, 1e-17) for g in ladder]},
     )

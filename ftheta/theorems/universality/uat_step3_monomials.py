@@ -1,12 +1,32 @@
 """Third step of the universality proof: difference quotients of one activation give every monomial."""
 
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Annotated
 
 import numpy as np
+from flint import ctx  # type: ignore[import-untyped]
 
-from ftheta.limits.universality import monomials as m
-from ftheta.logic import AtMost, Basis, Enclosure, Evidence, Finding, Identity, Knob, Witness, hypothesis, theorem
+from ftheta.approximation import monomials as m
+from ftheta.estimates import fit_rate
+from ftheta.logic import (
+    AtMost,
+    Axis,
+    Basis,
+    Curves,
+    Enclosure,
+    Evidence,
+    Examples,
+    Finding,
+    Identity,
+    Knob,
+    Rate,
+    Series,
+    Witness,
+    hypothesis,
+    theorem,
+)
 from ftheta.subjects import Target
 
 LEAST = Fraction(1, 2**40)
@@ -31,7 +51,8 @@ def known_to_all_orders(rho: Target) -> Finding:
 
 @hypothesis(r"$\varrho^{(k)}(b)\ne0$", remedy="take another bias, or a ϱ that is no polynomial")
 def derivative_at_the_bias(rho: Target, *, power: int, bias: float) -> Finding:
-    if (name := m.name_of(rho.f)) is None:
+    name = m.name_of(rho.f)
+    if name is None:
         return Finding.failed("unknown")
     found = m.derivative_at(name, power, Fraction(bias))
     good = min(abs(found.lo), abs(found.hi)) >= LEAST and found.lo * found.hi > 0
@@ -42,7 +63,10 @@ def derivative_at_the_bias(rho: Target, *, power: int, bias: float) -> Finding:
 
 @theorem(
     title="Monomials by difference quotients",
-    sources=("seed 1", "leshno1993", "pinkus1999"),
+    gist="Difference quotients in the weights turn a few neurons of a smooth activation into every monomial, hence "
+    "into every polynomial: the last step of the proof of universality.",
+    see_also=("uat-step1-ridge-exponentials", "uat-step2-mollification", "uat-nonpolynomial-iff", "yarotsky-square"),
+    sources=("gribonval-slides", "leshno1993", "pinkus1999"),
     assumes=(known_to_all_orders, derivative_at_the_bias),
     on=smooth,
     breaks_on=quadratic,
@@ -53,8 +77,8 @@ def derivative_at_the_bias(rho: Target, *, power: int, bias: float) -> Finding:
         "at the edge": {"power": 1, "step": 1.0},
         "broken on purpose": {"activation": "square"},
     },
-    errata=r"""Seed 1 writes $\phi$ for $\varrho$ and has a factor $\frac1{k!}$: $\partial_a^k\varrho(ax+b)|_{a=0}$
-    is $x^k\varrho^{(k)}(b)$ without it.""",
+    errata=r"""The slides of Gribonval, Garivier and Pustelnik write $\phi$ for $\varrho$ and have a factor
+    $\frac1{k!}$: $\partial_a^k\varrho(ax+b)|_{a=0}$ is $x^k\varrho^{(k)}(b)$ without it.""",
 )
 def uat_step3_monomials(
     rho: Target,
@@ -69,13 +93,18 @@ def uat_step3_monomials(
     $$h^{-k}\sum_{j=0}^k(-1)^{k-j}\binom kj\varrho(jhx+b)\to\varrho^{(k)}(b)\,x^k,$$ uniformly for $|x|\le R$, with
     error $\le\frac k2hR^{k+1}\sup|\varrho^{(k+1)}|$. A smooth $\varrho$ that is no polynomial has such a $b$ for
     every $k$."""
-    name, b, h, R = m.name_of(rho.f) or "square", Fraction(bias), Fraction(step), Fraction(radius)
+    name = m.name_of(rho.f) or "square"
+    b = Fraction(bias)
+    h = Fraction(step)
+    R = Fraction(radius)
     points = [R * Fraction(i, 8) for i in range(-8, 9)]
     quotients = {word: m.Quotient(name, b, power, h, word == "central") for word in ("forward", "central")}
     errors = {word: m.error_at(q, points) for word, q in quotients.items()}
     bounds = {word: m.bound_on(q, R) for word, q in quotients.items()}
-    top, third = m.derivative_at(name, power, b), m.derivative_at("tanh", 3, Fraction(0))
-    net, study = m.Quotient("exp", Fraction(0), power, h), m.study(name, b, power, R)
+    top = m.derivative_at(name, power, b)
+    third = m.derivative_at("tanh", 3, Fraction(0))
+    net = m.Quotient("exp", Fraction(0), power, h)
+    against_step = errors_against_step(name, b, power, R)
     size = Enclosure.between(min(abs(top.lo), abs(top.hi)), max(abs(top.lo), abs(top.hi)))
     witness = Witness({"b": bias}, Enclosure.exact(LEAST), size, "the power series in balls of 400 bits")
     made = m.value_at(net, Fraction(1))
@@ -83,11 +112,76 @@ def uat_step3_monomials(
         claims=(
             AtMost("2⁻⁴⁰ ≤ |ϱ^(k)(b)|", Enclosure.exact(LEAST), size, witness=witness),
             *(AtMost(f"{w} error for |x| ≤ R", errors[w], bounds[w]) for w in quotients),
-            Identity("quotient of exp at x = 1: ((e^h − 1)/h)^k", made, m.power_of_exp(h, power, Fraction(1))),
-            *study.rates(),
+            *rates_in_the_step(against_step),
         ),
-        charts=(study.chart(power),),
+        examples=partial(_quotient_of_exp, h, power),
+        charts=(_draw_errors(against_step, power),),
         numbers={"ϱ^(k)(b)": top, "tanh‴(0)": third, "quotient of exp at 1": made, "bound": bounds["forward"]},
         summary=f"{power + 1} neurons of {name}: {top.middle:.6g} x^{power} for |x| ≤ {radius:g} within "
-        f"{bounds['forward'].hi:.3g} (met {errors['forward'].lo:.3g}), centrally within {bounds['central'].hi:.3g}",
+        f"{bounds['forward'].hi:.3g} (found {errors['forward'].lo:.3g}), centrally within {bounds['central'].hi:.3g}",
     )
+
+
+@dataclass(frozen=True, eq=False)
+class Errors:
+    """Errors against the step, in balls and in float64."""
+
+    steps: tuple[float, ...]
+    forward: tuple[float, ...]
+    central: tuple[float, ...]
+    rounded: tuple[float, ...]
+
+
+def errors_against_step(name: str, bias: Fraction, power: int, radius: Fraction) -> Errors:
+    """The largest errors at nine points of [−radius, radius] for steps 1/2, …, 2⁻²⁰."""
+    points = [radius * Fraction(i, 4) for i in range(-4, 5)]
+    steps = [Fraction(1, 2**i) for i in range(1, 21)]
+    x = np.array([float(t) for t in points])
+    forward = []
+    central = []
+    rounded = []
+    with ctx.workprec(m.BITS):
+        wanted = np.array([float(m.Quotient(name, bias, power, steps[0]).limit(t)) for t in points])
+    for h in steps:
+        plain = m.Quotient(name, bias, power, h)
+        forward.append(m.error_at(plain, points).lo)
+        central.append(m.error_at(m.Quotient(name, bias, power, h, True), points).lo)
+        rounded.append(float(np.abs(plain.in_floats(x) - wanted).max()))
+    return Errors(tuple(map(float, steps)), tuple(forward), tuple(central), tuple(rounded))
+
+
+def rates_in_the_step(found: Errors) -> tuple[Rate, ...]:
+    """Order 1 of the forward quotient and order 2 of the central one, fitted to the six smallest steps."""
+    rates = []
+    for name, errors, order in (("forward", found.forward, 1.0), ("central", found.central, 2.0)):
+        kept = [(1 / h, e) for h, e in zip(found.steps, errors) if e > 0][-6:]
+        if len(kept) > 3:
+            scales, values = (np.array(column) for column in zip(*kept))
+            slope = fit_rate(scales, values)
+            rates.append(Rate(f"{name} error, as h falls", order, slope, tuple(scales), tuple(values)))
+    return tuple(rates)
+
+
+def power_of_exp(step: Fraction, power: int, x: Fraction) -> Enclosure:
+    r"""$((e^{hx}-1)/h)^k$: what the forward quotient of exp at $b=0$ is."""
+    with ctx.workprec(m.BITS):
+        return Enclosure.ball((m.ball(step * x).expm1() / m.ball(step)) ** power)
+
+
+def _quotient_of_exp(step: Fraction, power: int) -> Examples:
+    made = m.value_at(m.Quotient("exp", Fraction(0), power, step), Fraction(1))
+    closed = power_of_exp(step, power, Fraction(1))
+    return Examples(claims=(Identity("quotient of exp at x = 1: ((e^h − 1)/h)^k", made, closed),))
+
+
+def _draw_errors(found: Errors, power: int) -> Curves:
+    """Largest errors against the step: truncation in 400 bits, and the cancellation of float64."""
+    lines = {"forward, 400 bits": found.forward, "central, 400 bits": found.central, "forward, float64": found.rounded}
+    series = []
+    for name, errors in lines.items():
+        kept = [(h, e) for h, e in zip(found.steps, errors) if e > 0]
+        role = "bound" if name.endswith("float64") else "measured"
+        if kept:
+            series.append(Series(name, [h for h, _ in kept], [e for _, e in kept], role))
+    title = f"error of x^{power} against the step"
+    return Curves(title, Axis("step h", "log"), Axis("largest error", "log"), tuple(series))

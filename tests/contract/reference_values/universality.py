@@ -64,6 +64,6 @@ VALUES = {
         Reference({"connections": 237, "neurons": 30, "printed neurons": 567}, {"dimension": 3}),
     ],
     "sobolev-vs-barron": [
-        Reference({"‖∇f‖²": sqrt(pi) / 2, "seed 4's ∫|ω|²|f̂|²": pi**1.5, "κ": 1 / (8 * pi * e ** (pi - 1))})
+        Reference({"‖∇f‖²": sqrt(pi) / 2, "∫|ω|²|f̂|² without (2π)^d": pi**1.5, "κ": 1 / (8 * pi * e ** (pi - 1))})
     ],
 }

@@ -12,7 +12,7 @@ from onnx.reference import ReferenceEvaluator
 from onnxruntime.capi.onnxruntime_pybind11_state import NotImplemented as NoKernel
 
 from ftheta.networks.onnx.model import parse
-from ftheta.networks.onnx.read import Imported, imported
+from ftheta.networks.onnx.read import Imported, import_program
 
 TYPES = {
     np.dtype(t): helper.np_dtype_to_tensor_dtype(np.dtype(t)) for t in (np.float32, np.float64, np.int64, np.bool_)
@@ -48,7 +48,8 @@ def _typed(array: Any, dtype: Any) -> np.ndarray:
 
 def reference(made: onnx.ModelProto, x: np.ndarray) -> np.ndarray:
     options = onnxruntime.SessionOptions()
-    options.log_severity_level, options.intra_op_num_threads = 4, 1
+    options.log_severity_level = 4
+    options.intra_op_num_threads = 1
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     try:
         session = onnxruntime.InferenceSession(made.SerializeToString(), options)
@@ -59,7 +60,7 @@ def reference(made: onnx.ModelProto, x: np.ndarray) -> np.ndarray:
 
 def read(made: onnx.ModelProto | bytes, shape: tuple[int, ...] | None = None, until: str | None = None) -> Imported:
     data = made if isinstance(made, bytes) else made.SerializeToString()
-    return imported(parse(data, "graph").until(until), shape)
+    return import_program(parse(data, "graph").until(until), shape)
 
 
 def ours(net: Imported, x: np.ndarray) -> np.ndarray:
@@ -74,7 +75,8 @@ def ours(net: Imported, x: np.ndarray) -> np.ndarray:
 
 def agrees(made: onnx.ModelProto, x: np.ndarray, rtol: float = 1e-5) -> None:
     """The import of a model whose input has a batch axis of one equals onnxruntime at `x`, to `rtol` of the largest."""
-    net, expected = read(made), reference(made, x)
+    net = read(made)
+    expected = reference(made, x)
     found = ours(net, x[0] if x.ndim == len(net.input_shape) + 1 else x)
     expected = expected[0] if expected.shape[:1] == (1,) and expected.ndim == found.ndim + 1 else expected
     assert found.shape == expected.shape

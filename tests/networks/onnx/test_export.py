@@ -10,7 +10,7 @@ from onnx.reference import ReferenceEvaluator
 import ftheta as ft
 from ftheta.logic import SubjectError, UsageError
 from ftheta.networks import ACTIVATIONS, Dense, Description, random_mlp
-from ftheta.networks.realisation import differing
+from ftheta.networks.realisation import count_differing
 from ftheta.relu import ReluNetwork, Step
 from ftheta.relu import load as load_relu
 
@@ -37,7 +37,7 @@ def test_layers_are_written_and_read_back_bit_for_bit(word, tmp_path):
     assert ft.save(net, path) == (path,)
     again = ft.load(path)
     assert isinstance(again, ft.Network) and again.description is not None and net.description is not None
-    assert differing(net.description, again.description) == 0
+    assert count_differing(net.description, again.description) == 0
     onnx.checker.check_model(onnx.load(path), full_check=True)
 
 
@@ -72,7 +72,8 @@ def normal_form():
 
 
 def test_a_normal_form_with_coordinates_that_pass_by_is_written(tmp_path):
-    net, path = normal_form(), tmp_path / "net.onnx"
+    net = normal_form()
+    path = tmp_path / "net.onnx"
     ft.save(net, path)
     np.testing.assert_allclose(executed(path, POINTS), net(POINTS), rtol=1e-12, atol=1e-12)
     again = ft.load(path)
@@ -83,8 +84,10 @@ def test_a_normal_form_with_coordinates_that_pass_by_is_written(tmp_path):
 
 
 def test_a_function_compiled_from_a_mesh_is_written(tmp_path):
-    points, triangles = [(0, 0), (1, 0), (1, 1), (0, 1)], [(0, 1, 2), (0, 2, 3)]
-    net, path = ft.compile_cpa(points, triangles, [0, 1, -1, 2]), tmp_path / "net.onnx"
+    points = [(0, 0), (1, 0), (1, 1), (0, 1)]
+    triangles = [(0, 1, 2), (0, 2, 3)]
+    net = ft.compile_cpa(points, triangles, [0, 1, -1, 2])
+    path = tmp_path / "net.onnx"
     ft.save(net, path)
     found = executed(path, np.array([[0.0, 0], [1, 0], [1, 1], [0, 1], [0.5, 0.5], [0.75, 0.25]]))
     np.testing.assert_allclose(found[:, 0], [0, 1, -1, 2, -0.5, 0.25], atol=1e-12)
@@ -106,7 +109,7 @@ def test_the_other_form_is_a_weight_list(tmp_path):
     ft.save(described, tmp_path / "net.npz")
     again = ft.load(tmp_path / "net.npz")
     assert isinstance(again, ft.Network) and again.description is not None
-    assert differing(described, again.description) == 0
+    assert count_differing(described, again.description) == 0
     form = normal_form()
     ft.save(form, tmp_path / "form.npz")
     assert np.array_equal(load_relu(tmp_path / "form.npz")(POINTS), form(POINTS))

@@ -16,9 +16,9 @@ from ftheta.logic import FthetaError, SubjectError
 from ftheta.networks import reading
 from ftheta.networks.onnx import model as files
 from ftheta.networks.onnx.model import parse
-from ftheta.networks.onnx.read import imported
+from ftheta.networks.onnx.read import import_program
 from ftheta.networks.onnx.rules import RULES
-from ftheta.networks.onnx.wire import unpacked
+from ftheta.networks.onnx.wire import unpack_varints
 from ftheta.networks.programs.program import Malformed
 
 from .graphs import model, node, ours, read, reference
@@ -157,13 +157,13 @@ def test_packed_numbers_are_read_as_they_were_written(numbers):
         body = memoryview(tensor)[1:]
         while body[0] & 0x80:
             body = body[1:]
-        assert unpacked(body[1:]).tolist() == numbers
+        assert unpack_varints(body[1:]).tolist() == numbers
 
 
 def test_a_number_without_an_end_is_malformed():
     for data in (b"\xff", b"\x80" * 11 + b"\x01"):
         with pytest.raises(Malformed):
-            unpacked(memoryview(data))
+            unpack_varints(memoryview(data))
 
 
 # ---- external data ---------------------------------------------------------------------------------------------------
@@ -220,7 +220,7 @@ def test_external_data_of_another_size_are_refused(tmp_path, key, value):
 
 def refused_or_read(data):
     try:
-        imported(parse(data, "bytes").until(None))
+        import_program(parse(data, "bytes").until(None))
     except FthetaError:
         return
 
@@ -246,7 +246,7 @@ def test_changed_bytes_are_an_error_or_a_network(changes):
 @example(b"\x3a\x00")
 def test_random_bytes_are_an_error(data):
     with pytest.raises(SubjectError):
-        imported(parse(data, "bytes").until(None))
+        import_program(parse(data, "bytes").until(None))
 
 
 @settings(max_examples=120, suppress_health_check=[HealthCheck.too_slow])

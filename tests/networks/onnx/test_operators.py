@@ -11,7 +11,10 @@ from ftheta.networks.onnx.rules import RULES
 from .graphs import agrees, model, node, ours, read
 
 RNG = np.random.default_rng(5)
-IMAGE, ROW, SIGNAL, VOLUME = (1, 4, 7, 6), (1, 6), (1, 3, 9), (1, 2, 5, 4, 3)
+IMAGE = (1, 4, 7, 6)
+ROW = (1, 6)
+SIGNAL = (1, 3, 9)
+VOLUME = (1, 2, 5, 4, 3)
 
 
 def normal(*shape):
@@ -23,7 +26,8 @@ def positive(*shape):
 
 
 I64 = lambda *n: np.array(n, np.int64)
-LEFT_OUT, UNEVEN = np.zeros(0), np.array([1.0, 1.0, 1.7, 0.6])
+LEFT_OUT = np.zeros(0)
+UNEVEN = np.array([1.0, 1.0, 1.7, 0.6])
 
 # op, shape of the input, further inputs, attributes, opset
 CASES = [
@@ -230,7 +234,8 @@ def _lrn(x):
 
 def _transposed_convolution(x, kernel):
     """Every entry of the input puts the kernel, scaled by it, where the stride says."""
-    (outs, kh, kw), (h, w) = kernel.shape[1:], x.shape[1:]
+    (outs, kh, kw) = kernel.shape[1:]
+    (h, w) = x.shape[1:]
     y = np.zeros((outs, 2 * (h - 1) + kh + 1, 2 * (w - 1) + kw))
     for i in range(h):
         for j in range(w):
@@ -268,7 +273,8 @@ def test_an_operator_without_a_peer_in_float64_is_its_formula(op, others, attrib
 @given(strides=st.integers(1, 3), dilation=st.integers(1, 2), pad=st.integers(0, 2), groups=st.sampled_from([1, 2]))
 @settings(max_examples=5)
 def test_a_transposed_convolution_is_the_adjoint_of_the_convolution(strides, dilation, pad, groups):
-    kernel, n = normal(4, 6 // groups, 3), 11
+    kernel = normal(4, 6 // groups, 3)
+    n = 11
     how = {"strides": [strides], "dilations": [dilation], "pads": [pad, pad], "group": groups}
     forth = read(model([node("Conv", "x", "k", **how)], [1, 6, n], {"k": kernel}, dtype=np.float64))
     y = normal(*np.shape(ours(forth, normal(6, n))))

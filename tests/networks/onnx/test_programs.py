@@ -16,12 +16,15 @@ def normal(*shape):
 
 X = normal(1, 4, 5).astype(np.float32)
 I64 = lambda *n: np.array(n, np.int64)
-FLOAT, INT, BOOL = 1, 7, 9
+FLOAT = 1
+INT = 7
+BOOL = 9
 
 
 def then(*steps):
     """Nodes one after the other: `(op, further inputs…, attributes)` on the result of the last; the last makes `y`."""
-    nodes, at = [], "x"
+    nodes = []
+    at = "x"
     for i, (op, *others, attributes) in enumerate(steps):
         out = "y" if i == len(steps) - 1 else f"v{i}"
         nodes.append(node(op, at, *others, out=[out], **attributes))
@@ -181,8 +184,8 @@ def test_nodes_that_are_alike_are_traced_once(monkeypatch, tmp_path):
     nodes = [node("Add" if k % 2 else "Tanh", names[k], *["c"] * (k % 2), out=[names[k + 1]]) for k in range(n)]
     made = model(nodes, [1, 4], {"c": 0.1})
     computed = []
-    plain = interpret._computed
-    monkeypatch.setattr(interpret, "_computed", lambda *given: computed.append(given[1]) or plain(*given))
+    plain = interpret._compute_node
+    monkeypatch.setattr(interpret, "_compute_node", lambda *given: computed.append(given[1]) or plain(*given))
     (tmp_path / "net.onnx").write_bytes(made.SerializeToString())
     net = ft.load(tmp_path / "net.onnx")
     assert len(computed) <= 10

@@ -118,7 +118,8 @@ def pool(kind, module, **spec):
     return pytest.param(module, {"kind": kind, **spec}, id=f"{kind} {spec}")
 
 
-MAX, MEAN = "max-pool", "average-pool"
+MAX = "max-pool"
+MEAN = "average-pool"
 
 
 @pytest.mark.parametrize(
@@ -159,8 +160,10 @@ def test_normalisations(tmp_path, norm, spec):
 class Block(nn.Module):
     def __init__(self, ins, outs, stride):
         super().__init__()
-        self.conv1, self.bn1 = nn.Conv2d(ins, outs, 3, stride, 1, bias=False), nn.BatchNorm2d(outs)
-        self.conv2, self.bn2 = nn.Conv2d(outs, outs, 3, 1, 1, bias=False), nn.BatchNorm2d(outs)
+        self.conv1 = nn.Conv2d(ins, outs, 3, stride, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(outs)
+        self.conv2 = nn.Conv2d(outs, outs, 3, 1, 1, bias=False)
+        self.bn2 = nn.BatchNorm2d(outs)
         self.down = nn.Conv2d(ins, outs, 1, stride)
 
     def forward(self, x):
@@ -190,9 +193,14 @@ def test_a_residual_network(tmp_path):
 class Transformer(nn.Module):
     def __init__(self):
         super().__init__()
-        self.tokens, self.positions = nn.Embedding(11, 8), nn.Parameter(torch.randn(5, 8))
-        self.ln1, self.attention = nn.LayerNorm(8), nn.MultiheadAttention(8, 2, batch_first=True)
-        self.ln2, self.up, self.down, self.head = nn.LayerNorm(8), nn.Linear(8, 16), nn.Linear(16, 8), nn.Linear(8, 3)
+        self.tokens = nn.Embedding(11, 8)
+        self.positions = nn.Parameter(torch.randn(5, 8))
+        self.ln1 = nn.LayerNorm(8)
+        self.attention = nn.MultiheadAttention(8, 2, batch_first=True)
+        self.ln2 = nn.LayerNorm(8)
+        self.up = nn.Linear(8, 16)
+        self.down = nn.Linear(16, 8)
+        self.head = nn.Linear(8, 3)
 
     def forward(self, x):
         x = self.tokens(x) + self.positions

@@ -15,8 +15,11 @@ def mlp(*widths: int, activation: type[nn.Module] = nn.ReLU) -> nn.Sequential:
 class LeNet(nn.Module):
     def __init__(self) -> None:
         super().__init__()
-        self.one, self.two = nn.Conv2d(1, 4, 5, padding=2), nn.Conv2d(4, 6, 5)
-        self.dense, self.drop, self.out = nn.Linear(54, 12), nn.Dropout(), nn.Linear(12, 5)
+        self.one = nn.Conv2d(1, 4, 5, padding=2)
+        self.two = nn.Conv2d(4, 6, 5)
+        self.dense = nn.Linear(54, 12)
+        self.drop = nn.Dropout()
+        self.out = nn.Linear(12, 5)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         x = F.max_pool2d(F.relu(self.one(x)), 2)
@@ -65,7 +68,9 @@ def resnet(blocks: tuple[int, ...] = (2, 2, 2, 2), width: int = 4, classes: int 
 class Attention(nn.Module):
     def __init__(self, size: int, heads: int) -> None:
         super().__init__()
-        self.heads, self.mix, self.out = heads, nn.Linear(size, 3 * size), nn.Linear(size, size)
+        self.heads = heads
+        self.mix = nn.Linear(size, 3 * size)
+        self.out = nn.Linear(size, size)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         b, t, d = x.shape
@@ -79,7 +84,8 @@ class Decoder(nn.Module):
 
     def __init__(self, words: int = 11, size: int = 8, heads: int = 2, layers: int = 2) -> None:
         super().__init__()
-        self.words, self.places = nn.Embedding(words, size), nn.Parameter(torch.randn(1, 16, size))
+        self.words = nn.Embedding(words, size)
+        self.places = nn.Parameter(torch.randn(1, 16, size))
         self.attend = nn.ModuleList(Attention(size, heads) for _ in range(layers))
         self.mlps = nn.ModuleList(mlp(size, 4 * size, size, activation=nn.GELU) for _ in range(layers))
         self.norms = nn.ModuleList(nn.LayerNorm(size) for _ in range(2 * layers + 1))
@@ -99,7 +105,8 @@ class Bag(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.words, self.out = nn.Embedding(10, 4, padding_idx=0), nn.Linear(4, 3)
+        self.words = nn.Embedding(10, 4, padding_idx=0)
+        self.out = nn.Linear(4, 3)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return self.out(self.words(x).mean(1))

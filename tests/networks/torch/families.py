@@ -11,11 +11,21 @@ def normal(*shape: int) -> torch.Tensor:
     return torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(sum(shape)))
 
 
-IMAGE, SIGNAL, VOLUME, ROW = normal(1, 4, 7, 6), normal(1, 3, 9), normal(1, 2, 5, 4, 3), normal(1, 6)
-C, D = normal(4, 1, 6), normal(6)
+IMAGE = normal(1, 4, 7, 6)
+SIGNAL = normal(1, 3, 9)
+VOLUME = normal(1, 2, 5, 4, 3)
+ROW = normal(1, 6)
+C = normal(4, 1, 6)
+D = normal(6)
 MASK = C > 0
-W, W2, W3, TOKENS, HEADS = normal(6, 3), normal(2, 6, 6), normal(2, 4, 3, 3), normal(7, 7), normal(4, 7, 7)
-B2, B3, B7 = normal(2), normal(3), normal(7)
+W = normal(6, 3)
+W2 = normal(2, 6, 6)
+W3 = normal(2, 4, 3, 3)
+TOKENS = normal(7, 7)
+HEADS = normal(4, 7, 7)
+B2 = normal(2)
+B3 = normal(3)
+B7 = normal(7)
 
 ARITHMETIC = {
     **{

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 import ftheta as ft
-from ftheta.networks.programs.importing import Imported, imported
+from ftheta.networks.programs.importing import Imported, import_program
 from ftheta.networks.programs.program import Program
 from ftheta.networks.torch.model import parse
 
@@ -61,7 +61,8 @@ def ours(net: Imported, x: Any) -> np.ndarray:
 
 def close(found: Any, expected: Any, rtol: float, name: str = "") -> None:
     """Equal to `rtol` of the largest number."""
-    found, expected = np.asarray(found), np.asarray(expected)
+    found = np.asarray(found)
+    expected = np.asarray(expected)
     assert found.shape == expected.shape, name
     if expected.dtype.kind in "ib":
         assert np.array_equal(found, expected), name
@@ -81,7 +82,7 @@ def side_by_side(functions: Functions, x: torch.Tensor, rtol: float = 1e-10) -> 
     core = dict(zip(functions, _parts(read(program.run_decompositions())), strict=True))
     other = {name: part for name, part in core.items() if _operators(part) != _operators(plain[name])}
     for parts in (plain, other):  # compiled at once: one by one takes longer
-        nets = [imported(part, tuple(x.shape)) for part in parts.values()]
+        nets = [import_program(part, tuple(x.shape)) for part in parts.values()]
         found = evaluated(lambda x, nets=nets: [net.apply(net.params, x) for net in nets], x.numpy())[0]
         for name, z in zip(parts, found, strict=True):
             close(z, expected[name].numpy(), rtol, name)

@@ -16,7 +16,7 @@ from torch import nn
 import ftheta as ft
 from ftheta.logic import FthetaError, SubjectError
 from ftheta.networks import reading
-from ftheta.networks.programs.importing import imported
+from ftheta.networks.programs.importing import import_program
 from ftheta.networks.torch import archive, model
 
 from .architectures import mlp
@@ -61,7 +61,7 @@ def changed(end: str, change: Any) -> bytes:
 
 def refused(data: bytes, match: str = "") -> None:
     with pytest.raises(SubjectError, match=match):
-        imported(read(data).until(None))
+        import_program(read(data).until(None))
 
 
 def test_a_file_is_a_network_also_when_packed_again(tmp_path):
@@ -78,7 +78,7 @@ def test_no_pickle_in_the_file_is_opened():
     held = entries()
     poisoned = {name: b"cos\nsystem\n(S'true'\ntR." if name.endswith(".pt") else data for name, data in held.items()}
     assert poisoned != held
-    close(ours(imported(read(packed(poisoned)).until(None)), X[0]), small_network()(X)[0].detach().numpy(), 1e-5)
+    close(ours(import_program(read(packed(poisoned)).until(None)), X[0]), small_network()(X)[0].detach().numpy(), 1e-5)
 
 
 @pytest.mark.parametrize("suffix", [".pt", ".pth", ".bin", ".ckpt", ".pkl"])
@@ -100,7 +100,8 @@ def test_pickles_with_another_name_are_refused(tmp_path):
 
 
 def test_files_of_another_kind_are_refused():
-    held, root = entries(), named("/archive_format").split("/")[0]
+    held = entries()
+    root = named("/archive_format").split("/")[0]
     refused(b"", "not a zip archive")
     refused(b"\x08\x01" * 100, "not a zip archive")
     refused(packed({"a.txt": b"hello"}), "archive_format")
@@ -286,7 +287,7 @@ def test_a_list_of_entries_that_is_too_long_is_refused_before_it_is_read():
 
 def harmless(data: bytes) -> None:
     try:
-        found = imported(read(data).until(None))
+        found = import_program(read(data).until(None))
     except FthetaError:
         return
     with np.errstate(all="ignore"):

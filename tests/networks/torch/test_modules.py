@@ -56,7 +56,8 @@ def test_the_module_is_left_as_it_was():
     drop = nn.Dropout()
     module = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), drop, nn.Linear(4, 1)).train()
     drop.eval()
-    before, state = [part.training for part in module.modules()], torch.get_rng_state()
+    before = [part.training for part in module.modules()]
+    state = torch.get_rng_state()
     weights = {k: v.clone() for k, v in module.state_dict().items()}
     ft.load(module, (4,))
     with pytest.raises(SubjectError):
@@ -104,7 +105,8 @@ def test_a_parameter_may_have_the_name_of_a_node():
     class Named(nn.Module):
         def __init__(self):
             super().__init__()
-            self.relu, self.x = nn.Parameter(torch.randn(3)), nn.Parameter(torch.randn(3))
+            self.relu = nn.Parameter(torch.randn(3))
+            self.x = nn.Parameter(torch.randn(3))
 
         def forward(self, x):
             return (x + self.relu).relu() * self.x
@@ -132,7 +134,8 @@ def test_a_parameter_may_have_the_name_of_a_node():
 )
 def test_a_chain_of_dense_layers_is_a_list_of_layers(activation, word):
     module = mlp(4, 5, 3, 2, activation=activation)
-    program, x = exported(module, torch.zeros(1, 4)), torch.randn(1, 4)
+    program = exported(module, torch.zeros(1, 4))
+    x = torch.randn(1, 4)
     levels = (program, program.run_decompositions()) if word in ("leaky-relu", "silu", "square") else (program,)
     for level in levels:
         net = ft.load(level)
@@ -146,7 +149,8 @@ def test_what_stands_around_the_layers_is_folded_or_left_out():
     class Normed(nn.Module):
         def __init__(self):
             super().__init__()
-            self.one, self.two = nn.Linear(6, 4), nn.Linear(4, 2, bias=False)
+            self.one = nn.Linear(6, 4)
+            self.two = nn.Linear(4, 2, bias=False)
 
         def forward(self, x):
             x = (x - 0.5) / torch.tensor([2.0, 4.0, 8.0])
@@ -155,7 +159,8 @@ def test_what_stands_around_the_layers_is_folded_or_left_out():
 
     net = loaded(Normed(), torch.randn(1, 2, 3))
     assert net.description is not None and net.description.widths == (6, 4, 2)
-    module, x = Normed().double().eval(), torch.randn(1, 2, 3).double()
+    module = Normed().double().eval()
+    x = torch.randn(1, 2, 3).double()
     close(loaded(module, x)(x.numpy().ravel()), module(x)[0].detach().numpy(), 1e-10)
 
 

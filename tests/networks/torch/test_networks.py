@@ -9,9 +9,10 @@ from torch import nn
 import ftheta as ft
 
 from .architectures import Bag, Decoder, LeNet, Recurrent, mlp, resnet
-from .modules import agrees, close, evaluated, exported, imported, loaded, ours, read, words
+from .modules import agrees, close, evaluated, exported, import_program, loaded, ours, read, words
 
-F32, F64 = (torch.float32, 1e-5), (torch.float64, 1e-10)
+F32 = (torch.float32, 1e-5)
+F64 = (torch.float64, 1e-10)
 
 
 def made(build, dtype):
@@ -49,7 +50,8 @@ NETWORKS = {
 @pytest.mark.parametrize("name", NETWORKS)
 def test_networks_agree_on_random_inputs(name, dtype, rtol):
     build, shape = NETWORKS[name]
-    module, x = made(build, dtype), torch.randn(2, *shape, dtype=dtype)
+    module = made(build, dtype)
+    x = torch.randn(2, *shape, dtype=dtype)
     net = agrees(module, x, rtol)
     assert net.parameters == sum(p.numel() for p in module.parameters())
 
@@ -64,17 +66,19 @@ def test_recurrent_networks_agree(kind, how):
         expected = module(x)
     program = exported(module, x)
     for level in (program, program.run_decompositions()) if kind == "GRU" and not how else (program,):
-        close(ours(imported(read(level).until(None), tuple(x.shape)), x), expected.numpy(), 1e-10)
+        close(ours(import_program(read(level).until(None), tuple(x.shape)), x), expected.numpy(), 1e-10)
 
 
 def test_a_plain_recurrent_network_with_relu_agrees():
-    module, x = Recurrent(nn.RNN, nonlinearity="relu", batch_first=True).double(), torch.randn(2, 5, 3).double()
+    module = Recurrent(nn.RNN, nonlinearity="relu", batch_first=True).double()
+    x = torch.randn(2, 5, 3).double()
     agrees(module, x, 1e-10)
 
 
 @pytest.mark.parametrize("build", [Bag, Decoder])
 def test_embeddings_take_whole_numbers_given_as_reals(build):
-    module, tokens = made(build, torch.float64), torch.tensor([[3, 1, 4, 1, 5], [0, 2, 6, 9, 9]])
+    module = made(build, torch.float64)
+    tokens = torch.tensor([[3, 1, 4, 1, 5], [0, 2, 6, 9, 9]])
     net = agrees(module, tokens, 1e-10)
     assert net.input_shape == (5,)
     reals = np.array([3.0, 1, 4, 1, 5])
@@ -101,9 +105,10 @@ SMOOTH = {
 @pytest.mark.parametrize("name", SMOOTH)
 def test_derivatives_agree_with_autograd(name):
     build, shape = SMOOTH[name]
-    module, x = made(build, torch.float64).eval(), torch.randn(1, *shape, dtype=torch.float64, requires_grad=True)
+    module = made(build, torch.float64).eval()
+    x = torch.randn(1, *shape, dtype=torch.float64, requires_grad=True)
     (module(x) ** 2).sum().backward()
-    program = imported(read(exported(module, x.detach())).until(None))
+    program = import_program(read(exported(module, x.detach())).until(None))
     with jax.enable_x64(True):
         loss = lambda params, x: (program.apply(params, x) ** 2).sum()
         by_params, by_x = jax.jit(jax.grad(loss, (0, 1)))(program.params, x.detach()[0].numpy())
@@ -131,7 +136,9 @@ class _Small(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.conv, self.norm, self.out = nn.Conv2d(1, 2, 2, padding=1), nn.BatchNorm2d(2).eval(), nn.Linear(2, 1)
+        self.conv = nn.Conv2d(1, 2, 2, padding=1)
+        self.norm = nn.BatchNorm2d(2).eval()
+        self.out = nn.Linear(2, 1)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         y = torch.relu(self.norm(self.conv(x)))

@@ -55,7 +55,9 @@ LESS = st.tuples(st.integers(0, 2), st.integers(0, 2))
 @settings(max_examples=6, deadline=None)
 @given(st.tuples(st.integers(5, 8), st.integers(5, 8)), PAIR, PAIR, LESS, PAIR, st.sampled_from([1, 2, 4]))
 def test_convolutions_of_any_size_stride_padding_dilation_and_groups(size, kernel, stride, padding, dilation, groups):
-    x, weight, bias = normal(1, 4, *size), normal(4, 4 // groups, *kernel), normal(4)
+    x = normal(1, 4, *size)
+    weight = normal(4, 4 // groups, *kernel)
+    bias = normal(4)
     how = {"weight": weight, "bias": bias, "stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
     fits = all(n + 2 * p > d * (k - 1) for n, p, d, k in zip(size, padding, dilation, kernel))
     if fits:
@@ -68,7 +70,8 @@ def test_convolutions_of_any_size_stride_padding_dilation_and_groups(size, kerne
 @settings(max_examples=6, deadline=None)
 @given(st.tuples(st.integers(5, 8), st.integers(5, 8)), PAIR, PAIR, LESS, st.sampled_from([1, 2]), st.booleans())
 def test_pools_of_any_size_stride_padding_and_dilation(size, kernel, stride, padding, dilation, ceil):
-    x, half = normal(1, 2, *size), tuple(min(p, k // 2) for p, k in zip(padding, kernel))
+    x = normal(1, 2, *size)
+    half = tuple(min(p, k // 2) for p, k in zip(padding, kernel))
     how = {"kernel_size": kernel, "stride": stride, "padding": half, "ceil_mode": ceil}
     largest = F.max_pool2d(x, kernel, stride, half, dilation, ceil_mode=ceil)
     close(rule("max_pool2d", x, dilation=dilation, **how), largest, 1e-10)

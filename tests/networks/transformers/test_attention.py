@@ -27,14 +27,17 @@ def by_loops(layer: Projections, x: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("n, d, heads, keys", [(1, 1, 1, 1), (5, 3, 2, 2)])
 def test_a_layer_is_its_definition(n, d, heads, keys):
     rng = np.random.default_rng(n)
-    layer, x = Projections.normal(rng, heads, d, keys), rng.normal(size=(n, d))
+    layer = Projections.normal(rng, heads, d, keys)
+    x = rng.normal(size=(n, d))
     with jax.enable_x64(True):
         np.testing.assert_allclose(jax.jit(self_attention)(layer, x), by_loops(layer, x), rtol=1e-12)
 
 
 def test_the_jacobian_in_closed_form_is_that_of_central_differences():
     rng = np.random.default_rng(0)
-    layer, x, h = Projections.normal(rng, 2, 3, 2), rng.normal(size=(4, 3)), 1e-5
+    layer = Projections.normal(rng, 2, 3, 2)
+    x = rng.normal(size=(4, 3))
+    h = 1e-5
     closed = jacobian(layer, x)
     for k in np.ndindex(*x.shape):
         step = np.zeros_like(x)
@@ -55,7 +58,8 @@ def test_masked_attention_is_that_of_torch():
 
 def test_with_a_causal_mask_the_first_token_sees_itself_alone():
     rng = np.random.default_rng(2)
-    layer, x = Projections.normal(rng, 1, 3, 3), rng.normal(size=(5, 3))
+    layer = Projections.normal(rng, 1, 3, 3)
+    x = rng.normal(size=(5, 3))
     with jax.enable_x64(True):
         masked = np.asarray(jax.jit(causal_attention)(layer, x))
     np.testing.assert_allclose(masked[0], layer.V[0] @ x[0], rtol=1e-12)
@@ -65,7 +69,8 @@ def test_with_a_causal_mask_the_first_token_sees_itself_alone():
 @pytest.mark.parametrize("offsets, n", [(1, 4), (3, 7)])
 def test_attention_by_position_alone_is_a_convolution(offsets, n):
     rng = np.random.default_rng(n)
-    kernel, x = rng.normal(size=(offsets, 2, 3)), rng.normal(size=(n, 3))
+    kernel = rng.normal(size=(offsets, 2, 3))
+    x = rng.normal(size=(n, 3))
     padded = np.zeros((n, 2, 3))
     padded[:offsets] = kernel
     waves = np.einsum("kab,kb->ka", np.conj(np.fft.fft(padded, axis=0)), np.fft.fft(x, axis=0))  # correlation theorem

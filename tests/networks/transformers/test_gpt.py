@@ -27,7 +27,9 @@ def test_parameters_are_counted_as_torch_counts_them():
 def test_layer_norm_is_that_of_torch():
     torch = pytest.importorskip("torch")
     rng = np.random.default_rng(0)
-    x, gain, bias = rng.normal(size=(5, 8)), rng.normal(size=8), rng.normal(size=8)
+    x = rng.normal(size=(5, 8))
+    gain = rng.normal(size=8)
+    bias = rng.normal(size=8)
     theirs = torch.nn.functional.layer_norm(torch.tensor(x), (8,), torch.tensor(gain), torch.tensor(bias))
     with jax.enable_x64(True):
         np.testing.assert_allclose(layer_norm(x, gain, bias), theirs.numpy(), rtol=1e-12)
@@ -66,7 +68,8 @@ def test_the_model_is_a_stack_of_torch_encoder_layers():
 def test_the_loss_is_that_of_torch():
     torch = pytest.importorskip("torch")
     rng = np.random.default_rng(1)
-    scores, targets = rng.normal(size=(7, 11)), rng.integers(11, size=7)
+    scores = rng.normal(size=(7, 11))
+    targets = rng.integers(11, size=7)
     theirs = torch.nn.functional.cross_entropy(torch.tensor(scores), torch.tensor(targets))
     with jax.enable_x64(True):
         assert float(next_token_loss(scores, targets)) == pytest.approx(float(theirs), rel=1e-12)
@@ -76,7 +79,8 @@ def test_the_loss_is_that_of_torch():
 def test_later_tokens_are_hidden_by_the_mask_alone(causal):
     model = Gpt(11, 7, 12, 3, 2, causal)
     params = model.start(np.random.default_rng(0))
-    one, other = np.arange(7), np.array([0, 1, 2, 3, 8, 9, 10])
+    one = np.arange(7)
+    other = np.array([0, 1, 2, 3, 8, 9, 10])
     scores = jax.jit(model.apply)
     a, b = (np.asarray(scores(params, row)) for row in (one, other))
     assert (np.abs(a - b)[:4].max() == 0) == causal

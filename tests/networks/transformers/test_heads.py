@@ -10,7 +10,8 @@ import pytest
 from ftheta.networks.transformers.attention import KINDS, Projections
 from ftheta.networks.transformers.heads import attention_in
 
-N, D = 6, 8
+N = 6
+D = 8
 
 
 def found_in(apply: Any, params: Any, shape: tuple[int, ...] = (N, D)) -> Any:
@@ -27,7 +28,8 @@ def layer(heads: int = 2) -> Projections:
 
 
 def test_the_heads_of_a_layer_are_one_product_with_their_weights():
-    params, x = layer(), tokens()
+    params = layer()
+    x = tokens()
     attention = found_in(KINDS["softmax"], params)
     assert len(attention.heads) == 1 and attention.softmax
     ((A, v, y),) = attention.at(x)
@@ -39,7 +41,8 @@ def test_the_heads_of_a_layer_are_one_product_with_their_weights():
 
 
 def test_the_weights_lie_in_narrow_intervals():
-    attention, x = found_in(KINDS["causal"], layer()), tokens(3)
+    attention = found_in(KINDS["causal"], layer())
+    x = tokens(3)
     for product, (A, _, _) in enumerate(attention.at(x)):
         ends = attention.enclosed_weights(x, product)
         assert ends is not None

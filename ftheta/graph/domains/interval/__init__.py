@@ -201,7 +201,7 @@ def _refine(graph: Graph) -> Any:
 
     @np.errstate(all="ignore")
     def refine(node: Node, values: Mapping[int, Interval], outputs: tuple[Interval, ...]) -> tuple[Interval, ...]:
-        outputs = tuple(_fitted(slot, x) for slot, x in zip(node.outputs, outputs))
+        outputs = tuple(_fit_to_slot(slot, x) for slot, x in zip(node.outputs, outputs))
         slot = node.outputs[0].id
         if slot in formulas and not outputs[0].is_point:
             outputs = (outputs[0].meet(FUSED[type(formulas[slot])](formulas[slot], values, node)),)
@@ -218,7 +218,7 @@ def _refine_integers(graph: Graph) -> Any:
     return lambda node, values, outputs: tuple(_whole_numbers(slot, x) for slot, x in zip(node.outputs, outputs))
 
 
-def _fitted(slot: Slot, x: Interval) -> Interval:
+def _fit_to_slot(slot: Slot, x: Interval) -> Interval:
     if x.shape != slot.shape or x.is_bool != (slot.dtype == bool):
         raise GraphError("a rule returned an interval that does not fit its slot", got=str(x.shape), where=str(slot))
     return _whole_numbers(slot, x)
@@ -229,7 +229,8 @@ def _whole_numbers(slot: Slot, x: Interval) -> Interval:
     if slot.is_real or x.is_bool:
         return x
     info = np.iinfo(slot.dtype)
-    lo, hi = np.ceil(x.lo), np.floor(x.hi)
+    lo = np.ceil(x.lo)
+    hi = np.floor(x.hi)
     wraps = ~((lo >= float(info.min)) & (hi <= float(info.max)) & (lo <= hi))
     return Interval(np.where(wraps, float(info.min), lo), np.where(wraps, float(info.max), hi))
 

@@ -21,14 +21,17 @@ POWER_ULPS = 4
 
 
 def add(x: Interval, y: Interval) -> Interval:
+    """x + y, rounded outward."""
     return Interval(add_below(x.lo, y.lo), add_above(x.hi, y.hi))
 
 
 def neg(x: Interval) -> Interval:
+    """−x, which is exact."""
     return Interval(-x.hi, -x.lo)
 
 
 def sub(x: Interval, y: Interval) -> Interval:
+    """x − y, rounded outward."""
     return add(x, neg(y))
 
 
@@ -46,7 +49,8 @@ def div(x: Interval, y: Interval) -> Interval:
     y_hi = np.where(y.hi == 0, -0.0, y.hi)
     crosses = ((y.lo < 0) & (y.hi > 0)) | ((y.lo == 0) & (y.hi == 0))
     quotients = np.broadcast_arrays(*[_quotient(a, b) for a in (x.lo, x.hi) for b in (y_lo, y_hi)])
-    lo, hi = np.minimum.reduce(quotients), np.maximum.reduce(quotients)
+    lo = np.minimum.reduce(quotients)
+    hi = np.maximum.reduce(quotients)
     nonnegative, nonpositive = _sign_of_quotient(x, y)
     lo = np.where(nonnegative, np.maximum(below(lo), 0.0), below(lo))
     hi = np.where(nonpositive, np.minimum(above(hi), 0.0), above(hi))
@@ -66,11 +70,13 @@ def _sign_of_quotient(x: Interval, y: Interval) -> tuple[Array, Array]:
 
 
 def absolute(x: Interval) -> Interval:
+    """|x|, which is exact."""
     small = np.minimum(np.abs(x.lo), np.abs(x.hi))
     return Interval(np.where((x.lo <= 0) & (x.hi >= 0), 0.0, small), x.magnitude)
 
 
 def square(x: Interval) -> Interval:
+    """x², rounded outward; never below zero, unlike x · x."""
     a = absolute(x)
     return Interval(multiply_below(a.lo, a.lo), multiply_above(a.hi, a.hi))
 
@@ -105,15 +111,18 @@ def _power_above(x: Array, exponent: float) -> Array:
 def positive_power(x: Interval, y: Interval) -> Interval:
     """x^y for x ≥ 0: monotone in each argument separately, so the extremes are at the corners."""
     corners = np.broadcast_arrays(*[np.power(a, b) for a in (x.lo, x.hi) for b in (y.lo, y.hi)])
-    lo, hi = np.minimum.reduce(corners), np.maximum.reduce(corners)
+    lo = np.minimum.reduce(corners)
+    hi = np.maximum.reduce(corners)
     return Interval(np.maximum(below_by(lo, POWER_ULPS), 0.0), above_by(hi, POWER_ULPS))
 
 
 def maximum(x: Interval, y: Interval) -> Interval:
+    """The entrywise maximum of x and y, which is exact."""
     return Interval(np.maximum(x.lo, y.lo), np.maximum(x.hi, y.hi))
 
 
 def minimum(x: Interval, y: Interval) -> Interval:
+    """The entrywise minimum of x and y, which is exact."""
     return Interval(np.minimum(x.lo, y.lo), np.minimum(x.hi, y.hi))
 
 

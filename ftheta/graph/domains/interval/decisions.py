@@ -16,22 +16,27 @@ from ftheta.graph.graph import Node
 
 
 def truth(surely: Array, possibly: Array) -> Interval:
+    """A truth value between False and True: true for certain, and possibly true."""
     return Interval(np.asarray(surely, bool), np.asarray(possibly, bool))
 
 
 def negation(p: Interval) -> Interval:
+    """not p."""
     return Interval(~p.hi, ~p.lo)
 
 
 def less(x: Interval, y: Interval) -> Interval:
+    """x < y, where that is certain or possible."""
     return truth(x.hi < y.lo, x.lo < y.hi)
 
 
 def less_equal(x: Interval, y: Interval) -> Interval:
+    """x ≤ y, where that is certain or possible."""
     return truth(x.hi <= y.lo, x.lo <= y.hi)
 
 
 def equal(x: Interval, y: Interval) -> Interval:
+    """x = y: certain only of two equal points."""
     surely = (x.lo == x.hi) & (y.lo == y.hi) & (x.lo == y.lo)
     return truth(surely, (x.lo <= y.hi) & (y.lo <= x.hi))
 
@@ -50,6 +55,7 @@ REFLEXIVE = {"lt": False, "le": True, "gt": False, "ge": True, "eq": True, "ne":
 
 
 def compare(node: Node, x: Interval, y: Interval) -> Interval:
+    """The node's comparison of x and y; of a slot with itself the answer is known."""
     if node.inputs[0] == node.inputs[1]:
         known = np.full(x.shape, REFLEXIVE[node.primitive])
         return Interval(known, known)
@@ -63,7 +69,8 @@ def strict_compare(node: Node, x: Interval, y: Interval) -> Interval:
     """
     is_open = (x.lo < x.hi) | (y.lo < y.hi)
     closed = COMPARE[node.primitive](x, y)
-    smaller, larger = is_open & (x.hi <= y.lo), is_open & (x.lo >= y.hi)
+    smaller = is_open & (x.hi <= y.lo)
+    larger = is_open & (x.lo >= y.hi)
     if node.primitive in ("eq", "ne"):
         apart = smaller | larger
         surely, possibly = (False, False) if node.primitive == "eq" else (True, True)
@@ -75,14 +82,17 @@ def strict_compare(node: Node, x: Interval, y: Interval) -> Interval:
 
 
 def conjunction(p: Interval, q: Interval) -> Interval:
+    """p and q."""
     return Interval(p.lo & q.lo, p.hi & q.hi)
 
 
 def disjunction(p: Interval, q: Interval) -> Interval:
+    """p or q."""
     return Interval(p.lo | q.lo, p.hi | q.hi)
 
 
 def exclusive_or(p: Interval, q: Interval) -> Interval:
+    """p xor q, known where both are."""
     decided = (p.lo == p.hi) & (q.lo == q.hi)
     return truth(np.where(decided, p.lo ^ q.lo, False), np.where(decided, p.lo ^ q.lo, True))
 
@@ -95,19 +105,25 @@ def is_finite(x: Interval) -> Interval:
 
 def choose(which: Interval, cases: Sequence[Interval]) -> Interval:
     """Case number `which` (a truth value is 0 or 1), or the hull of the cases that it may be."""
-    first, last = which.lo.astype(np.float64), which.hi.astype(np.float64)
-    lo, hi = np.full(cases[0].shape, True), np.full(cases[0].shape, False)
+    first = which.lo.astype(np.float64)
+    last = which.hi.astype(np.float64)
+    lo = np.full(cases[0].shape, True)
+    hi = np.full(cases[0].shape, False)
     if not cases[0].is_bool:
-        lo, hi = np.full(cases[0].shape, np.inf), np.full(cases[0].shape, -np.inf)
+        lo = np.full(cases[0].shape, np.inf)
+        hi = np.full(cases[0].shape, -np.inf)
     for number, case in enumerate(cases):
         possible = (first <= number) & (number <= last)
-        lo, hi = np.where(possible, np.minimum(lo, case.lo), lo), np.where(possible, np.maximum(hi, case.hi), hi)
+        lo = np.where(possible, np.minimum(lo, case.lo), lo)
+        hi = np.where(possible, np.maximum(hi, case.hi), hi)
     return Interval(lo, hi)
 
 
 def select(node: Node, which: Interval, *cases: Interval) -> Interval:
+    """The case that `which` names; the hull of those that it may name."""
     return choose(which, cases)
 
 
 def clamp(lowest: Interval, x: Interval, highest: Interval) -> Interval:
+    """x between `lowest` and `highest`, which is exact."""
     return minimum(maximum(x, lowest), highest)

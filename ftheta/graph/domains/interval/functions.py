@@ -14,15 +14,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import special
 
 from ftheta.graph.domains.interval import arithmetic
 from ftheta.graph.domains.interval.intervals import Interval
 from ftheta.graph.domains.interval.rounding import SMALLEST_NORMAL, Array, above_by, below_by
 from ftheta.graph.errors import OutsideDomain
 from ftheta.graph.graph import Node
+from ftheta.lazy import special
 
-NUMPY, SCIPY = 8, 16
+NUMPY = 8
+SCIPY = 16
 
 
 @dataclass(frozen=True)
@@ -69,18 +70,18 @@ MONOTONE: dict[str, Monotone] = {
     "log1p": Monotone(np.log1p, through=((0, 0),), domain=(-1.0, np.inf)),
     "tanh": Monotone(np.tanh, through=((0, 0),), values=(-1.0, 1.0)),
     # SciPy flushes subnormal results to zero here and in erfc: hence the absolute margin.
-    "logistic": Monotone(special.expit, SCIPY, ((0, 0.5),), (0.0, 1.0), absolute=SMALLEST_NORMAL),
-    "erf": Monotone(special.erf, SCIPY, ((0, 0),), (-1.0, 1.0)),
+    "logistic": Monotone(lambda x: special.expit(x), SCIPY, ((0, 0.5),), (0.0, 1.0), absolute=SMALLEST_NORMAL),
+    "erf": Monotone(lambda x: special.erf(x), SCIPY, ((0, 0),), (-1.0, 1.0)),
     # erfc(x) is computed from exp(−x²), whose relative error grows like x².
     "erfc": Monotone(
-        special.erfc,
+        lambda x: special.erfc(x),
         lambda x: SCIPY + 4 * np.square(np.clip(x, 0, 28)),
         ((0, 1),),
         (0.0, 2.0),
         decreasing=True,
         absolute=SMALLEST_NORMAL,
     ),
-    "erf_inv": Monotone(special.erfinv, SCIPY, ((0, 0),), domain=(-1.0, 1.0)),
+    "erf_inv": Monotone(lambda x: special.erfinv(x), SCIPY, ((0, 0),), domain=(-1.0, 1.0)),
     "sinh": Monotone(np.sinh, through=((0, 0),)),
     "asinh": Monotone(np.arcsinh, through=((0, 0),)),
     "acosh": Monotone(np.arccosh, through=((1, 0),), values=NONNEGATIVE, domain=(1.0, np.inf)),
@@ -110,11 +111,13 @@ def within(node: Node, x: Interval, lowest: float, highest: float = np.inf) -> I
 
 
 def monotone(name: str) -> Callable[[Node, Interval], Interval]:
+    """The rule of a monotone function by its name: its values at the two ends, rounded outward, within its domain."""
     f = MONOTONE[name]
     return lambda node, x: f(within(node, x, *f.domain))
 
 
 def cosh(x: Interval) -> Interval:
+    """cosh x = cosh |x|, monotone in |x|."""
     return COSH_OF_MAGNITUDE(arithmetic.absolute(x))
 
 
@@ -123,16 +126,19 @@ def _holds_multiple(x: Interval, offset: float, period: float) -> Array:
 
     The quotients below carry at most 4 rounding errors and the float's error in π: 2⁻⁵⁰ times their size covers both.
     """
-    lo, hi = (x.lo - offset) / period, (x.hi - offset) / period
+    lo = (x.lo - offset) / period
+    hi = (x.hi - offset) / period
     slack = 2.0**-50 * (np.maximum(np.abs(lo), np.abs(hi)) + 1)
     return ~(np.floor(hi + slack) < np.ceil(lo - slack))
 
 
 def cos(x: Interval) -> Interval:
+    """cos x, with the extrema that lie inside."""
     return _wave(x, np.cos, maximum_at=0.0)
 
 
 def sin(x: Interval) -> Interval:
+    """sin x, with the extrema that lie inside."""
     return _wave(x, np.sin, maximum_at=np.pi / 2)
 
 
@@ -140,7 +146,8 @@ def _wave(x: Interval, f: Callable[[Array], Array], maximum_at: float) -> Interv
     """Between extrema a wave is monotone; an extremum inside sets the bound to ±1."""
     finite = np.isfinite(x.lo) & np.isfinite(x.hi)
     ends = [f(np.where(finite, end, 0.0)) for end in (x.lo, x.hi)]
-    lo, hi = below_by(np.minimum(*ends), NUMPY), above_by(np.maximum(*ends), NUMPY)
+    lo = below_by(np.minimum(*ends), NUMPY)
+    hi = above_by(np.maximum(*ends), NUMPY)
     top = _holds_multiple(x, maximum_at, 2 * np.pi) | ~finite
     bottom = _holds_multiple(x, maximum_at + np.pi, 2 * np.pi) | ~finite
     return Interval(np.where(bottom, -1.0, np.maximum(lo, -1.0)), np.where(top, 1.0, np.minimum(hi, 1.0)))
@@ -172,5 +179,6 @@ def power(node: Node, x: Interval, y: Interval) -> Interval:
 
 
 def broadcast(x: Interval, shape: tuple[int, ...]) -> Interval:
+    """x, repeated to a shape that holds both its own and `shape`."""
     full = np.broadcast_shapes(x.shape, shape)
     return x.map(lambda end: np.broadcast_to(end, full))

@@ -16,12 +16,14 @@ from ftheta.graph.domains.interval.arithmetic import add, div, maximum, minimum,
 from ftheta.graph.domains.interval.functions import MONOTONE
 from ftheta.graph.domains.interval.intervals import Interval
 from ftheta.graph.domains.interval.rounding import Array, below, sum_error
-from ftheta.graph.domains.interval.sums import dot_general, matrix_product, reduce_sum, transposed
+from ftheta.graph.domains.interval.sums import dot_general, matrix_product, reduce_sum, transpose_interval
 from ftheta.graph.graph import Node
 from ftheta.graph.patterns import Centred, LogAddExp, LogSumExp, Normalised, Softmax, Variance, WeightedAverage
 
 Values = Mapping[int, Interval]
-EXP, LOG, LOG1P = MONOTONE["exp"], MONOTONE["log"], MONOTONE["log1p"]
+EXP = MONOTONE["exp"]
+LOG = MONOTONE["log"]
+LOG1P = MONOTONE["log1p"]
 
 
 def number(value: int | float | Fraction) -> Interval:
@@ -44,7 +46,8 @@ def _others(terms: Interval, axes: tuple[int, ...]) -> Interval:
 
 
 def _others_below(x: Array, axes: tuple[int, ...]) -> Array:
-    n, last = math.prod(x.shape[a] for a in axes), range(-len(axes), 0)
+    n = math.prod(x.shape[a] for a in axes)
+    last = range(-len(axes), 0)
     moved = np.moveaxis(x, axes, last)
     rows = moved.reshape(*moved.shape[: moved.ndim - len(axes)], n)
 
@@ -59,7 +62,7 @@ def _others_below(x: Array, axes: tuple[int, ...]) -> Array:
     return np.moveaxis(bound.reshape(moved.shape), last, axes)
 
 
-def centred(pattern: Centred, values: Values, node: Node) -> Interval:
+def centre_interval(pattern: Centred, values: Values, node: Node) -> Interval:
     r"""x_i − (1/n) Σ x = ((n−1) x_i − Σ_{j≠i} x_j) / n, where every variable occurs once."""
     x = values[pattern.x.id]
     n = math.prod(x.shape[a] for a in pattern.axes)
@@ -67,12 +70,13 @@ def centred(pattern: Centred, values: Values, node: Node) -> Interval:
 
 
 def variance(pattern: Variance, values: Values, node: Node) -> Interval:
-    deviation = centred(Centred(pattern.x, pattern.axes), values, node)
+    """The scaled sum of squared deviations from the mean, each deviation bounded as a whole."""
+    deviation = centre_interval(Centred(pattern.x, pattern.axes), values, node)
     total = mul(number(pattern.scale), _sum(square(deviation), pattern.axes))
     return _laid_out(total, pattern.axes, pattern.keeps_axes, node)
 
 
-def normalised(pattern: Normalised, values: Values, node: Node) -> Interval:
+def normalise_interval(pattern: Normalised, values: Values, node: Node) -> Interval:
     r"""c_i / (√(scale·(c_i² + R) + shift) + offset) with R = Σ_{j≠i} c_j².
 
     Increasing in c_i; for c_i > 0 decreasing in R. If Σ c = 0 then c_i² = (Σ_{j≠i} c_j)² ≤ (n−1) R. So the upper end
@@ -88,7 +92,8 @@ def normalised(pattern: Normalised, values: Values, node: Node) -> Interval:
 def _normalised_upper(pattern: Normalised, h: Interval, rest: Interval) -> Array:
     n = math.prod(h.shape[a] for a in pattern.axes)
     scale = number(pattern.scale)
-    least, bound = Interval.point(rest.lo), div(number(1), scale)
+    least = Interval.point(rest.lo)
+    bound = div(number(1), scale)
     if pattern.centred and n > 1:
         least = maximum(least, div(square(h), number(n - 1)))
         bound = div(mul(bound, number(n - 1)), number(n))
@@ -109,7 +114,8 @@ def softmax(pattern: Softmax, values: Values, node: Node) -> Interval:
     low, high = (EXP(sub(Interval.point(end), top)) for end in (x.lo, x.hi))
     most = _odds(high, _others(low, pattern.axes))
     fewest = _odds(low, _others(high, pattern.axes))
-    lo, hi = np.nan_to_num(fewest.lo, nan=0.0), np.nan_to_num(most.hi, nan=1.0)
+    lo = np.nan_to_num(fewest.lo, nan=0.0)
+    hi = np.nan_to_num(most.hi, nan=1.0)
     probability = Interval(np.clip(lo, 0.0, 1.0), np.clip(hi, 0.0, 1.0))
     if not pattern.logarithm:
         return probability
@@ -123,6 +129,7 @@ def _odds(own: Interval, others: Interval) -> Interval:
 
 
 def log_sum_exp(pattern: LogSumExp, values: Values, node: Node) -> Interval:
+    """log Σ exp xᵢ, monotone in every xᵢ and so bounded at the two ends."""
     x = values[pattern.x.id]
 
     def at(end: Array) -> Interval:
@@ -134,10 +141,13 @@ def log_sum_exp(pattern: LogSumExp, values: Values, node: Node) -> Interval:
 
 
 def log_add_exp(pattern: LogAddExp, values: Values, node: Node) -> Interval:
-    x, y = values[pattern.x.id], values[pattern.y.id]
+    """log(exp x + exp y), monotone in both and so bounded at the two ends."""
+    x = values[pattern.x.id]
+    y = values[pattern.y.id]
 
     def at(a: Array, b: Array) -> Interval:
-        p, q = Interval.point(a), Interval.point(b)
+        p = Interval.point(a)
+        q = Interval.point(b)
         gap = sub(maximum(p, q), minimum(p, q))
         return add(maximum(p, q), LOG1P(EXP(neg(gap))))
 
@@ -149,7 +159,8 @@ def weighted_average(pattern: WeightedAverage, values: Values, node: Node) -> In
     weights count little; and the average lies in the hull of the v_j."""
 
     def average(weights: Interval, v: Interval) -> Interval:
-        lo, hi = v.lo.min(axis=-2, keepdims=True), v.hi.max(axis=-2, keepdims=True)
+        lo = v.lo.min(axis=-2, keepdims=True)
+        hi = v.hi.max(axis=-2, keepdims=True)
         middle = Interval.point(np.where(np.isfinite(lo) & np.isfinite(hi), lo / 2 + hi / 2, 0.0))
         product = matrix_product(weights, sub(v, middle))
         return add(product, middle).meet(Interval(*np.broadcast_arrays(lo, hi, product.lo)[:2]))
@@ -157,7 +168,7 @@ def weighted_average(pattern: WeightedAverage, values: Values, node: Node) -> In
     def product(x: Interval, y: Interval) -> Interval:
         if pattern.weights_first:
             return average(x, y)
-        return average(y.map(transposed), x.map(transposed)).map(transposed)
+        return average(y.map(transpose_interval), x.map(transpose_interval)).map(transpose_interval)
 
     return dot_general(node, *[values[slot.id] for slot in node.inputs], product=product)
 
@@ -169,9 +180,9 @@ def _laid_out(x: Interval, axes: tuple[int, ...], keeps_axes: bool, node: Node) 
 
 
 FUSED: dict[type, Callable[[Any, Values, Node], Interval]] = {
-    Centred: centred,
+    Centred: centre_interval,
     Variance: variance,
-    Normalised: normalised,
+    Normalised: normalise_interval,
     Softmax: softmax,
     LogSumExp: log_sum_exp,
     LogAddExp: log_add_exp,

@@ -23,7 +23,8 @@ class Interval:
     hi: Array
 
     def __init__(self, lo: ArrayLike, hi: ArrayLike) -> None:
-        lower, upper = _ends(lo), _ends(hi)
+        lower = _ends(lo)
+        upper = _ends(hi)
         if lower.shape != upper.shape or lower.dtype != upper.dtype:
             raise GraphError(
                 "the ends of an interval have one shape and one type",
@@ -107,7 +108,8 @@ class Interval:
 
     def meet(self, other: "Interval") -> "Interval":
         """Both enclose the same value: so does their intersection."""
-        lo, hi = np.maximum(self.lo, other.lo), np.minimum(self.hi, other.hi)
+        lo = np.maximum(self.lo, other.lo)
+        hi = np.minimum(self.hi, other.hi)
         if not bool(np.all(lo <= hi)):
             raise GraphError(
                 "two enclosures of one value do not meet",

@@ -29,17 +29,20 @@ def _each(move: Callable[[Node, Array], Array]) -> Rule:
 
 
 def reshape(node: Node, x: Interval) -> Interval:
+    """The same entries in the node's shape."""
     if node.params.get("dimensions") is not None:
         raise missing_rule("interval", FILE, node, "with `dimensions`")
     return x.map(lambda end: end.reshape(node.shape))
 
 
 def concatenate(node: Node, *pieces: Interval) -> Interval:
+    """The pieces one after the other along the node's axis."""
     axis = node.params["dimension"]
     return Interval(np.concatenate([p.lo for p in pieces], axis), np.concatenate([p.hi for p in pieces], axis))
 
 
 def split(node: Node, x: Interval) -> Any:
+    """The parts of x along the node's axis; one interval where there is one part."""
     cuts = np.cumsum(node.params["sizes"])[:-1]
     axis = node.params["axis"]
     parts = [Interval(lo, hi) for lo, hi in zip(np.split(x.lo, cuts, axis), np.split(x.hi, cuts, axis))]
@@ -47,11 +50,13 @@ def split(node: Node, x: Interval) -> Any:
 
 
 def stack(node: Node, *pieces: Interval) -> Interval:
+    """The pieces side by side along a new axis."""
     axis = node.params["axis"]
     return Interval(np.stack([p.lo for p in pieces], axis), np.stack([p.hi for p in pieces], axis))
 
 
 def unstack(node: Node, x: Interval) -> Any:
+    """The entries of x along the node's axis; one interval where there is one."""
     axis = node.params["axis"]
     parts = [x.map(lambda end, k=k: np.take(end, k, axis)) for k in range(x.shape[axis])]
     return parts if len(node.outputs) > 1 else parts[0]
@@ -79,7 +84,8 @@ def _nothing_known(like: Interval) -> Interval:
 
 def _any_entry(entries: list[Interval], shape: tuple[int, ...]) -> Interval:
     """The hull of all entries: what is left when the index is not known."""
-    lo, hi = min(e.lo.min() for e in entries), max(e.hi.max() for e in entries)
+    lo = min(e.lo.min() for e in entries)
+    hi = max(e.hi.max() for e in entries)
     return Interval(np.full(shape, lo), np.full(shape, hi))
 
 
@@ -97,6 +103,7 @@ def gather(node: Node, x: Interval, index: Interval) -> Interval:
 
 
 def dynamic_slice(node: Node, x: Interval, *start: Interval) -> Interval:
+    """The slice at `start`; where that is not one point, any entry of x may be any entry of it."""
     if not all(s.is_point for s in start):
         return _any_entry([x], node.shape)
     (where,) = node.evaluate(_positions(x.shape), *_indices(node, start))
@@ -104,6 +111,7 @@ def dynamic_slice(node: Node, x: Interval, *start: Interval) -> Interval:
 
 
 def dynamic_update_slice(node: Node, x: Interval, update: Interval, *start: Interval) -> Interval:
+    """x with `update` at `start`; where that is not one point, every entry may be old or new."""
     if not all(s.is_point for s in start):
         news = _any_entry([update], x.shape)
         return x.hull(news)
@@ -113,11 +121,13 @@ def dynamic_update_slice(node: Node, x: Interval, update: Interval, *start: Inte
 
 
 def pad(node: Node, x: Interval, fill: Interval) -> Interval:
+    """x with `fill` around and between its entries."""
     (where,) = node.evaluate(_positions(x.shape), np.int32(x.lo.size))
     return _take([x, fill], np.asarray(where))
 
 
 def scatter(node: Node, x: Interval, index: Interval, update: Interval) -> Interval:
+    """x with `update` at `index`; where that is not one point, every entry may be old or new."""
     if not index.is_point:
         return x.hull(_any_entry([update], x.shape))
     if not node.params["unique_indices"] and _collides(node, x, index, update):

@@ -29,6 +29,7 @@ def _product(factors: list[Interval], shape: tuple[int, ...]) -> list[Interval]:
 
 
 def reduce_prod(node: Node, x: Interval) -> Interval:
+    """The product over the node's axes, rounded outward."""
     axes = node.params["axes"]
     kept = tuple(n for a, n in enumerate(x.shape) if a not in axes)
     last = x.map(lambda end: np.moveaxis(end, axes, range(-len(axes), 0)).reshape(*kept, -1))
@@ -37,7 +38,9 @@ def reduce_prod(node: Node, x: Interval) -> Interval:
 
 
 def cumulative_product(node: Node, x: Interval) -> Interval:
-    axis, n = node.params["axis"], x.shape[node.params["axis"]]
+    """Products of the first entries along the node's axis, rounded outward."""
+    axis = node.params["axis"]
+    n = x.shape[node.params["axis"]]
     order = range(n - 1, -1, -1) if node.params["reverse"] else range(n)
     factors = [x.map(lambda end, k=k: np.take(end, k, axis)) for k in order]
     partial = _product(factors, factors[0].shape)
@@ -46,6 +49,8 @@ def cumulative_product(node: Node, x: Interval) -> Interval:
 
 
 def cumulative_extremum(accumulate: Any) -> Rule:
+    """The rule of a running maximum or minimum, made from `accumulate(array, axis)`; exact."""
+
     def rule(node: Node, x: Interval) -> Interval:
         axis = node.params["axis"]
         if node.params["reverse"]:
@@ -60,7 +65,9 @@ def position_of_extremum(largest: bool) -> Rule:
 
     def rule(node: Node, x: Interval) -> Interval:
         (axis,) = node.params["axes"]
-        lo, hi = x.lo.astype(float), x.hi.astype(float)  # truth values have no minus sign of their own
+        # truth values have no minus sign of their own
+        lo = x.lo.astype(float)
+        hi = x.hi.astype(float)
         lo, hi = (lo, hi) if largest else (-hi, -lo)
         possible = hi >= lo.max(axis, keepdims=True)
         last = x.shape[axis] - 1 - np.argmax(np.flip(possible, axis), axis)
@@ -70,6 +77,8 @@ def position_of_extremum(largest: bool) -> Rule:
 
 
 def window_extremum(reduce: Callable[[Array, tuple[int, ...]], Array], fill: float) -> Rule:
+    """The rule of a maximum or minimum over windows; `fill` stands outside the array and never wins. Exact."""
+
     def rule(node: Node, x: Interval) -> Interval:
         seen, axes = window_ends(node, x, fill)
         return seen.map(lambda end: reduce(end, axes))
@@ -97,7 +106,8 @@ def _any_of_row(x: Interval, axis: int) -> Interval:
 
 def top_k(node: Node, x: Interval) -> tuple[Interval, Interval]:
     """The k largest, in falling order, and their positions (of which nothing is said)."""
-    k, axis = node.params["k"], node.params["axis"]
+    k = node.params["k"]
+    axis = node.params["axis"]
     values = x.map(lambda end: np.take(np.flip(np.sort(end, axis), axis), range(k), axis))
     return values, Interval(np.zeros(values.shape), np.full(values.shape, float(x.shape[axis] - 1)))
 

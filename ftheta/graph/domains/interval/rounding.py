@@ -24,6 +24,7 @@ def below(x: Any) -> Array:
 
 
 def above(x: Any) -> Array:
+    """The next float64 above x; ∞ where x is not a number."""
     return np.nextafter(np.where(np.isnan(x), np.inf, x), np.inf)
 
 
@@ -35,6 +36,7 @@ def below_by(x: Any, ulps: Any, absolute: float = 0.0) -> Array:
 
 
 def above_by(x: Any, ulps: Any, absolute: float = 0.0) -> Array:
+    """A float64 above x by so many units in the last place and the `absolute` error."""
     return -below_by(-np.asarray(x), ulps, absolute)
 
 
@@ -51,6 +53,7 @@ def add_below(a: Array, b: Array) -> Array:
 
 
 def add_above(a: Array, b: Array) -> Array:
+    """a + b, rounded up."""
     return -add_below(-a, -b)
 
 
@@ -63,6 +66,7 @@ def multiply_below(a: Array, b: Array) -> Array:
 
 
 def multiply_above(a: Array, b: Array) -> Array:
+    """a · b, rounded up."""
     return -multiply_below(-a, b)
 
 
@@ -93,4 +97,5 @@ def sum_below(x: Array, axes: tuple[int, ...]) -> Array:
 
 
 def sum_above(x: Array, axes: tuple[int, ...]) -> Array:
+    """The sum of x over the axes, rounded up by a bound valid for any order of summation."""
     return -sum_below(-x, axes)

@@ -33,6 +33,7 @@ FILE = "ftheta/graph/domains/interval/"
 
 
 def reduce_sum(x: Interval, axes: tuple[int, ...]) -> Interval:
+    """The sum of x over the axes, rounded outward."""
     return Interval(sum_below(x.lo, axes), sum_above(x.hi, axes))
 
 
@@ -43,30 +44,38 @@ def matrix_product(x: Interval, y: Interval) -> Interval:
     if finite and x.is_point:
         lo, hi = _signed_product(x.lo, y)
     elif finite and y.is_point:
-        lo, hi = (transposed(end) for end in _signed_product(transposed(y.lo), x.map(transposed)))
+        lo, hi = (
+            transpose_interval(end) for end in _signed_product(transpose_interval(y.lo), x.map(transpose_interval))
+        )
     else:
         return _product_by_corners(x, y)
     size = x.magnitude @ y.magnitude
     error = sum_error(size, terms + 1)  # each term is in one of two sums
-    lower, upper = below(lo - error), above(hi + error)
+    lower = below(lo - error)
+    upper = above(hi + error)
     if not size.all():  # a sum of products that are all exactly 0 is 0; a product may underflow, so count factors
         zero = (x.magnitude != 0).astype(np.float64) @ (y.magnitude != 0).astype(np.float64) == 0
-        lower, upper = np.where(zero, 0.0, lower), np.where(zero, 0.0, upper)
+        lower = np.where(zero, 0.0, lower)
+        upper = np.where(zero, 0.0, upper)
     return Interval(lower, upper)
 
 
-def transposed(x: Array) -> Array:
+def transpose_interval(x: Array) -> Array:
+    """The last two axes exchanged."""
     return np.swapaxes(x, -1, -2)
 
 
 def _signed_product(w: Array, x: Interval) -> tuple[Array, Array]:
-    plus, minus = np.maximum(w, 0.0), np.minimum(w, 0.0)
+    plus = np.maximum(w, 0.0)
+    minus = np.minimum(w, 0.0)
     return plus @ x.lo + minus @ x.hi, plus @ x.hi + minus @ x.lo
 
 
 def _product_by_corners(x: Interval, y: Interval) -> Interval:
     """Σ_k X_ik Y_kj with the interval product of each term; one term at a time, to keep memory at m·n."""
-    rows, columns, terms = x.shape[-2], y.shape[-1], x.shape[-1]
+    rows = x.shape[-2]
+    columns = y.shape[-1]
+    terms = x.shape[-1]
     shape = (*np.broadcast_shapes(x.shape[:-2], y.shape[:-2]), rows, columns)
     lo, hi, lo_size, hi_size = (np.zeros(shape) for _ in range(4))
     for k in range(terms):
@@ -75,8 +84,10 @@ def _product_by_corners(x: Interval, y: Interval) -> Interval:
         corners = [(p, q) for p in (a.lo, a.hi) for q in (b.lo, b.hi)]
         low = np.minimum.reduce(np.broadcast_arrays(*[multiply_below(p, q) for p, q in corners]))
         high = np.maximum.reduce(np.broadcast_arrays(*[multiply_above(p, q) for p, q in corners]))
-        lo, lo_size = lo + low, lo_size + np.abs(low)
-        hi, hi_size = hi + high, hi_size + np.abs(high)
+        lo = lo + low
+        lo_size = lo_size + np.abs(low)
+        hi = hi + high
+        hi_size = hi_size + np.abs(high)
     return Interval(below(lo - sum_error(lo_size, terms)), above(hi + sum_error(hi_size, terms)))
 
 
@@ -127,19 +138,23 @@ def window_ends(node: Node, x: Interval, fill: float) -> tuple[Interval, tuple[i
 
 
 def reduce_window_sum(node: Node, x: Interval) -> Interval:
+    """Sums over the node's windows, rounded outward; nothing is added outside the array."""
     seen, axes = window_ends(node, x, 0.0)
     return reduce_sum(seen, axes)
 
 
 def convolution(node: Node, x: Interval, kernel: Interval) -> Interval:
     """Every convolution is a matrix product of patches with the flattened kernel, group by group."""
-    p, numbers = node.params, node.params["dimension_numbers"]
+    p = node.params
+    numbers = node.params["dimension_numbers"]
     if p["batch_group_count"] != 1:
         raise missing_rule("interval", FILE, node, "with batch_group_count > 1")
     groups = p["feature_group_count"]
     x = x.map(lambda end: end.transpose(numbers.lhs_spec))  # (batch, channel, space...)
     kernel = kernel.map(lambda end: end.transpose(numbers.rhs_spec))  # (out, channel / group, window...)
-    out, batch, size = kernel.shape[0], x.shape[0], kernel.shape[2:]
+    out = kernel.shape[0]
+    batch = x.shape[0]
+    size = kernel.shape[2:]
     seen = x.map(
         lambda end: windows(
             end,
@@ -174,7 +189,8 @@ def _patches(seen: Array, batch: int, groups: int, places: int) -> Array:
 
 def cumulative_sum(node: Node, x: Interval) -> Interval:
     """Partial sums, each with its own magnitude in the error bound; those of numbers ≥ 0 are kept ≥ 0."""
-    axis, backwards = node.params["axis"], node.params["reverse"]
+    axis = node.params["axis"]
+    backwards = node.params["reverse"]
 
     def running(values: Array) -> Array:
         return np.flip(np.cumsum(np.flip(values, axis), axis), axis) if backwards else np.cumsum(values, axis)

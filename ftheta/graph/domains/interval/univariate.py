@@ -37,7 +37,8 @@ FARTHEST = 700.0
 def enclose(region: Region, graph: Graph, rules: Mapping[str, Any], values: Mapping[int, Interval]) -> Interval:
     """The range of the region's function over the variable's interval, entry by entry."""
     x = values[region.variable.id].map(np.ravel)
-    lo, hi = np.empty(x.shape), np.empty(x.shape)
+    lo = np.empty(x.shape)
+    hi = np.empty(x.shape)
     for start in range(0, x.lo.size, CHUNK):
         part = slice(start, start + CHUNK)
         evaluate = _evaluator(region, graph, rules, values, part)
@@ -84,17 +85,20 @@ def _range(evaluate: Evaluate, x: Interval, knots: tuple[float, ...]) -> Interva
     left = np.stack([*cuts[:-1], *edges[1:-1]])  # the pieces, and the knots as pieces of one point
     right = np.stack([*cuts[1:], *edges[1:-1]])
     found = evaluate(Interval(left, right))
-    lo, hi = found.lo, found.hi
+    lo = found.lo
+    hi = found.hi
     for _ in range(ROUNDS):
         chosen = np.concatenate([_first(lo), _first(-hi)])
-        a, b = np.take_along_axis(left, chosen, 0), np.take_along_axis(right, chosen, 0)
+        a = np.take_along_axis(left, chosen, 0)
+        b = np.take_along_axis(right, chosen, 0)
         middle = _middle(a, b)
         halves = evaluate(Interval(np.concatenate([a, middle]), np.concatenate([middle, b])))
         count = len(chosen)
-        left, right = _replaced(left, chosen, a, middle), _replaced(right, chosen, middle, b)
+        left = _replace_pieces(left, chosen, a, middle)
+        right = _replace_pieces(right, chosen, middle, b)
         before = hi.max(axis=0) - lo.min(axis=0)
-        lo = _replaced(lo, chosen, halves.lo[:count], halves.lo[count:])
-        hi = _replaced(hi, chosen, halves.hi[:count], halves.hi[count:])
+        lo = _replace_pieces(lo, chosen, halves.lo[:count], halves.lo[count:])
+        hi = _replace_pieces(hi, chosen, halves.hi[:count], halves.hi[count:])
         after = hi.max(axis=0) - lo.min(axis=0)
         if bool(np.all(before - after <= ENOUGH * after)):
             break
@@ -106,7 +110,7 @@ def _first(bounds: Array) -> Array:
     return np.argpartition(bounds, HALVED - 1, axis=0)[:HALVED]
 
 
-def _replaced(old: Array, chosen: Array, first: Array, second: Array) -> Array:
+def _replace_pieces(old: Array, chosen: Array, first: Array, second: Array) -> Array:
     """The first halves in place of the chosen pieces, the second halves at the end."""
     new = old.copy()
     np.put_along_axis(new, chosen, first, 0)

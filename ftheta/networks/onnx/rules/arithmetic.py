@@ -19,12 +19,13 @@ def _of_two(name: str) -> Rule:
     return lambda call, x, y: getattr(call.xp, name)(x, y)
 
 
-def _folded(name: str) -> Rule:
+def _fold_binary(name: str) -> Rule:
     """A function of two arguments over any number of them."""
     return lambda call, *values: reduce(getattr(call.xp, name), values)
 
 
 def is_whole(x: Any) -> bool:
+    """Whether the entries of x are integers."""
     return jnp.issubdtype(x.dtype, jnp.integer)
 
 
@@ -49,7 +50,8 @@ def _mod(call: Call, x: Any, y: Any) -> Any:
 
 def _clip(call: Call, x: Any, *_: Any) -> Any:
     if call.opset >= 11:
-        lo, hi = call.known(1), call.known(2)
+        lo = call.known(1)
+        hi = call.known(2)
     else:
         lo, hi = (call.real(k, np.nan) if k in call.node.attributes else None for k in ("min", "max"))
     x = x if lo is None else call.xp.maximum(x, np.reshape(lo, ()))
@@ -110,9 +112,9 @@ RULES: RuleTable = {
     "Mod": _mod,
     "Reciprocal": _reciprocal,
     "Clip": _clip,
-    "Min": _folded("minimum"),
-    "Max": _folded("maximum"),
-    "Sum": _folded("add"),
+    "Min": _fold_binary("minimum"),
+    "Max": _fold_binary("maximum"),
+    "Sum": _fold_binary("add"),
     "Mean": _mean,
     "Cast": _cast,
     "CastLike": _cast_like,

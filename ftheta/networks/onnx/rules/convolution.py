@@ -25,7 +25,8 @@ def _conv_transpose(call: Call, x: Any, kernel: Any, bias: Any = None) -> Any:
 
 def _cut(call: Call, w: Windows, lengths: tuple[int, ...], extra: list[int]) -> tuple[tuple[int, int], ...]:
     """What is cut off the full result: `pads`, or what leaves the `output_shape`, or the strides times the input."""
-    mode, wanted = call.word("auto_pad", "NOTSET"), call.wholes("output_shape")
+    mode = call.word("auto_pad", "NOTSET")
+    wanted = call.wholes("output_shape")
     if wanted is None and not mode.startswith("SAME"):
         return w.pads
     wanted = [n * s for n, s in zip(lengths, w.strides)] if wanted is None else wanted[-len(lengths) :]

@@ -16,7 +16,10 @@ def _slice(call: Call, x: Any, *_: Any) -> Any:
     if call.opset >= 10:
         starts, ends, axes, steps = (call.numbers(i) for i in (1, 2, 3, 4))
     else:
-        starts, ends, axes, steps = call.required("starts"), call.required("ends"), call.wholes("axes"), None
+        starts = call.require("starts")
+        ends = call.require("ends")
+        axes = call.wholes("axes")
+        steps = None
     if starts is None or ends is None or len(starts) != len(ends):
         raise Malformed("a slice needs as many starts as ends")
     axes = list(range(len(starts))) if axes is None else [axis_of(a, x.ndim) for a in axes]
@@ -74,7 +77,8 @@ def _where_extreme(sign: int) -> Rule:
     """The first place of the largest or smallest number along an axis, or the last such place."""
 
     def rule(call: Call, x: Any) -> Any:
-        axis, last = axis_of(call.whole("axis", 0), x.ndim), call.whole("select_last_index", 0)
+        axis = axis_of(call.whole("axis", 0), x.ndim)
+        last = call.whole("select_last_index", 0)
         seen = sign * (jnp.flip(x, axis) if last else x)
         place = jnp.argmax(seen, axis, keepdims=bool(call.whole("keepdims", 1)))
         return x.shape[axis] - 1 - place if last else place
@@ -83,14 +87,16 @@ def _where_extreme(sign: int) -> Rule:
 
 
 def _top_k(call: Call, x: Any, *_: Any) -> tuple[Any, Any]:
-    axis, (k,) = axis_of(call.whole("axis", -1), x.ndim), call.numbers(1) or [0]
+    axis = axis_of(call.whole("axis", -1), x.ndim)
+    (k,) = call.numbers(1) or [0]
     sign = 1 if call.whole("largest", 1) else -1
     values, places = lax.top_k(sign * jnp.moveaxis(x, axis, -1), k)
     return jnp.moveaxis(sign * values, -1, axis), jnp.moveaxis(places.astype(int), -1, axis)
 
 
 def _one_hot(call: Call, indices: Any, *_: Any) -> Any:
-    depth, (off, on) = int(np.asarray(call.known(1)).item()), np.asarray(call.known(2)).tolist()
+    depth = int(np.asarray(call.known(1)).item())
+    (off, on) = np.asarray(call.known(2)).tolist()
     axis = call.whole("axis", -1)
     places = jnp.where(indices < 0, indices + depth, indices).astype(int)
     hit = jnp.expand_dims(places, axis_of(axis, indices.ndim + 1))

@@ -6,13 +6,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from ftheta.networks.onnx.call import Call
-from ftheta.networks.operators.normalisation import (
-    by_root_mean_square,
-    by_statistics,
-    channels,
-    in_groups,
-    standardised,
-)
+from ftheta.networks.operators.normalisation import by_root_mean_square, by_statistics, channels, in_groups, standardise
 from ftheta.networks.programs.call import RuleTable, axis_of
 
 
@@ -20,18 +14,19 @@ def _batch(call: Call, x: Any, scale: Any, shift: Any, mean: Any, variance: Any)
     """An affine map of each channel; the statistics are constants of the network, not parameters."""
     if call.whole("training_mode", 0):
         raise call.refuse("Batch normalisation in training mode.", "training_mode = 1", "export it for inference")
-    mean, variance = call.constant(3), call.constant(4)
+    mean = call.constant(3)
+    variance = call.constant(4)
     return by_statistics(x, scale, shift, mean, variance, call.real("epsilon", 1e-5))
 
 
 def _instance(call: Call, x: Any, scale: Any, shift: Any) -> Any:
-    standard, _, _ = standardised(x, tuple(range(2, x.ndim)), call.real("epsilon", 1e-5))
+    standard, _, _ = standardise(x, tuple(range(2, x.ndim)), call.real("epsilon", 1e-5))
     return standard * channels(scale, x) + channels(shift, x)
 
 
 def _layer(call: Call, x: Any, scale: Any, shift: Any = None) -> Any:
     axes = tuple(range(axis_of(call.whole("axis", -1), x.ndim), x.ndim))
-    standard, mean, inverse = standardised(x, axes, call.real("epsilon", 1e-5))
+    standard, mean, inverse = standardise(x, axes, call.real("epsilon", 1e-5))
     y = standard * scale
     return (y if shift is None else y + shift), mean, inverse
 

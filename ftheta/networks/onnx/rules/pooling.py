@@ -13,7 +13,7 @@ from .windows import windows
 
 
 def _windows(call: Call, x: Any) -> Windows:
-    return windows(call, spatial(x), tuple(call.required("kernel_shape")))
+    return windows(call, spatial(x), tuple(call.require("kernel_shape")))
 
 
 def _max_pool(call: Call, x: Any) -> Any:
@@ -23,7 +23,8 @@ def _max_pool(call: Call, x: Any) -> Any:
 
 
 def _average_pool(call: Call, x: Any) -> Any:
-    ceil, count = bool(call.whole("ceil_mode", 0)), bool(call.whole("count_include_pad", 0))
+    ceil = bool(call.whole("ceil_mode", 0))
+    count = bool(call.whole("count_include_pad", 0))
     return average_pool(x, _windows(call, x), ceil, count)
 
 

@@ -18,7 +18,8 @@ def _gemm(call: Call, x: Any, y: Any, c: Any = None) -> Any:
     r"""$\alpha\,X'Y'+\beta\,C$ with either matrix transposed if asked."""
     x = x.T if call.whole("transA", 0) else x
     y = y.T if call.whole("transB", 0) else y
-    alpha, beta = call.real("alpha", 1.0), call.real("beta", 1.0)
+    alpha = call.real("alpha", 1.0)
+    beta = call.real("beta", 1.0)
     product = jnp.matmul(x, y) if alpha == 1.0 else alpha * jnp.matmul(x, y)
     if c is None:
         return product

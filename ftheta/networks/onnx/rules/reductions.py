@@ -25,7 +25,7 @@ def _over(reduce: Callable[[Any, Any, tuple[int, ...], bool], Any]) -> Rule:
     return rule
 
 
-def _named(name: str) -> Rule:
+def _reduce_by_name(name: str) -> Rule:
     return _over(lambda xp, x, axes, keep: getattr(xp, name)(x, axis=axes, keepdims=keep))
 
 
@@ -35,14 +35,15 @@ def _norm(xp: Any, x: Any, axes: tuple[int, ...], keep: bool) -> Any:
 
 def _cumsum(call: Call, x: Any, *_: Any) -> Any:
     (axis,) = call.numbers(1) or [0]
-    axis, reverse = axis_of(axis, x.ndim), call.whole("reverse", 0)
+    axis = axis_of(axis, x.ndim)
+    reverse = call.whole("reverse", 0)
     x = jnp.flip(x, axis) if reverse else x
     total = jnp.cumsum(x, axis) - x if call.whole("exclusive", 0) else call.xp.cumsum(x, axis)
     return jnp.flip(total, axis) if reverse else total
 
 
 RULES: RuleTable = {
-    **{f"Reduce{word}": _named(word.lower()) for word in ("Sum", "Mean", "Max", "Min", "Prod")},
+    **{f"Reduce{word}": _reduce_by_name(word.lower()) for word in ("Sum", "Mean", "Max", "Min", "Prod")},
     "ReduceL1": _over(lambda xp, x, axes, keep: xp.sum(abs(x), axis=axes, keepdims=keep)),
     "ReduceL2": _over(_norm),
     "ReduceSumSquare": _over(lambda xp, x, axes, keep: xp.sum(x * x, axis=axes, keepdims=keep)),

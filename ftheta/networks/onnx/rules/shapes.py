@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ftheta.networks.onnx.call import Call
-from ftheta.networks.operators.moving import padded
+from ftheta.networks.operators.moving import pad_axes
 from ftheta.networks.programs.call import RuleTable, axis_of
 from ftheta.networks.programs.program import Malformed
 
@@ -25,7 +25,8 @@ def _dropout(call: Call, x: Any, *_: Any) -> Any:
 
 
 def _shape(call: Call, x: Any) -> np.ndarray:
-    start, end = call.whole("start", 0), call.whole("end", x.ndim)
+    start = call.whole("start", 0)
+    end = call.whole("end", x.ndim)
     return np.array(x.shape[slice(start, end)], np.int64)
 
 
@@ -72,7 +73,8 @@ def _concat(call: Call, *values: Any) -> Any:
 def _split(call: Call, x: Any, *_: Any) -> tuple[Any, ...]:
     """Into given lengths, or into equal parts of which the last may be shorter."""
     axis = axis_of(call.whole("axis", 0), x.ndim)
-    sizes, parts = call.list_of("split", 1, 13), len(call.node.outputs)
+    sizes = call.list_of("split", 1, 13)
+    parts = len(call.node.outputs)
     if sizes is None:
         longest = -(-x.shape[axis] // max(parts, 1))
         sizes = [min(longest, max(x.shape[axis] - i * longest, 0)) for i in range(parts)]
@@ -92,7 +94,8 @@ def _tile(call: Call, x: Any, *_: Any) -> Any:
 
 
 def _constant_of_shape(call: Call, *_: Any) -> Any:
-    shape, value = tuple(call.numbers(0) or ()), call.node.attributes.get("value")
+    shape = tuple(call.numbers(0) or ())
+    value = call.node.attributes.get("value")
     number = np.zeros((), np.float64) if value is None else np.asarray(value).reshape(())
     if any(n < 0 for n in shape):
         raise Malformed(f"a shape {shape}")
@@ -109,7 +112,8 @@ def _range(call: Call, *_: Any) -> Any:
 
 def _pad(call: Call, x: Any, *_: Any) -> Any:
     """Negative lengths cut off."""
-    pads, axes = call.list_of("pads", 1, 11), call.numbers(3)
+    pads = call.list_of("pads", 1, 11)
+    axes = call.numbers(3)
     value = call.known(2) if call.opset >= 11 else np.array(call.real("value", 0.0))
     at = list(range(x.ndim)) if axes is None else [axis_of(a, x.ndim) for a in axes]
     if pads is None or len(pads) != 2 * len(at):
@@ -117,7 +121,7 @@ def _pad(call: Call, x: Any, *_: Any) -> Any:
     widths = [(0, 0)] * x.ndim
     for i, a in enumerate(at):
         widths[a] = (pads[i], pads[i + len(at)])
-    return padded(call, x, widths, call.word("mode", "constant"), value)
+    return pad_axes(call, x, widths, call.word("mode", "constant"), value)
 
 
 def _depth_to_space(call: Call, x: Any) -> Any:

@@ -28,5 +28,7 @@ def _same(found: Windows, lengths: tuple[int, ...], mode: str) -> tuple[tuple[in
 
 
 def halves(total: int, mode: str) -> tuple[int, int]:
-    small, large = total // 2, total - total // 2
+    """`total` padding split between the two sides; SAME_UPPER puts the odd one at the end, SAME_LOWER at the start."""
+    small = total // 2
+    large = total - total // 2
     return (small, large) if mode == "SAME_UPPER" else (large, small)

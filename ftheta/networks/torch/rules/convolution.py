@@ -8,7 +8,7 @@ from jax import lax
 from ftheta.networks.operators.convolution import convolve, convolve_transposed
 from ftheta.networks.programs.call import Call, RuleTable
 
-from .windows import batched, spread, windows
+from .windows import spread, windows, with_batch_axis
 
 
 def _conv(
@@ -23,10 +23,10 @@ def _conv(
 ) -> Any:
     rank = weight.ndim - 2
     w = windows(x, weight.shape[2:], stride, padding, dilation, rank)
-    return batched(x, rank, lambda images: convolve(images, weight, bias, w, groups))
+    return with_batch_axis(x, rank, lambda images: convolve(images, weight, bias, w, groups))
 
 
-def _transposed(
+def _convolve_transposed(
     call: Call,
     x: Any,
     weight: Any,
@@ -40,7 +40,7 @@ def _transposed(
     rank = weight.ndim - 2
     w = windows(x, weight.shape[2:], stride, padding, dilation, rank)
     extra = spread(output_padding, rank)
-    return batched(x, rank, lambda images: convolve_transposed(images, weight, bias, w, groups, extra))
+    return with_batch_axis(x, rank, lambda images: convolve_transposed(images, weight, bias, w, groups, extra))
 
 
 def _convolution(
@@ -56,7 +56,7 @@ def _convolution(
     groups: int,
 ) -> Any:
     if transposed:
-        return _transposed(call, x, weight, bias, stride, padding, output_padding, groups, dilation)
+        return _convolve_transposed(call, x, weight, bias, stride, padding, output_padding, groups, dilation)
     return _conv(call, x, weight, bias, stride, padding, dilation, groups)
 
 
@@ -68,12 +68,12 @@ def _patches(call: Call, x: Any, kernel_size: Any, dilation: Any, padding: Any, 
         found = lax.conv_general_dilated_patches(images, w.kernel, w.strides, w.pads, rhs_dilation=w.dilations)
         return found.reshape(*found.shape[:2], -1)
 
-    return batched(jnp.asarray(x), 2, columns)
+    return with_batch_axis(jnp.asarray(x), 2, columns)
 
 
 RULES: RuleTable = {
     "im2col": _patches,
     **{f"conv{n}d": _conv for n in (1, 2, 3)},
-    **{f"conv_transpose{n}d": _transposed for n in (1, 2, 3)},
+    **{f"conv_transpose{n}d": _convolve_transposed for n in (1, 2, 3)},
     "convolution": _convolution,
 }

@@ -19,40 +19,40 @@ def _type(call: Call, dtype: Dtype | None, value: Any) -> Any:
     return np.dtype({"b": bool, "i": np.int64, "u": np.int64}.get(kind, np.float64))
 
 
-def _filled(call: Call, shape: Any, value: Any, dtype: Any) -> Any:
+def _fill(call: Call, shape: Any, value: Any, dtype: Any) -> Any:
     if any(n < 0 for n in shape):
         raise Malformed(f"a shape {tuple(shape)}")
     return call.library(prod(shape)).full(tuple(shape), value, dtype)
 
 
 def _full(call: Call, size: list[int], fill_value: Any, dtype: Dtype | None = None) -> Any:
-    return _filled(call, size, fill_value, _type(call, dtype, fill_value))
+    return _fill(call, size, fill_value, _type(call, dtype, fill_value))
 
 
 def _of(value: float) -> Rule:
-    return lambda call, size, dtype=None: _filled(call, size, value, _type(call, dtype, value))
+    return lambda call, size, dtype=None: _fill(call, size, value, _type(call, dtype, value))
 
 
 def _like(value: float) -> Rule:
     def rule(call: Call, x: Any, dtype: Dtype | None = None) -> Any:
-        return _filled(call, x.shape, value, x.dtype if dtype is None else _type(call, dtype, value))
+        return _fill(call, x.shape, value, x.dtype if dtype is None else _type(call, dtype, value))
 
     return rule
 
 
 def _full_like(call: Call, x: Any, fill_value: Any, dtype: Dtype | None = None) -> Any:
-    return _filled(call, x.shape, fill_value, x.dtype if dtype is None else _type(call, dtype, fill_value))
+    return _fill(call, x.shape, fill_value, x.dtype if dtype is None else _type(call, dtype, fill_value))
 
 
 def _new(value: float) -> Rule:
     def rule(call: Call, x: Any, size: list[int], dtype: Dtype | None = None) -> Any:
-        return _filled(call, size, value, x.dtype if dtype is None else _type(call, dtype, value))
+        return _fill(call, size, value, x.dtype if dtype is None else _type(call, dtype, value))
 
     return rule
 
 
 def _new_full(call: Call, x: Any, size: list[int], fill_value: Any, dtype: Dtype | None = None) -> Any:
-    return _filled(call, size, fill_value, x.dtype if dtype is None else _type(call, dtype, fill_value))
+    return _fill(call, size, fill_value, x.dtype if dtype is None else _type(call, dtype, fill_value))
 
 
 def _scalar(call: Call, s: Any, dtype: Dtype | None = None) -> Any:

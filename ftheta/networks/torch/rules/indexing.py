@@ -54,7 +54,8 @@ def _embedding(
 
 def _full_index(call: Call, x: Any, indices: list[Any]) -> tuple[Any, ...]:
     """An index as in NumPy; None is all of an axis, and truth values must be known."""
-    found, axis = list[Any](), 0
+    found = list[Any]()
+    axis = 0
     for index in indices:
         if index is None:
             found.append(slice(None))
@@ -94,7 +95,8 @@ def _scatter_add(call: Call, x: Any, dim: int, index: Any, src: Any) -> Any:
 
 
 def _topk(call: Call, x: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
-    axis, sign = axis_of(dim, x.ndim), 1 if largest else -1
+    axis = axis_of(dim, x.ndim)
+    sign = 1 if largest else -1
     values, at = lax.top_k(sign * jnp.moveaxis(jnp.asarray(x), axis, -1), k)
     return jnp.moveaxis(sign * values, -1, axis), jnp.moveaxis(at, -1, axis)
 

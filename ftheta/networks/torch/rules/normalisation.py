@@ -4,23 +4,17 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from ftheta.networks.operators.normalisation import (
-    by_root_mean_square,
-    by_statistics,
-    channels,
-    in_groups,
-    standardised,
-)
+from ftheta.networks.operators.normalisation import by_root_mean_square, by_statistics, channels, in_groups, standardise
 from ftheta.networks.programs.call import NOT_COMPUTED, Call, RuleTable
 
 
-def _scaled(y: Any, weight: Any, bias: Any) -> Any:
+def _scale_and_shift(y: Any, weight: Any, bias: Any) -> Any:
     y = y if weight is None else y * weight
     return y if bias is None else y + bias
 
 
 def _by_channel(y: Any, weight: Any, bias: Any) -> Any:
-    return _scaled(y, *(None if v is None else channels(v, y) for v in (weight, bias)))
+    return _scale_and_shift(y, *(None if v is None else channels(v, y) for v in (weight, bias)))
 
 
 def _batch(
@@ -49,7 +43,7 @@ def _batch_of_three(call: Call, x: Any, **how: Any) -> Any:
 
 def _by_own_statistics(call: Call, x: Any, weight: Any, bias: Any, training: bool, momentum: float, eps: float) -> Any:
     """Of every channel, over all else: what instance normalisation becomes in core ATen."""
-    standard, mean, inverse = standardised(x, (0, *range(2, x.ndim)), eps)
+    standard, mean, inverse = standardise(x, (0, *range(2, x.ndim)), eps)
     return _by_channel(standard, weight, bias), mean.ravel(), inverse.ravel()
 
 
@@ -67,7 +61,7 @@ def _instance(
 ) -> Any:
     if not use_input_stats:
         return _batch(call, x, weight, bias, running_mean, running_var, eps=eps)
-    return _by_channel(standardised(x, tuple(range(2, x.ndim)), eps)[0], weight, bias)
+    return _by_channel(standardise(x, tuple(range(2, x.ndim)), eps)[0], weight, bias)
 
 
 def _layer(call: Call, x: Any, normalized_shape: list[int], weight: Any = None, bias: Any = None, **how: Any) -> Any:
@@ -75,8 +69,8 @@ def _layer(call: Call, x: Any, normalized_shape: list[int], weight: Any = None, 
 
 
 def _native_layer(call: Call, x: Any, normalized_shape: list[int], weight: Any, bias: Any, eps: float) -> Any:
-    standard, mean, inverse = standardised(x, _last(x, normalized_shape), eps)
-    return _scaled(standard, weight, bias), mean, inverse
+    standard, mean, inverse = standardise(x, _last(x, normalized_shape), eps)
+    return _scale_and_shift(standard, weight, bias), mean, inverse
 
 
 def _last(x: Any, shape: list[int]) -> tuple[int, ...]:
@@ -90,7 +84,7 @@ def _rms(call: Call, x: Any, normalized_shape: list[int], weight: Any = None, ep
 def _fused_rms(call: Call, x: Any, normalized_shape: list[int], weight: Any = None, eps: float | None = None) -> Any:
     """Without an `eps`, torch takes the machine epsilon of the weights; it is that of float32 here."""
     standard, inverse = by_root_mean_square(x, _last(x, normalized_shape), FLOAT32_EPS if eps is None else eps)
-    return _scaled(standard, weight, None), inverse
+    return _scale_and_shift(standard, weight, None), inverse
 
 
 FLOAT32_EPS = 2.0**-23

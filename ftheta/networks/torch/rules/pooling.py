@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from ftheta.networks.operators.pooling import adaptive_pool, average_pool, max_pool, window_sums
 from ftheta.networks.programs.call import NOT_COMPUTED, Call, Rule, RuleTable
 
-from .windows import batched, spread, windows
+from .windows import spread, windows, with_batch_axis
 
 
 def _max(rank: int) -> Rule:
@@ -21,7 +21,7 @@ def _max(rank: int) -> Rule:
         ceil_mode: bool = False,
     ) -> Any:
         w = windows(x, kernel_size, stride or kernel_size, padding, dilation, rank)
-        return batched(x, rank, lambda images: max_pool(images, w, ceil_mode))
+        return with_batch_axis(x, rank, lambda images: max_pool(images, w, ceil_mode))
 
     return rule
 
@@ -39,8 +39,8 @@ def _average(rank: int) -> Rule:
     ) -> Any:
         w = windows(x, kernel_size, stride or kernel_size, padding, 1, rank)
         if divisor_override is not None:
-            return batched(x, rank, lambda images: window_sums(images, w, ceil_mode)) / float(divisor_override)
-        return batched(x, rank, lambda images: average_pool(images, w, ceil_mode, count_include_pad))
+            return with_batch_axis(x, rank, lambda images: window_sums(images, w, ceil_mode)) / float(divisor_override)
+        return with_batch_axis(x, rank, lambda images: average_pool(images, w, ceil_mode, count_include_pad))
 
     return rule
 
@@ -48,7 +48,7 @@ def _average(rank: int) -> Rule:
 def _adaptive(combine: Any, rank: int) -> Rule:
     def rule(call: Call, x: Any, output_size: Any) -> Any:
         parts = spread(output_size, rank)
-        return batched(x, rank, lambda images: adaptive_pool(images, parts, combine))
+        return with_batch_axis(x, rank, lambda images: adaptive_pool(images, parts, combine))
 
     return rule
 

@@ -78,7 +78,8 @@ def _attention_parts(
         raise call.refuse("Dropout in training mode is random.", f"dropout_p = {dropout_p}", "export module.eval()")
     if enable_gqa:
         times = query.shape[-3] // key.shape[-3]
-        key, value = jnp.repeat(key, times, -3), jnp.repeat(value, times, -3)
+        key = jnp.repeat(key, times, -3)
+        value = jnp.repeat(value, times, -3)
     scale = query.shape[-1] ** -0.5 if scale is None else scale
     scores = jnp.matmul(query * scale, jnp.swapaxes(key, -1, -2))
     if is_causal:

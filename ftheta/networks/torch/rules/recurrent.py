@@ -70,12 +70,15 @@ def _recurrent(cell: Cell) -> Rule:
     ) -> tuple[Any, ...]:
         if train and dropout:
             raise call.refuse("Dropout in training mode is random.", "train = True", "export module.eval()")
-        starts, ways, each = hx if isinstance(hx, list) else [hx], 1 + bidirectional, 4 if has_biases else 2
+        starts = hx if isinstance(hx, list) else [hx]
+        ways = 1 + bidirectional
+        each = 4 if has_biases else 2
         if len(params) != max(num_layers, 1) * ways * each:
             raise Malformed(f"{len(params)} weights for {num_layers} layers in {ways} directions")
         alone = x.ndim == 2
         if alone:
-            x, starts = x[:, None], [s[:, None] for s in starts]
+            x = x[:, None]
+            starts = [s[:, None] for s in starts]
         elif batch_first:
             x = jnp.swapaxes(x, 0, 1)
         ends = []
@@ -85,7 +88,8 @@ def _recurrent(cell: Cell) -> Rule:
                 at = layer * ways + way
                 weights = [*params[at * each : (at + 1) * each], None, None][:4]
                 out, end = _pass(cell, x, tuple(s[at] for s in starts), weights, way == 1)
-                outs, ends = [*outs, out], [*ends, end]
+                outs = [*outs, out]
+                ends = [*ends, end]
             x = jnp.concatenate(outs, -1)
         finals = [jnp.stack(part) for part in zip(*ends)]
         if alone:

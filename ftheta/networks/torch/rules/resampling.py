@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from ftheta.networks.operators.resampling import LONGEST, resampled
+from ftheta.networks.operators.resampling import LONGEST, resample_axis
 from ftheta.networks.programs.call import Call, Rule, RuleTable
 from ftheta.networks.programs.program import Malformed
 
@@ -33,7 +33,7 @@ def _by(mode: str, where: str, rank: int) -> Rule:
         given = scale_factors or ([scales] if rank == 1 else [scales_d, scales_h, scales_w][3 - rank :])
         how = "align_corners" if align_corners else where
         for axis, (length, scale) in enumerate(_sizes(x, rank, output_size, given), x.ndim - rank):
-            x = resampled(x, axis, scale, length, mode, how, "floor")
+            x = resample_axis(x, axis, scale, length, mode, how, "floor")
         return x
 
     return rule

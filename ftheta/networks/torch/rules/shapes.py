@@ -6,7 +6,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from ftheta.networks.operators.moving import padded
+from ftheta.networks.operators.moving import pad_axes
 from ftheta.networks.programs.call import Call, Rule, RuleTable, axis_of
 from ftheta.networks.programs.program import Malformed
 
@@ -31,7 +31,8 @@ def _view_as(call: Call, x: Any, other: Any) -> Any:
 def _flatten(call: Call, x: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
     if x.ndim == 0:
         return x.reshape(1)
-    first, last = axis_of(start_dim, x.ndim), axis_of(end_dim, x.ndim)
+    first = axis_of(start_dim, x.ndim)
+    last = axis_of(end_dim, x.ndim)
     return x.reshape(*x.shape[:first], prod(x.shape[first : last + 1]), *x.shape[last + 1 :])
 
 
@@ -142,27 +143,27 @@ def _roll(call: Call, x: Any, shifts: list[int], dims: list[int] | None = None) 
     return call.xp.roll(x, shifts, dims or None) if dims else call.xp.roll(x, shifts[0])
 
 
-def _padded(call: Call, x: Any, pad: list[int], mode: str, value: Any = 0) -> Any:
+def _pad_from_last(call: Call, x: Any, pad: list[int], mode: str, value: Any = 0) -> Any:
     """Two lengths an axis, from the last axis on; negative ones cut off."""
     if len(pad) % 2 or len(pad) > 2 * x.ndim:
         raise Malformed(f"pads {pad} for {x.ndim} axes")
     widths = [(0, 0)] * (x.ndim - len(pad) // 2) + [(pad[i], pad[i + 1]) for i in range(len(pad) - 2, -1, -2)]
-    return padded(call, x, widths, _PADDING.get(mode, mode), value)
+    return pad_axes(call, x, widths, _PADDING.get(mode, mode), value)
 
 
 _PADDING = {"replicate": "edge", "circular": "wrap"}
 
 
 def _constant_pad(call: Call, x: Any, pad: list[int], value: Any = 0) -> Any:
-    return _padded(call, x, pad, "constant", value)
+    return _pad_from_last(call, x, pad, "constant", value)
 
 
 def _pad(call: Call, x: Any, pad: list[int], mode: str = "constant", value: Any = None) -> Any:
-    return _padded(call, x, pad, mode, value)
+    return _pad_from_last(call, x, pad, mode, value)
 
 
 def _pad_by(mode: str) -> Rule:
-    return lambda call, x, padding: _padded(call, x, padding, mode)
+    return lambda call, x, padding: _pad_from_last(call, x, padding, mode)
 
 
 def _pixel_shuffle(call: Call, x: Any, upscale_factor: int) -> Any:

@@ -18,8 +18,10 @@ def spread(value: int | Sequence[int], rank: int) -> tuple[int, ...]:
 
 def windows(x: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, rank: int) -> Windows:
     """The windows over the last axes of `x`; padding may be a word."""
-    lengths, kernel = x.shape[x.ndim - rank :], spread(kernel, rank)
-    strides, dilations = spread(stride, rank), spread(dilation, rank)
+    lengths = x.shape[x.ndim - rank :]
+    kernel = spread(kernel, rank)
+    strides = spread(stride, rank)
+    dilations = spread(dilation, rank)
     if padding == "same":  # the odd place is added at the end
         totals = [d * (k - 1) for k, d in zip(kernel, dilations)]
         pads = tuple((t // 2, t - t // 2) for t in totals)
@@ -28,7 +30,7 @@ def windows(x: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, rank:
     return Windows(kernel, strides, dilations, pads).ensure_fit(lengths)
 
 
-def batched(x: Any, rank: int, function: Callable[[Any], Any]) -> Any:
+def with_batch_axis(x: Any, rank: int, function: Callable[[Any], Any]) -> Any:
     """The function of (batch, channel, …) also for one image (channel, …)."""
     if x.ndim == rank + 2:
         return function(x)

@@ -1,0 +1,84 @@
+r"""Rates measured, not asserted: error against neurons in dimension after dimension, with fitted exponents.
+
+For every $d$ networks are drawn by Barron's sampling from the spectrum of $e^{-|x|^2/2}$ on the unit ball, their root
+mean square error is fitted by $n^{-\alpha}$ with a Student-t interval, and the greedy network is fitted beside it. A
+grid of $n$ cells gains $n^{-1/d}$ (`smoothness`).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+
+from ftheta.estimates import fit_rate, mean
+from ftheta.logic import Curves, Enclosure, Table, UsageError
+
+from .barron import Problem, gaussian_problem
+from .charts import draw_rates
+
+NEURONS = (16, 32, 64, 128, 256, 512)
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """One dimension: mean squared errors with confidence, the greedy ones, the bounds, and both exponents."""
+
+    dimension: int
+    squares: tuple[Enclosure, ...]
+    greedy: tuple[float, ...]
+    bounds: tuple[float, ...]
+    exponent: Enclosure
+    greedy_exponent: Enclosure
+
+    @property
+    def within_bounds(self) -> bool:
+        """Whether no mean contradicts Barron's bound."""
+        return all(e.lo <= b * b for e, b in zip(self.squares, self.bounds))
+
+
+@dataclass(frozen=True, eq=False)
+class Rates:
+    """Errors and fitted exponents of one dimension a row, for networks of so many `neurons`."""
+
+    neurons: tuple[int, ...]
+    rows: tuple[Measured, ...]
+
+    def table(self) -> Table:
+        """The exponents with their confidence intervals."""
+        columns = ("d", "exponent", "from", "to", "greedy exponent", f"error at {self.neurons[-1]}", "bound there")
+        rows = [
+            (r.dimension, r.exponent.middle, r.exponent.lo, r.exponent.hi, r.greedy_exponent.middle,
+             sqrt(r.squares[-1].middle), r.bounds[-1])
+            for r in self.rows
+        ]  # fmt: skip
+        return Table("fitted exponents", columns, tuple(rows))
+
+    def charts(self) -> tuple[Curves, Curves]:
+        """The exponents against dimension; errors against neurons for some dimensions."""
+        return draw_rates(self)
+
+
+def measure_rates(
+    dimensions: Sequence[int] = tuple(range(1, 21)),
+    neurons: Sequence[int] = NEURONS,
+    *,
+    seeds: int = 32,
+    seed: int = 0,
+    problem: Callable[[np.random.Generator, int], Problem] = gaussian_problem,
+) -> Rates:
+    """Exponents for every dimension; `problem(rng, d)` is the function with its spectrum and its ball."""
+    if len(neurons) < 3 or min(neurons, default=0) < 1 or min(dimensions, default=0) < 1:
+        raise UsageError("A rate needs three numbers of neurons, and dimensions from 1.", got=(dimensions, neurons))
+    rng = np.random.default_rng(seed)
+    return Rates(tuple(neurons), tuple(_measure(problem(rng, d), rng, d, neurons, seeds) for d in dimensions))
+
+
+def _measure(problem: Problem, rng: np.random.Generator, d: int, neurons: Sequence[int], seeds: int) -> Measured:
+    squares = tuple(mean(problem.errors(rng, n, seeds)) for n in neurons)
+    path = np.sqrt(np.maximum(problem.greedy(rng, max(neurons)), 1e-30))
+    greedy = tuple(float(path[min(n, len(path)) - 1]) for n in neurons)
+    counts = np.array(neurons, float)
+    roots = np.sqrt([e.middle for e in squares])
+    bounds = tuple(sqrt(problem.bound(n)) for n in neurons)
+    return Measured(d, squares, greedy, bounds, fit_rate(counts, roots), fit_rate(counts, np.array(greedy)))

@@ -1,0 +1,1 @@
+"""Ordinary differential equations as limits of residual networks."""

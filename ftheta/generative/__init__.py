@@ -1,1 +1,0 @@
-"""Generative models: flows, transport, diffusion."""

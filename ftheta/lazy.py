@@ -1,0 +1,67 @@
+"""JAX and SciPy's special functions, imported at their first use: what is computed without them does not wait for them.
+
+`from ftheta.lazy import jax, jnp` instead of the import statements; annotations that name `jax.Array` are quoted then.
+"""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+_X64 = "JAX_ENABLE_X64"  # which JAX reads when it is imported
+
+
+class _LazyModule(ModuleType):
+    """Stands for a module that is imported when one of its attributes is asked for."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(import_module(self.__name__), name)
+
+
+if TYPE_CHECKING:
+    import jax as jax
+    import jax.numpy as jnp
+    from scipy import special as special
+else:
+    jax = _LazyModule("jax")
+    jnp = _LazyModule("jax.numpy")
+    special = _LazyModule("scipy.special")
+
+
+def is_array(value: Any) -> bool:
+    """Whether it is an array of NumPy or of JAX."""
+    return isinstance(value, np.ndarray) or ("jax" in sys.modules and isinstance(value, jax.Array))
+
+
+def tree_leaves(tree: Any, *, keep_none: bool = False) -> list[Any]:
+    """`jax.tree.leaves`, without JAX for tuples and lists of NumPy arrays, numbers and strings; None is a leaf if
+    `keep_none`."""
+    if type(tree) in (tuple, list):
+        return [leaf for part in tree for leaf in tree_leaves(part, keep_none=keep_none)]
+    if isinstance(tree, (np.ndarray, np.generic, int, float, str)):
+        return [tree]
+    return jax.tree.leaves(tree, is_leaf=(lambda part: part is None) if keep_none else None)
+
+
+@contextmanager
+def double_precision() -> Iterator[None]:
+    """JAX computes in float64 in the block, also where it is imported in the block only."""
+    if "jax" in sys.modules:
+        with jax.enable_x64(True):
+            yield
+        return
+    before = os.environ.get(_X64)
+    os.environ[_X64] = "1"
+    try:
+        yield
+    finally:
+        os.environ.pop(_X64)
+        if before is not None:
+            os.environ[_X64] = before
+        if "jax" in sys.modules:
+            jax.config.update("jax_enable_x64", (before or "0").lower() in ("1", "true", "yes", "on", "y", "t"))

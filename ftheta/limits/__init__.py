@@ -1,1 +1,0 @@
-"""Limits: many neurons, wide layers, many samples."""

@@ -1,1 +1,0 @@
-"""One hidden layer: ridges and what they cannot do."""

@@ -1,0 +1,280 @@
+"""Training a deep residual network has no spurious critical points near its start: a local Polyak–Łojasiewicz band."""
+
+from functools import partial
+from math import inf, log, sqrt
+from typing import Annotated
+
+import numpy as np
+
+from ftheta.estimates import largest, worst_ratio
+from ftheta.logic import (
+    AtMost,
+    Axis,
+    Claim,
+    Curves,
+    Enclosure,
+    Evidence,
+    Examples,
+    Finding,
+    Identity,
+    Knob,
+    Series,
+    Witness,
+    draw_curves,
+    hypothesis,
+    theorem,
+)
+from ftheta.subjects import Dataset
+
+from .local_pl import Fourier, Problem, Trained, train
+
+ROWS = 24  # of the data, at most
+WIDEST = 16  # columns of the data, at most
+TINY = 1e-12
+DEPTHS = (1, 2, 4, 8, 16, 32)
+
+
+def scatter_rows(
+    rng: np.random.Generator,
+    *,
+    rows: Annotated[int, Knob(1, 12, "number of rows", "N", most=ROWS)] = 6,
+    dimension: Annotated[int, Knob(1, 6, "dimension of the state", "d", most=WIDEST)] = 2,
+    far: Annotated[float, Knob(0.05, 2, "how far the targets are from the inputs", "ε", log=True, most=10)] = 0.5,
+    repeated: Annotated[bool, Knob(says="the first input twice, with two targets", symbol="x₁ = x₂")] = False,
+) -> Dataset:
+    x = 2 * rng.normal(size=(rows, dimension))
+    y = x + far * rng.normal(size=x.shape)
+    x[-1] = x[0] if repeated else x[-1]
+    return Dataset(f"{rows} rows in dimension {dimension}", x, y)
+
+
+def rows_of(data: Dataset) -> tuple[np.ndarray, np.ndarray]:
+    """The first rows and columns in units of their spread, and targets of no more numbers than inputs."""
+    x = data.x[:ROWS].reshape(min(len(data), ROWS), -1)[:, :WIDEST].astype(float)
+    y = x[:, :1] if data.y is None else data.y[:ROWS].reshape(len(x), -1)[:, : x.shape[1]].astype(float)
+    spread = float(np.sqrt(np.mean((x - x.mean(0)) ** 2))) or 1.0
+    return x / spread, y / spread
+
+
+def problem_of(data: Dataset, features: int, scale: float) -> Problem:
+    x, y = rows_of(data)
+    return Problem(Fourier.draw(x.shape[1], features, scale, np.random.default_rng(0)), x, y)
+
+
+@hypothesis("the inputs are apart", remedy="remove repeated rows")
+def inputs_apart(data: Dataset) -> Finding:
+    found = problem_of(data, 1, 1.0)
+    delta = found.separation
+    note = f"the smallest distance between two of {len(found.x)} rows is δ = {delta:.4g} of their spread"
+    return Finding.decide(
+        delta > 1e-9, note, "all pairs in float64", Enclosure.equal(delta) if np.isfinite(delta) else None
+    )
+
+
+@hypothesis(
+    r"the kernel matrix of the inputs is well conditioned, $\lambda_{\min}(K)>10^{-9}N$",
+    remedy="more random frequencies than rows, or frequencies of a larger deviation",
+)
+def well_conditioned(data: Dataset, *, features: int, scale: float) -> Finding:
+    found = problem_of(data, features, scale)
+    least = found.least_eigenvalue
+    note = f"λ_min(K) = {least:.3g} for {len(found.x)} rows and {features} frequencies"
+    why = "the least eigenvalue of a symmetric matrix in float64, whose error is far below the threshold"
+    return Finding.decide(least > 1e-9 * len(found.x), note, why, Enclosure.equal(least))
+
+
+@theorem(
+    title="Residual networks train without spurious critical points, locally",
+    sources=("peyre-slides", "peyre-notes", "barboni2022"),
+    assumes=(inputs_apart, well_conditioned),
+    on=scatter_rows,
+    breaks_on=lambda rng: scatter_rows(rng, repeated=True),
+    presets={
+        "textbook": {},
+        "deep": {"depth": 64},
+        "far targets": {"far": 2.0},
+        "one datum": {"rows": 1},
+        "broken on purpose": {"repeated": True},
+    },
+    gist="Near its start, training a deep residual network has no bad stationary points: the gradient is never small "
+    "unless the loss is, so that gradient descent converges at a linear rate.",
+    see_also=("pl-inequality", "neural-ode-limit", "ntk-kernel"),
+)
+def resnet_local_pl(
+    data: Dataset,
+    rng: np.random.Generator,
+    *,
+    depth: Annotated[int, Knob(1, 64, "number of layers", "T", log=True, most=512)] = 16,
+    features: Annotated[int, Knob(8, 256, "random frequencies", "q", log=True, least=1, most=1024)] = 64,
+    scale: Annotated[float, Knob(0.2, 4, "deviation of the frequencies, times the data's spread", "s", log=True)] = 1.5,
+    steps: Annotated[int, Knob(20, 500, "steps of gradient descent", "K", log=True, least=2, most=5000)] = 120,
+) -> Evidence:
+    r"""Let $\dot x_i=V_t\varphi(x_i)$ with $\varphi$ $\kappa$-Lipschitz,
+    $\mathcal L(V)=\frac1{2N}\sum_i|x_i(1)-y_i|^2$ and $\|V\|_{L^2}\le R$. Then
+    $$m(R)\,\mathcal L\le\|\nabla\mathcal L\|^2\le M(R)\,\mathcal L,\qquad
+    m=\tfrac2N\lambda(\delta e^{-\kappa R})e^{-2\kappa R},\quad M=\tfrac2N\Lambda e^{2\kappa R},$$
+    with $\lambda(\delta)$ the least eigenvalue of kernel matrices of $\delta$-separated points, $\Lambda$ the largest.
+    So there are no spurious critical points, and training converges linearly if $\mathcal L(V_0)$ is small against $m$
+    on the ball. Between them: $\|\nabla\mathcal L\|^2\ge\frac1{N^2}\int\lambda_{\min}(K_t)\sum_i|p_i(t)|^2dt$."""
+    problem = problem_of(data, features, scale)
+    found = train(problem, depth, steps)
+    size = max(float(found.seen["norm"].max()), 0.1)
+    loss = found.seen["loss"]
+    return Evidence(
+        claims=training_claims(found),
+        charts=(_draw_band(found), _draw_losses(found), _draw_conditioning(problem, size, rng)),
+        numbers=_numbers(found),
+        summary=f"‖∇L‖² stays between {found.least:.3g} and {found.seen['M'].max():.3g} times the loss, which falls "
+        f"from {loss[0]:.3g} to {loss[-1]:.3g} in {steps} steps; δ = {problem.separation:.3g}",
+        examples=partial(_examples, rng.spawn(1)[0]),
+    )
+
+
+# -- claims ------------------------------------------------------------------------------------------------
+
+
+def training_claims(found: Trained) -> tuple[Claim, ...]:
+    """At every step of the training: the band of the gradient, what the step gains, and the ball it stays in."""
+    n = len(found.ratio)
+    N = len(found.problem.x)
+    seen = found.seen
+    loss = seen["loss"]
+    gained = loss - seen["step"] / 2 * seen["square"]
+    quotients = {
+        "m L / ‖∇L‖²": _worst(seen["m"] * loss, seen["square"]),
+        "‖∇L‖² / (M L)": _worst(seen["square"], seen["M"] * loss),
+        "N⁻² ∫ λ_min(K) Σ|p|² / ‖∇L‖²": _worst(seen["low"], seen["square"]),
+        "‖∇L‖² / (N⁻² ∫ λ_max(K) Σ|p|²)": _worst(seen["square"], seen["high"]),
+        "next loss / (loss − ½ τ ‖∇L‖²)": _worst(loss[1:], gained[:-1]),
+    }
+    one = Enclosure.exact(1)
+    eigenvalue = Enclosure.measured(float(seen["least"].min()), samples=n)
+    floor = Enclosure.exact(TINY * N)
+    spurious = "10⁻¹² N below λ_min(K): no spurious critical points"
+    length = 4 * sqrt(float(loss[0]) / found.least) if found.least > 0 else inf
+    travelled = Enclosure.measured(found.path_length, samples=n)
+    return (
+        *(AtMost(what, Enclosure.measured(q, samples=n), one) for what, q in quotients.items()),
+        AtMost(spurious, floor, eigenvalue, witness=_singular_kernel(found, floor)),
+        AtMost("ball test: length of the path ≤ 4√(L₀/m)", travelled, Enclosure.equal(length)),
+    )
+
+
+def _worst(small: np.ndarray, large: np.ndarray) -> float:
+    """The largest quotient; 10⁻²⁰ of the first value are granted to rounding: a smaller loss is nothing else."""
+    return worst_ratio(small, large, 1e-20 * float(np.abs(large[0])))
+
+
+def _singular_kernel(found: Trained, floor: Enclosure) -> Witness | None:
+    row = found.repeated_row()
+    if row is None:
+        return None
+    return Witness({"row": float(row)}, floor, Enclosure.exact(0), "an earlier row is the same, so K is singular")
+
+
+def _numbers(found: Trained) -> dict[str, float]:
+    seen = found.seen
+    loss = seen["loss"]
+    N = len(found.problem.x)
+    delta = min(found.problem.separation, 1e300)  # one row is infinitely far from all others
+    return {
+        "separation δ": delta,
+        "κ": found.problem.phi.lipschitz,
+        "largest ‖V‖": float(seen["norm"].max()),
+        "least m": found.least,
+        "m at V = 0, infinitely many features": 2 / N * found.problem.phi.least_eigenvalue(min(delta, 1e9), N),
+        "‖∇L‖²/L at V = 0": float(found.ratio[0]),
+        "first loss": float(loss[0]),
+        "last loss": float(loss[-1]),
+        "promised rate a step": float((seen["step"] * seen["m"]).min()) / 2,
+        "observed rate a step": log(max(loss[0], 1e-300) / max(loss[-1], 1e-300)) / len(loss),
+    }
+
+
+# -- examples ----------------------------------------------------------------------------------------------
+
+
+def _examples(rng: np.random.Generator) -> Examples:
+    return Examples((one_datum(rng), random_instances(rng)))
+
+
+def one_datum(rng: np.random.Generator) -> Identity:
+    r"""One row, one layer: $\frac12\|\nabla\mathcal L\|^2=\|\varphi\|^2\mathcal L$."""
+    phi = Fourier.draw(2, 5, 1.0, rng)
+    problem = Problem(phi, rng.normal(size=(1, 2)), rng.normal(size=(1, 2)))
+    found = problem.measure(np.zeros((1, 2, 10)))[1]
+    size = float(np.sum(phi(problem.x) ** 2))
+    left = Enclosure.equal(found["square"] / 2)
+    right = Enclosure.equal(size * found["loss"])
+    return Identity("½‖∇L‖² = ‖φ‖² L for one datum and one layer", left, right)
+
+
+def random_instances(rng: np.random.Generator, count: int = 10) -> AtMost:
+    r"""$N^{-2}\int\lambda_{\min}(K_t)\sum|p_i|^2dt\le\|\nabla\mathcal L\|^2$ at random weights and data."""
+    quotients = []
+    for _ in range(count):
+        problem = Problem(Fourier.draw(3, 16, 1.0, rng), rng.normal(size=(5, 3)), rng.normal(size=(5, 3)))
+        found = problem.measure(rng.normal(size=(8, 3, 32)))[1]
+        quotients.append(worst_ratio(found["low"], found["square"]))
+    what = f"N⁻² ∫ λ_min(K) Σ|p|² / ‖∇L‖² on {count} random instances"
+    return AtMost(what, Enclosure.measured(largest(quotients), samples=count), Enclosure.exact(1))
+
+
+# -- charts ------------------------------------------------------------------------------------------------
+
+
+def _visible(found: Trained) -> np.ndarray:
+    """The steps before the loss is rounding."""
+    return np.flatnonzero(np.cumprod(found.alive) > 0)
+
+
+def _draw_band(found: Trained) -> Curves:
+    k = _visible(found)
+    seen = {name: values[k] for name, values in found.seen.items()}
+    low = seen["low"] / seen["loss"]
+    high = seen["high"] / seen["loss"]
+    series = (
+        Series("measured", k, found.ratio[k]),
+        Series("kernel bounds", k, np.sqrt(low * high), "other", "line", np.maximum(low, 1e-12), high),
+        Series("m", k, np.maximum(seen["m"], 1e-12), "bound"),
+        Series("M", k, seen["M"], "bound"),
+    )
+    return Curves("the band of the squared gradient", Axis("step"), Axis("‖∇L‖² / L", "log"), series)
+
+
+def _draw_losses(found: Trained) -> Curves:
+    k = _visible(found)
+    return draw_curves(
+        "the loss falls at the promised rate or faster",
+        k,
+        x="step",
+        y="L",
+        log="y",
+        measured={"measured": np.maximum(found.seen["loss"][k], 1e-18)},
+        bound={"promised by m": np.maximum(found.promised_losses()[k], 1e-18)},
+    )
+
+
+def _draw_conditioning(problem: Problem, size: float, rng: np.random.Generator) -> Curves:
+    """M/m against depth, at weights of one norm that do not change from layer to layer."""
+    shape = (problem.x.shape[1], 2 * len(problem.phi.omega))
+    direction = rng.normal(size=shape)
+    direction *= size / np.linalg.norm(direction)
+    depths = []
+    wide = []
+    narrow = []
+    for T in DEPTHS:
+        found = problem.measure(np.broadcast_to(direction, (T, *shape)))[1]
+        if found["m"] > 0 and found["low"] > 0:
+            depths.append(T)
+            wide.append(found["M"] / found["m"])
+            narrow.append(found["high"] / found["low"])
+    return draw_curves(
+        f"conditioning against depth, ‖V‖ = {size:.3g}",
+        depths,
+        x="layers T",
+        y="upper over lower bound",
+        log="xy",
+        measured={"kernel bounds": narrow},
+        bound={"M/m": wide},
+    )

@@ -1,0 +1,58 @@
+r"""A network whose first layer is bounded, far out on a ray $t\mapsto x+tv$: it tends to a constant.
+
+A neuron of a bounded activation tends to $\sigma(\pm\infty)$ if its input moves with $t$ and stays where it is if not.
+So the first layer tends to a vector $h_\infty$, the network to its rest at $h_\infty$, and no slower than
+$\prod_{\ell\ge2}\|W_\ell\|\mathrm{Lip}(\sigma_\ell)$ times $|h(t)-h_\infty|$.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from ftheta.logic import Enclosure
+from ftheta.networks.activations import activation
+from ftheta.networks.description import Description
+
+
+def is_bounded(net: Description) -> bool:
+    """Whether the first layer has an activation with finite limits."""
+    return all(map(isfinite, activation(net.layers[0].activation).limits)) and len(net.layers) > 1
+
+
+@dataclass(frozen=True, eq=False)
+class RayLimit:
+    r"""The `limit` of a network on a ray. The first layer is $\sigma(a+tm)$ with `start` $a$ and `moves` $m$, and tends
+    to `first`; the other layers are `lipschitz`-continuous."""
+
+    limit: np.ndarray
+    first: np.ndarray
+    start: np.ndarray
+    moves: np.ndarray
+    sigma: Callable[[Any], Any]
+    lipschitz: float
+
+    def distance_at_most(self, t: float) -> Enclosure:
+        r"""$\prod_{\ell\ge2}\|W_\ell\|\mathrm{Lip}(\sigma_\ell)\,|h(t)-h_\infty|$: a bound on $|f(x+tv)-\lim f|$."""
+        value = np.asarray(self.sigma(self.start + t * self.moves), np.float64)
+        return Enclosure.at_most(self.lipschitz * float(np.linalg.norm(value - self.first)))
+
+
+def find_limit(net: Description, point: np.ndarray, direction: np.ndarray) -> RayLimit:
+    """The limit on the ray from `point` in `direction`, for a first layer with a bounded activation."""
+    layer = net.layers[0]
+    rest = Description(net.layers[1:])
+    moves = layer.weight @ direction
+    start = layer.weight @ point + layer.bias
+    chosen = activation(layer.activation)
+    sigma: Callable[[Any], Any] = chosen.function
+    low, high = chosen.limits
+    standing = np.asarray(sigma(start), np.float64)
+    first = np.where(moves > 0, high, np.where(moves < 0, low, standing))
+    lipschitz = 1.0
+    for later in rest.layers:
+        lipschitz *= float(np.linalg.norm(later.weight, 2)) * activation(later.activation).lipschitz.hi
+    limit = np.asarray(rest.apply(rest.params, first), np.float64)
+    return RayLimit(limit, first, start, moves, sigma, lipschitz)

@@ -1,0 +1,106 @@
+"""Two layers are a sum of ridge functions, and more of them are never worse."""
+
+from typing import Annotated, TypeAlias
+
+import jax.numpy as jnp
+import numpy as np
+
+from ftheta.logic import Evidence, Finding, FthetaError, Knob, hypothesis, theorem
+from ftheta.networks import ACTIVATIONS
+from ftheta.subjects import Dataset, Family, Target
+from ftheta.subjects.values import points_and_values
+
+from . import ridges
+
+Goal: TypeAlias = Target | Dataset | Family
+TARGETS = {
+    "wave": Target("sin 2πx + x/2", lambda x: jnp.sin(2 * jnp.pi * x) + x / 2, (-1.0,), (1.0,)),
+    "bump": Target("exp(−4|x|²) + x₁x₂", lambda x: jnp.exp(-4 * x @ x) + x[0] * x[1], (-1.0, -1.0), (1.0, 1.0)),
+}
+
+
+def random_ridges(
+    rng: np.random.Generator,
+    *,
+    target: Annotated[str, Knob(says="the function to fit", symbol="f", choices=tuple(TARGETS))] = "wave",
+    choice: Annotated[str, Knob(says="how p terms are chosen", choices=("nested", "drawn anew"))] = "nested",
+) -> Family:
+    goal = TARGETS[target]
+    seed = int(rng.integers(2**32))
+
+    def member(p: int, _: np.random.Generator) -> ridges.Ridges:
+        return ridges.drawn(np.random.default_rng([seed, p * (choice == "drawn anew")]), p, goal.dimension)
+
+    return Family(f"ridge functions for {goal.name}, {choice}", member, goal)
+
+
+def drawn_anew(rng: np.random.Generator) -> Family:
+    return random_ridges(rng, choice="drawn anew")
+
+
+def terms_of(subject: Goal, p: int, dimension: int) -> ridges.Ridges:
+    rng = np.random.default_rng(0)
+    return subject.member(p, rng) if isinstance(subject, Family) else ridges.drawn(rng, p, dimension)
+
+
+@hypothesis("there are real values to fit", remedy="give a Target with finite values, or data with one label a row")
+def finite_values(subject: Goal) -> Finding:
+    try:
+        x, y = points_and_values(subject)
+    except FthetaError as error:
+        return Finding.failed(error.what)
+    return Finding.decide(bool(np.isfinite(y).all()), f"{len(y):,} points in dimension {x.shape[1]}", "all looked at")
+
+
+@hypothesis("the $p$ terms are the first of more", remedy="keep the terms that are there and add new ones")
+def nested_terms(subject: Goal, *, terms: int) -> Finding:
+    if not isinstance(subject, Family):
+        return Finding.proved("the terms are drawn one after the other", "drawn here")
+    most = subject.member(terms, np.random.default_rng(0))
+    fewer = ridges.sizes(terms)
+    apart = [p for p in fewer if not subject.member(p, np.random.default_rng(0)).begins(most)]
+    if apart:
+        return Finding.failed(f"not at p = {apart[0]}")
+    return Finding.proved(f"bit for bit at {len(fewer)} sizes", "compared as they are used")
+
+
+@theorem(
+    title="Two layers: a sum of ridge functions",
+    gist="A network with one hidden layer is a sum of ridge functions, each varying in one direction only; with more "
+    "of them the best fit never gets worse.",
+    see_also=("barron-rate", "uat-cybenko-hornik", "depth-separation"),
+    sources=("peyre-slides", "peyre-notes"),
+    assumes=(finite_values, nested_terms),
+    on=random_ridges,
+    breaks_on=drawn_anew,
+    presets={
+        "textbook": {},
+        "two dimensions, many terms": {"target": "bump", "terms": 300, "cells": 1000},
+        "at the edge": {"terms": 1, "cells": 1},
+        "broken on purpose": {"choice": "drawn anew"},
+    },
+    errata="Peyré's notes leave out the output weights in one occurrence of $f_q$: without them the sum does not fit.",
+)
+def two_layer_ridge_sum(
+    subject: Goal,
+    rng: np.random.Generator,
+    *,
+    terms: Annotated[int, Knob(1, 300, "ridge functions at most", "p", log=True, most=500)] = 100,
+    cells: Annotated[int, Knob(1, 1000, "cells of the interpolation of x²", "n", log=True, most=5000)] = 10,
+    activation: Annotated[str, Knob(says="the activation", symbol="σ", choices=tuple(ACTIVATIONS))] = "relu",
+) -> Evidence:
+    r"""In $f_\theta(x)=\sum_{s\le p}a_s\,\sigma(\langle x,w_s\rangle+b_s)$ every term is constant on the hyperplanes
+    orthogonal to $w_s$. For fixed $(w_s,b_s)$ the best $a$ solves a least-squares problem, and its error does not grow
+    with $p$ when terms are added. With $\sigma=r$ and $n$ terms, $x^2$ is interpolated on $[0,1]$ with
+    $$\sup_{[0,1]}|x^2-f_\theta|=\frac1{4n^2}.$$"""
+    x, y = points_and_values(subject)
+    study = ridges.study(lambda p: terms_of(subject, p, x.shape[1]), x, y, terms, activation)
+    interpolation, sup = ridges.interpolation_error(cells)
+    flat = (ridges.constant_across(study.last),) if x.shape[1] > 1 else ()
+    return Evidence(
+        claims=(*study.claims, interpolation, *flat),
+        as_printed=(study.misprint,),
+        charts=tuple(ridges.charts(x, y, study)),
+        numbers={**study.shown, "sup error of the interpolation": sup},
+        summary=", ".join(f"{name}: {value:.4g}" for name, value in study.shown.items()),
+    )

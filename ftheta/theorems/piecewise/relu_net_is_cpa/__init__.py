@@ -1,0 +1,121 @@
+"""A ReLU network is affine on each of finitely many polyhedra."""
+
+from functools import partial
+from typing import Annotated
+
+import numpy as np
+
+from ftheta.logic import AtMost, Enclosure, Evidence, Examples, Identity, Knob, theorem
+from ftheta.networks import ACTIVATIONS, Dense, Description, random_mlp
+from ftheta.pieces import pieces
+from ftheta.pieces.geometry import domain_volume
+from ftheta.pieces.normal_forms import normal_form, relu_network
+from ftheta.pieces.pictures import picture
+from ftheta.pieces.slices import slice_of, storable
+from ftheta.subjects import Network
+
+from .affine_maps import LocalMaps
+
+_AXES = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]])
+
+
+def _shallow(weight: np.ndarray, bias: np.ndarray, outer: np.ndarray) -> Description:
+    return Description((Dense(weight, bias, "relu"), Dense(outer, np.zeros(len(outer)))))
+
+
+KNOWN = {
+    # four quadrants, and on each of them another map
+    "|x₁| + |x₂|": _shallow(_AXES, np.zeros(4), np.ones((1, 4))),
+    # the same four cells, but one linear region: the kinks cancel
+    "identity": _shallow(_AXES, np.zeros(4), np.hstack([np.eye(2), -np.eye(2)])),
+    # a triangle and the six cells around it: Zaslavsky's 1 + 3 + 3
+    "three lines": _shallow(
+        np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), np.array([0.0, 0.0, -1.0]), np.ones((1, 3))
+    ),
+}
+"""Small networks in the plane whose pieces are known by heart."""
+
+
+def network(
+    rng: np.random.Generator,
+    *,
+    kind: Annotated[str, Knob(says="which network", symbol="f", choices=("random", *KNOWN))] = "random",
+    inputs: Annotated[int, Knob(1, 64, "number of inputs", "d₀", log=True, most=1024)] = 2,
+    width: Annotated[int, Knob(1, 64, "neurons in each hidden layer", "w", log=True, most=128)] = 16,
+    hidden_layers: Annotated[int, Knob(0, 6, "number of hidden layers", "H", most=12)] = 3,
+    hidden: Annotated[str, Knob(says="activation of hidden layers", symbol="σ", choices=tuple(ACTIVATIONS))] = "relu",
+) -> Network:
+    if kind in KNOWN:
+        return Network.described(KNOWN[kind], kind)
+    description = random_mlp(rng, (inputs, *[width] * hidden_layers, 1), hidden, bias=0.5)
+    return Network.described(description, f"random {hidden} network {'-'.join(map(str, description.widths))}")
+
+
+def smooth_network(rng: np.random.Generator) -> Network:
+    return network(rng, hidden="tanh")
+
+
+@theorem(
+    title="ReLU networks are continuous and piecewise affine",
+    gist="A ReLU network is an affine map on each of finitely many polyhedra, so that locally everything about it is "
+    "linear algebra: the cells and their affine maps can be enumerated and drawn.",
+    see_also=("regions-shallow", "regions-deep", "cpa-partition-composition", "cpa-to-relu-compiler"),
+    sources=("gribonval-slides", "murari-slides", "arora2018"),
+    assumes=(relu_network,),
+    on=network,
+    breaks_on=smooth_network,
+    presets={
+        "textbook": {},
+        "cells that merge": {"kind": "identity"},
+        "large": {"width": 64, "hidden_layers": 4, "radius": 3.0},
+        "at the edge": {"inputs": 1, "width": 64, "hidden_layers": 0},
+        "broken on purpose": {"hidden": "tanh"},
+    },
+)
+def relu_net_is_cpa(
+    net: Network,
+    rng: np.random.Generator,
+    *,
+    radius: Annotated[float, Knob(0.1, 10, "half-width of the slice", "R", log=True, least=1e-3, most=1e3)] = 2.0,
+    max_cells: Annotated[int, Knob(100, 100_000, "cells at most", "N", log=True, least=1, most=300_000)] = 50_000,
+    max_work: Annotated[
+        int, Knob(10**6, 2 * 10**9, "elementary steps at most", "S", log=True, least=1000, most=6 * 10**9)
+    ] = 400_000_000,
+    jacobians: Annotated[int, Knob(1, 512, "cells differentiated", "m", log=True, most=2048)] = 128,
+) -> Evidence:
+    r"""Every ReLU network $f_\theta:\mathbb R^{d_0}\to\mathbb R^{d_L}$ is continuous and piecewise affine. With the
+    diagonal 0/1 matrices $D_\ell(x)$ of the active neurons, constant on the activation cell of $x$,
+    $$f_\theta(x)=A_xx+c_x,\qquad A_x=W_LD_{L-1}(x)W_{L-1}\cdots D_1(x)W_1=Df_\theta(x)$$
+    in its interior. The closed cells cover the space; neighbours with the same map form one linear region, so there are
+    no more linear regions than cells. Here: on a planar slice (through three rows of the data, if there are any)."""
+    form = normal_form(net).network
+    if form is None:
+        return Evidence((), summary="no normal form, hence no cells")
+    domain = slice_of(form.widths[0], None if net.data is None else net.data.x, rng, radius)
+    cells = pieces(form, domain, max_cells=storable(form, max_cells), max_work=max_work)
+    if not len(cells):
+        return Evidence((), summary="the budget ran out before the first cell was found")
+    maps = LocalMaps(cells, net, net.input_shape)
+    whole = Enclosure.equal(domain_volume(domain))
+    _, regions = maps.regions()
+    covered = float(cells.volumes.sum())
+    area = Enclosure.equal(covered) if cells.certificate.complete else Enclosure.between(covered, np.inf, whole.basis)
+    steepness = np.linalg.norm(cells.maps[:, :, :-1].reshape(len(cells), -1), axis=1)
+    claims = (
+        maps.agreement(),
+        maps.jacobians(jacobians),
+        AtMost("linear regions ≤ activation cells", regions, cells.count),
+    )
+    found = f"{'' if cells.certificate.complete else 'at least '}{len(cells):,} activation cells"
+    return Evidence(
+        claims,
+        (picture(cells, f"linear regions of {net.name}", steepness, "slope |A|"), maps.sizes()),
+        {"activation cells": cells.count, "linear regions": regions, "largest gap": claims[0].left, "area": area},
+        summary=f"{found}, linear regions: {regions.lo:,.0f}; f = Ax + c within {claims[0].left.hi:.2g}",
+        examples=partial(_examples, area, whole),
+    )
+
+
+def _examples(area: Enclosure, whole: Enclosure) -> Examples:
+    """The cells found cover the slice: true by construction of the enumeration."""
+    return Examples(claims=(Identity("area of all cells together, and of the slice", area, whole),))
