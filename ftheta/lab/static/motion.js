@@ -6,6 +6,7 @@ import { calm, el } from "./dom.js";
 
 const PACE = 1000 / 30; // ms a frame
 const EARLY = 4; // ms by which the browser may call early
+const MOVES = /^(Arrow|Page|Home|End)/; // keys that move a slider
 
 /**
  * @typedef {Object} Film
@@ -31,7 +32,11 @@ export class Motion {
       min: 0,
       step: 1,
       "aria-label": "Time of the animation",
-      on: { input: () => this.scrub(Number(this.range.value)) },
+      on: {
+        input: () => this.scrub(Number(this.range.value)),
+        pointerdown: () => this.hold(),
+        keydown: ({ key }) => MOVES.test(key) && this.hold(),
+      },
     });
     this.node = el("div", { class: "motion", role: "group", "aria-label": "Animation", hidden: true }, this.button, this.range);
   }
@@ -91,9 +96,14 @@ export class Motion {
     else this.ticking = requestAnimationFrame((next) => this.tick(next));
   }
 
-  scrub(frame) {
+  /** Whoever takes the slider stops the film, also where the slider stands already: no input event tells of that. */
+  hold() {
     this.held = true;
     this.pause();
+  }
+
+  scrub(frame) {
+    this.hold();
     this.show(frame);
   }
 
