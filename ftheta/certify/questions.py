@@ -1,0 +1,97 @@
+"""Questions to a network: is there an input of this set whose output lies in that one?
+
+A `Question` is a union of cases, each a box of inputs with a disjunction of conjunctions of linear rows. Its answer is
+*sat* where some input of a box and its output meet all rows of one disjunct, and *unsat* where none does. A property
+that is to hold of a network is asked by its negation: what is sought is a counter-example. All numbers are rationals,
+as they were written.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import inf, nextafter
+
+
+@dataclass(frozen=True)
+class Row:
+    r"""$\sum_ip_ix_i+\sum_jq_jy_j\le c$ of inputs $x$ and outputs $y$, or $<$ where it is `strict`."""
+
+    inputs: Mapping[int, Fraction]
+    outputs: Mapping[int, Fraction]
+    bound: Fraction
+    strict: bool = False
+
+    def excess(self, x: Sequence[Fraction], y: Sequence[Fraction]) -> Fraction:
+        """Left side minus right side, exactly."""
+        left = sum((p * x[i] for i, p in self.inputs.items()), Fraction(0))
+        return left + sum((q * y[j] for j, q in self.outputs.items()), Fraction(0)) - self.bound
+
+    def holds(self, x: Sequence[Fraction], y: Sequence[Fraction]) -> bool:
+        excess = self.excess(x, y)
+        return excess < 0 if self.strict else excess <= 0
+
+
+@dataclass(frozen=True)
+class Box:
+    """All inputs with `lo ≤ x ≤ hi`, entry by entry. Strict bounds are rows of a disjunct: the box is their closure."""
+
+    lo: tuple[Fraction, ...]
+    hi: tuple[Fraction, ...]
+
+    def contains(self, x: Sequence[Fraction]) -> bool:
+        return all(a <= v <= b for a, v, b in zip(self.lo, x, self.hi))
+
+    @property
+    def is_empty(self) -> bool:
+        return any(a > b for a, b in zip(self.lo, self.hi))
+
+    def outer(self) -> tuple[list[float], list[float]]:
+        """The smallest box with ends in float64 that holds this one."""
+        return [round_down(a) for a in self.lo], [round_up(b) for b in self.hi]
+
+    def inner(self) -> tuple[list[float], list[float]]:
+        """The largest box with ends in float64 inside this one; `lo > hi` where no float lies between."""
+        return [round_up(a) for a in self.lo], [round_down(b) for b in self.hi]
+
+
+@dataclass(frozen=True)
+class Case:
+    """Inputs of `box` with all rows of one of the disjuncts `unsafe`."""
+
+    box: Box
+    unsafe: tuple[tuple[Row, ...], ...]
+
+    def admits(self, x: Sequence[Fraction], y: Sequence[Fraction]) -> bool:
+        """Whether an input with its output answers *sat*."""
+        return self.box.contains(x) and any(all(row.holds(x, y) for row in rows) for rows in self.unsafe)
+
+
+@dataclass(frozen=True)
+class Question:
+    """The cases, and how many inputs and outputs the network has."""
+
+    inputs: int
+    outputs: int
+    cases: tuple[Case, ...]
+
+    def admits(self, x: Sequence[Fraction], y: Sequence[Fraction]) -> bool:
+        """Whether an input with its output is a witness of *sat*, decided exactly."""
+        return any(case.admits(x, y) for case in self.cases)
+
+
+def round_down(value: Fraction) -> float:
+    """The largest float64 that is at most a rational."""
+    near = _nearest(value)
+    return near if near == -inf or (near != inf and Fraction(near) <= value) else nextafter(near, -inf)
+
+
+def round_up(value: Fraction) -> float:
+    """The smallest float64 that is at least a rational."""
+    return -round_down(-value)
+
+
+def _nearest(value: Fraction) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return inf if value > 0 else -inf
