@@ -10,7 +10,7 @@ import numpy as np
 
 from ftheta.approximation import constructions as c
 from ftheta.estimates.means import CONFIDENCE
-from ftheta.logic import SubjectError, UsageError
+from ftheta.logic.errors import SubjectError, UsageError
 from ftheta.networks import ACTIVATIONS
 from ftheta.networks import activation as activation_named
 

@@ -31,7 +31,9 @@ import numpy as np
 
 from ftheta.estimates import mean
 from ftheta.graph.enclosing import enclose_number
-from ftheta.logic import Enclosure, SubjectError, Witness
+from ftheta.logic.enclosure import Enclosure
+from ftheta.logic.errors import SubjectError
+from ftheta.logic.witness import Witness
 
 from .greedy import Path, Steps, frank_wolfe, unit_directions
 

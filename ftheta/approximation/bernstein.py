@@ -18,7 +18,8 @@ import jax
 import numpy as np
 from flint import fmpq, fmpq_poly  # type: ignore[import-untyped]
 
-from ftheta.logic import Enclosure, Witness
+from ftheta.logic.enclosure import Enclosure
+from ftheta.logic.witness import Witness
 
 from .suprema import Bounds, CellBounds, Oscillation, Scalar, Supremum, ranges, supremum, without_jumps
 

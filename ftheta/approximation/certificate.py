@@ -16,7 +16,7 @@ import jax
 import numpy as np
 
 from ftheta.graph import GraphError, Interval
-from ftheta.logic import Enclosure
+from ftheta.logic.enclosure import Enclosure
 
 from .enclosed import UNIT, Enclosed
 from .goal import Goal

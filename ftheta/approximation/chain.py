@@ -15,7 +15,7 @@ from math import comb, isfinite
 import numpy as np
 from flint import fmpq, fmpq_poly  # type: ignore[import-untyped]
 
-from ftheta.logic import Enclosure
+from ftheta.logic.enclosure import Enclosure
 from ftheta.networks import ACTIVATIONS
 
 from .bernstein import Approximant, rational

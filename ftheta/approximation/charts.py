@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ftheta.logic import Axis, Bars, Chart, Curves, Heatmap, Series
+from ftheta.logic.chart import Axis, Bars, Chart, Curves, Heatmap, Series
 
 from .fourier import hat_norm
 

@@ -11,7 +11,7 @@ from math import prod
 import numpy as np
 from scipy.optimize import linprog
 
-from ftheta.logic import Enclosure
+from ftheta.logic.enclosure import Enclosure
 
 from .goal import Goal
 from .suprema import ranges

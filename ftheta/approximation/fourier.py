@@ -19,7 +19,9 @@ import numpy as np
 from flint import acb, arb, ctx  # type: ignore[import-untyped]
 
 from ftheta.certify.lipschitz import enclosed_slopes
-from ftheta.logic import Enclosure, SubjectError, Witness
+from ftheta.logic.enclosure import Enclosure
+from ftheta.logic.errors import SubjectError
+from ftheta.logic.witness import Witness
 
 from .suprema import Scalar, ranges
 

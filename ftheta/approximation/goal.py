@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ftheta.graph.expressions import Expression
-from ftheta.logic import SubjectError, UsageError
+from ftheta.logic.errors import SubjectError, UsageError
 
 from .jumps import find_jumps
 from .suprema import Scalar, ranges, without_jumps

@@ -18,7 +18,9 @@ from math import comb, factorial
 import numpy as np
 from flint import arb, ctx  # type: ignore[import-untyped]
 
-from ftheta.logic import Bars, Enclosure, UsageError
+from ftheta.logic.chart import Bars
+from ftheta.logic.enclosure import Enclosure
+from ftheta.logic.errors import UsageError
 
 from .charts import draw_error_budget
 from .goal import Goal, goal_of

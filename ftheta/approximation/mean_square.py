@@ -18,7 +18,7 @@ import numpy as np
 
 from ftheta.estimates import mean
 from ftheta.graph import Interval
-from ftheta.logic import Enclosure
+from ftheta.logic.enclosure import Enclosure
 
 from .certificate import AT_ONCE, Certificate, enclose_cells, largest_gap
 from .enclosed import UNIT, Enclosed

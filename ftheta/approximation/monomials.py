@@ -26,7 +26,8 @@ import numpy as np
 from flint import arb, arb_series, ctx, fmpq  # type: ignore[import-untyped]
 from scipy import special
 
-from ftheta.logic import Enclosure, UsageError
+from ftheta.logic.enclosure import Enclosure
+from ftheta.logic.errors import UsageError
 from ftheta.networks import ACTIVATIONS
 
 BITS = 400

@@ -12,7 +12,10 @@ from math import sqrt
 import numpy as np
 
 from ftheta.estimates import fit_rate, mean
-from ftheta.logic import Curves, Enclosure, Table, UsageError
+from ftheta.logic.chart import Curves
+from ftheta.logic.enclosure import Enclosure
+from ftheta.logic.errors import UsageError
+from ftheta.logic.table import Table
 
 from .barron import Problem, gaussian_problem
 from .charts import draw_rates

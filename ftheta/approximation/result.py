@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ftheta.logic import Chart, Enclosure
+from ftheta.logic.chart import Chart
+from ftheta.logic.enclosure import Enclosure
 from ftheta.networks import Description
 from ftheta.networks.files import save as save_description
 

@@ -11,7 +11,9 @@ from typing import Any
 import jax
 import numpy as np
 
-from ftheta.logic import Basis, Curves, Enclosure, SubjectError, UsageError
+from ftheta.logic.chart import Curves
+from ftheta.logic.enclosure import Basis, Enclosure
+from ftheta.logic.errors import SubjectError, UsageError
 
 from .barron import Ball, Problem
 from .charts import draw_truncated_norm

@@ -20,7 +20,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ftheta.logic import Enclosure, Witness
+from ftheta.logic.enclosure import Enclosure
+from ftheta.logic.witness import Witness
 
 from .suprema import Oscillation, Scalar, Supremum, bounds_of, ranges, supremum
 

@@ -19,7 +19,8 @@ from scipy.ndimage import maximum_filter1d, minimum_filter1d
 
 from ftheta.graph import Graph, GraphError, Interval, intervals, trace
 from ftheta.graph.certain import is_continuous
-from ftheta.logic import Enclosure, SubjectError
+from ftheta.logic.enclosure import Enclosure
+from ftheta.logic.errors import SubjectError
 
 Scalar: TypeAlias = Callable[[Any], Any]  # of one point: a number for d = 1, an array (d,) above
 CELLS = 200_000  # looked at in all

@@ -1,6 +1,6 @@
 """Boxes in words, for the command line."""
 
-from ftheta.logic import UsageError
+from ftheta.logic.errors import UsageError
 
 
 def box_of(words: str, dimension: int) -> tuple[list[float], list[float]]:

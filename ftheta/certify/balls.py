@@ -12,7 +12,7 @@ import numpy as np
 from flint import arb, ctx
 
 from ftheta.graph import Domain, Graph, GraphError, Interpretation, Node, ReverseDomain, active_slots, backward, forward
-from ftheta.logic import Basis, Enclosure
+from ftheta.logic.enclosure import Basis, Enclosure
 
 PRECISION = 1600  # bits
 HALF_LENGTH = 400  # secants reach 2^-400 to either side

@@ -17,7 +17,8 @@ import numpy as np
 from flint import arb, ctx, fmpq  # type: ignore[import-untyped]
 
 from ftheta.graph import Graph, trace
-from ftheta.logic import Enclosure, SubjectError, UsageError
+from ftheta.logic.enclosure import Enclosure
+from ftheta.logic.errors import SubjectError, UsageError
 
 from .balls import ball_values, known
 

@@ -14,7 +14,8 @@ import numpy as np
 from ftheta.graph import GraphError, intervals, trace
 from ftheta.graph.compiling import call_compiled
 from ftheta.graph.enclosing import affordable
-from ftheta.logic import Enclosure, Witness
+from ftheta.logic.enclosure import Enclosure
+from ftheta.logic.witness import Witness
 from ftheta.networks import Description, activation
 
 from .norms import spectral_norm

@@ -19,7 +19,7 @@ from math import inf, lcm, ldexp, nextafter, sqrt
 import numpy as np
 from flint import arb
 
-from ftheta.logic import Enclosure
+from ftheta.logic.enclosure import Enclosure
 
 U = 2.0**-53
 TINY = 2.0**-900  # far above the sum of all underflows of a scaled computation, far below its result

@@ -14,7 +14,7 @@ import numpy as np
 
 from ftheta.graph import GraphError, Node, Slot
 from ftheta.graph.primitives import CUSTOM_CALLS, body
-from ftheta.logic import Enclosure
+from ftheta.logic.enclosure import Enclosure
 from ftheta.networks import activation
 
 from .norms import spectral_norm

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ftheta.logic import UsageError
+from ftheta.logic.errors import UsageError
 
 from .named_arrays import Data
 

@@ -7,7 +7,7 @@ the same numbers in the same order from a generator of its own, so that a seed g
 
 import numpy as np
 
-from ftheta.logic import UsageError
+from ftheta.logic.errors import UsageError
 
 from .named_arrays import Data
 

@@ -2,7 +2,7 @@ r"""Data with a known law: a linear model with Gaussian inputs, and a network th
 
 import numpy as np
 
-from ftheta.logic import UsageError
+from ftheta.logic.errors import UsageError
 
 from .named_arrays import Data
 

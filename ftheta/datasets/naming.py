@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ftheta.logic import UsageError, suggest
+from ftheta.logic.errors import UsageError, suggest
 
 from . import bundled, mnist1d, models, operations, toys
 from .named_arrays import Data

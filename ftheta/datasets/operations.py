@@ -6,7 +6,7 @@ from itertools import permutations
 
 import numpy as np
 
-from ftheta.logic import UsageError
+from ftheta.logic.errors import UsageError
 
 from .named_arrays import Data
 

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ftheta.logic import UsageError
+from ftheta.logic.errors import UsageError
 
 MOST_CLASSES = 1000
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from flint import arb, ctx, fmpq, fmpz  # type: ignore[import-untyped]
 
-from ftheta.logic import Enclosure
+from ftheta.logic.enclosure import Enclosure
 
 from .means import binomial_interval
 

@@ -15,7 +15,7 @@ from math import log, sqrt
 import numpy as np
 
 from ftheta.lazy import special
-from ftheta.logic import Basis, Enclosure
+from ftheta.logic.enclosure import Basis, Enclosure
 
 CONFIDENCE = 1 - 1e-6  # a Monte-Carlo statement in a report may be wrong once in a million runs
 LIMIT_THEOREM = "by the central limit theorem, not guaranteed at this sample size"

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ftheta.lazy import special
-from ftheta.logic import Enclosure
+from ftheta.logic.enclosure import Enclosure
 
 GAUSSIAN_LINE = "log errors Gaussian about a line"
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from flint import acb, arb, ctx, fmpq, fmpq_poly  # type: ignore[import-untyped]
 
-from ftheta.logic import Enclosure
+from ftheta.logic.enclosure import Enclosure
 
 BITS = 640  # Horner's scheme loses as many as the coefficients have: 130 at degree 64
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ftheta.certify.steepness import steepness
 from ftheta.graph import GraphError
-from ftheta.logic import Enclosure
+from ftheta.logic.enclosure import Enclosure
 
 from .chains import Chain, Stage
 

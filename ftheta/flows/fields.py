@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from flint import arb, ctx
 
-from ftheta.logic import Enclosure
+from ftheta.logic.enclosure import Enclosure
 
 BITS = 128
 

@@ -12,7 +12,7 @@ from ftheta.graph.domains.interval import Interval, intervals
 from ftheta.graph.errors import GraphError
 from ftheta.graph.graph import Graph
 from ftheta.graph.jaxprs import trace
-from ftheta.logic import Enclosure
+from ftheta.logic.enclosure import Enclosure
 
 MOST_WORK = 4e8  # floating-point operations of a program that is evaluated again
 MOST_ENTRIES = 1 << 22  # of an array in it

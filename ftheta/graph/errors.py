@@ -1,6 +1,6 @@
 """Errors of the graph, in the one form of the house: what went wrong, where, what was got and the remedy."""
 
-from ftheta.logic import SubjectError
+from ftheta.logic.errors import SubjectError
 
 
 class GraphError(SubjectError):

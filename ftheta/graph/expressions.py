@@ -20,7 +20,7 @@ import jax.numpy as jnp
 
 from ftheta.graph.graph import Graph
 from ftheta.graph.jaxprs import BUDGET, named, trace
-from ftheta.logic import UsageError
+from ftheta.logic.errors import UsageError
 
 LONGEST = 2000
 DEEPEST = 60

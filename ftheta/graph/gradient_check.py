@@ -19,7 +19,7 @@ from ftheta.graph.errors import GraphError, NoRule, NotTraceable
 from ftheta.graph.jaxprs import trace
 from ftheta.graph.sources import definition, input_name
 from ftheta.graph.tableaux import Tableau, tableau
-from ftheta.logic import SubjectError, UsageError
+from ftheta.logic.errors import SubjectError, UsageError
 
 MOST_PASSES = 2048
 MOST_EVALUATIONS = 200_000

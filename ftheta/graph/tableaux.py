@@ -27,7 +27,9 @@ from ftheta.graph.interpret import Interpretation, precision
 from ftheta.graph.jaxprs import BUDGET, trace
 from ftheta.graph.kinks import is_finite, kinks, not_finite
 from ftheta.graph.sources import definition
-from ftheta.logic import Dag, Table, UsageError, Vertex
+from ftheta.logic.chart import Dag, Vertex
+from ftheta.logic.errors import UsageError
+from ftheta.logic.table import Table
 
 MOST_ROWS = 60
 LARGEST_PARTIAL = 1_000_000

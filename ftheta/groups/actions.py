@@ -5,7 +5,7 @@ from math import isqrt, prod
 
 import numpy as np
 
-from ftheta.logic import UsageError
+from ftheta.logic.errors import UsageError
 
 from .finite import Group, cyclic
 from .permutations import translations

@@ -16,7 +16,8 @@ import numpy as np
 
 from ftheta.graph import GraphError, trace
 from ftheta.graph.domains.cost import total_cost
-from ftheta.logic import Enclosure, UsageError
+from ftheta.logic.enclosure import Enclosure
+from ftheta.logic.errors import UsageError
 
 from .actions import image_axes, on_shape, with_channels
 from .finite import Group

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ftheta.logic import UsageError
+from ftheta.logic.errors import UsageError
 
 MOST_ELEMENTS = 2048
 

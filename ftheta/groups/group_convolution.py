@@ -15,7 +15,7 @@ from ftheta.groups.actions import on_images
 from ftheta.groups.convolution import periodic, zero_padded
 from ftheta.groups.finite import Group
 from ftheta.groups.representations import Representation, regular, trivial
-from ftheta.logic import UsageError
+from ftheta.logic.errors import UsageError
 
 BOUNDARIES = {"periodic": periodic, "zero": zero_padded}
 

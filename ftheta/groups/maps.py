@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from flint import fmpz_mat  # type: ignore[import-untyped]
 
-from ftheta.logic import UsageError
+from ftheta.logic.errors import UsageError
 
 from .permutations import commutators, pair_orbits, reynolds
 from .representations import Representation, _same_group

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ftheta.logic import UsageError
+from ftheta.logic.errors import UsageError
 
 from .finite import Group, array_of
 from .permutations import characters

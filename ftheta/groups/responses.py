@@ -12,7 +12,8 @@ import numpy as np
 
 from ftheta.graph import GraphError, trace
 from ftheta.graph.enclosing import enclose_number
-from ftheta.logic import Enclosure, Witness
+from ftheta.logic.enclosure import Enclosure
+from ftheta.logic.witness import Witness
 
 from .linearity import Kind, kind_of
 

@@ -9,7 +9,7 @@ from ftheta.kernels.empirical.kernel import empirical
 from ftheta.kernels.wide.closed_forms import closed_form
 from ftheta.kernels.wide.from_weights import architecture_of
 from ftheta.kernels.wide.layers import Layer
-from ftheta.logic import UsageError
+from ftheta.logic.errors import UsageError
 
 
 def ntk(net: Any, x1: Any, x2: Any = None, **options: Any) -> np.ndarray:

@@ -15,7 +15,8 @@ import numpy as np
 from ftheta.graph import Graph, GraphError, Interval, Node, Slot, intervals, trace
 from ftheta.graph.domains.values import VALUES
 from ftheta.graph.interpret import forward
-from ftheta.logic import Enclosure, SubjectError
+from ftheta.logic.enclosure import Enclosure
+from ftheta.logic.errors import SubjectError
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ import numpy as np
 from ftheta.kernels.empirical.kernel import empirical
 from ftheta.kernels.wide.closed_forms import closed_form
 from ftheta.kernels.wide.layers import Kernels
-from ftheta.logic import UsageError
+from ftheta.logic.errors import UsageError
 
 from .dispatch import is_architecture, network_like
 

@@ -11,7 +11,8 @@ import numpy as np
 from ftheta.estimates import fit_rate
 from ftheta.kernels.empirical.kernel import empirical
 from ftheta.kernels.empirical.program import program_of
-from ftheta.logic import Enclosure, UsageError
+from ftheta.logic.enclosure import Enclosure
+from ftheta.logic.errors import UsageError
 
 from .lazy import lazy_training, train
 

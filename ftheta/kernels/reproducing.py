@@ -16,7 +16,7 @@ import numpy as np
 from flint import fmpq_mat  # type: ignore[import-untyped]
 from scipy.linalg import cho_factor, cho_solve
 
-from ftheta.logic import UsageError
+from ftheta.logic.errors import UsageError
 from ftheta.relu.matrices import fraction, rational, rational_matrix
 
 EXACT_ROWS = 40

@@ -13,7 +13,6 @@ from .chart import Motion as Motion
 from .chart import Points as Points
 from .chart import Regions as Regions
 from .chart import Series as Series
-from .chart import Table as Table
 from .chart import Vertex as Vertex
 from .chart import draw_curves as draw_curves
 from .claim import AtMost as AtMost
@@ -22,7 +21,6 @@ from .claim import Converges as Converges
 from .claim import Exists as Exists
 from .claim import Identity as Identity
 from .claim import Rate as Rate
-from .claim import Witness as Witness
 from .enclosure import Basis as Basis
 from .enclosure import Enclosure as Enclosure
 from .errors import FthetaError as FthetaError
@@ -48,7 +46,9 @@ from .result import Request as Request
 from .result import Result as Result
 from .result import Section as Section
 from .result import Skipped as Skipped
+from .table import Table as Table
 from .theorem import Theorem as Theorem
 from .theorem import theorem as theorem
 from .verdict import Judgement as Judgement
 from .verdict import Verdict as Verdict
+from .witness import Witness as Witness

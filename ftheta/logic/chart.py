@@ -3,9 +3,11 @@
 Every sequence is stored as tuples of floats, so that a chart is immutable, comparable and writes to JSON.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from .frozen import Frozen
 
 if TYPE_CHECKING:  # what may be given: anything that holds numbers; what is stored: tuples
     Numbers: TypeAlias = Any
@@ -16,29 +18,6 @@ else:
 Scale: TypeAlias = Literal["linear", "log", "symlog"]
 Role: TypeAlias = Literal["measured", "bound", "reference", "other"]
 
-_PLAIN = frozenset({float, int, bool, str, bytes, type(None)})
-
-
-def _frozen(value: Any) -> Any:
-    """Nested sequences and arrays as nested tuples of plain Python numbers."""
-    if type(value) in _PLAIN:
-        return value
-    if hasattr(value, "tolist"):
-        value = value.tolist()
-    if isinstance(value, Iterable) and not isinstance(value, (str, bytes)):
-        return tuple([v if type(v) in _PLAIN else _frozen(v) for v in value])  # charts hold many numbers
-    return value
-
-
-class _Frozen:
-    """Turns the sequences a chart is given into tuples."""
-
-    __slots__ = ()
-
-    def __post_init__(self) -> None:
-        for field in fields(self):  # type: ignore[arg-type]
-            object.__setattr__(self, field.name, _frozen(getattr(self, field.name)))
-
 
 @dataclass(frozen=True, slots=True)
 class Axis:
@@ -47,7 +26,7 @@ class Axis:
 
 
 @dataclass(frozen=True, slots=True)
-class Series(_Frozen):
+class Series(Frozen):
     """One curve with its direct label; `lo` and `hi` draw a band around it."""
 
     name: str
@@ -60,7 +39,7 @@ class Series(_Frozen):
 
 
 @dataclass(frozen=True, slots=True)
-class Curves(_Frozen):
+class Curves(Frozen):
     title: str
     x: Axis
     y: Axis
@@ -97,7 +76,7 @@ def draw_curves(
 
 
 @dataclass(frozen=True, slots=True)
-class Bars(_Frozen):
+class Bars(Frozen):
     """Grouped horizontal bars: `values[g][c]` belongs to group `groups[g]` and category `categories[c]`."""
 
     title: str
@@ -109,7 +88,7 @@ class Bars(_Frozen):
 
 
 @dataclass(frozen=True, slots=True)
-class Heatmap(_Frozen):
+class Heatmap(Frozen):
     """`values[i][j]` at row i (from the bottom) and column j of the rectangle `extent` = (x0, x1, y0, y1)."""
 
     title: str
@@ -122,7 +101,7 @@ class Heatmap(_Frozen):
 
 
 @dataclass(frozen=True, slots=True)
-class Histogram(_Frozen):
+class Histogram(Frozen):
     """Counts or densities between consecutive `edges`, with curves drawn over them."""
 
     title: str
@@ -135,7 +114,7 @@ class Histogram(_Frozen):
 
 
 @dataclass(frozen=True, slots=True)
-class Regions(_Frozen):
+class Regions(Frozen):
     """Polygons, each a tuple of (x, y) corners, coloured by `values`; `lines` are drawn over them.
 
     `label` says what the values are; without one they mean nothing, and only tell polygons apart.
@@ -157,7 +136,7 @@ class Regions(_Frozen):
 
 
 @dataclass(frozen=True, slots=True)
-class Points(_Frozen):
+class Points(Frozen):
     """A scatter, coloured by group."""
 
     title: str
@@ -170,7 +149,7 @@ class Points(_Frozen):
 
 
 @dataclass(frozen=True, slots=True)
-class Motion(_Frozen):
+class Motion(Frozen):
     """Points that move: point i is at (`xs[k][i]`, `ys[k][i]`) at the time `times[k]`; coloured by group.
 
     `depths[k][i]`, from −1 to 1, is how near a point is to the one who looks. `lines` stand still; `links` are points,
@@ -204,7 +183,7 @@ class Layer:
 
 
 @dataclass(frozen=True, slots=True)
-class Diagram(_Frozen):
+class Diagram(Frozen):
     """A layered network, drawn left to right."""
 
     title: str
@@ -222,7 +201,7 @@ class Vertex:
 
 
 @dataclass(frozen=True, slots=True)
-class Dag(_Frozen):
+class Dag(Frozen):
     """A computational graph: edges are pairs of vertex ids, from input to output."""
 
     title: str
@@ -232,12 +211,3 @@ class Dag(_Frozen):
 
 
 Chart: TypeAlias = Curves | Bars | Heatmap | Histogram | Regions | Points | Motion | Diagram | Dag
-
-
-@dataclass(frozen=True, slots=True)
-class Table(_Frozen):
-    """Rows of text and numbers under named columns."""
-
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[float | int | str, ...], ...]

@@ -19,29 +19,10 @@ from typing import Literal, TypeAlias
 
 from .enclosure import Basis, Enclosure
 from .verdict import Judgement, Verdict
-
-Coordinate: TypeAlias = float | str | tuple[float, ...]
+from .witness import Coordinate, Witness
 
 _EARNED = {Basis.EXACT: Verdict.PROVED, Basis.FLOAT: Verdict.CERTIFIED, Basis.SAMPLED: Verdict.CONSISTENT}
 RTOL = 1e-9
-
-
-@dataclass(frozen=True, slots=True)
-class Witness:
-    """A point where the claim fails, with both sides evaluated again there; `how` says by what means.
-
-    It refutes only where both sides are EXACT enclosures, apart by more than the claim's tolerance. (An enclosure of
-    all numbers is what is known of a side that cannot be evaluated again: it refutes nothing.)
-    """
-
-    at: Mapping[str, Coordinate]
-    left: Enclosure
-    right: Enclosure
-    how: str
-
-    def __post_init__(self) -> None:
-        if _is_sampled(self.left, self.right):
-            raise ValueError("A witness is evaluated again at its point: its two sides cannot be sampled.")
 
 
 @dataclass(frozen=True, slots=True)

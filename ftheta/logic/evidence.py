@@ -4,9 +4,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import isnan
 
-from .chart import Chart, Table
+from .chart import Chart
 from .claim import Claim
 from .enclosure import Enclosure
+from .table import Table
 
 
 @dataclass(frozen=True, slots=True)

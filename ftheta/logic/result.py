@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from .chart import Chart, Diagram, Table
+from .chart import Chart, Diagram
 from .claim import Claim
 from .enclosure import Enclosure
 from .hypothesis import Finding, Status
 from .knob import Value
+from .table import Table
 from .verdict import Judgement, Verdict, weaken_to, weakest
 
 SCHEMA = 3  # raised when the JSON form changes in a way that older readers cannot read

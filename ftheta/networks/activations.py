@@ -6,7 +6,8 @@ from fractions import Fraction
 from math import pi
 
 from ftheta.lazy import jax, jnp
-from ftheta.logic import Enclosure, UsageError
+from ftheta.logic.enclosure import Enclosure
+from ftheta.logic.errors import UsageError
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ftheta.lazy import jax, jnp
-from ftheta.logic import SubjectError
+from ftheta.logic.errors import SubjectError
 
 from .activations import activation
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ftheta.logic import SubjectError, UsageError
+from ftheta.logic.errors import SubjectError, UsageError
 
 from .activations import activation
 from .description import Dense, Description

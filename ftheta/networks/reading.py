@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from math import prod
 from pathlib import Path
 
-from ftheta.logic import FthetaError, SubjectError
+from ftheta.logic.errors import FthetaError, SubjectError
 
 MAX_FILE = 4 << 30
 """Bytes of a file."""

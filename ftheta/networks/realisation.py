@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from ftheta.lazy import jax, jnp, tree_leaves
-from ftheta.logic import Basis, Enclosure, SubjectError, Witness
+from ftheta.logic.enclosure import Basis, Enclosure
+from ftheta.logic.errors import SubjectError
+from ftheta.logic.witness import Witness
 
 from .activations import activation
 from .description import Dense, Description

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ftheta.logic import SubjectError, UsageError
+from ftheta.logic.errors import SubjectError, UsageError
 
 from .description import Dense, Description
 from .scaling import Operation, ScaledLayers, Scaling, behind

@@ -9,7 +9,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from ftheta.logic import Enclosure, Witness
+from ftheta.logic.enclosure import Enclosure
+from ftheta.logic.witness import Witness
 
 from .activations import ACTIVATIONS, Activation
 from .slopes import Difference, differences_of, rational_difference, slope_at, steepest_slope

@@ -23,7 +23,7 @@ from flint import arb, ctx, fmpq  # type: ignore[import-untyped]
 
 from ftheta.graph import Interval
 from ftheta.graph.enclosing import enclose
-from ftheta.logic import Basis, Enclosure
+from ftheta.logic.enclosure import Basis, Enclosure
 
 from .activations import LEAK, Activation
 

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ftheta.logic import UsageError
+from ftheta.logic.errors import UsageError
 from ftheta.networks import ACTIVATIONS, activation
 
 BLOCK = 30_000  # numbers of a block

@@ -13,7 +13,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ftheta.estimates import binomial_interval, fit_rate, mean
-from ftheta.logic import Enclosure, UsageError
+from ftheta.logic.enclosure import Enclosure
+from ftheta.logic.errors import UsageError
 
 from .descent import Runs, Task, descend, stiffness
 

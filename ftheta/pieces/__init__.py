@@ -12,8 +12,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from ftheta.logic import Basis as _Basis
-from ftheta.logic import Enclosure as _Enclosure
+from ftheta.logic.enclosure import Basis as _Basis
+from ftheta.logic.enclosure import Enclosure as _Enclosure
 
 from .complex import Cell as Cell
 from .complex import Certificate as Certificate

@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from ftheta.logic import Enclosure, SubjectError, UsageError
+from ftheta.logic.enclosure import Enclosure
+from ftheta.logic.errors import SubjectError, UsageError
 
 from . import Box, Complex, Polygon, Segment, pieces
 from .normal_forms import network_of

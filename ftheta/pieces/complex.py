@@ -15,7 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from ftheta.logic import Basis, Chart, Enclosure, UsageError
+from ftheta.logic.chart import Chart
+from ftheta.logic.enclosure import Basis, Enclosure
+from ftheta.logic.errors import UsageError
 from ftheta.relu.network import ReluNetwork
 
 from . import geometry

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ftheta.logic import UsageError
+from ftheta.logic.errors import UsageError
 
 LARGEST_BOX = 10  # above this dimension a cell of a box has too many corners to be kept
 MOST_AXES = 20  # a box of more has too many corners to be listed

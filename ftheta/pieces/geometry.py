@@ -8,7 +8,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial import KDTree
 
-from ftheta.logic import UsageError
+from ftheta.logic.errors import UsageError
 
 from .domains import Box, Polyline
 from .plan import Plan

@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from ftheta.logic import Basis, Enclosure, Finding, FthetaError, SubjectError, UsageError, hypothesis
+from ftheta.logic.enclosure import Basis, Enclosure
+from ftheta.logic.errors import FthetaError, SubjectError, UsageError
+from ftheta.logic.hypothesis import Finding, hypothesis
 from ftheta.networks.description import Dense, Description
 from ftheta.networks.realisation import is_realisation
 from ftheta.relu.exact import ExactNetwork, exact, from_description, in_floats

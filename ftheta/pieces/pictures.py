@@ -8,7 +8,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ftheta.logic import Axis, Chart, Regions, UsageError, draw_curves
+from ftheta.logic.chart import Axis, Chart, Regions, draw_curves
+from ftheta.logic.errors import UsageError
 
 from .complex import Complex
 from .domains import Box, Polygon, Segment

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from ftheta.logic import UsageError
+from ftheta.logic.errors import UsageError
 from ftheta.relu.network import ReluNetwork, Step
 
 from .domains import Chart

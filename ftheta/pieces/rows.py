@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ftheta.logic import UsageError
+from ftheta.logic.errors import UsageError
 
 from .complex import Complex
 

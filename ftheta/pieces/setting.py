@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from ftheta.logic import UsageError
+from ftheta.logic.errors import UsageError
 from ftheta.relu.network import ReluNetwork
 
 from .domains import LARGEST_BOX, Box, Domain, Polygon, Polyline, Segment, Space

@@ -22,7 +22,7 @@ from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
 
-from ftheta.logic import SubjectError
+from ftheta.logic.errors import SubjectError
 
 from .matrices import Algebra, Number
 

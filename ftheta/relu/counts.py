@@ -8,7 +8,7 @@ import numpy as np
 from flint import fmpq  # type: ignore[import-untyped]
 from scipy import sparse
 
-from ftheta.logic import SubjectError
+from ftheta.logic.errors import SubjectError
 from ftheta.networks.counts import Counts
 
 from .exact import ExactNetwork

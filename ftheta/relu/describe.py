@@ -1,6 +1,6 @@
 """Exact networks as lists of float64 layers, where nothing is lost by that."""
 
-from ftheta.logic import SubjectError
+from ftheta.logic.errors import SubjectError
 from ftheta.networks.description import Dense, Description
 
 from .counts import is_plain

@@ -14,7 +14,7 @@ import numpy as np
 from flint import fmpq  # type: ignore[import-untyped]
 from scipy import sparse
 
-from ftheta.logic import SubjectError
+from ftheta.logic.errors import SubjectError
 from ftheta.networks.description import Description
 
 from .calculus import Operators

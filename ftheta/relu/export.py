@@ -15,7 +15,7 @@ import numpy as np
 from jax.experimental import sparse as jax_sparse
 from scipy import sparse
 
-from ftheta.logic import SubjectError
+from ftheta.logic.errors import SubjectError
 from ftheta.networks import files, onnx
 from ftheta.networks.description import Dense, Description
 

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from flint import fmpq, fmpq_mat  # type: ignore[import-untyped]
 
-from ftheta.logic import SubjectError
+from ftheta.logic.errors import SubjectError
 
 Point: TypeAlias = tuple[fmpq, ...]
 Form: TypeAlias = tuple[fmpq, ...]

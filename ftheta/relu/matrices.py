@@ -14,7 +14,7 @@ import numpy as np
 from flint import fmpq, fmpq_mat  # type: ignore[import-untyped]
 from scipy import sparse
 
-from ftheta.logic import SubjectError
+from ftheta.logic.errors import SubjectError
 
 from .rounding import product_rows_are_exact
 

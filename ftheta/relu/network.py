@@ -16,7 +16,8 @@ import numpy as np
 from flint import fmpq  # type: ignore[import-untyped]
 from scipy import sparse
 
-from ftheta.logic import Basis, SubjectError
+from ftheta.logic.enclosure import Basis
+from ftheta.logic.errors import SubjectError
 
 from .calculus import Operators
 from .matrices import FLOATS, Algebra

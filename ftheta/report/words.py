@@ -5,8 +5,8 @@ from functools import cache
 
 from ftheta.catalogue import index
 from ftheta.logic import AtMost, Check, Exists, Finding, Identity, Judged, Result, Status, Verdict
-from ftheta.logic.claim import Coordinate, Witness
 from ftheta.logic.result import Audit
+from ftheta.logic.witness import Coordinate, Witness
 
 from .letters import letters
 from .numbers import enclosure, number

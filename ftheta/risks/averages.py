@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ftheta.groups import reynolds
-from ftheta.logic import UsageError
+from ftheta.logic.errors import UsageError
 
 MOST = 14  # entries of a row whose masks are listed
 

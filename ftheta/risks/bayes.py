@@ -14,7 +14,7 @@ import numpy as np
 from flint import arb, ctx  # type: ignore[import-untyped]
 
 from ftheta.certify.balls import known
-from ftheta.logic import Enclosure
+from ftheta.logic.enclosure import Enclosure
 
 BITS = 256
 THIRDS = 100  # steps of a search on the line

@@ -22,7 +22,7 @@ from math import inf
 import numpy as np
 
 from ftheta.estimates import mean
-from ftheta.logic import Enclosure
+from ftheta.logic.enclosure import Enclosure
 
 BLOCK = 4_000_000  # numbers held at once
 WORK = 10_000_000_000  # floating-point operations of one experiment

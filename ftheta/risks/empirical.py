@@ -16,7 +16,8 @@ import jax
 import numpy as np
 from flint import fmpq_mat  # type: ignore[import-untyped]
 
-from ftheta.logic import Basis, Enclosure, SubjectError, UsageError
+from ftheta.logic.enclosure import Basis, Enclosure
+from ftheta.logic.errors import SubjectError, UsageError
 from ftheta.relu.matrices import fraction, rational
 from ftheta.training.examples import examples_of
 from ftheta.training.losses import Loss, PerExample, loss_named

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ftheta.kernels.reproducing import Kernel
-from ftheta.logic import SubjectError, UsageError
+from ftheta.logic.errors import SubjectError, UsageError
 
 Filter: TypeAlias = Callable[[np.ndarray], np.ndarray]
 Folds: TypeAlias = Sequence[np.ndarray]

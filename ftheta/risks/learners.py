@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ftheta.datasets import dataset
-from ftheta.logic import UsageError
+from ftheta.logic.errors import UsageError
 
 from .watching import Recipe, Rows, Watched, log_steps, room_for, start, watch
 

@@ -18,7 +18,8 @@ from flint import arb, ctx  # type: ignore[import-untyped]
 from ftheta.certify.balls import known
 from ftheta.certify.curvature_sign import scalar_graph, value_at
 from ftheta.graph import Graph, GraphError, Interval, intervals, trace
-from ftheta.logic import Enclosure, SubjectError
+from ftheta.logic.enclosure import Enclosure
+from ftheta.logic.errors import SubjectError
 from ftheta.training.losses import LOSSES, Loss, cross_entropy, hinge, huber, logistic
 
 CELLS = 1024  # looked at in one sweep

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from ftheta.logic import UsageError
+from ftheta.logic.errors import UsageError
 from ftheta.networks.activations import activation
 from ftheta.sweeps.together import Numbers, Perceptron
 from ftheta.training.losses import LOSSES

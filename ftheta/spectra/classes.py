@@ -6,7 +6,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from ftheta.logic import Enclosure
+from ftheta.logic.enclosure import Enclosure
 
 
 def half_tanh_squared(theta: Any) -> Any:

@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 from flint import arb
 
-from ftheta.logic import Enclosure
+from ftheta.logic.enclosure import Enclosure
 from ftheta.networks.activations import activation
 
 # sup |σ''|: of tanh at tanh² = 1/3, of the logistic function at σ = (3 ± √3)/6, of arctan at x² = 1/3

@@ -6,7 +6,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from ftheta.logic import Basis, Enclosure, UsageError
+from ftheta.logic.enclosure import Basis, Enclosure
+from ftheta.logic.errors import UsageError
 from ftheta.networks.description import Description
 from ftheta.training.losses import Loss, PerExample
 

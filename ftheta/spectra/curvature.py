@@ -7,7 +7,7 @@ import jax
 import numpy as np
 
 from ftheta.graph.compiling import call_compiled
-from ftheta.logic import Basis, Enclosure
+from ftheta.logic.enclosure import Basis, Enclosure
 
 
 def eigenvalue_range(hessian: np.ndarray) -> tuple[Enclosure, Enclosure]:

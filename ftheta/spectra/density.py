@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ftheta.estimates import mean
-from ftheta.logic import Enclosure, UsageError
+from ftheta.logic.enclosure import Enclosure
+from ftheta.logic.errors import UsageError
 
 from .operators import Operator
 

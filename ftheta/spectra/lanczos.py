@@ -23,7 +23,8 @@ from typing import Literal
 
 import numpy as np
 
-from ftheta.logic import Basis, Enclosure, UsageError
+from ftheta.logic.enclosure import Basis, Enclosure
+from ftheta.logic.errors import UsageError
 
 from .operators import Operator
 

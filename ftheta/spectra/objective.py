@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from ftheta.logic import SubjectError, UsageError
+from ftheta.logic.errors import SubjectError, UsageError
 from ftheta.training.examples import Examples, examples_of
 from ftheta.training.losses import Loss, PerExample, loss_named
 from ftheta.training.models import Model, model_of

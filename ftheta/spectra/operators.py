@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ftheta.logic import UsageError
+from ftheta.logic.errors import UsageError
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ import jax
 import numpy as np
 
 from ftheta.certify.norms import spectral_norm
-from ftheta.logic import Table
+from ftheta.logic.table import Table
 from ftheta.networks.activations import activation
 from ftheta.networks.backprop import forward_pass
 from ftheta.networks.description import Description

@@ -2,7 +2,7 @@
 
 from math import isfinite
 
-from ftheta.logic import Enclosure
+from ftheta.logic.enclosure import Enclosure
 
 from .constants import Constants
 

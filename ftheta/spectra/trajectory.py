@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from ftheta.logic import UsageError
+from ftheta.logic.errors import UsageError
 from ftheta.training import fit
 from ftheta.training.run import Fit
 

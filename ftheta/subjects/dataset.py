@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ftheta.logic import SubjectError
+from ftheta.logic.errors import SubjectError
 
 from .fingerprint import digest
 

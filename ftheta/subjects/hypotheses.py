@@ -3,7 +3,7 @@
 import jax
 import numpy as np
 
-from ftheta.logic import Enclosure
+from ftheta.logic.enclosure import Enclosure
 from ftheta.spectra import sampled_curvature
 from ftheta.spectra.classes import half_tanh_squared, tanh_curvature
 from ftheta.spectra.compact import NetworkOnBall

@@ -6,7 +6,7 @@ from typing import Any
 import jax
 
 from ftheta.graph import GraphError, trace
-from ftheta.logic import Finding, hypothesis
+from ftheta.logic.hypothesis import Finding, hypothesis
 
 from .network import Network
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ftheta.logic import Enclosure, SubjectError
+from ftheta.logic.enclosure import Enclosure
+from ftheta.logic.errors import SubjectError
 
 from .fingerprint import digest, digest_function
 

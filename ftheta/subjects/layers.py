@@ -2,7 +2,9 @@
 
 import numpy as np
 
-from ftheta.logic import Basis, Enclosure, Finding, Status, SubjectError, hypothesis
+from ftheta.logic.enclosure import Basis, Enclosure
+from ftheta.logic.errors import SubjectError
+from ftheta.logic.hypothesis import Finding, Status, hypothesis
 from ftheta.networks.realisation import compare_outputs, count_stored_apart, is_realisation
 
 from .network import Network

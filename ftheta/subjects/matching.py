@@ -9,7 +9,7 @@ from math import prod
 
 import numpy as np
 
-from ftheta.logic import SubjectError
+from ftheta.logic.errors import SubjectError
 
 from .dataset import Dataset
 

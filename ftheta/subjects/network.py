@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ftheta.lazy import jax, jnp, tree_leaves
-from ftheta.logic import SubjectError
+from ftheta.logic.errors import SubjectError
 from ftheta.networks.biases import PartlyBiased, has_all_biases
 from ftheta.networks.description import Description
 from ftheta.networks.realisation import is_realisation

@@ -4,7 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from ftheta.logic import Basis, Finding, SubjectError, hypothesis
+from ftheta.logic.enclosure import Basis
+from ftheta.logic.errors import SubjectError
+from ftheta.logic.hypothesis import Finding, hypothesis
 from ftheta.networks.activations import activation
 from ftheta.training.descent import Path, descend
 from ftheta.training.landscapes import Landscape, LastLayer, landscape

@@ -3,7 +3,8 @@
 import numpy as np
 
 from ftheta.kernels.features import Features, features
-from ftheta.logic import Finding, SubjectError, hypothesis
+from ftheta.logic.errors import SubjectError
+from ftheta.logic.hypothesis import Finding, hypothesis
 from ftheta.networks.description import Dense, Description, random_mlp
 
 from .dataset import Dataset

@@ -7,7 +7,9 @@ import numpy as np
 
 from ftheta.flows.chains import Chain, residual_chain
 from ftheta.graph import GraphError
-from ftheta.logic import Enclosure, Finding, SubjectError, hypothesis
+from ftheta.logic.enclosure import Enclosure
+from ftheta.logic.errors import SubjectError
+from ftheta.logic.hypothesis import Finding, hypothesis
 
 from .network import Network
 

@@ -14,7 +14,7 @@ import numpy as np
 from ftheta.datasets import dataset_of_words
 from ftheta.datasets.naming import SETS
 from ftheta.graph.expressions import Expression
-from ftheta.logic import FthetaError, SubjectError, suggest
+from ftheta.logic.errors import FthetaError, SubjectError, suggest
 from ftheta.networks.description import Description
 from ftheta.networks.files import describe, is_weight_list
 from ftheta.networks.modules import is_nnx, is_stateful

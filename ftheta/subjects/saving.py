@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 
-from ftheta.logic import FthetaError, SubjectError, UsageError
+from ftheta.logic.errors import FthetaError, SubjectError, UsageError
 from ftheta.networks import files
 from ftheta.networks.description import Description
 from ftheta.networks.modules import layers_of

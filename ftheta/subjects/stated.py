@@ -10,7 +10,8 @@ import numpy as np
 
 from ftheta.graph import GraphError, Interval, intervals, trace
 from ftheta.graph.certain import bounds_over, is_smooth_function, polynomial_degree
-from ftheta.logic import Basis, Enclosure, Finding, hypothesis
+from ftheta.logic.enclosure import Basis, Enclosure
+from ftheta.logic.hypothesis import Finding, hypothesis
 from ftheta.spectra import eigenvalue_range
 from ftheta.training.landscapes import LastLayer
 

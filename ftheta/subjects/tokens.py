@@ -5,7 +5,9 @@ from functools import lru_cache
 import numpy as np
 
 from ftheta.graph import GraphError
-from ftheta.logic import Enclosure, Finding, SubjectError, hypothesis
+from ftheta.logic.enclosure import Enclosure
+from ftheta.logic.errors import SubjectError
+from ftheta.logic.hypothesis import Finding, hypothesis
 from ftheta.networks.transformers.heads import Attention, attention_in
 from ftheta.particles.tokens import clouds
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 from math import inf
 from typing import Any
 
-from ftheta.logic import SubjectError, UsageError
+from ftheta.logic.errors import SubjectError, UsageError
 from ftheta.processes.framing import Frame, load
 from ftheta.processes.pool import drain
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ftheta.logic import UsageError
+from ftheta.logic.errors import UsageError
 
 MOST = 100_000_000  # cells
 BITS = 1024  # of a whole number: Python does not print those of more than 14,000

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ftheta.logic import UsageError
+from ftheta.logic.errors import UsageError
 
 from .grid import Cell, Grid
 from .identity import array_digest, code_digest

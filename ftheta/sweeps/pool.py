@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
-from ftheta.logic import SubjectError, UsageError
+from ftheta.logic.errors import SubjectError, UsageError
 from ftheta.processes import pool
 from ftheta.processes.framing import Frame, dump, load
 from ftheta.processes.resources import available_memory, cores

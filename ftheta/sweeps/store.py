@@ -22,7 +22,7 @@ from uuid import uuid4
 
 import numpy as np
 
-from ftheta.logic import SubjectError, UsageError
+from ftheta.logic.errors import SubjectError, UsageError
 
 from .arrays import pack_array, unpack_array
 from .grid import Cell

@@ -8,7 +8,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from ftheta.logic import UsageError
+from ftheta.logic.errors import UsageError
 from ftheta.processes import interrupts
 
 from .grid import Cell, Grid

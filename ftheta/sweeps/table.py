@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ftheta.logic import UsageError
+from ftheta.logic.errors import UsageError
 
 KINDS = (".csv", ".parquet", ".json")
 SHOWN = 20  # rows printed

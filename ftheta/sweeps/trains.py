@@ -6,7 +6,7 @@ import traceback
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from ftheta.logic import UsageError
+from ftheta.logic.errors import UsageError
 
 from .arrays import result_of
 from .grid import Cell, Grid

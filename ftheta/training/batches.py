@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from ftheta.logic import UsageError
+from ftheta.logic.errors import UsageError
 
 BUFFER = 1 << 20  # row numbers that one compiled chunk can hold
 CAPACITY = 4096  # steps that one compiled chunk can hold

@@ -15,7 +15,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from ftheta.logic import SubjectError, UsageError
+from ftheta.logic.errors import SubjectError, UsageError
 from ftheta.networks.files import read_arrays
 
 from .history import History

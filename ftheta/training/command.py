@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ftheta.logic import SubjectError, UsageError
+from ftheta.logic.errors import SubjectError, UsageError
 from ftheta.networks import Description, random_mlp
 
 from .fitting import fit

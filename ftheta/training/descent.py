@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ftheta.graph.compiling import call_compiled
-from ftheta.logic import UsageError
+from ftheta.logic.errors import UsageError
 
 from .methods import Method, steepest
 

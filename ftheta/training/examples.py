@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from ftheta.logic import SubjectError, UsageError
+from ftheta.logic.errors import SubjectError, UsageError
 
 from .losses import Loss
 from .models import Model

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import numpy as np
 
-from ftheta.logic import UsageError
+from ftheta.logic.errors import UsageError
 
 from .batches import Batches
 from .checkpoint import Checkpoint, Saved, read

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ftheta.logic import SubjectError, UsageError
+from ftheta.logic.errors import SubjectError, UsageError
 
 Shape: TypeAlias = tuple[int, ...]
 PerExample: TypeAlias = Callable[[Any, Any], Any]

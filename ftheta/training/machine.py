@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import jax
 import numpy as np
 
-from ftheta.logic import UsageError
+from ftheta.logic.errors import UsageError
 
 from .batches import CAPACITY, Batches, Rows
 from .examples import Examples

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.integrate import solve_ivp
 from scipy.optimize import nnls
 
-from ftheta.logic import Basis, Enclosure
+from ftheta.logic.enclosure import Basis, Enclosure
 
 EXACT_ENTRIES = 20_000  # numbers of Z that are taken as fractions
 CLOSE = 1e-9  # residual below which rows count as not separable

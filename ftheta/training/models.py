@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from ftheta.logic import SubjectError, UsageError
+from ftheta.logic.errors import SubjectError, UsageError
 from ftheta.networks.biases import PartlyBiased
 from ftheta.networks.description import Description
 from ftheta.networks.realisation import is_realisation

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from math import isfinite
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ftheta.logic import UsageError
+from ftheta.logic.errors import UsageError
 
 if TYPE_CHECKING:
     import optax

@@ -6,7 +6,7 @@ $R=\|\theta_0-\theta^*\|$ is the distance from the start to a minimiser, and $k$
 import numpy as np
 
 from ftheta.estimates import worst_ratio
-from ftheta.logic import Enclosure
+from ftheta.logic.enclosure import Enclosure
 
 ROUNDING = 1e-13  # of the size of the values, granted to a run
 

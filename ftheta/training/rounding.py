@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ftheta.graph.enclosing import enclose, enclose_number
-from ftheta.logic import Enclosure
+from ftheta.logic.enclosure import Enclosure
 
 ROUNDING = 1e-13  # of the size of the numbers, where a program has no evaluation in intervals
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ftheta.logic import UsageError
+from ftheta.logic.errors import UsageError
 
 
 @dataclass(frozen=True, slots=True)

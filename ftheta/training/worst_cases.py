@@ -7,7 +7,7 @@ from fractions import Fraction
 from math import sqrt
 from typing import Any
 
-from ftheta.logic import Enclosure
+from ftheta.logic.enclosure import Enclosure
 
 from .adaptive import rational_root
 

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ftheta.graph import NoRule, cost
-from ftheta.logic import UsageError
+from ftheta.logic.errors import UsageError
 
 from .contraction import Contraction, by_derivatives, by_products
 from .contraction_plan import ContractionPlan, plan_contraction

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from ftheta.kernels.angles import gap_of_inputs
-from ftheta.logic import UsageError
+from ftheta.logic.errors import UsageError
 
 from .layers import Activation, Architecture, AveragePool, Dense, Kernels, Layer, Residual, through
 

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import special
 
 from ftheta.kernels.angles import arc_cosine_of_gap, gap_by_difference, geometric_mean
-from ftheta.logic import UsageError
+from ftheta.logic.errors import UsageError
 from ftheta.networks import ACTIVATIONS, activation
 from ftheta.networks.activations import LEAK
 

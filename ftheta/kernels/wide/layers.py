@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from ftheta.kernels.angles import Part, gap_by_difference, gap_of_sum
-from ftheta.logic import UsageError
+from ftheta.logic.errors import UsageError
 
 from .duals import dual
 

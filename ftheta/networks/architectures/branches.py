@@ -6,7 +6,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from ftheta.logic import UsageError
+from ftheta.logic.errors import UsageError
 
 from .layers import Layer, Shape
 

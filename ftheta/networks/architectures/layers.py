@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ftheta.logic import UsageError
+from ftheta.logic.errors import UsageError
 from ftheta.networks.operators.convolution import convolve, convolve_transposed
 from ftheta.networks.operators.pooling import average_pool, max_pool
 from ftheta.networks.operators.windows import Windows

@@ -9,7 +9,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from ftheta.logic import Table, UsageError
+from ftheta.logic.errors import UsageError
+from ftheta.logic.table import Table
 
 from .branches import Residual, Skip, apply_layers, seen_through, shapes_through, weighted_layers
 from .layers import Conv, Dense, Layer, Shape, UpConv, Whole, Window

@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from ftheta.logic import UsageError
+from ftheta.logic.errors import UsageError
 
 from .layers import Layer, Shape, Whole, _arrays
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ftheta.logic import SubjectError
+from ftheta.logic.errors import SubjectError
 from ftheta.networks.programs.call import FOLDED
 from ftheta.networks.programs.call import Call as AnyCall
 from ftheta.networks.programs.program import Malformed

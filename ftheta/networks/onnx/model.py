@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ftheta.logic import SubjectError
+from ftheta.logic.errors import SubjectError
 from ftheta.networks.programs.program import (
     MAX_BYTES,
     MAX_NODES,

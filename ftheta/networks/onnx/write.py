@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ftheta.logic import SubjectError, UsageError
+from ftheta.logic.errors import SubjectError, UsageError
 from ftheta.networks.description import Description
 from ftheta.networks.programs.describe import SPELLINGS, Z
 from ftheta.networks.scaling import ScaledLayers

@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from ftheta.logic import SubjectError
+from ftheta.logic.errors import SubjectError
 from ftheta.networks.description import Description
 from ftheta.networks.scaling import ScaledLayers
 

@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ftheta.logic import FthetaError, SubjectError
+from ftheta.logic.errors import FthetaError, SubjectError
 
 from .call import FOLDED, NOT_COMPUTED
 from .program import Node, Program, ancestors

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from ftheta.logic import SubjectError
+from ftheta.logic.errors import SubjectError
 
 LONGEST = 1 << 24
 Whole = Annotated[int, Field(strict=True, ge=1, le=LONGEST)]

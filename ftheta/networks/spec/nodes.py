@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ftheta.logic import SubjectError
+from ftheta.logic.errors import SubjectError
 from ftheta.networks.onnx.dialect import Onnx
 from ftheta.networks.programs.describe import SPELLINGS, Z
 from ftheta.networks.programs.program import Node, Port, Program

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ftheta.logic import SubjectError
+from ftheta.logic.errors import SubjectError
 from ftheta.networks.description import Dense, Description
 from ftheta.networks.files import activations, real
 from ftheta.networks.npy import read_arrays

@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 
 import numpy as np
 
-from ftheta.logic import SubjectError
+from ftheta.logic.errors import SubjectError
 from ftheta.networks.files import real
 
 ENDINGS: Mapping[str, tuple[str, ...]] = {

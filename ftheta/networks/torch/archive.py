@@ -16,7 +16,7 @@ import zlib
 from pathlib import Path
 from typing import IO, Any
 
-from ftheta.logic import SubjectError
+from ftheta.logic.errors import SubjectError
 from ftheta.networks.programs.program import MAX_BYTES, Malformed
 from ftheta.networks.reading import Allowance, ensure_size
 

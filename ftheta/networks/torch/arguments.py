@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ftheta.logic import SubjectError
+from ftheta.logic.errors import SubjectError
 from ftheta.networks.programs.program import Malformed
 
 from .fields import field, real, require_type, union

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ftheta.logic import SubjectError
+from ftheta.logic.errors import SubjectError
 from ftheta.networks.programs.importing import Imported, import_program
 from ftheta.networks.programs.interpret import rules_for_all
 from ftheta.networks.programs.program import Program

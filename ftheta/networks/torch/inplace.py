@@ -8,7 +8,7 @@ that is not enough, and the program is refused.
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from ftheta.logic import SubjectError
+from ftheta.logic.errors import SubjectError
 from ftheta.networks.programs.program import Node
 
 _VIEWS = (

@@ -7,7 +7,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from ftheta.logic import SubjectError
+from ftheta.logic.errors import SubjectError
 from ftheta.networks.programs.program import MAX_NODES, Malformed, Node, Port, Program, ensure_order
 
 from .archive import AGAIN, BROKEN, Archive, open_archive, refuse_pickle

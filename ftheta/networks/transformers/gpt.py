@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ftheta.graph.hurry import quick_compiler_options
-from ftheta.logic import SubjectError, UsageError
+from ftheta.logic.errors import SubjectError, UsageError
 
 from .attention import attention_weights
 from .tokeniser import Tokeniser

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 
-from ftheta.logic import SubjectError, UsageError
+from ftheta.logic.errors import SubjectError, UsageError
 
 FOLDER = Path(__file__).parent / "texts"
 TEXTS = tuple(sorted(path.stem for path in FOLDER.glob("*.txt")))

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 from flint import fmpq  # type: ignore[import-untyped]
 
-from ftheta.logic import Enclosure
+from ftheta.logic.enclosure import Enclosure
 from ftheta.relu.exact import ExactNetwork, exact
 from ftheta.relu.geometry import Point, Simplex
 from ftheta.relu.matrices import fraction, rational

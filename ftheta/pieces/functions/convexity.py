@@ -14,7 +14,7 @@ from math import lcm
 import numpy as np
 from flint import fmpq, fmpz_mat  # type: ignore[import-untyped]
 
-from ftheta.logic import SubjectError
+from ftheta.logic.errors import SubjectError
 from ftheta.relu.geometry import Form, Point, plus, times, value
 from ftheta.relu.linear_programs import has_interior, maximise
 from ftheta.relu.matrices import vector

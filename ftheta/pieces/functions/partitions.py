@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from flint import fmpq  # type: ignore[import-untyped]
 
-from ftheta.logic import UsageError
+from ftheta.logic.errors import UsageError
 from ftheta.relu.calculus import parts, precompose
 from ftheta.relu.exact import ExactNetwork, ExactStep
 from ftheta.relu.geometry import Form, Point, value

@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from flint import fmpq  # type: ignore[import-untyped]
 
-from ftheta.logic import UsageError
+from ftheta.logic.errors import UsageError
 from ftheta.relu.calculus import stack
 from ftheta.relu.exact import ExactNetwork
 from ftheta.relu.geometry import Form, Simplex, centre, interpolant, plus, positive_part, times, value

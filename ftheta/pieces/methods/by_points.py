@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import numpy as np
 from flint import fmpq
 
-from ftheta.logic import UsageError
+from ftheta.logic.errors import UsageError
 
 from ..complex import Cell, Certificate, Complex, unpack_patterns
 from ..domains import Box

@@ -8,7 +8,7 @@ pieces is the number of different patterns.
 from math import inf
 from typing import Any
 
-from ftheta.logic import Basis, Enclosure
+from ftheta.logic.enclosure import Basis, Enclosure
 
 from ..domains import Space
 from ..enumeration import Budget, Tally, enumerate_cells

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ftheta.logic import Basis, Enclosure
+from ftheta.logic.enclosure import Basis, Enclosure
 
 if TYPE_CHECKING:
     from ftheta.relu.counts import Firing

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ftheta.logic import Basis, UsageError
+from ftheta.logic.enclosure import Basis
+from ftheta.logic.errors import UsageError
 
 from ..methods.signs import sign_at
 from .corner_values import corner_values, exact_corner, is_exact, map_error, size_of

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from flint import arb, ctx, fmpq  # type: ignore[import-untyped]
 
-from ftheta.logic import Enclosure, UsageError
+from ftheta.logic.enclosure import Enclosure
+from ftheta.logic.errors import UsageError
 
 from ..methods.rational import Vertex, split
 from ..methods.signs import exact_body

@@ -13,7 +13,9 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ftheta.logic import Basis, Enclosure, UsageError, Witness
+from ftheta.logic.enclosure import Basis, Enclosure
+from ftheta.logic.errors import UsageError
+from ftheta.logic.witness import Witness
 from ftheta.relu.calculus import combination, parts
 from ftheta.relu.counts import is_plain
 from ftheta.relu.exact import ExactNetwork, in_floats, round_weights

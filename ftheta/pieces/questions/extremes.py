@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ftheta.logic import Basis, Enclosure, UsageError
+from ftheta.logic.enclosure import Basis, Enclosure
+from ftheta.logic.errors import UsageError
 
 from .corner_values import corner_values, exact_corner, exact_value, is_exact, map_error, size_of
 

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from flint import fmpq, fmpq_mat  # type: ignore[import-untyped]
 
-from ftheta.logic import Basis, Enclosure, UsageError
+from ftheta.logic.enclosure import Basis, Enclosure
+from ftheta.logic.errors import UsageError
 
 from ..domains import Chart, Polyline
 from ..methods.signs import exact_sum

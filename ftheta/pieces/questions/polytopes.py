@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from flint import fmpz_mat
 
-from ftheta.logic import UsageError
+from ftheta.logic.errors import UsageError
 
 from ..methods.signs import sign_at
 from .corners import Form, Point, corners_of, planes_of

@@ -3,7 +3,7 @@ r"""Small functions as networks, with $r(t)=\max\{0,t\}$. All in rationals; `rou
 from collections.abc import Sequence
 from typing import Any
 
-from ftheta.logic import UsageError
+from ftheta.logic.errors import UsageError
 
 from ..exact import ExactNetwork
 from ..matrices import Number, rational

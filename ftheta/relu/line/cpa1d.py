@@ -13,7 +13,8 @@ from fractions import Fraction
 from math import inf, isfinite
 from typing import TypeAlias
 
-from ftheta.logic import Enclosure, SubjectError
+from ftheta.logic.enclosure import Enclosure
+from ftheta.logic.errors import SubjectError
 from ftheta.networks.description import Description
 
 Rational: TypeAlias = int | Fraction

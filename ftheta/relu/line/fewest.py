@@ -7,7 +7,7 @@ exactly when $-s_0$ is a sum of some of the jumps (empty sums included), and $m+
 
 from fractions import Fraction
 
-from ftheta.logic import Enclosure
+from ftheta.logic.enclosure import Enclosure
 
 from ..elementary.constructions import ridges
 from ..exact import ExactNetwork

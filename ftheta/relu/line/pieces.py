@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ftheta.graph.enclosing import enclose
-from ftheta.logic import Basis, Enclosure
+from ftheta.logic.enclosure import Basis, Enclosure
 from ftheta.networks.description import Description
 
 from ..exact import ExactNetwork

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
 
-from ftheta.logic import SubjectError
+from ftheta.logic.errors import SubjectError
 
 from ..elementary.constructions import ridges
 from ..exact import ExactNetwork, exact

@@ -8,7 +8,9 @@ from typing import Any
 import jax.numpy as jnp
 
 from ftheta.graph.enclosing import enclose_number
-from ftheta.logic import Basis, Enclosure, FthetaError, SubjectError, Witness
+from ftheta.logic.enclosure import Basis, Enclosure
+from ftheta.logic.errors import FthetaError, SubjectError
+from ftheta.logic.witness import Witness
 
 from ..reading.form import relu_form
 from .cpa1d import PiecewiseAffine

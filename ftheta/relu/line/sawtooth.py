@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ftheta.logic import UsageError
+from ftheta.logic.errors import UsageError
 
 from ..calculus import compose, parallel, postcompose, precompose, stack
 from ..elementary.constructions import absolute, ridges

@@ -3,7 +3,7 @@ r"""The largest of $M$ numbers as a network: a tree of logarithmic depth, a chai
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from ftheta.logic import UsageError
+from ftheta.logic.errors import UsageError
 
 from ..calculus import compose, parallel, precompose, stack
 from ..elementary.constructions import identity

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from flint import fmpq  # type: ignore[import-untyped]
 
-from ftheta.logic import SubjectError
+from ftheta.logic.errors import SubjectError
 
 from ..geometry import Form, Point, overlap
 from ..meshes.mesh import Mesh

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from flint import fmpq  # type: ignore[import-untyped]
 
-from ftheta.logic import SubjectError
+from ftheta.logic.errors import SubjectError
 
 from ..exact import ExactNetwork, ExactStep
 from ..geometry import Form, Point, Simplex, constant, interpolant, plus, times, value

@@ -15,7 +15,7 @@ from flint import fmpq, fmpq_mat  # type: ignore[import-untyped]
 from scipy.optimize import linprog
 from scipy.spatial import ConvexHull, QhullError
 
-from ftheta.logic import SubjectError
+from ftheta.logic.errors import SubjectError
 
 from ..geometry import Form, Point, constant, interpolant, plus, times, value
 from ..matrices import rational

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from flint import fmpq  # type: ignore[import-untyped]
 
-from ftheta.logic import SubjectError
+from ftheta.logic.errors import SubjectError
 
 from ..geometry import Form, Point, Simplex, barycentric, interpolant, overlap, value
 from ..matrices import rational, vector

@@ -6,7 +6,7 @@ from typing import Any
 
 from flint import fmpq  # type: ignore[import-untyped]
 
-from ftheta.logic import SubjectError
+from ftheta.logic.errors import SubjectError
 
 from ..calculus import combination, stack
 from ..exact import ExactNetwork

@@ -12,7 +12,7 @@ from math import factorial
 
 from flint import fmpq, fmpq_mat  # type: ignore[import-untyped]
 
-from ftheta.logic import SubjectError
+from ftheta.logic.errors import SubjectError
 
 from ..exact import ExactNetwork
 from ..geometry import Form, Point, Simplex, positive_part, times, value

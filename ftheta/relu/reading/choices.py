@@ -16,7 +16,7 @@ from flint import fmpq  # type: ignore[import-untyped]
 from scipy import sparse
 
 from ftheta.graph import Node
-from ftheta.logic import SubjectError
+from ftheta.logic.errors import SubjectError
 
 from ..matrices import nearest
 from .assembly import Assembly

@@ -11,7 +11,7 @@ import jax
 import numpy as np
 
 from ftheta.graph import GraphError, Interval, intervals, trace
-from ftheta.logic import Basis, Enclosure
+from ftheta.logic.enclosure import Basis, Enclosure
 
 
 def gap_to(f: Callable[[Any], Any], x: np.ndarray, output: int, meant: float) -> Enclosure | None:

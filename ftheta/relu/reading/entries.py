@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ftheta.graph import Node
-from ftheta.logic import SubjectError
+from ftheta.logic.errors import SubjectError
 
 from .forms import Forms, constant
 

@@ -13,7 +13,7 @@ from scipy import sparse
 
 from ftheta.graph import Domain, Node, forward, trace
 from ftheta.graph.primitives import MOVES
-from ftheta.logic import SubjectError
+from ftheta.logic.errors import SubjectError
 
 from ..network import ReluNetwork
 from .assembly import Assembly

@@ -15,7 +15,7 @@ import numpy as np
 from flint import fmpq  # type: ignore[import-untyped]
 from scipy import sparse
 
-from ftheta.logic import SubjectError
+from ftheta.logic.errors import SubjectError
 
 from ..counts import is_plain
 from ..exact import ExactNetwork, exact

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from flint import fmpq  # type: ignore[import-untyped]
 
-from ftheta.logic import Basis, Enclosure
+from ftheta.logic.enclosure import Basis, Enclosure
 
 from ..counts import is_plain
 from ..exact import ExactNetwork

@@ -11,7 +11,8 @@ from typing import Any
 
 from flint import arb, ctx, fmpq  # type: ignore[import-untyped]
 
-from ftheta.logic import Enclosure, UsageError
+from ftheta.logic.enclosure import Enclosure
+from ftheta.logic.errors import UsageError
 
 BITS = 128
 STEPS = 64  # bisections of [q, 1]

@@ -24,7 +24,7 @@ from flint import arb, ctx  # type: ignore[import-untyped]
 from jax.flatten_util import ravel_pytree
 
 from ftheta.certify import frobenius_norm
-from ftheta.logic import UsageError
+from ftheta.logic.errors import UsageError
 
 from .balls import BITS, above, ball, check_probability, kl_inverse
 from .unseen import clopper_pearson

@@ -10,7 +10,9 @@ import numpy as np
 
 from ftheta.estimates import binomial_interval
 from ftheta.estimates.means import CONFIDENCE
-from ftheta.logic import Enclosure, SubjectError, Table, UsageError
+from ftheta.logic.enclosure import Enclosure
+from ftheta.logic.errors import SubjectError, UsageError
+from ftheta.logic.table import Table
 from ftheta.networks import Description
 from ftheta.risks.bounds import unseen
 from ftheta.training.models import Model, model_of

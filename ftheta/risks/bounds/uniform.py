@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from flint import arb, ctx  # type: ignore[import-untyped]
 
-from ftheta.logic import UsageError
+from ftheta.logic.errors import UsageError
 from ftheta.networks import Description, activation
 
 from .balls import BITS, above, ball, check_probability, log_over

@@ -21,7 +21,7 @@ from flint import ctx  # type: ignore[import-untyped]
 from scipy.special import betaincinv
 
 from ftheta.estimates.concentration import binomial_tail
-from ftheta.logic import SubjectError, UsageError
+from ftheta.logic.errors import SubjectError, UsageError
 
 from .balls import BITS, above, ball, check_probability, kl_inverse, log_over
 

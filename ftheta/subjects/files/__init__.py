@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ftheta.logic import SubjectError
+from ftheta.logic.errors import SubjectError
 from ftheta.networks.npy import read_arrays, read_npy
 from ftheta.subjects.dataset import Dataset
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ftheta.logic import SubjectError
+from ftheta.logic.errors import SubjectError
 
 PAIRS: tuple[tuple[str, str], ...] = (
     ("x", "y"),

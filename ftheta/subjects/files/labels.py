@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ftheta.logic import SubjectError
+from ftheta.logic.errors import SubjectError
 
 WHOLE = re.compile(r"[+-]?[0-9]{1,15}")
 """Words that spell whole numbers."""

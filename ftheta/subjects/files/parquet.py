@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ftheta.logic import SubjectError
+from ftheta.logic.errors import SubjectError
 from ftheta.networks.reading import Allowance, Malformed, ensure_size
 
 from .table import MAX_CELLS, MAX_COLUMNS, Table

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ftheta.logic import SubjectError
+from ftheta.logic.errors import SubjectError
 from ftheta.networks.reading import read_bytes
 
 from .labels import Labels, encoded_words

@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ftheta.logic import UsageError
+from ftheta.logic.errors import UsageError
 from ftheta.training.optimisers import Step, optimiser_named
 
 if TYPE_CHECKING:

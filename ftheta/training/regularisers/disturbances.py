@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ftheta.logic import UsageError
+from ftheta.logic.errors import UsageError
 from ftheta.networks.activations import activation
 from ftheta.networks.description import Description
 from ftheta.training.models import model_of

@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ftheta.certify import spectral_norm
-from ftheta.logic import UsageError
+from ftheta.logic.errors import UsageError
 from ftheta.networks.description import Dense, Description
 
 from .decay import Penalty, check_weight
