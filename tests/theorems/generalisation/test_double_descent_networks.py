@@ -31,7 +31,7 @@ from ftheta.sweeps.grid import Grid
 from ftheta.sweeps.trains import train_of
 from ftheta.theorems.generalisation.double_descent_networks import find_first_minimum, train_along
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLES = Path(__file__).parents[3] / "examples"
 
 
 def problem(rng, n=40, d=6, K=3):

@@ -28,7 +28,7 @@ from ftheta.theorems.piecewise.one_hidden_layer_not_integrable.ridge_form import
     without_idle_steps,
 )
 
-from .nets import networks, points, rationals
+from ...relu.nets import networks, points, rationals
 
 small = st.integers(-2, 2)
 

@@ -7,7 +7,7 @@ from ftheta.bibliography import references
 from ftheta.catalogue import theorems
 from ftheta.theorems.architectures.history_timeline import EVENTS, timeline_chart, timeline_table
 
-CATALOGUE = (Path(__file__).parents[1] / "contract" / "catalogue_ids.txt").read_text().split()
+CATALOGUE = (Path(__file__).parents[2] / "contract" / "catalogue_ids.txt").read_text().split()
 
 
 def test_every_year_is_that_of_the_source_in_the_bibliography():

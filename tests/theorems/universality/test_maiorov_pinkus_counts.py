@@ -1,4 +1,4 @@
-"""Kolmogorov's superpositions: the inner function in exact numbers, disjoint intervals, and outer steps."""
+"""Kolmogorov's superpositions: the inner function in exact numbers, disjoint intervals, outer steps, and sizes."""
 
 from fractions import Fraction
 from itertools import pairwise
@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ftheta.networks import count
 from ftheta.theorems.universality.maiorov_pinkus_counts import kolmogorov as k
+from ftheta.theorems.universality.maiorov_pinkus_counts.sizes import Sizes, architecture, own_units
 
 
 @pytest.mark.parametrize("rank", [1, 2, 3])
@@ -47,3 +49,14 @@ def test_outer_steps_leave_four_fifths_or_less():
     found = k.superposition((2, 3))
     assert found.errors[1] <= 0.8 + 0.6 * 0.96 / 36
     assert found.errors[2] < found.errors[1]
+
+
+@pytest.mark.parametrize("d, connections, neurons, printed", [(1, 39, 12, 27), (2, 117, 21, 180), (3, 237, 30, 567)])
+def test_counts_of_maiorov_and_pinkus(d, connections, neurons, printed):
+    rng = np.random.default_rng(0)
+    found = count(architecture(rng, d))
+    other = count(own_units(rng, d))
+    sizes = Sizes(d)
+    assert (found.connections, found.neurons) == (connections, neurons) == (sizes.connections, sizes.neurons)
+    assert sizes.input_weights == printed
+    assert (other.connections, other.neurons) == (sizes.own_connections, sizes.own_neurons)
