@@ -1,19 +1,27 @@
 """The largest of M numbers, by a tree of pairs: logarithmic depth."""
 
+from collections.abc import Sequence
+from fractions import Fraction
 from typing import Annotated
 
 import numpy as np
 
-from ftheta.logic import Evidence, Finding, Identity, Knob, hypothesis, theorem
+from ftheta.logic import Claim, Evidence, Finding, Identity, Knob, Witness, hypothesis, theorem
 from ftheta.networks import Dense, Description, count
+from ftheta.relu.counts import count as count_relu
 from ftheta.relu.describe import describe_layers, plain_form, require_layers
-from ftheta.relu.exact import exact
+from ftheta.relu.exact import ExactNetwork, exact
 from ftheta.relu.line.cpa1d import enclose_rational
-from ftheta.relu.maxima.maximum import hidden_layers, maximum, neurons, pair_maximum
+from ftheta.relu.maxima.maximum import Shape, hidden_layers, maximum, neurons, pair_maximum
+from ftheta.relu.symmetry.canonical import canonical
 from ftheta.subjects import Network
 from ftheta.subjects.layers import describes_this_function
 
-from .tournament import SHAPES, bracket, finds_the_largest, growth, shape_of, sizes, tied_points
+from .braid import MOST, against_maximum, preactivations
+from .charts import draw_bracket, draw_growth
+from .tournament import SHAPES, shape_of, tied_points
+
+ZERO = enclose_rational(0)
 
 
 def rounds_of_pairs(
@@ -91,8 +99,8 @@ def max_network(
     f = exact(require_layers(net.description))
     M = f.widths[0]
     shape = shape_of(f) or "tree"
-    x = tied_points(f.widths[0], points, rng)
-    rows, columns = pair_maximum().steps[-1].matrix.shape
+    x = tied_points(M, points, rng)
+    on_cones = _claim_maximum_on_cones(f) if M <= MOST else _claim_pair_on_cones()
     found = {
         "hidden layers": size.activations,
         "neurons": size.neurons,
@@ -101,11 +109,63 @@ def max_network(
         "neurons of the tree": neurons(M),
     }
     return Evidence(
-        claims=(*finds_the_largest(f, x), *sizes(f, shape)),
-        as_printed=(
-            Identity("columns of [1 1 −1]ᵀ = neurons before it", enclose_rational(rows), enclose_rational(columns)),
-        ),
-        charts=(bracket(x[0][:16], shape), growth(M)),
+        claims=(_claim_maximum_at_points(f, x), *on_cones, *_claim_sizes(f, shape)),
+        as_printed=(_claim_column_of_weights(),),
+        charts=(draw_bracket(x[0][:16], shape), draw_growth(M)),
         numbers={name: enclose_rational(number) for name, number in found.items()},
         summary=f"{M} numbers take {size.activations} hidden layers and {size.neurons} neurons in this {shape}",
     )
+
+
+def _claim_maximum_at_points(f: ExactNetwork, x: np.ndarray) -> Claim:
+    """The network is the maximum at every row of `x`."""
+    errors = np.abs(preactivations(f, x)[-1][:, 0] - x.max(axis=1))
+    worst = int(np.argmax(errors))
+    what = f"largest |f − max| at {len(x)} random and tied points"
+    return _claim_no_error(f, what, Fraction(errors[worst]), x[worst].tolist())
+
+
+def _claim_maximum_on_cones(f: ExactNetwork) -> tuple[Claim, Claim]:
+    """Network and maximum are linear on each cone of the orders of 0, x₁, …, x_M and agree on the rays that span it."""
+    M = f.widths[0]
+    found = against_maximum(f)
+    what = f"largest |f − max| on the {2 ** (M + 1) - 2} rays of the cones"
+    return (
+        _claim_no_error(f, what, found.error, found.ray),
+        Identity("neurons that change sign inside a cone", enclose_rational(found.bent), ZERO),
+    )
+
+
+def _claim_pair_on_cones() -> tuple[Claim, Claim]:
+    """The same for one pair, of which the rounds of many numbers are made: these have too many rays."""
+    pair = against_maximum(pair_maximum())
+    return (
+        Identity("one pair: largest |f − max| on the rays of its cones", enclose_rational(pair.error), ZERO),
+        Identity("one pair: neurons that change sign inside a cone", enclose_rational(pair.bent), ZERO),
+    )
+
+
+def _claim_no_error(f: ExactNetwork, what: str, error: Fraction, x: Sequence[int]) -> Claim:
+    """The largest error is 0; where it is not, the input at which it was found is the witness."""
+    witness = None
+    if error:
+        again = enclose_rational(abs(f(x)[0] - max(x)))
+        witness = Witness({"x": tuple(map(float, x))}, again, ZERO, "neuron by neuron in rationals")
+    return Identity(what, enclose_rational(error), ZERO, witness)
+
+
+def _claim_sizes(f: ExactNetwork, shape: Shape) -> tuple[Claim, Claim]:
+    """Layers and neurons are as many as stated; neurons that are scaled copies of one another count once."""
+    M = f.widths[0]
+    size = count_relu(canonical(f))
+    layers = enclose_rational(hidden_layers(M, shape))
+    return (
+        Identity(f"hidden layers of the {shape}", enclose_rational(size.activations), layers),
+        Identity(f"neurons of the {shape}", enclose_rational(size.neurons), enclose_rational(neurons(M, shape))),
+    )
+
+
+def _claim_column_of_weights() -> Claim:
+    """The outer weights as a column, as Murari's slides print them: it would follow one neuron, not three."""
+    rows, columns = pair_maximum().steps[-1].matrix.shape
+    return Identity("columns of [1 1 −1]ᵀ = neurons before it", enclose_rational(rows), enclose_rational(columns))
