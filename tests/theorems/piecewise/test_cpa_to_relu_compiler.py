@@ -17,8 +17,9 @@ from ftheta.relu.counts import count
 from ftheta.relu.exact import exact, from_description
 from ftheta.relu.maxima.maximum import neurons
 from ftheta.relu.meshes.nodal import compile_cpa
-from ftheta.theorems.piecewise.cpa_to_relu_compiler.compiler import Compiled, Source, make_mesh_function, mesh_pieces
-from ftheta.theorems.piecewise.cpa_to_relu_compiler.mesh_function import MeshFunction
+from ftheta.theorems.piecewise.cpa_to_relu_compiler.compiler import Compiled
+from ftheta.theorems.piecewise.cpa_to_relu_compiler.mesh_function import MeshFunction, make_mesh_function
+from ftheta.theorems.piecewise.cpa_to_relu_compiler.sources import Source, mesh_pieces
 
 
 def compiled(pieces) -> Compiled:

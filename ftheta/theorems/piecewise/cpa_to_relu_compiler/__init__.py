@@ -4,16 +4,22 @@ from typing import Annotated
 
 import numpy as np
 
-from ftheta.logic import Evidence, Finding, FthetaError, Knob, hypothesis, theorem
+from ftheta.logic import Basis, Chart, Claim, Evidence, Finding, FthetaError, Identity, Knob, Table, hypothesis, theorem
 from ftheta.networks import random_mlp
 from ftheta.pieces.functions.composition import enclose_rational
 from ftheta.pieces.normal_forms import Form, normal_form
+from ftheta.relu.counts import count
+from ftheta.relu.exact import ExactNetwork
+from ftheta.relu.meshes.nodal import compile_cpa
 from ftheta.relu.reading.form import relu_form
 from ftheta.subjects import Dataset, Network, Target
 
-from .compiler import Compiled, Source, fills_convex_set, make_mesh_function
-from .mesh_function import MeshFunction
+from .charts import draw_pieces, draw_pipeline
+from .compiler import Compiled
+from .mesh_function import MeshFunction, make_mesh_function
+from .sources import Source
 
+ZERO = enclose_rational(0)
 KINDS = ("square", "random points", "network", "U-shape")
 Given = Target | Dataset | Network
 
@@ -54,10 +60,17 @@ def piecewise_affine(given: Given) -> Finding:
     except FthetaError as error:
         return Finding.failed(error.what)
     if isinstance(found, MeshFunction):
-        return fills_convex_set(found)
+        return _fills_convex_set(found)
     if found.refusal:
         return Finding.failed(found.refusal)
     return Finding.proved(found.meaning, "a normal form was made of its graph", basis=found.basis)
+
+
+def _fills_convex_set(function: MeshFunction) -> Finding:
+    """A mesh with a gap or a dent may hold functions that no maximum goes on from."""
+    good = function.mesh.is_convex
+    note = f"{len(function.mesh.simplices):,} simplices that {'fill' if good else 'do not fill'} a convex set"
+    return Finding.decide(good, note, "its boundary is compared with its hull in rationals", basis=Basis.EXACT)
 
 
 @theorem(
@@ -98,10 +111,58 @@ def cpa_to_relu_compiler(
     made = source and Compiled.of(source.pieces, 4 * max_cells)
     if source is None or made is None:
         return Evidence((), summary=f"no pieces, or more than {max_cells:,}: take a smaller window")
+    n = made.sizes
     return Evidence(
-        tuple(source.claims(made, max_cells)),
-        source.charts(made),
-        {name: enclose_rational(size) for name, size in made.sizes.items()},
-        (source.table(made),),
-        summary=made.summary,
+        claims=(_claim_equal_on_cells(made), _claim_depth(made), *_claim_round_trip(source, made, max_cells)),
+        charts=_draw(source, made),
+        numbers={name: enclose_rational(size) for name, size in n.items()},
+        tables=(_tabulate_counts(source, made),),
+        summary=f"{n['pieces']:,} pieces, g a maximum of M = {n['M']}: L = {n['L']}, N = {n['N']:,}, W = {n['W']:,}",
     )
+
+
+def _claim_equal_on_cells(made: Compiled) -> Claim:
+    """The network is f at the vertices of all cells and along their directions to infinity, hence on them."""
+    rays = sum(not corner[-1] for corner in made.generators)
+    where = f"{len(made.generators) - rays:,} vertices" + (f" and {rays:,} directions" if rays else "")
+    what = f"largest |network − f| at all {where} of the cells"
+    return Identity(what, enclose_rational(made.gap(made.network)), ZERO)
+
+
+def _claim_depth(made: Compiled) -> Claim:
+    """Its depth is that of the tree of maxima, or of the one hidden layer that is subtracted."""
+    what = "affine maps L, and ⌈log₂ M⌉ + 1 (with an h, at least two)"
+    return Identity(what, enclose_rational(len(made.network.steps)), enclose_rational(made.depth))
+
+
+def _claim_round_trip(source: Source, made: Compiled, max_cells: int) -> tuple[Claim, ...]:
+    """A network that was given is the one that was written; a mesh is read once more from the network, if that is
+    small enough."""
+    if source.net is not None:
+        what = "round trip: largest |given network − f| at these points"
+        return (Identity(what, enclose_rational(made.gap(source.net)), ZERO),)
+    back = made.again(max_cells)
+    if back is None:
+        return ()
+    gap = max(back.gap(made.network), back.gap(back.network))
+    what = f"round trip: network → {len(back.difference.pieces):,} pieces → network, largest gap everywhere"
+    return (Identity(what, enclose_rational(gap), ZERO),)
+
+
+def _draw(source: Source, made: Compiled) -> tuple[Chart, ...]:
+    """The pieces, where they can be drawn, and what is made of what."""
+    if source.frame.dimension > 2:
+        return (draw_pipeline(made),)
+    return (draw_pieces(source, made), draw_pipeline(made))
+
+
+def _tabulate_counts(source: Source, made: Compiled) -> Table:
+    """Sizes of the compiled network beside a second construction, for a mesh, or beside the network that was given."""
+    nets: dict[str, ExactNetwork] = {"maximum less ridges": made.network}
+    if source.mesh is not None and source.mesh.mesh.dimension <= 2:
+        mesh = source.mesh.mesh
+        nets["sums of maxima of three"] = compile_cpa(mesh.points, mesh.simplices, source.mesh.values)
+    if source.net is not None:
+        nets["as given"] = source.net
+    rows = [(name, len(net.steps), count(net).neurons, count(net).connections) for name, net in nets.items()]
+    return Table("counts", ("network", "L", "N", "W"), tuple(rows))

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from typing import Any
 
 import jax.numpy as jnp
@@ -70,3 +71,23 @@ class MeshFunction:
         point = jnp.append(jnp.atleast_1d(x), 1.0)
         inside = jnp.argmax((coordinates @ point).min(axis=1))  # where no barycentric coordinate is negative
         return forms[inside] @ point
+
+
+def make_mesh_function(rng: np.random.Generator, kind: str, cells: int) -> MeshFunction:
+    """Random dyadic values on a triangulated square, or on random points; or a U-shape with one arm that rises."""
+    if kind == "random points":
+        inner = rng.integers(1, 64, ((cells + 1) ** 2 - 4, 2)) / 64.0
+        points = np.unique(np.vstack([inner, [[0, 0], [0, 1], [1, 0], [1, 1]]]), axis=0)
+        return MeshFunction.delaunay(points, rng.integers(-16, 17, len(points)) / 16.0)
+    cells = max(cells, 3) if kind == "U-shape" else cells
+    points = list(product(range(cells + 1), repeat=2))
+    number = {point: k for k, point in enumerate(points)}
+    triangles = [
+        (number[i, j], number[i + a, j + 1 - a], number[i + 1, j + 1])
+        for i, j in product(range(cells), repeat=2)
+        for a in (0, 1)
+        if kind != "U-shape" or j == 0 or i in (0, cells - 1)
+    ]
+    if kind == "U-shape":
+        return MeshFunction.of(points, triangles, [max(j - 1, 0) if i <= 1 else 0 for i, j in points])
+    return MeshFunction.of(points, triangles, (rng.integers(-16, 17, len(points)) / 16.0).tolist())
