@@ -72,7 +72,9 @@ def test_small_networks_have_the_pieces_that_are_known_by_heart(name, cells, reg
     with jax.enable_x64(True):
         maps = LocalMaps(found, net, net.input_shape)
         assert len(found) == cells and maps.regions()[1].middle == regions
-        assert maps.agreement().judge().verdict == maps.jacobians(8).judge().verdict == "certified"
+        assert maps.largest_gap.gap <= maps.largest_gap.allowance
+        slopes = maps.compare_jacobians(8)
+        assert slopes.gap.basis is Basis.FLOAT and slopes.gap.hi <= slopes.allowance
 
 
 @pytest.mark.parametrize("inputs, kind", [(1, Curves), (3, Regions)])

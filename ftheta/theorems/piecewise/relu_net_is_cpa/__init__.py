@@ -5,9 +5,23 @@ from typing import Annotated
 
 import numpy as np
 
-from ftheta.logic import AtMost, Enclosure, Evidence, Examples, Identity, Knob, theorem
+from ftheta.logic import (
+    AtMost,
+    Axis,
+    Claim,
+    Curves,
+    Enclosure,
+    Evidence,
+    Examples,
+    Identity,
+    Knob,
+    Series,
+    Witness,
+    theorem,
+)
 from ftheta.networks import ACTIVATIONS, Dense, Description, random_mlp
 from ftheta.pieces import pieces
+from ftheta.pieces.complex import Complex
 from ftheta.pieces.geometry import domain_volume
 from ftheta.pieces.normal_forms import normal_form, relu_network
 from ftheta.pieces.pictures import picture
@@ -16,6 +30,7 @@ from ftheta.subjects import Network
 
 from .affine_maps import LocalMaps
 
+ZERO = Enclosure.exact(0)
 _AXES = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]])
 
 
@@ -97,23 +112,63 @@ def relu_net_is_cpa(
         return Evidence((), summary="the budget ran out before the first cell was found")
     maps = LocalMaps(cells, net, net.input_shape)
     whole = Enclosure.equal(domain_volume(domain))
-    _, regions = maps.regions()
+    region, regions = maps.regions()
     covered = float(cells.volumes.sum())
     area = Enclosure.equal(covered) if cells.certificate.complete else Enclosure.between(covered, np.inf, whole.basis)
     steepness = np.linalg.norm(cells.maps[:, :, :-1].reshape(len(cells), -1), axis=1)
-    claims = (
-        maps.agreement(),
-        maps.jacobians(jacobians),
-        AtMost("linear regions ≤ activation cells", regions, cells.count),
-    )
+    agreement = _claim_agreement(maps)
     found = f"{'' if cells.certificate.complete else 'at least '}{len(cells):,} activation cells"
     return Evidence(
-        claims,
-        (picture(cells, f"linear regions of {net.name}", steepness, "slope |A|"), maps.sizes()),
-        {"activation cells": cells.count, "linear regions": regions, "largest gap": claims[0].left, "area": area},
-        summary=f"{found}, linear regions: {regions.lo:,.0f}; f = Ax + c within {claims[0].left.hi:.2g}",
+        claims=(
+            agreement,
+            _claim_jacobians(maps, jacobians),
+            AtMost("linear regions ≤ activation cells", regions, cells.count),
+        ),
+        charts=(picture(cells, f"linear regions of {net.name}", steepness, "slope |A|"), _draw_areas(cells, region)),
+        numbers={
+            "activation cells": cells.count,
+            "linear regions": regions,
+            "largest gap": agreement.left,
+            "area": area,
+        },
+        summary=f"{found}, linear regions: {regions.lo:,.0f}; f = Ax + c within {agreement.left.hi:.2g}",
         examples=partial(_examples, area, whole),
     )
+
+
+def _claim_agreement(maps: LocalMaps) -> Identity:
+    """The network equals the map of every cell at its corners and its centre, hence (both affine there) on it."""
+    what = f"largest |f(x) − (A x + c)| over corners and centres of the {len(maps.cells):,} cells found"
+    worst = maps.largest_gap
+    atol = worst.allowance
+    if worst.gap <= atol:
+        return Identity(what, Enclosure.equal(worst.gap), ZERO, atol=atol)
+    real = maps.enclose_gap(worst)
+    if real is not None and real.lo <= atol:  # rounding of the program alone would explain it
+        return Identity(what, real, ZERO, atol=atol)
+    at = {f"t{i + 1}": float(coordinate) for i, coordinate in enumerate(worst.t)}
+    how = "the function in intervals rounded outward, the network of the cells in rationals"
+    return Identity(what, Enclosure.equal(worst.gap), ZERO, Witness(at, *maps.enclose_values(worst), how), atol=atol)
+
+
+def _claim_jacobians(maps: LocalMaps, most: int) -> Claim:
+    """The map of a cell is the Jacobian inside it."""
+    found = maps.compare_jacobians(most)
+    what = f"largest |Df − A| along the slice, at the centres of the {found.cells} largest cells"
+    return Identity(what, found.gap, ZERO, atol=found.allowance)
+
+
+def _draw_areas(cells: Complex, region: np.ndarray) -> Curves:
+    """Areas of the cells and of the linear regions in descending order."""
+    areas = {"activation cells": cells.volumes, "linear regions": np.bincount(region, cells.volumes)}
+    series = []
+    for name, area in areas.items():
+        rank = np.unique(np.geomspace(1, len(area), 400).astype(int))
+        sorted_area = np.sort(area)[::-1][rank - 1]
+        good = sorted_area > 0
+        series.append(Series(name, rank[good], sorted_area[good], "measured" if series else "other"))
+    what = "length" if cells.dimension == 1 else "area"
+    return Curves("how large the pieces are", Axis("rank", "log"), Axis(what, "log"), tuple(series))
 
 
 def _examples(area: Enclosure, whole: Enclosure) -> Examples:

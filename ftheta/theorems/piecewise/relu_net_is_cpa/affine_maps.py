@@ -1,4 +1,4 @@
-"""Does a network equal its affine maps? Every cell against the network itself, at corners, centres and by autodiff."""
+"""A network beside the affine maps of its cells, at corners, at centres and by automatic differentiation."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -8,7 +8,7 @@ import jax
 import numpy as np
 
 from ftheta.graph.enclosing import enclose_entry
-from ftheta.logic import Axis, Basis, Curves, Enclosure, Identity, Series, Witness
+from ftheta.logic import Basis, Enclosure
 from ftheta.pieces.complex import Complex
 from ftheta.pieces.slices import MOST_NUMBERS
 from ftheta.relu.exact import exact
@@ -16,6 +16,39 @@ from ftheta.relu.reading.enclosing import gap_to
 
 BATCH = 4096
 STEADY = 1e-9  # a neuron nearer to its kink, relative to the largest one, may fall on its other side by rounding
+ROUNDING = 1e-9  # relative to the numbers that are added: what float64 may leave of a gap that is zero
+
+
+@dataclass(frozen=True, eq=False)
+class Gap:
+    """The largest gap between the network and its affine maps, at the point `t` of the slice and one output.
+
+    `size` is that of the numbers that were added to get the value of an affine map.
+    """
+
+    t: np.ndarray
+    output: int
+    gap: float
+    size: float
+
+    @property
+    def allowance(self) -> float:
+        """What rounding may leave of a gap that is zero."""
+        return ROUNDING * max(self.size, 1e-300)
+
+
+@dataclass(frozen=True)
+class JacobianGap:
+    """The largest gap between $A$ and the Jacobian on so many cells; `size` is the largest entry of $A$."""
+
+    gap: Enclosure
+    size: float
+    cells: int
+
+    @property
+    def allowance(self) -> float:
+        """What rounding may leave of a gap that is zero."""
+        return ROUNDING * max(self.size, 1e-300)
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,9 +65,8 @@ class LocalMaps:
         return np.concatenate([np.asarray(at(rows[k : k + BATCH])) for k in range(0, len(rows), BATCH)])
 
     @cached_property
-    def worst(self) -> tuple[np.ndarray, int, float, float]:
-        r"""The point $t$ with the largest gap between $f$ and $At+c$ among corners and centres: the point,
-        the output, the gap, and the size of the numbers that were added."""
+    def largest_gap(self) -> Gap:
+        r"""Between $f$ and $At+c$, among corners and centres of the cells."""
         cells = self.cells
         owner = np.concatenate([np.repeat(np.arange(len(cells)), np.diff(cells.ends)), np.arange(len(cells))])
         points = np.concatenate([cells.vertices, cells.centres])
@@ -43,33 +75,21 @@ class LocalMaps:
         size = float((np.einsum("nod,nd->no", abs(maps[:, :, :-1]), abs(points)) + abs(maps[:, :, -1])).max(initial=0))
         gap = abs(self.outputs(cells.plan.chart(points)) - affine)
         k, o = np.unravel_index(int(gap.argmax()), gap.shape)
-        return points[k], int(o), float(gap[k, o]), size
+        return Gap(points[k], int(o), float(gap[k, o]), size)
 
-    def agreement(self) -> Identity:
-        """The network equals the map of every cell at its corners and its centre, hence (both affine there) on it."""
-        t, output, gap, size = self.worst
-        what = f"largest |f(x) − (A x + c)| over corners and centres of the {len(self.cells):,} cells found"
-        atol = 1e-9 * max(size, 1e-300)
-        if gap <= atol:
-            return Identity(what, Enclosure.equal(gap), Enclosure.exact(0), atol=atol)
-        x = self.cells.plan.chart(t)
-        affine = float(exact(self.cells.plan.net)(x.tolist())[output])
-        real = gap_to(lambda point: self.net(point.reshape(self.shape)), x, output, affine)
-        if real is not None and real.lo <= atol:  # rounding of the program alone would explain it
-            return Identity(what, real, Enclosure.exact(0), atol=atol)
-        return Identity(what, Enclosure.equal(gap), Enclosure.exact(0), self._again(t, output), atol=atol)
+    def enclose_gap(self, at: Gap) -> Enclosure | None:
+        """The gap of the real functions, without the rounding of the program; None where no rule encloses it."""
+        x = self.cells.plan.chart(at.t)
+        affine = float(exact(self.cells.plan.net)(x.tolist())[at.output])
+        return gap_to(lambda point: self.net(point.reshape(self.shape)), x, at.output, affine)
 
-    def _again(self, t: np.ndarray, output: int) -> Witness:
-        """The function at one point, and the piecewise-affine network that has these cells."""
-        x = self.cells.plan.chart(t)
-        value = enclose_entry(self.net, x.reshape(self.shape), entry=output)
-        affine = Enclosure.exact(exact(self.cells.plan.net)(x.tolist())[output])
-        at = {f"t{i + 1}": float(coordinate) for i, coordinate in enumerate(t)}
-        return Witness(
-            at, value, affine, "the function in intervals rounded outward, the network of the cells in rationals"
-        )
+    def enclose_values(self, at: Gap) -> tuple[Enclosure, Enclosure]:
+        """The network in intervals rounded outward, and the network of the cells in rationals, at the same point."""
+        x = self.cells.plan.chart(at.t)
+        value = enclose_entry(self.net, x.reshape(self.shape), entry=at.output)
+        return value, Enclosure.exact(exact(self.cells.plan.net)(x.tolist())[at.output])
 
-    def jacobians(self, most: int) -> Identity:
+    def compare_jacobians(self, most: int) -> JacobianGap:
         r"""$A$ of the largest cells against automatic differentiation at their centres, along the slice: across it $f$
         may have a kink there, where two inputs of a maximum tie on the whole slice."""
         cells = self.cells
@@ -84,15 +104,16 @@ class LocalMaps:
         slope = jax.jit(jax.vmap(jax.jacfwd(along)))
         found = np.asarray(slope(cells.centres[chosen])) if len(chosen) else slopes
         gap, size = (float(abs(a).max(initial=0)) for a in (found - slopes, slopes))
-        what = f"largest |Df − A| along the slice, at the centres of the {len(chosen)} largest cells"
         known = Enclosure.equal(gap) if len(chosen) == len(cells) else Enclosure.measured(gap, samples=len(chosen))
-        atol = 1e-9 * max(size, 1e-300)
-        if gap > atol:
-            k, o, c = np.unravel_index(int(abs(found - slopes).argmax()), slopes.shape)
-            column = lambda t: jax.jacfwd(along)(t)[:, c]
-            real = gap_to(column, cells.centres[chosen[k]], int(o), float(slopes[k, o, c]))
-            known = real if real is not None and real.lo <= atol else known
-        return Identity(what, known, Enclosure.exact(0), atol=atol)
+        measured = JacobianGap(known, size, len(chosen))
+        if gap <= measured.allowance:
+            return measured
+        k, o, c = np.unravel_index(int(abs(found - slopes).argmax()), slopes.shape)
+        column = lambda t: jax.jacfwd(along)(t)[:, c]
+        real = gap_to(column, cells.centres[chosen[k]], int(o), float(slopes[k, o, c]))
+        if real is None or real.lo > measured.allowance:
+            return measured
+        return JacobianGap(real, size, len(chosen))  # rounding of the program alone explains it
 
     def regions(self) -> tuple[np.ndarray, Enclosure]:
         """The linear region of every cell, and how many there are: found so far, at least the different maps."""
@@ -102,19 +123,6 @@ class LocalMaps:
         size = max(float(abs(self.cells.maps).max(initial=0)), 1e-300)
         different = len(np.unique(np.round(self.cells.maps / size, 6).reshape(len(region), -1), axis=0))
         return region, Enclosure(different, np.inf, Basis.FLOAT)
-
-    def sizes(self) -> Curves:
-        """Areas of the cells and of the linear regions in descending order."""
-        region, _ = self.regions()
-        areas = {"activation cells": self.cells.volumes, "linear regions": np.bincount(region, self.cells.volumes)}
-        series = []
-        for name, area in areas.items():
-            rank = np.unique(np.geomspace(1, len(area), 400).astype(int))
-            sorted_area = np.sort(area)[::-1][rank - 1]
-            good = sorted_area > 0
-            series.append(Series(name, rank[good], sorted_area[good], "measured" if series else "other"))
-        what = "length" if self.cells.dimension == 1 else "area"
-        return Curves("how large the pieces are", Axis("rank", "log"), Axis(what, "log"), tuple(series))
 
 
 def _steady(cells: Complex, i: int, x: np.ndarray, magnitudes: list[Any]) -> bool:
