@@ -8,18 +8,17 @@ from flint import fmpq
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ftheta.logic import SubjectError, Verdict
+from ftheta.logic import SubjectError
 from ftheta.relu.elementary.constructions import hat
 from ftheta.relu.exact import ExactNetwork, exact
-from ftheta.relu.line.cpa1d import enclose_rational
 from ftheta.relu.line.points import restrict_to_line
 from ftheta.relu.local import is_clean, kink, slope
-from ftheta.theorems.piecewise.one_hidden_layer_not_integrable.escaping import (
+from ftheta.theorems.piecewise.one_hidden_layer_not_integrable.escaping import Decay
+from ftheta.theorems.piecewise.one_hidden_layer_not_integrable.jumps import find_jump_change, measure_jump_change
+from ftheta.theorems.piecewise.one_hidden_layer_not_integrable.named_networks import (
     KINDS,
-    Decay,
-    constant_jumps,
-    example,
-    ridge_hat_mass,
+    build_network,
+    integrate_ridge_hat,
 )
 from ftheta.theorems.piecewise.one_hidden_layer_not_integrable.ridge_form import (
     escaping_ray,
@@ -83,17 +82,17 @@ def test_neurons_of_either_orientation_merge_and_idle_steps_do_not_count() -> No
     assert len(idle.steps) == 3 and len(without_idle_steps(idle).steps) == 2
     assert ridge_forms(idle)[0].affine == (fmpq(-2), fmpq(-2), fmpq(-3))
     with pytest.raises(SubjectError, match="one hidden layer"):
-        ridge_forms(exact(example(KINDS[-1], 2, 0, np.random.default_rng(0))))
+        ridge_forms(exact(build_network(KINDS[-1], 2, 0, np.random.default_rng(0))))
 
 
 @pytest.mark.parametrize("radius", [1, 3, Fraction(7, 2), 100])
 def test_the_ridge_hat_has_mass_2r(radius) -> None:
-    assert ridge_hat_mass(radius) == 2 * radius
+    assert integrate_ridge_hat(radius) == 2 * radius
 
 
 def test_networks_in_disguise_are_seen_through() -> None:
     rng = np.random.default_rng(3)
-    affine, zero = (Decay.of(exact(example(kind, 3, 6, rng))) for kind in KINDS[2:4])
+    affine, zero = (Decay.of(exact(build_network(kind, 3, 6, rng))) for kind in KINDS[2:4])
     assert not affine.hyperplanes and affine.first is not None
     assert zero.first is None and "f ≡ 0" in zero.summary
 
@@ -112,11 +111,11 @@ def test_one_sided_slopes_are_those_of_the_exact_pieces(net, x, v) -> None:
 
 def test_kinks_of_one_hidden_layer_do_not_change_and_those_of_a_compact_hat_do() -> None:
     rng = np.random.default_rng(0)
-    random, compact = (exact(example(kind, 2, 5, rng)) for kind in ("random", KINDS[-1]))
-    assert constant_jumps(random).judge().verdict is Verdict.PROVED
-    claim = constant_jumps(compact)
-    assert claim.judge().verdict is Verdict.REFUTED and claim.witness is not None and claim.witness.left == claim.left
-    assert claim.right == enclose_rational(0)
+    random, compact = (exact(build_network(kind, 2, 5, rng)) for kind in ("random", KINDS[-1]))
+    assert find_jump_change(random).change == 0
+    found = find_jump_change(compact)
+    assert found.change > 0 and found.places is not None
+    assert measure_jump_change(compact, found.normal, *found.places) == found.change
 
 
 def test_a_point_where_two_kinks_cross_is_not_clean() -> None:

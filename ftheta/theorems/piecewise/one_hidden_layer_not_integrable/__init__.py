@@ -1,35 +1,41 @@
 """In two dimensions and more, one hidden layer is never integrable: its kinks do not end."""
 
-from fractions import Fraction
+from collections.abc import Sequence
 from functools import partial
 from typing import Annotated
 
 import numpy as np
 
-from ftheta.logic import Evidence, Examples, Finding, Identity, Knob, hypothesis, theorem
+from ftheta.logic import Claim, Evidence, Examples, Finding, Identity, Knob, Witness, hypothesis, theorem
 from ftheta.pieces.normal_forms import normal_form, relu_network
 from ftheta.relu.counts import count
-from ftheta.relu.exact import exact
+from ftheta.relu.exact import ExactNetwork, exact
+from ftheta.relu.geometry import Form
 from ftheta.relu.line.cpa1d import enclose_rational
+from ftheta.relu.matrices import fraction
 from ftheta.subjects import Network
 
-from . import escaping
+from .charts import draw_along_rays, draw_landscape, draw_masses, escaping_ray_of, random_rays, tabulate_hyperplanes
+from .escaping import Decay
+from .jumps import find_jump_change, measure_jump_change
+from .named_networks import COMPACT_HAT, KINDS, build_network, integrate_ridge_hat
 
+ZERO = enclose_rational(0)
 MOST_WEIGHTS = 60_000  # in rationals
 
 
 def network(
     rng: np.random.Generator,
     *,
-    kind: Annotated[str, Knob(says="which network", symbol="f", choices=escaping.KINDS)] = "ridge hat",
+    kind: Annotated[str, Knob(says="which network", symbol="f", choices=KINDS)] = "ridge hat",
     inputs: Annotated[int, Knob(2, 6, "number of inputs", "d", most=64)] = 2,
     width: Annotated[int, Knob(1, 64, "neurons, or groups of three in disguise", "w", log=True, most=200)] = 8,
 ) -> Network:
-    return Network.described(escaping.example(kind, min(inputs, 3) if "hat" in kind else inputs, width, rng), kind)
+    return Network.described(build_network(kind, min(inputs, 3) if "hat" in kind else inputs, width, rng), kind)
 
 
 def two_hidden_layers(rng: np.random.Generator) -> Network:
-    return network(rng, kind=escaping.KINDS[-1])
+    return network(rng, kind=COMPACT_HAT)
 
 
 @hypothesis(
@@ -74,7 +80,7 @@ def two_inputs(net: Network) -> Finding:
         "random": {"kind": "random", "inputs": 3, "width": 32},
         "affine after all": {"kind": "affine in disguise"},
         "at the edge": {"kind": "zero in disguise", "radius": 1.0},
-        "broken on purpose": {"kind": escaping.KINDS[-1]},
+        "broken on purpose": {"kind": COMPACT_HAT},
     },
 )
 def one_hidden_layer_not_integrable(
@@ -92,43 +98,58 @@ def one_hidden_layer_not_integrable(
     if form is None:
         return Evidence((), summary="no normal form, hence no ridges")
     f = exact(form)
-    mass = escaping.ridge_hat_mass(radius)
-    shown = escaping.random_rays(f, rng, 2)
-    landscape = escaping.landscape(form, radius, net.name)
+    landscape = draw_landscape(form, radius, net.name)
+    others = random_rays(f, rng, 2)
     if count(form).activations > 1:
         return Evidence(
-            (escaping.constant_jumps(f),),
-            (landscape, escaping.along_rays(f, shown, 4 * radius)),
+            (_claim_jumps_constant(f),),
+            (landscape, draw_along_rays(f, others, 4 * radius)),
             summary="a kink of this network ends",
-            examples=partial(_examples, mass, radius),
+            examples=partial(_examples, radius),
         )
-    decay = escaping.Decay.of(f)
+    decay = Decay.of(f)
     return Evidence(
-        claims=(
-            Identity(
-                "outputs with a ray on which f does not tend to 0, and outputs f ≢ 0",
-                enclose_rational(len(decay.escaping)),
-                enclose_rational(sum(not form.is_zero for form in decay.forms)),
-            ),
-            escaping.constant_jumps(f, decay.hyperplanes),
-        ),
-        charts=(landscape, escaping.along_rays(f, [*decay.shown, *shown], 4 * radius)),
+        claims=(_claim_every_output_escapes(decay), _claim_jumps_constant(f, decay.hyperplanes)),
+        charts=(landscape, draw_along_rays(f, [*escaping_ray_of(decay), *others], 4 * radius)),
         numbers={
             "hyperplanes that survive": enclose_rational(len(decay.hyperplanes)),
-            "limit of |f| on the ray": escaping.limits(decay.rays),
-            "integral of the ridge hat": enclose_rational(mass),
+            "limit of |f| on the ray": enclose_rational(decay.least_limit),
+            "integral of the ridge hat": enclose_rational(integrate_ridge_hat(radius)),
         },
-        tables=(decay.table(),),
+        tables=(tabulate_hyperplanes(decay),),
         summary=decay.summary,
-        examples=partial(_examples, mass, radius, decay),
+        examples=partial(_examples, radius, decay),
     )
 
 
-def _examples(mass: Fraction, radius: float, decay: escaping.Decay | None = None) -> Examples:
+def _claim_every_output_escapes(decay: Decay) -> Claim:
+    """Every output that is not zero has a ray on which it does not tend to 0."""
+    return Identity(
+        "outputs with a ray on which f does not tend to 0, and outputs f ≢ 0",
+        enclose_rational(len(decay.escaping)),
+        enclose_rational(sum(not form.is_zero for form in decay.forms)),
+    )
+
+
+def _claim_jumps_constant(f: ExactNetwork, hyperplanes: Sequence[Form] | None = None) -> Identity:
+    """The gradient jumps by the same amount near and far on each hyperplane (by default those of the first layer)."""
+    found = find_jump_change(f, hyperplanes)
+    witness = None
+    if found.places is not None:
+        x, y = found.places
+        again = enclose_rational(measure_jump_change(f, found.normal, x, y))
+        at = {name: tuple(float(fraction(t)) for t in point) for name, point in (("x", x), ("y", y))}
+        witness = Witness(at, again, ZERO, "the pieces along the normal through either point, in rationals")
+    what = f"largest change of the gradient's jump along one of {found.hyperplanes} hyperplanes"
+    return Identity(what, enclose_rational(found.change), ZERO, witness)
+
+
+def _examples(radius: float, decay: Decay | None = None) -> Examples:
     """The ridge hat, whose integral grows with the square, beside a hat with two hidden layers; and the rays of this
     network found a second time."""
-    claims = [Identity("integral of the ridge hat over [−R, R]²", enclose_rational(mass), enclose_rational(2 * radius))]
+    mass = enclose_rational(integrate_ridge_hat(radius))
+    claims = [Identity("integral of the ridge hat over [−R, R]²", mass, enclose_rational(2 * radius))]
     if decay is not None:
         what = "rays whose end the network itself does not confirm, neuron by neuron"
-        claims.append(Identity(what, enclose_rational(decay.unconfirmed), enclose_rational(0)))
-    return Examples(tuple(claims), (escaping.mass_chart(radius),))
+        claims.append(Identity(what, enclose_rational(decay.count_unconfirmed()), ZERO))
+    return Examples(tuple(claims), (draw_masses(radius),))
