@@ -12,12 +12,8 @@ from ftheta.groups import responses as module
 from ftheta.groups.convolution import MAPS, dense, integer_kernel, periodic, waves_error, zero_padded
 from ftheta.groups.permutations import commutators
 from ftheta.logic import Basis, Status, Verdict
-from ftheta.theorems.equivariance.conv_iff_equivariant.equivariance import (
-    both_directions,
-    boundary,
-    first_layer_defect,
-    of_a_convolution,
-)
+from ftheta.theorems.equivariance.conv_iff_equivariant import claim_both_directions, claim_convolution, judge_boundary
+from ftheta.theorems.equivariance.conv_iff_equivariant.linear_maps import first_layer_defect
 
 
 @pytest.fixture(autouse=True)
@@ -92,7 +88,7 @@ def test_non_integer_weights_are_seen_in_floating_point_and_certified_at_most():
     found = seen(periodic, rng().normal(size=(3, 3, 1, 1)), (5, 5, 1), 1)
     assert not found.exact
     assert found.known(found.defect).basis is Basis.FLOAT
-    claims = (*both_directions(found, rng()), *of_a_convolution(found, rng()))
+    claims = (*claim_both_directions(found, rng()), *claim_convolution(found, rng()))
     assert {c.judge().verdict for c in claims} == {Verdict.CERTIFIED}
 
 
@@ -113,8 +109,8 @@ def test_a_large_grid_is_sampled_and_says_so(monkeypatch):
     found = seen(periodic, kernel, (8, 8, 1), 1)
     assert not found.complete and 2 < len(found.positions) < 64
     assert found.known(found.defect).basis is Basis.SAMPLED
-    assert boundary(found).status is Status.SAMPLED
-    assert all(c.judge().verdict is Verdict.CONSISTENT for c in both_directions(found, rng()))
+    assert judge_boundary(found).status is Status.SAMPLED
+    assert all(c.judge().verdict is Verdict.CONSISTENT for c in claim_both_directions(found, rng()))
 
 
 def reflected(w, x):
@@ -126,8 +122,8 @@ def reflected(w, x):
 @pytest.mark.parametrize("apply", [zero_padded, reflected])
 def test_a_border_that_is_not_periodic_is_found_and_refutes_with_an_exact_witness(apply):
     found = seen(apply, integer_kernel("random integers", rng(), 3, 1, 1, 1), (9, 1), 1)
-    assert boundary(found).status is Status.FAILED
-    claim = of_a_convolution(found, rng())[0]
+    assert judge_boundary(found).status is Status.FAILED
+    claim = claim_convolution(found, rng())[0]
     assert claim.judge().verdict is Verdict.REFUTED
     witness = found.witness()
     assert witness is not None and found.defect in witness.left and witness.left.lo > 0
@@ -135,14 +131,14 @@ def test_a_border_that_is_not_periodic_is_found_and_refutes_with_an_exact_witnes
 
 def test_a_map_without_sharing_is_not_blamed_on_its_border():
     found = seen(dense, rng().integers(-3, 4, (9, 1, 9, 1)).astype(float), (9, 1), 1)
-    assert boundary(found).status is Status.PROVED and not found.shares_weights
+    assert judge_boundary(found).status is Status.PROVED and not found.shares_weights
 
 
 def test_an_equivariant_map_that_is_not_linear_contradicts_the_kernel():
     square = lambda w, x: periodic(w, x) ** 2
     found = seen(square, np.ones((3, 1, 1)), (6, 1), 1)
     assert found.defect == 0
-    assert both_directions(found, rng())[0].judge().contradicted
+    assert claim_both_directions(found, rng())[0].judge().contradicted
 
 
 def test_waves_are_eigenvectors_of_convolutions_only():

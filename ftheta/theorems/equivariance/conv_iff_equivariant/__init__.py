@@ -6,11 +6,30 @@ from typing import Annotated
 import numpy as np
 
 from ftheta.groups import Kind, Responses, kind_of, layout_of, respond, superposition_gap
-from ftheta.groups.convolution import KERNELS, MAPS, integer_kernel
-from ftheta.logic import Enclosure, Evidence, Examples, Finding, Knob, UsageError, hypothesis, theorem
+from ftheta.groups.convolution import KERNELS, MAPS, integer_kernel, symbol
+from ftheta.groups.permutations import commutant_dimension, translations
+from ftheta.groups.responses import FLOAT_ZERO
+from ftheta.logic import (
+    AtMost,
+    Basis,
+    Claim,
+    Enclosure,
+    Evidence,
+    Examples,
+    Finding,
+    Identity,
+    Knob,
+    UsageError,
+    hypothesis,
+    theorem,
+)
 from ftheta.subjects import Network
 
-from . import equivariance
+from .charts import draw_map
+from .linear_maps import IMAGES, choose_waves, error_on_waves, first_layer_defect, try_images
+
+LISTED = 1024  # pixels up to which the group is listed
+ZERO = Enclosure.exact(0)
 
 
 def grid_map(
@@ -52,7 +71,7 @@ def acts_on_a_grid(net: Network) -> Finding:
     shapes = f"from {net.input_shape} to {net.output_shape}"
     if layout_of(net.input_shape, net.output_shape):
         return Finding.proved(shapes, "shapes compared")
-    first = net.description and equivariance.first_layer_defect(net.description.layers[0].weight)
+    first = net.description and first_layer_defect(net.description.layers[0].weight)
     told = (
         f"; on square images its first weight has a commutator of {first:.3g} times its largest entry" if first else ""
     )
@@ -78,7 +97,27 @@ def linear(net: Network) -> Finding:
     name="periodic boundaries",
 )
 def periodic_boundary(net: Network) -> Finding:
-    return equivariance.boundary(seen_by_impulses(net))
+    return judge_boundary(seen_by_impulses(net))
+
+
+def judge_boundary(seen: Responses | None) -> Finding:
+    """Whether what leaves the grid on one side enters on the other, where that can be told from the responses."""
+    if seen is None:
+        return Finding.proved("there is no grid, hence no border", "an empty statement")
+    inner = seen.interior_defect
+    if inner is None and not seen.is_zero(seen.defect):
+        return Finding.proved(
+            "no two pixels are away from the border: nothing is claimed that depends on it", "an empty statement"
+        )
+    away = f", away from the border by {inner:.3g}" if inner is not None else ""
+    note = f"responses to impulses differ by {seen.defect:.3g}{away}"
+    if not seen.shares_weights:
+        return Finding.proved(f"{note}: no weights are shared, so that no border matters", "no claim reads the border")
+    if seen.complete or not seen.is_zero(seen.defect):
+        basis = Basis.EXACT if seen.exact else Basis.FLOAT
+        why = "the responses to all impulses are the whole linear map"
+        return Finding.decide(seen.is_zero(seen.defect), note, why, seen.known(seen.defect), basis=basis)
+    return Finding.sampled(f"{note}, at {len(seen.positions)} of {seen.layout.pixels} pixels")
 
 
 @theorem(
@@ -109,12 +148,81 @@ def conv_iff_equivariant(net: Network, rng: np.random.Generator) -> Evidence:
     seen = seen_by_impulses(net)
     if seen is None:
         return Evidence((), summary="input and output share no grid")
-    shared = equivariance.of_a_convolution(seen, rng) if seen.shares_weights else ()
+    of_convolutions = claim_convolution(seen, rng) if seen.shares_weights else []
     return Evidence(
-        (*equivariance.both_directions(seen, rng), *shared, *equivariance.of_the_projection(seen)),
-        equivariance.pictures(seen),
-        equivariance.measurements(seen),
+        claims=(*claim_both_directions(seen, rng), *of_convolutions, _claim_projection(seen)),
+        charts=draw_map(seen),
+        numbers=_measure(seen),
         summary=f"largest commutator {seen.defect:.6g}; distance to the convolution {seen.distance:.6g}; "
         f"{seen.kernel.size} free parameters against {seen.kernel.size * seen.layout.pixels}",
-        examples=lambda: Examples(equivariance.of_the_commutant(seen)),
+        examples=lambda: Examples(_claim_commutant(seen)),
     )
+
+
+def claim_both_directions(seen: Responses, rng: np.random.Generator) -> tuple[Claim, Claim]:
+    r"""For every linear $W$, with $\delta=\max_\tau\max|WT_\tau-T_\tau W|$ and $\varepsilon=\max|W-C_\psi|$:
+    $\|Wx-\psi*x\|_\infty\le\delta\|x\|_1$, $\|WT_\tau x-T_\tau Wx\|_\infty\le2\varepsilon\|x\|_1$; here on images."""
+    found = try_images(seen, rng)
+    atol = 0.0 if seen.exact else FLOAT_ZERO * seen.scale
+    return (
+        AtMost(
+            f"‖Wx − ψ∗x‖_∞/‖x‖₁ on {IMAGES} images, at most the largest commutator",
+            found.misfit,
+            seen.known(seen.defect),
+            atol=atol,
+        ),
+        AtMost(
+            f"‖WT_τx − T_τWx‖_∞/‖x‖₁ on them at τ = {found.shift}, at most twice ‖W − ψ∗‖",
+            found.commutator,
+            seen.known(2 * seen.distance),
+            atol=atol,
+        ),
+    )
+
+
+def claim_convolution(seen: Responses, rng: np.random.Generator) -> list[Claim]:
+    """What holds where the weights are shared: it commutes, and the waves are its eigenvectors."""
+    what = "largest commutator max|WT_τ − T_τW|"
+    atol = FLOAT_ZERO * seen.scale
+    claims: list[Claim] = [Identity(what, seen.known(seen.defect), ZERO, witness=seen.witness(), atol=atol)]
+    waves = choose_waves(seen, rng)
+    if waves is not None:
+        error = error_on_waves(seen, waves)
+        claims.append(Identity(f"W on {len(waves)} waves and ψ̂(ω) times them", error, ZERO, atol=atol))
+    return claims
+
+
+def _claim_projection(seen: Responses) -> Claim:
+    """The mean over translations is an orthogonal projection."""
+    whole, parts = seen.energies()
+    return Identity("‖W‖² and ‖PW‖² + ‖W − PW‖², P the mean over translations", whole, parts)
+
+
+def _claim_commutant(seen: Responses) -> tuple[Claim, ...]:
+    """All maps on this grid that commute have as many parameters as the kernel."""
+    if seen.layout.pixels > LISTED:
+        return ()
+    group = translations(seen.layout.grid)
+    blocks = seen.layout.S * seen.layout.T
+    counted = Enclosure.exact(blocks * commutant_dimension(group, group))
+    return (Identity("dimension of the commutant, by characters, and |ψ|", counted, Enclosure.exact(seen.kernel.size)),)
+
+
+def _measure(seen: Responses) -> dict[str, Enclosure | float]:
+    """Parameters, distances, and the eigenvalues of a small symmetric kernel."""
+    N = seen.layout.pixels
+    S = seen.layout.S
+    T = seen.layout.T
+    numbers: dict[str, Enclosure | float] = {
+        "free parameters": Enclosure.exact(N * S * T),
+        "dense parameters": Enclosure.exact(N * N * S * T),
+        "largest commutator": seen.known(seen.defect),
+        "distance to the convolution": seen.known(seen.distance),
+    }
+    if N <= LISTED:
+        group = translations(seen.layout.grid)
+        numbers["commutant dimension"] = Enclosure.exact(commutant_dimension(group, group))
+    values = symbol(seen.kernel)[..., 0, 0].ravel()
+    if S == T == 1 and N <= 16 and np.abs(np.imag(values)).max() <= 1e-12 * (np.abs(values).max() or 1):
+        numbers |= {f"eigenvalue {k}": float(value) for k, value in enumerate(np.real(values))}
+    return numbers
