@@ -15,7 +15,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from ftheta.graph import GraphError, Interval
+from ftheta.graph.domains.interval import Interval
+from ftheta.graph.errors import GraphError
 from ftheta.logic.enclosure import Enclosure
 
 from .enclosed import UNIT, Enclosed

@@ -19,7 +19,7 @@ from typing import Protocol
 import numpy as np
 from scipy import special
 
-from ftheta.graph import Interval
+from ftheta.graph.domains.interval import Interval
 from ftheta.networks import Dense, Description
 from ftheta.networks.activations import LEAK
 

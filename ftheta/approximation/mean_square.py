@@ -17,7 +17,7 @@ import jax
 import numpy as np
 
 from ftheta.estimates import mean
-from ftheta.graph import Interval
+from ftheta.graph.domains.interval import Interval
 from ftheta.logic.enclosure import Enclosure
 
 from .certificate import AT_ONCE, Certificate, enclose_cells, largest_gap

@@ -17,8 +17,11 @@ import jax
 import numpy as np
 from scipy.ndimage import maximum_filter1d, minimum_filter1d
 
-from ftheta.graph import Graph, GraphError, Interval, intervals, trace
 from ftheta.graph.certain import is_continuous
+from ftheta.graph.domains.interval import Interval, intervals
+from ftheta.graph.errors import GraphError
+from ftheta.graph.graph import Graph
+from ftheta.graph.jaxprs import trace
 from ftheta.logic.enclosure import Enclosure
 from ftheta.logic.errors import SubjectError
 

@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 from flint import arb, ctx
 
-from ftheta.graph import Domain, Graph, GraphError, Interpretation, Node, ReverseDomain, active_slots, backward, forward
+from ftheta.graph.errors import GraphError
+from ftheta.graph.graph import Graph, Node
+from ftheta.graph.interpret import Domain, Interpretation, ReverseDomain, active_slots, backward, forward
 from ftheta.logic.enclosure import Basis, Enclosure
 
 PRECISION = 1600  # bits

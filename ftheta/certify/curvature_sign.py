@@ -16,7 +16,8 @@ import jax
 import numpy as np
 from flint import arb, ctx, fmpq  # type: ignore[import-untyped]
 
-from ftheta.graph import Graph, trace
+from ftheta.graph.graph import Graph
+from ftheta.graph.jaxprs import trace
 from ftheta.logic.enclosure import Enclosure
 from ftheta.logic.errors import SubjectError, UsageError
 

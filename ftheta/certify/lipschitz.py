@@ -11,9 +11,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ftheta.graph import GraphError, intervals, trace
 from ftheta.graph.compiling import call_compiled
+from ftheta.graph.domains.interval import intervals
 from ftheta.graph.enclosing import affordable
+from ftheta.graph.errors import GraphError
+from ftheta.graph.jaxprs import trace
 from ftheta.logic.enclosure import Enclosure
 from ftheta.logic.witness import Witness
 from ftheta.networks import Description, activation

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ftheta.graph import GraphError, Node, Slot
+from ftheta.graph.errors import GraphError
+from ftheta.graph.graph import Node, Slot
 from ftheta.graph.primitives import CUSTOM_CALLS, body
 from ftheta.logic.enclosure import Enclosure
 from ftheta.networks import activation

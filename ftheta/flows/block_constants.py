@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ftheta.certify.steepness import steepness
-from ftheta.graph import GraphError
+from ftheta.graph.errors import GraphError
 from ftheta.logic.enclosure import Enclosure
 
 from .chains import Chain, Stage

@@ -15,7 +15,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ftheta.graph import Graph, GraphError, Node, Slot, trace
+from ftheta.graph.errors import GraphError
+from ftheta.graph.graph import Graph, Node, Slot
+from ftheta.graph.jaxprs import trace
 from ftheta.graph.primitives import CUSTOM_CALLS, IDENTITIES
 
 from .runge_kutta import runge_kutta_step

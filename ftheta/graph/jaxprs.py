@@ -25,10 +25,10 @@ from jax.ad_checkpoint import checkpoint_name
 from jax.extend import core as jex
 from jax.tree_util import tree_flatten_with_path
 
-from ftheta.graph import leaves
-from ftheta.graph.domains.arrays import MOVES
+import ftheta.graph.leaves as leaves
 from ftheta.graph.errors import GraphTooLarge, NotTraceable
 from ftheta.graph.graph import Graph, Node, Signature, Slot
+from ftheta.graph.layout import MOVES
 from ftheta.graph.leaves import concrete, is_array, plain_value, shape_of
 from ftheta.graph.loops import unroll_scan, unroll_while
 from ftheta.graph.primitives import UNROUNDED

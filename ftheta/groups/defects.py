@@ -14,8 +14,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ftheta.graph import GraphError, trace
 from ftheta.graph.domains.cost import total_cost
+from ftheta.graph.errors import GraphError
+from ftheta.graph.jaxprs import trace
 from ftheta.logic.enclosure import Enclosure
 from ftheta.logic.errors import UsageError
 

@@ -12,7 +12,10 @@ from typing import Any
 import jax
 import numpy as np
 
-from ftheta.graph import Domain, GraphError, Node, forward, trace
+from ftheta.graph.errors import GraphError
+from ftheta.graph.graph import Node
+from ftheta.graph.interpret import Domain, forward
+from ftheta.graph.jaxprs import trace
 
 
 class Kind(StrEnum):

@@ -10,8 +10,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ftheta.graph import GraphError, trace
 from ftheta.graph.enclosing import enclose_number
+from ftheta.graph.errors import GraphError
+from ftheta.graph.jaxprs import trace
 from ftheta.logic.enclosure import Enclosure
 from ftheta.logic.witness import Witness
 

@@ -12,9 +12,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ftheta.graph import Graph, GraphError, Interval, Node, Slot, intervals, trace
+from ftheta.graph.domains.interval import Interval, intervals
 from ftheta.graph.domains.values import VALUES
+from ftheta.graph.errors import GraphError
+from ftheta.graph.graph import Graph, Node, Slot
 from ftheta.graph.interpret import forward
+from ftheta.graph.jaxprs import trace
 from ftheta.logic.enclosure import Enclosure
 from ftheta.logic.errors import SubjectError
 

@@ -21,7 +21,7 @@ import jax
 import numpy as np
 from flint import arb, ctx, fmpq  # type: ignore[import-untyped]
 
-from ftheta.graph import Interval
+from ftheta.graph.domains.interval import Interval
 from ftheta.graph.enclosing import enclose
 from ftheta.logic.enclosure import Basis, Enclosure
 

@@ -17,7 +17,10 @@ from flint import arb, ctx  # type: ignore[import-untyped]
 
 from ftheta.certify.balls import known
 from ftheta.certify.curvature_sign import scalar_graph, value_at
-from ftheta.graph import Graph, GraphError, Interval, intervals, trace
+from ftheta.graph.domains.interval import Interval, intervals
+from ftheta.graph.errors import GraphError
+from ftheta.graph.graph import Graph
+from ftheta.graph.jaxprs import trace
 from ftheta.logic.enclosure import Enclosure
 from ftheta.logic.errors import SubjectError
 from ftheta.training.losses import LOSSES, Loss, cross_entropy, hinge, huber, logistic

@@ -9,8 +9,8 @@ import jax
 import numpy as np
 
 from ftheta.approximation.suprema import Oscillation, without_jumps
-from ftheta.graph import trace
 from ftheta.graph.certain import bounds_over, is_continuous, is_pole_free, polynomial_degree
+from ftheta.graph.jaxprs import trace
 from ftheta.logic.enclosure import Enclosure
 from ftheta.logic.errors import SubjectError
 from ftheta.logic.hypothesis import Finding, Status, hypothesis

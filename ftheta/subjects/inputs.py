@@ -5,7 +5,8 @@ from typing import Any
 
 import jax
 
-from ftheta.graph import GraphError, trace
+from ftheta.graph.errors import GraphError
+from ftheta.graph.jaxprs import trace
 from ftheta.logic.hypothesis import Finding, hypothesis
 
 from .network import Network

@@ -6,7 +6,7 @@ import jax
 import numpy as np
 
 from ftheta.flows.chains import Chain, residual_chain
-from ftheta.graph import GraphError
+from ftheta.graph.errors import GraphError
 from ftheta.logic.enclosure import Enclosure
 from ftheta.logic.errors import SubjectError
 from ftheta.logic.hypothesis import Finding, hypothesis

@@ -8,8 +8,10 @@ from typing import Any
 import jax
 import numpy as np
 
-from ftheta.graph import GraphError, Interval, intervals, trace
 from ftheta.graph.certain import bounds_over, is_smooth_function, polynomial_degree
+from ftheta.graph.domains.interval import Interval, intervals
+from ftheta.graph.errors import GraphError
+from ftheta.graph.jaxprs import trace
 from ftheta.logic.enclosure import Basis, Enclosure
 from ftheta.logic.hypothesis import Finding, hypothesis
 from ftheta.spectra import eigenvalue_range

@@ -4,7 +4,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from ftheta.graph import GraphError
+from ftheta.graph.errors import GraphError
 from ftheta.logic.enclosure import Enclosure
 from ftheta.logic.errors import SubjectError
 from ftheta.logic.hypothesis import Finding, hypothesis

@@ -6,7 +6,9 @@ from typing import Any
 import jax
 import numpy as np
 
-from ftheta.graph import GraphError, Interval, intervals, trace
+from ftheta.graph.domains.interval import Interval, intervals
+from ftheta.graph.errors import GraphError
+from ftheta.graph.jaxprs import trace
 
 from .descent import Path, descend
 from .landscapes import curvature_along_gradient

@@ -7,7 +7,10 @@ from typing import Any
 import jax
 import numpy as np
 
-from ftheta.graph import Graph, GraphError, Node, trace, values
+from ftheta.graph.domains.values import values
+from ftheta.graph.errors import GraphError
+from ftheta.graph.graph import Graph, Node
+from ftheta.graph.jaxprs import trace
 
 from .models import Model
 from .program import Problem, State, finite

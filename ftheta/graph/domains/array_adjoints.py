@@ -12,7 +12,7 @@ import jax
 import numpy as np
 
 from ftheta.graph.domains.adjoints import pullback, transpose_node
-from ftheta.graph.domains.arrays import ARRAYS, KINDS, Array, from_matrices, has_rule, matrices, slot_kind
+from ftheta.graph.domains.arrays import ARRAYS, KINDS, has_rule, slot_kind
 from ftheta.graph.errors import GraphError, NoRule
 from ftheta.graph.graph import Graph, Node, Slot
 from ftheta.graph.interpret import (
@@ -25,6 +25,7 @@ from ftheta.graph.interpret import (
     shared_by_kind,
 )
 from ftheta.graph.jaxprs import trace
+from ftheta.graph.layout import Array, from_matrices, matrices
 from ftheta.graph.primitives import CUSTOM_CALLS
 from ftheta.lazy import special
 

@@ -4,8 +4,7 @@ A program that is run once spends its time in compilation: thirty milliseconds a
 are left to JAX. Entries agree with JAX's to the rounding of the elementary functions.
 """
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,66 +13,13 @@ from ftheta.graph.domains.values import flat_inputs
 from ftheta.graph.errors import GraphError
 from ftheta.graph.graph import Graph, Node, Slot
 from ftheta.graph.interpret import Domain, Interpretation, each_output, forward, precision
+from ftheta.graph.layout import MOVES, Array, matrices
 from ftheta.graph.primitives import CUSTOM_CALLS, body
 from ftheta.lazy import special
 
-Array = np.ndarray
 FILE = "ftheta/graph/domains/arrays.py"
 KINDS = frozenset({"float32", "float64", "int32", "int64", "bool"})
 """Types whose arithmetic is the same in NumPy and in JAX; the others are left to JAX."""
-
-
-# ---- entries that move -----------------------------------------------------------------------------------------
-
-
-def taken(node: Node, x: Array) -> Array:
-    """The strided slice of `x` that the node asks for."""
-    p = node.params
-    strides = p["strides"] or (1,) * x.ndim
-    return x[tuple(slice(a, b, s) for a, b, s in zip(p["start_indices"], p["limit_indices"], strides))]
-
-
-def broadcast(node: Node, x: Array) -> Array:
-    """`x` repeated to the node's shape along the axes that it lacks."""
-    shape = [1] * len(node.shape)
-    for axis, size in zip(node.params["broadcast_dimensions"], x.shape):
-        shape[axis] = size
-    return np.broadcast_to(x.reshape(shape), node.shape)
-
-
-MOVES: dict[str, Callable[[Node, Array], Array]] = {
-    "transpose": lambda node, x: x.transpose(node.params["permutation"]),
-    "broadcast_in_dim": broadcast,
-    "squeeze": lambda node, x: x.reshape(node.shape),
-    "slice": taken,
-    "rev": lambda node, x: np.flip(x, node.params["dimensions"]),
-    "tile": lambda node, x: np.tile(x, node.params["reps"]),
-}
-"""Primitives that move the entries of one operand and compute nothing."""
-
-
-# ---- contractions ----------------------------------------------------------------------------------------------
-
-
-def matrices(x: Array, batch: Sequence[int], contract: Sequence[int], last: bool) -> Array:
-    """A stack of matrices: (batch, free, contracted) if `last`, else (batch, contracted, free), each flattened."""
-    order = _order(x.ndim, batch, contract, last)
-    b, c = (math.prod(x.shape[a] for a in axes) for axes in (batch, contract))
-    free = math.prod(x.shape[a] for a in range(x.ndim) if a not in (*batch, *contract))
-    return x.transpose(order).reshape((b, free, c) if last else (b, c, free))
-
-
-def from_matrices(
-    stack: Array, shape: tuple[int, ...], batch: Sequence[int], contract: Sequence[int], last: bool
-) -> Array:
-    """The inverse of `matrices`, for an array of that shape."""
-    order = _order(len(shape), batch, contract, last)
-    return stack.reshape([shape[a] for a in order]).transpose(np.argsort(order))
-
-
-def _order(ndim: int, batch: Sequence[int], contract: Sequence[int], last: bool) -> list[int]:
-    free = [a for a in range(ndim) if a not in (*batch, *contract)]
-    return [*batch, *free, *contract] if last else [*batch, *contract, *free]
 
 
 def dot_general(node: Node, x: Array, y: Array) -> Array:

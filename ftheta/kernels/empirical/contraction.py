@@ -9,10 +9,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ftheta.graph import active_slots
 from ftheta.graph.domains.adjoints import ADJOINTS
 from ftheta.graph.domains.values import VALUES
-from ftheta.graph.interpret import backward, forward
+from ftheta.graph.interpret import active_slots, backward, forward
 
 from .contraction_plan import ContractionPlan, ParameterBlock
 

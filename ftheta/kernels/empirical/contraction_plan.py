@@ -11,7 +11,9 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ftheta.graph import Graph, Node, Slot, active_slots, trace
+from ftheta.graph.graph import Graph, Node, Slot
+from ftheta.graph.interpret import active_slots
+from ftheta.graph.jaxprs import trace
 
 from .unfolding import Use, use_of
 

@@ -13,7 +13,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ftheta.graph import NoRule, cost
+from ftheta.graph.domains.cost import cost
+from ftheta.graph.errors import NoRule
 from ftheta.logic.errors import UsageError
 
 from .contraction import Contraction, by_derivatives, by_products

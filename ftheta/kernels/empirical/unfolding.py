@@ -15,7 +15,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from ftheta.graph import Node, Slot
+from ftheta.graph.graph import Node, Slot
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from ftheta.graph import every, trace
+from ftheta.graph.domains.values import every
+from ftheta.graph.jaxprs import trace
 
 from .stack import Stack
 

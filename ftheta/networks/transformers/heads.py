@@ -12,8 +12,12 @@ from typing import Any
 import jax
 import numpy as np
 
-from ftheta.graph import Graph, GraphError, Node, Slot, forward, intervals, trace
+from ftheta.graph.domains.interval import intervals
 from ftheta.graph.domains.values import VALUES
+from ftheta.graph.errors import GraphError
+from ftheta.graph.graph import Graph, Node, Slot
+from ftheta.graph.interpret import forward
+from ftheta.graph.jaxprs import trace
 from ftheta.graph.patterns import Softmax, WeightedAverage
 from ftheta.graph.primitives import is_elementwise
 from ftheta.graph.recognise import patterns

@@ -15,7 +15,7 @@ import numpy as np
 from flint import fmpq  # type: ignore[import-untyped]
 from scipy import sparse
 
-from ftheta.graph import Node
+from ftheta.graph.graph import Node
 from ftheta.logic.errors import SubjectError
 
 from ..matrices import nearest

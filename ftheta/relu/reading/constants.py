@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from flint import fmpq  # type: ignore[import-untyped]
 
-from ftheta.graph import Node
+from ftheta.graph.graph import Node
 from ftheta.graph.primitives import MOVES, UNROUNDED
 
 from ..matrices import rational

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ftheta.graph import Node
+from ftheta.graph.graph import Node
 from ftheta.logic.errors import SubjectError
 
 from .forms import Forms, constant

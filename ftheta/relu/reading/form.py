@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ftheta.graph import Domain, Node, forward, trace
+from ftheta.graph.graph import Node
+from ftheta.graph.interpret import Domain, forward
+from ftheta.graph.jaxprs import trace
 from ftheta.graph.primitives import MOVES
 from ftheta.logic.errors import SubjectError
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ftheta.graph import Node
+from ftheta.graph.graph import Node
 
 from .assembly import Assembly
 from .entries import Positions, as_forms, pair, refuse, spread

@@ -15,8 +15,7 @@ from jax import lax
 
 from ftheta.graph.domains.interval import arithmetic, decisions, functions, moves, reductions, sums
 from ftheta.graph.domains.interval.fused import FUSED
-from ftheta.graph.domains.interval.intervals import Interval
-from ftheta.graph.domains.interval.sums import FILE
+from ftheta.graph.domains.interval.intervals import FILE, Interval
 from ftheta.graph.domains.interval.univariate import enclose
 from ftheta.graph.errors import GraphError, NoRule
 from ftheta.graph.graph import Graph, Node, Slot

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ftheta.graph.domains.interval import arithmetic
+from ftheta.graph.domains.interval.arithmetic import absolute, integer_power, positive_power
 from ftheta.graph.domains.interval.intervals import Interval
 from ftheta.graph.domains.interval.rounding import SMALLEST_NORMAL, Array, above_by, below_by
 from ftheta.graph.errors import OutsideDomain
@@ -118,7 +118,7 @@ def monotone(name: str) -> Callable[[Node, Interval], Interval]:
 
 def cosh(x: Interval) -> Interval:
     """cosh x = cosh |x|, monotone in |x|."""
-    return COSH_OF_MAGNITUDE(arithmetic.absolute(x))
+    return COSH_OF_MAGNITUDE(absolute(x))
 
 
 def _holds_multiple(x: Interval, offset: float, period: float) -> Array:
@@ -174,8 +174,8 @@ def power(node: Node, x: Interval, y: Interval) -> Interval:
     """x^y for x ≥ 0; for an exponent that is one integer, any x."""
     exponents = np.unique(y.lo) if y.is_point else np.zeros(0)
     if exponents.size == 1 and float(exponents[0]).is_integer():
-        return arithmetic.integer_power(broadcast(x, y.shape), int(exponents[0]))
-    return arithmetic.positive_power(within(node, x, 0.0), y)
+        return integer_power(broadcast(x, y.shape), int(exponents[0]))
+    return positive_power(within(node, x, 0.0), y)
 
 
 def broadcast(x: Interval, shape: tuple[int, ...]) -> Interval:

@@ -10,6 +10,9 @@ from numpy.typing import ArrayLike
 from ftheta.graph.domains.interval.rounding import Array, add_above, add_below
 from ftheta.graph.errors import GraphError
 
+FILE = "ftheta/graph/domains/interval/"
+"""Where the rules of the domain are, for errors that name a missing one."""
+
 
 @dataclass(frozen=True, eq=False, init=False)
 class Interval:

@@ -14,12 +14,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ftheta.graph.domains.arrays import MOVES
-from ftheta.graph.domains.interval.intervals import UNDECIDED, WHOLE_LINE, Interval
+from ftheta.graph.domains.interval.intervals import FILE, UNDECIDED, WHOLE_LINE, Interval
 from ftheta.graph.domains.interval.rounding import Array, above, below, sum_error
-from ftheta.graph.domains.interval.sums import FILE
 from ftheta.graph.graph import Node
 from ftheta.graph.interpret import missing_rule
+from ftheta.graph.layout import MOVES
 
 Rule = Callable[..., Any]
 

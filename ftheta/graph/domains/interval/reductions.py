@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from ftheta.graph.domains.interval.arithmetic import mul
-from ftheta.graph.domains.interval.intervals import Interval
+from ftheta.graph.domains.interval.intervals import FILE, Interval
 from ftheta.graph.domains.interval.rounding import Array
-from ftheta.graph.domains.interval.sums import FILE, window_ends
+from ftheta.graph.domains.interval.sums import window_ends
 from ftheta.graph.graph import Node
 from ftheta.graph.interpret import missing_rule
 

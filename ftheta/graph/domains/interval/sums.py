@@ -13,9 +13,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ftheta.graph.domains.arrays import matrices
 from ftheta.graph.domains.interval.arithmetic import square
-from ftheta.graph.domains.interval.intervals import Interval
+from ftheta.graph.domains.interval.intervals import FILE, Interval
 from ftheta.graph.domains.interval.rounding import (
     Array,
     above,
@@ -28,8 +27,7 @@ from ftheta.graph.domains.interval.rounding import (
 )
 from ftheta.graph.graph import Node
 from ftheta.graph.interpret import missing_rule
-
-FILE = "ftheta/graph/domains/interval/"
+from ftheta.graph.layout import matrices
 
 
 def reduce_sum(x: Interval, axes: tuple[int, ...]) -> Interval:
