@@ -3,7 +3,8 @@
 A `Question` is a union of cases, each a box of inputs with a disjunction of conjunctions of linear rows. Its answer is
 *sat* where some input of a box and its output meet all rows of one disjunct, and *unsat* where none does. A property
 that is to hold of a network is asked by its negation: what is sought is a counter-example. All numbers are rationals,
-as they were written.
+as they were written. Without any case, and in an empty box, the answer is *unsat*; a disjunct without rows is met by
+every input of its box.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,8 +12,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import inf, nextafter
 
+from ftheta.logic import SubjectError
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, slots=True)
 class Row:
     r"""$\sum_ip_ix_i+\sum_jq_jy_j\le c$ of inputs $x$ and outputs $y$, or $<$ where it is `strict`."""
 
@@ -31,7 +34,7 @@ class Row:
         return excess < 0 if self.strict else excess <= 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Box:
     """All inputs with `lo ≤ x ≤ hi`, entry by entry. Strict bounds are rows of a disjunct: the box is their closure."""
 
@@ -54,16 +57,38 @@ class Box:
         return [round_up(a) for a in self.lo], [round_down(b) for b in self.hi]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
+class Ball:
+    r"""All inputs with $\|x-c\|_p\le r$ for the `centre` $c$, the `radius` $r$ and the `norm` $p\in\{1,2\}$."""
+
+    centre: tuple[Fraction, ...]
+    radius: Fraction
+    norm: int
+
+    def contains(self, x: Sequence[Fraction]) -> bool:
+        """Decided exactly: Euclidean lengths are compared by their squares."""
+        distances = (abs(v - c) for v, c in zip(x, self.centre))
+        if self.norm == 1:
+            return sum(distances, Fraction(0)) <= self.radius
+        return self.radius >= 0 and sum((d * d for d in distances), Fraction(0)) <= self.radius**2
+
+
+@dataclass(frozen=True, slots=True)
 class Case:
-    """Inputs of `box` with all rows of one of the disjuncts `unsafe`."""
+    """Inputs of `box`, and of `ball` where there is one, with all rows of one of the disjuncts `unsafe`.
+
+    The box holds the whole of its part of the ball: whoever takes the box alone asks about more inputs, never fewer.
+    """
 
     box: Box
     unsafe: tuple[tuple[Row, ...], ...]
+    ball: Ball | None = None
 
     def admits(self, x: Sequence[Fraction], y: Sequence[Fraction]) -> bool:
         """Whether an input with its output answers *sat*."""
-        return self.box.contains(x) and any(all(row.holds(x, y) for row in rows) for rows in self.unsafe)
+        if not self.box.contains(x) or not (self.ball is None or self.ball.contains(x)):
+            return False
+        return any(all(row.holds(x, y) for row in rows) for rows in self.unsafe)
 
 
 @dataclass(frozen=True)
@@ -76,6 +101,12 @@ class Question:
 
     def admits(self, x: Sequence[Fraction], y: Sequence[Fraction]) -> bool:
         """Whether an input with its output is a witness of *sat*, decided exactly."""
+        if len(x) != self.inputs or len(y) != self.outputs:
+            raise SubjectError(
+                "The point does not fit the question.",
+                got=f"{len(x)} inputs and {len(y)} outputs",
+                remedy=f"give {self.inputs} inputs and {self.outputs} outputs",
+            )
         return any(case.admits(x, y) for case in self.cases)
 
 

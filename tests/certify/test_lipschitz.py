@@ -6,7 +6,8 @@ import jax
 import numpy as np
 import pytest
 
-from ftheta.certify import inputs_near, product_bound, slope, spectral_norm, steepest_secant
+from ftheta.certify.lipschitz import inputs_near, product_bound, slope, steepest_secant
+from ftheta.certify.norms import spectral_norm
 from ftheta.logic import Verdict
 from ftheta.networks import ACTIVATIONS, Dense, Description, random_mlp
 from ftheta.subjects import Network

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from ftheta.certify import convolution_norm, frobenius_norm, spectral_norm
+from ftheta.certify.norms import convolution_norm, frobenius_norm, spectral_norm
 from ftheta.logic import Basis, Enclosure
 from ftheta.theorems.robustness.lipschitz_bounds import circulant_norm
 

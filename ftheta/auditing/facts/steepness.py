@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from ftheta.certify import inputs_near, product_bound, steepest_secant
+from ftheta.certify.lipschitz import inputs_near, product_bound, steepest_secant
 from ftheta.graph import Graph, Interval, intervals, trace
 from ftheta.logic import Axis, Curves, Enclosure, Fact, FthetaError, Series, Status, SubjectError
 from ftheta.networks import activation

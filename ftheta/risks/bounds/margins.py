@@ -31,7 +31,7 @@ from math import ceil, floor, inf, log, log2, sqrt
 import jax.numpy as jnp
 import numpy as np
 
-from ftheta.certify import frobenius_norm, spectral_norm
+from ftheta.certify.norms import frobenius_norm, spectral_norm
 from ftheta.networks import Description, activation
 
 UP = 1 + 1e-12  # above the rounding of the few float64 operations that follow enclosed norms

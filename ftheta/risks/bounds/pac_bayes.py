@@ -23,7 +23,7 @@ import numpy as np
 from flint import arb, ctx  # type: ignore[import-untyped]
 from jax.flatten_util import ravel_pytree
 
-from ftheta.certify import frobenius_norm
+from ftheta.certify.norms import frobenius_norm
 from ftheta.logic.errors import UsageError
 
 from .balls import BITS, above, ball, check_probability, kl_inverse

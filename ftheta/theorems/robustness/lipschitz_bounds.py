@@ -7,7 +7,8 @@ from typing import Annotated
 import jax.numpy as jnp
 import numpy as np
 
-from ftheta.certify import convolution_norm, frobenius_norm, inputs_near, layer_norms, product_bound, steepest_secant
+from ftheta.certify.lipschitz import inputs_near, layer_norms, product_bound, steepest_secant
+from ftheta.certify.norms import convolution_norm, frobenius_norm
 from ftheta.logic import AtMost, Axis, Bars, Enclosure, Evidence, Finding, Identity, Knob, Table, hypothesis, theorem
 from ftheta.networks import ACTIVATIONS, Dense, Description, activation, random_mlp
 from ftheta.subjects import Network

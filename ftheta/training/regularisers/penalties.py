@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ftheta.certify import spectral_norm
+from ftheta.certify.norms import spectral_norm
 from ftheta.logic.errors import UsageError
 from ftheta.networks.description import Dense, Description
 

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ftheta as ft
-from ftheta.certify import product_bound, spectral_norm
+from ftheta.certify.lipschitz import product_bound
+from ftheta.certify.norms import spectral_norm
 from ftheta.estimates import mean
 from ftheta.logic import UsageError, Verdict
 from ftheta.networks import Dense, Description, random_mlp

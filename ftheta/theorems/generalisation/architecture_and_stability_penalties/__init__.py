@@ -10,7 +10,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ftheta.certify import product_bound, spectral_norm
+from ftheta.certify.lipschitz import product_bound
+from ftheta.certify.norms import spectral_norm
 from ftheta.estimates import fit_rate, mean
 from ftheta.graph.compiling import call_compiled
 from ftheta.kernels.features import targets_of

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ftheta.certify import spectral_norm
+from ftheta.certify.norms import spectral_norm
 
 DEPTH = 24
 WIDTH = 8

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ftheta.certify import layer_norms
+from ftheta.certify.lipschitz import layer_norms
 from ftheta.graph.enclosing import enclose_number
 from ftheta.logic import Enclosure, Witness
 from ftheta.networks import activation
