@@ -37,7 +37,7 @@ def test_the_textbook_differences_have_the_textbook_moments():
     centred = Stencil(STENCILS["centred difference"])
     assert [second.moment((k,)) for k in range(5)] == [0, 0, 2, 0, 2]
     assert [centred.moment((k,)) for k in range(4)] == [0, 1, 0, 1]
-    value = second.applied(cos, (0.0,), 0.1) / 0.01
+    value = second.apply(cos, (0.0,), 0.1) / 0.01
     assert value == pytest.approx(-0.9991669444, abs=5e-11) == pytest.approx(2 * (cos(0.1) - 1) / 0.01)
 
 
@@ -55,7 +55,7 @@ def test_on_polynomials_the_expansion_is_exact(q, h):
     stencil = Stencil(q)
     for alpha in np.ndindex(*([3] * q.ndim)):
         f = lambda *x, alpha=alpha: np.prod([v**a for v, a in zip(x, alpha)])
-        assert stencil.applied(f, (0.0,) * q.ndim, h) == pytest.approx(
+        assert stencil.apply(f, (0.0,) * q.ndim, h) == pytest.approx(
             h ** sum(alpha) * float(stencil.moment(alpha)), abs=1e-9
         )
 
@@ -75,7 +75,7 @@ def test_orders_are_those_of_the_tables(name, derivative, accuracy):
     omega = (1.0, 0.7)[: stencil.dimension]
     f = lambda *x: np.cos(np.dot(omega, x) + 0.4)
     wanted = np.cos(0.4 + derivative * np.pi / 2) * (sum(w**2 for w in omega) if derivative == 2 else omega[0])
-    errors = [abs(stencil.applied(f, (0.0,) * stencil.dimension, h) / h**derivative - wanted) for h in (0.2, 0.1)]
+    errors = [abs(stencil.apply(f, (0.0,) * stencil.dimension, h) / h**derivative - wanted) for h in (0.2, 0.1)]
     assert np.log2(errors[0] / errors[1]) == pytest.approx(accuracy, abs=0.1)
 
 
@@ -93,7 +93,7 @@ def test_the_remainder_bounds_the_series_on_waves(q):
     omega = (1.3, 0.4)[: q.ndim]
     h = 0.25
     terms = 5
-    value = stencil.applied(lambda *x: np.cos(np.dot(omega, x) + 0.2), (0.0,) * q.ndim, h)
+    value = stencil.apply(lambda *x: np.cos(np.dot(omega, x) + 0.2), (0.0,) * q.ndim, h)
     gap = abs(value - stencil.series(omega, 0.2, h, terms))
     assert gap <= stencil.remainder(h, terms, max(omega)) * (1 + 1e-9) + 1e-12
 

@@ -1,11 +1,14 @@
 """Filters are differential operators: moments, sum rules, and the heat equation as a residual network."""
 
+from collections.abc import Sequence
+from fractions import Fraction
 from functools import partial
 from typing import Annotated
 
 import numpy as np
 
 from ftheta.logic import (
+    AtMost,
     Basis,
     Claim,
     Converges,
@@ -16,27 +19,33 @@ from ftheta.logic import (
     FthetaError,
     Identity,
     Knob,
+    Witness,
     hypothesis,
     theorem,
 )
 from ftheta.networks.architectures import Conv, Stack
 from ftheta.subjects import Network
+from ftheta.theorems.orders import observed_order
 
-from . import heat, reading, stencils
+from .charts import draw_heat, draw_response, tabulate_filters
+from .cosines import STEPS, TERMS, approach_operator, series_error
+from .heat import MOST_STEPS, Diffusion, Learnt, learn_from_states, slide
+from .reading import SIDE, is_one_layer, read_diffusion, read_filters
+from .stencils import CENTRED_DIFFERENCE, SECOND_DIFFERENCE, STENCILS, Stencil, from_moments
+
+ZERO = Enclosure.exact(0)
 
 
 def one_filter(
     rng: np.random.Generator,
     *,
-    stencil: Annotated[
-        str, Knob(says="which filter", symbol="q", choices=(*stencils.STENCILS, "random"))
-    ] = "second difference",
+    stencil: Annotated[str, Knob(says="which filter", symbol="q", choices=(*STENCILS, "random"))] = "second difference",
     ratio: Annotated[
         float, Knob(0.05, 1, "what it is multiplied by: cΔt/h² of a diffusion", "r", least=1e-3, most=4)
     ] = 0.4,
 ) -> Network:
-    q = stencils.STENCILS[stencil] if stencil != "random" else rng.normal(size=5)
-    side = reading.SIDE // q.ndim
+    q = STENCILS[stencil] if stencil != "random" else rng.normal(size=5)
+    side = SIDE // q.ndim
     layer = Conv(kernel=q.shape[0], padding=q.shape[0] // 2, bias=False)
     stack = Stack(f"{ratio:g} × {stencil}", (layer,), (1, *[side] * q.ndim), circular=True)
     return Network(stack.name, stack.apply, [{"weight": ratio * q[None, None]}], stack.input_shape)
@@ -48,7 +57,7 @@ def one_filter(
     name="convolutions",
 )
 def has_windows(net: Network) -> Finding:
-    found = reading.read(net)
+    found = read_filters(net)
     if isinstance(found, FthetaError):
         return Finding.failed(f"{found.what} {found.got or ''}".strip())
     size = "×".join(map(str, found[0].weights.shape))
@@ -61,7 +70,7 @@ def has_windows(net: Network) -> Finding:
     name="a stable diffusion step",
 )
 def stable(net: Network, *, steps: int) -> Finding:
-    layers = reading.diffusion(net, steps)
+    layers = read_diffusion(net, steps)
     if layers is None:
         return Finding.proved("the filter is no diffusion, m₀ = m₁ = 0 < m₂, of one channel", "an empty statement")
     note = f"the worst wave is multiplied by {layers.growth:.6g} a layer; cΔt/h² = {layers.ratio:.4g}"
@@ -93,7 +102,7 @@ def pde_net_stencils(
     rng: np.random.Generator,
     *,
     steps: Annotated[
-        int, Knob(10, 1000, "layers of the residual network", "T", log=True, least=1, most=heat.MOST_STEPS)
+        int, Knob(10, 1000, "layers of the residual network", "T", log=True, least=1, most=MOST_STEPS)
     ] = 200,
 ) -> Evidence:
     r"""A filter $q$ on a grid of step $h$ is a differential operator: with the moments $m_\alpha=\sum_kk^\alpha q[k]$
@@ -101,42 +110,112 @@ def pde_net_stencils(
     for smooth $f$. Moments and filters determine each other; if $m_\alpha=0$ for $|\alpha|<d$, then $h^{-d}q$ tends to
     an operator of order $d$. A residual layer $u+q*u$ with $m_0=m_1=0$, $m_2=2c\Delta t/h^2$ is explicit Euler for
     $u_t=cu_{xx}$, stable if $|1+\hat q|\le1$."""
-    found = reading.read(net)
+    found = read_filters(net)
     if isinstance(found, FthetaError):
         return Evidence((), summary=found.what)
     first = found[0]
-    layers = reading.diffusion(net, steps)
-    claims: list[Claim] = [reading.expansion(found), *reading.as_layer(net, first, rng)]
-    numbers = {
+    layers = read_diffusion(net, steps)
+    claims: list[Claim] = [_claim_series(found)]
+    if is_one_layer(net):
+        claims.append(_claim_layer_slides_filter(net, first, rng))
+    numbers: dict[str, Enclosure | float] = {
         f"moment {k}": float(first.moment((k, *[0] * (first.dimension - 1)))) for k in range(5)
-    } | reading.textbook()
-    charts = [reading.response(first)]
-    learnt: heat.Learnt | None = None
+    }
+    numbers |= _textbook_numbers()
+    charts = [draw_response(first)]
+    learnt: Learnt | None = None
     if layers is not None:
-        learnt = heat.learn_from_states(layers, rng)
-        claims += [*layers.claims(), _filter_is_learnt(learnt)]
-        numbers = numbers | {"learnt c": learnt.conductivities[-1]} | heat.heat_numbers(layers)
-        charts = [layers.chart(), *charts]
+        learnt = learn_from_states(layers, rng)
+        claims += [*_claim_diffusion(layers), _claim_filter_learnt(learnt)]
+        numbers["learnt c"] = learnt.conductivities[-1]
+        numbers["growth of the worst wave"] = layers.growth
+        numbers["distance to the heat equation"] = float(np.abs(layers.states[-1] - layers.exact(layers.steps)).max())
+        charts = [draw_heat(layers), *charts]
     return Evidence(
-        (*claims, *reading.accuracy(first, rate=reading.is_one_layer(net))),
-        tuple(charts),
-        numbers,
-        (reading.table(found),),
+        claims=(*claims, *_claim_accuracy(first, with_rate=is_one_layer(net))),
+        charts=tuple(charts),
+        numbers=numbers,
+        tables=(tabulate_filters(found),),
         summary=f"the filter is {first.operator()}: a derivative of order {first.derivative()}, "
         f"with an error of order {first.accuracy()}",
         examples=partial(_examples, found, learnt),
     )
 
 
-def _filter_is_learnt(learnt: heat.Learnt) -> Claim:
+# ---- filters ---------------------------------------------------------------------------------------------------------
+
+
+def _claim_series(filters: Sequence[Stencil]) -> Claim:
+    """The series of moments on a cosine is as near to the filter as its remainder says."""
+    what = f"error of the series below order {TERMS} on a cosine, over its remainder; steps {STEPS}"
+    return AtMost(what, Enclosure.equal(series_error(filters)), Enclosure.exact(1))
+
+
+def _claim_layer_slides_filter(net: Network, stencil: Stencil, rng: np.random.Generator) -> Claim:
+    """The network is the filter, slid along."""
+    u = rng.normal(size=net.input_shape)
+    gap = float(np.abs(np.asarray(net(u)) - slide(stencil, u)).max())
+    atol = 1e-9 * float(np.abs(stencil.weights).sum())
+    return Identity("f(u) minus Σ q[k] u(·+k), u random on the ring", Enclosure.equal(gap), ZERO, atol=atol)
+
+
+def _claim_accuracy(stencil: Stencil, *, with_rate: bool) -> tuple[Claim, ...]:
+    """The filter over a power of h tends to its leading operator, at the order that the moments tell. The order is
+    fitted, too, `with_rate`."""
+    found = approach_operator(stencil)
+    if found is None:
+        return ()
+    what = f"error of the leading operator on a cosine, over its bound, which is of order h^{found.order}"
+    bound = AtMost(what, Enclosure.equal(found.ratio), Enclosure.exact(1))
+    if not with_rate:
+        return (bound,)
+    rate = observed_order("error of the operator on a cosine, in 1/h", found.order, 1 / found.steps, found.errors)
+    return (bound, *rate)
+
+
+# ---- residual layers that diffuse ------------------------------------------------------------------------------------
+
+
+def _claim_diffusion(layers: Diffusion) -> tuple[Claim, Claim, Claim]:
+    """The last state in closed form; the mean square does not grow; the sum stays."""
+    size = max(float(np.abs(layers.by_waves).max()), float(np.abs(layers.start).max()))
+    gap = float(np.abs(layers.states[-1] - layers.by_waves).max())
+    last, first = (float(np.sqrt((u**2).mean())) for u in (layers.states[-1], layers.start))
+    mass = float(abs(layers.states[-1].sum() - layers.start.sum()))
+    return (
+        Identity(
+            f"u after {layers.steps} layers, minus its closed form by waves",
+            Enclosure.equal(gap),
+            ZERO,
+            atol=1e-9 * size,
+        ),
+        AtMost(
+            "mean square of u after the last layer, at most at the start",
+            Enclosure.equal(last),
+            Enclosure.equal(first),
+            witness=_witness_growth(layers) if last > first else None,
+        ),
+        Identity("change of the sum of u", Enclosure.equal(mass), ZERO, atol=1e-9 * size * layers.start.size),
+    )
+
+
+def _witness_growth(layers: Diffusion) -> Witness:
+    many, after, start = layers.enclose_growth()
+    return Witness({"layers": float(many)}, after, start, "layer by layer in intervals rounded outward")
+
+
+def _claim_filter_learnt(learnt: Learnt) -> Claim:
     """The filter is recovered from states of the network by least squares under its sum rules."""
     what = "largest error of the filter learnt from states of the network"
-    return Identity(what, Enclosure.equal(learnt.filter_error), Enclosure.exact(0), atol=1e-9)
+    return Identity(what, Enclosure.equal(learnt.filter_error), ZERO, atol=1e-9)
 
 
-def _examples(filters: list[stencils.Stencil], learnt: heat.Learnt | None) -> Examples:
+# ---- examples --------------------------------------------------------------------------------------------------------
+
+
+def _examples(filters: Sequence[Stencil], learnt: Learnt | None) -> Examples:
     """Filters made again from their moments; the conductivity learnt from solutions of the heat equation."""
-    claims: list[Claim] = [reading.there_and_back(filters)]
+    claims: list[Claim] = [_claim_filters_from_moments(filters)]
     if learnt is not None:
         claims.append(
             Converges(
@@ -148,3 +227,22 @@ def _examples(filters: list[stencils.Stencil], learnt: heat.Learnt | None) -> Ex
             )
         )
     return Examples(tuple(claims))
+
+
+def _claim_filters_from_moments(filters: Sequence[Stencil]) -> Claim:
+    """Moments and filters determine each other."""
+    worst = Fraction(0)
+    for stencil in filters:
+        taps = from_moments(stencil.moments, stencil.weights.shape)
+        worst = max(worst, *(abs(q - stencil.taps.get(at, 0)) for at, q in taps.items()))
+    what = f"largest error of {len(filters)} filters made again from their moments, in rationals"
+    return Identity(what, Enclosure.exact(worst), ZERO)
+
+
+def _textbook_numbers() -> dict[str, Enclosure | float]:
+    """Moments of the two differences of every textbook, and the second one of cos at 0 with h = 0.1."""
+    second = Stencil(SECOND_DIFFERENCE)
+    centred = Stencil(CENTRED_DIFFERENCE)
+    found = {f"[1, −2, 1]: moment {k}": Enclosure.exact(second.moment((k,))) for k in range(5)}
+    found |= {f"[−½, 0, ½]: moment {k}": Enclosure.exact(centred.moment((k,))) for k in range(4)}
+    return found | {"[1, −2, 1]/h² of cos at 0, h = 0.1": second.apply(np.cos, (0.0,), 0.1) / 0.01}

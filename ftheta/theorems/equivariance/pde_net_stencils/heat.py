@@ -8,8 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ftheta.graph.enclosing import enclose_number
-from ftheta.logic import AtMost, Axis, Claim, Curves, Enclosure, Heatmap, Identity, Series, Witness
-from ftheta.networks.architectures.mosaics import tile_arrays
+from ftheta.logic import Enclosure
 
 from .stencils import Stencil
 
@@ -68,31 +67,9 @@ class Diffusion:
         decay = np.exp(-self.ratio * step * sum(w**2 for w in waves))
         return np.real(np.fft.ifftn(np.fft.fftn(self.start) * decay))
 
-    def claims(self) -> tuple[Claim, ...]:
-        size = max(float(np.abs(self.by_waves).max()), float(np.abs(self.start).max()))
-        gap = float(np.abs(self.states[-1] - self.by_waves).max())
-        last, first = (float(np.sqrt((u**2).mean())) for u in (self.states[-1], self.start))
-        mass = float(abs(self.states[-1].sum() - self.start.sum()))
-        return (
-            Identity(
-                f"u after {self.steps} layers, minus its closed form by waves",
-                Enclosure.equal(gap),
-                Enclosure.exact(0),
-                atol=1e-9 * size,
-            ),
-            AtMost(
-                "mean square of u after the last layer, at most at the start",
-                Enclosure.equal(last),
-                Enclosure.equal(first),
-                witness=self._grows() if last > first else None,
-            ),
-            Identity(
-                "change of the sum of u", Enclosure.equal(mass), Enclosure.exact(0), atol=1e-9 * size * self.start.size
-            ),
-        )
-
-    def _grows(self) -> Witness:
-        """The mean square after the first layers that doubled it, or after the last, and at the start."""
+    def enclose_growth(self) -> tuple[int, Enclosure, Enclosure]:
+        """The number of layers that doubled the mean square, or all, with the mean squares after them and at the start
+        in intervals rounded outward."""
         squares = (self.states**2).reshape(len(self.states), -1).mean(1)
         doubled = np.flatnonzero(squares > 4 * squares[0])
         layers = int(doubled[0]) if doubled.size else self.steps
@@ -104,21 +81,8 @@ class Diffusion:
             return jnp.sqrt(jnp.mean(u * u))
 
         taps = np.array([float(q) for q in self.stencil.taps.values()])
-        left = enclose_number(after, self.start, taps)
-        right = enclose_number(lambda u: jnp.sqrt(jnp.mean(u * u)), self.start)
-        return Witness({"layers": float(layers)}, left, right, "layer by layer in intervals rounded outward")
-
-    def chart(self) -> Curves | Heatmap:
-        shown = sorted({0, self.steps // 16, self.steps // 4, self.steps})
-        if self.start.ndim > 1:
-            sheet = tile_arrays(np.round(self.states[shown], 6), 2)
-            extent = (0.0, float(sheet.shape[1]), 0.0, float(sheet.shape[0]))
-            title = f"heat equation after {', '.join(map(str, shown))} layers, row by row"
-            return Heatmap(title, Axis("x"), Axis("y"), sheet[::-1], extent, "u")
-        x = np.arange(len(self.start)) / len(self.start)
-        layers = [Series(f"layer {k}", x, np.round(self.states[k], 8)) for k in shown]
-        exact = Series("heat equation", x, np.round(self.exact(self.steps), 8), "reference")
-        return Curves("heat equation by a residual convolution network", Axis("x"), Axis("u"), (*layers, exact))
+        start = enclose_number(lambda u: jnp.sqrt(jnp.mean(u * u)), self.start)
+        return layers, enclose_number(after, self.start, taps), start
 
 
 def start_on(grid: tuple[int, ...]) -> np.ndarray:
@@ -186,8 +150,3 @@ def _conductivity(M: int, c: float, rng: np.random.Generator) -> float:
     after = (a * decay) @ cosines + (b * decay) @ sines
     q = learn(before, after)
     return float(sum(w * k**2 for w, k in zip(q, np.arange(len(q)) - len(q) // 2)) / 2 * h**2 / step)
-
-
-def heat_numbers(diffusion: Diffusion) -> dict[str, Any]:
-    gap = float(np.abs(diffusion.states[-1] - diffusion.exact(diffusion.steps)).max())
-    return {"growth of the worst wave": diffusion.growth, "distance to the heat equation": gap}

@@ -87,7 +87,7 @@ class Stencil:
                     found.append(f"{size:.4g}" + (f" ∂{letters}" if letters else ""))
         return " + ".join(found).replace("+ -", "− ") or "0"
 
-    def applied(self, f: Callable[..., Any], x: Sequence[float], h: float) -> float:
+    def apply(self, f: Callable[..., Any], x: Sequence[float], h: float) -> float:
         r"""$\sum_kq[k]f(x+kh)$."""
         return sum(float(q) * float(f(*(a + k * h for a, k in zip(x, at)))) for at, q in self.taps.items())
 
