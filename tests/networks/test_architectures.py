@@ -35,7 +35,7 @@ from ftheta.networks.architectures.stack import longest_chain
 from ftheta.networks.architectures.tokens import GELU
 from ftheta.theorems.equivariance.subsampling_receptive_field.fields import (
     gradient_support,
-    measured_field,
+    measure_field,
     structural_support,
 )
 
@@ -120,7 +120,7 @@ def test_formula_table_and_gradient_agree_on_the_receptive_field(kernels, pools)
     stack = Stack("random", tuple(layers), (1, 2000), circular=False)
     field, jump = formula_field(longest_chain(stack.layers))
     assert (stack.field(), stack.jump()) == (field, jump)
-    seen, (lo, hi) = measured_field(stack)
+    seen, (lo, hi) = measure_field(stack)
     assert (seen.lo, seen.hi) == (lo, hi) and seen.width <= field
     if all(k >= s for k, s in kernels):
         assert hi - lo + 1 == field

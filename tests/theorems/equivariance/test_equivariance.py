@@ -15,7 +15,13 @@ from ftheta.networks.architectures import Conv, Pool, ReLU, Stack
 from ftheta.running import run
 from ftheta.theorems.equivariance.group_equivariant_linear_maps import choices, group_equivariant_linear_maps, orbits
 from ftheta.theorems.equivariance.pde_net_stencils import pde_net_stencils
-from ftheta.theorems.equivariance.subsampling_receptive_field import strides, subsampling_receptive_field
+from ftheta.theorems.equivariance.subsampling_receptive_field import (
+    claim_field,
+    claim_shifts,
+    strides,
+    subsampling_receptive_field,
+)
+from ftheta.theorems.equivariance.subsampling_receptive_field.fields import find_field
 
 
 @pytest.fixture(autouse=True)
@@ -103,12 +109,12 @@ def test_a_ring_keeps_shifts_by_its_stride_and_a_border_loses_them_at_its_ends()
     ring = opaque(one_layer(circular=True))
     border = opaque(one_layer())
     assert strides.stride_of(ring) == strides.stride_of(border) == 2
-    kept = strides.comb(ring, 2)
-    lost = strides.comb(border, 2)
+    kept = strides.measure_shifts(ring, 2)
+    lost = strides.measure_shifts(border, 2)
     assert kept.worst_kept < 1e-13 and kept.defects[1::2].min() > 1e-3
     assert lost.worst_kept > 1e-3 and set(np.flatnonzero(lost.where > 1e-12)) <= {0, 1, 5}
-    claim = lost.claims()[0]
-    clean = kept.claims()[0]
+    claim = claim_shifts(lost)[0]
+    clean = claim_shifts(kept)[0]
     assert isinstance(claim, Identity) and isinstance(clean, Identity)
     witness = claim.witness
     assert witness is not None and clean.witness is None
@@ -125,9 +131,9 @@ def test_the_field_of_a_program_without_a_table_is_that_of_the_table():
     stack = Stack(
         "two", (Conv(kernel=3, padding=1, channels=4), ReLU(), Conv(kernel=5, stride=2, padding=2)), (1, 40), True
     )
-    seen = strides.field(opaque(stack))
-    assert seen.stack is None and seen.width == stack.field() == 7
-    assert all(claim.judge().verdict is Verdict.CONSISTENT for claim in seen.claims())
+    seen = find_field(opaque(stack))
+    assert seen.table is None and seen.width == stack.field() == 7
+    assert all(claim.judge().verdict is Verdict.CONSISTENT for claim in claim_field(seen))
 
 
 def test_odd_sides_are_inapplicable_and_say_so():

@@ -14,9 +14,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from ftheta.graph.hurry import quick_compiler_options
-from ftheta.networks.architectures.stack import Stack
+from ftheta.networks.architectures import Stack, table_of
 
 BATCH = 64
+GRADIENTS = 8  # inputs at which a network without a table is differentiated
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class Support:
         return self.hi - self.lo + 1
 
 
-def measured_field(stack: Stack, layer: int | None = None) -> tuple[Support, tuple[int, int]]:
+def measure_field(stack: Stack, layer: int | None = None) -> tuple[Support, tuple[int, int]]:
     """The support of the gradient of a middle output of the layer, and what the table says of it.
 
     The windows are run on one channel of a ring so long that nothing wraps around.
@@ -97,3 +98,44 @@ def structural_support(f: Callable[[Any], Any], shape: tuple[int, ...], out: tup
         values = np.asarray(jax.jit(lambda xs: jax.lax.map(f, xs, batch_size=BATCH))(probes))
     reached = np.isnan(values[(slice(None), *middle)]).reshape(shape[axis], -1).any(1)
     return support_of(reached.astype(float))
+
+
+def axes_of(net: Any) -> tuple[int, int] | None:
+    """The first grid axis of inputs and of outputs; None where one of them has none."""
+    inside = grid_axes(net.input_shape)
+    out = grid_axes(net.output_shape)
+    return (inside[0], out[0]) if inside and out and len(inside) == len(out) else None
+
+
+def draw_inputs(net: Any, rows: int) -> np.ndarray:
+    """Some inputs of the network, always the same ones."""
+    return np.random.default_rng(0).uniform(size=(rows, *net.input_shape))
+
+
+@dataclass(frozen=True, eq=False)
+class Field:
+    """What one output of a network sees: by its `table`, where there is one, else by what NaN reaches (`lo` to `hi`);
+    and by the gradient (`support`)."""
+
+    table: Stack | None
+    support: Support
+    lo: int
+    hi: int
+
+    @property
+    def width(self) -> int:
+        return self.hi - self.lo + 1
+
+
+def find_field(net: Any) -> Field:
+    """The receptive field of the middle output along the first axis of the grid."""
+    table = table_of(net)
+    if table is not None:
+        support, (lo, hi) = measure_field(table)
+        return Field(table, support, lo, hi)
+    axis, _ = axes_of(net) or (0, 0)
+    shape = net.input_shape
+    out = net.output_shape
+    reached = structural_support(net, shape, out, axis)
+    support = gradient_support(net, shape, out, axis, draw_inputs(net, GRADIENTS))
+    return Field(None, support, reached.lo, reached.hi)
