@@ -9,20 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ftheta.logic import SubjectError
+from ftheta.relu.line.points import square_error
 from ftheta.running import run
 from ftheta.subjects import Dataset, Family, Target
 from ftheta.subjects.values import grid, points_and_values
-from ftheta.theorems.perceptrons.two_layer_ridge_sum import two_layer_ridge_sum
+from ftheta.theorems.perceptrons.two_layer_ridge_sum import claim_no_weights_needed, two_layer_ridge_sum
+from ftheta.theorems.perceptrons.two_layer_ridge_sum.fits import choose_sizes, fit_more_and_more, fit_output_weights
 from ftheta.theorems.perceptrons.two_layer_ridge_sum.ridges import (
     Ridges,
-    constant_across,
-    drawn,
-    fit_output_weights,
-    interpolation_error,
+    draw_ridges,
+    largest_change_across,
     rescale_to_cube,
-    sizes,
     square_interpolant,
-    study,
 )
 
 
@@ -32,8 +30,8 @@ def rng(seed: int = 0) -> np.random.Generator:
 
 @given(st.integers(1, 40), st.integers(1, 4))
 def test_fewer_terms_from_the_same_seed_are_the_first_of_more(p, d):
-    assert drawn(rng(), p, d).begins(drawn(rng(), 40, d))
-    assert not drawn(rng(1), p, d).begins(drawn(rng(), 40, d))
+    assert draw_ridges(rng(), p, d).begins(draw_ridges(rng(), 40, d))
+    assert not draw_ridges(rng(1), p, d).begins(draw_ridges(rng(), 40, d))
 
 
 @given(st.integers(0, 99), st.integers(1, 12))
@@ -53,9 +51,8 @@ def test_terms_that_say_nothing_new_are_left_out():
 
 @given(st.integers(1, 60))
 def test_the_square_is_interpolated_with_the_error_of_the_closed_form(n):
-    claim, sup = interpolation_error(n)
-    assert claim.judge().verdict == "proved" and sup.middle == pytest.approx(1 / (4 * n * n))
     f = square_interpolant(n)
+    assert square_error(f, n) == Fraction(1, 4 * n * n)
     assert all(f(Fraction(s, n)) == Fraction(s, n) ** 2 for s in range(n + 1))
 
 
@@ -63,18 +60,18 @@ def test_errors_never_grow_when_terms_are_added_and_do_when_they_are_drawn_anew(
     x = grid((-1.0,), (1.0,))
     y = np.sin(5 * x[:, 0])
     with jax.enable_x64(True):
-        nested = study(lambda p: drawn(rng(), p, 1), x, y, 40, "tanh")
-        anew = study(lambda p: drawn(rng(p), p, 1), x, y, 40, "tanh")
+        nested = fit_more_and_more(lambda p: draw_ridges(rng(), p, 1), x, y, 40, "tanh")
+        anew = fit_more_and_more(lambda p: draw_ridges(rng(p), p, 1), x, y, 40, "tanh")
     assert nested.growth <= 1e-12 < anew.growth
-    assert nested.correlation < 1e-7 and nested.misprint.judge().verdict == "refuted"
+    assert nested.correlation < 1e-7 and claim_no_weights_needed(nested).judge().verdict == "refuted"
 
 
 def test_a_ridge_does_not_change_along_its_hyperplanes():
-    assert constant_across(drawn(rng(), 5, 4)).judge().verdict == "proved"
+    assert largest_change_across(draw_ridges(rng(), 5, 4)) == 0
 
 
 def test_the_sizes_of_the_seed_are_among_those_tried():
-    assert {6, 30, 100, 1000} <= set(sizes(1000)) and sizes(1) == [1] and len(sizes(1000)) < 110
+    assert {6, 30, 100, 1000} <= set(choose_sizes(1000)) and choose_sizes(1) == [1] and len(choose_sizes(1000)) < 110
 
 
 def test_points_are_moved_into_the_cube():
@@ -87,7 +84,7 @@ def test_functions_data_and_families_are_accepted():
         Target("f", lambda x, y: x * y, (-1.0, 0.0), (1.0, 2.0), ("x", "y")),
         Target("g", lambda x: x @ x, (-1.0,) * 3, (1.0,) * 3),
         Dataset("rows", rng().normal(size=(50, 5)), rng(1).normal(size=50)),
-        Family("mine", lambda p, r: drawn(r, p, 1), Target("h", lambda x: x**2, (0.0,), (1.0,))),
+        Family("mine", lambda p, r: draw_ridges(r, p, 1), Target("h", lambda x: x**2, (0.0,), (1.0,))),
     ]
     for subject in subjects:
         assert run(two_layer_ridge_sum, subject, terms=30).verdict == "certified"

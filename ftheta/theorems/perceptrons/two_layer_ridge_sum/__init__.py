@@ -1,17 +1,35 @@
 """Two layers are a sum of ridge functions, and more of them are never worse."""
 
+from fractions import Fraction
 from typing import Annotated, TypeAlias
 
 import jax.numpy as jnp
 import numpy as np
 
-from ftheta.logic import Evidence, Finding, FthetaError, Knob, hypothesis, theorem
+from ftheta.logic import (
+    AtMost,
+    Claim,
+    Enclosure,
+    Evidence,
+    Finding,
+    FthetaError,
+    Identity,
+    Knob,
+    Witness,
+    hypothesis,
+    theorem,
+)
 from ftheta.networks import ACTIVATIONS
+from ftheta.relu.line.points import square_error
 from ftheta.subjects import Dataset, Family, Target
 from ftheta.subjects.values import points_and_values
 
-from . import ridges
+from .charts import draw_fits
+from .fits import WEIGHTED, Fits, choose_sizes, fit_more_and_more
+from .ridges import Ridges, draw_ridges, largest_change_across, square_interpolant
 
+ZERO = Enclosure.exact(0)
+TOLERANCE = 1e-7  # of the residual's products with the terms, some of which were left out
 Goal: TypeAlias = Target | Dataset | Family
 TARGETS = {
     "wave": Target("sin 2πx + x/2", lambda x: jnp.sin(2 * jnp.pi * x) + x / 2, (-1.0,), (1.0,)),
@@ -28,8 +46,8 @@ def random_ridges(
     goal = TARGETS[target]
     seed = int(rng.integers(2**32))
 
-    def member(p: int, _: np.random.Generator) -> ridges.Ridges:
-        return ridges.drawn(np.random.default_rng([seed, p * (choice == "drawn anew")]), p, goal.dimension)
+    def member(p: int, _: np.random.Generator) -> Ridges:
+        return draw_ridges(np.random.default_rng([seed, p * (choice == "drawn anew")]), p, goal.dimension)
 
     return Family(f"ridge functions for {goal.name}, {choice}", member, goal)
 
@@ -38,9 +56,9 @@ def drawn_anew(rng: np.random.Generator) -> Family:
     return random_ridges(rng, choice="drawn anew")
 
 
-def terms_of(subject: Goal, p: int, dimension: int) -> ridges.Ridges:
+def terms_of(subject: Goal, p: int, dimension: int) -> Ridges:
     rng = np.random.default_rng(0)
-    return subject.member(p, rng) if isinstance(subject, Family) else ridges.drawn(rng, p, dimension)
+    return subject.member(p, rng) if isinstance(subject, Family) else draw_ridges(rng, p, dimension)
 
 
 @hypothesis("there are real values to fit", remedy="give a Target with finite values, or data with one label a row")
@@ -57,7 +75,7 @@ def nested_terms(subject: Goal, *, terms: int) -> Finding:
     if not isinstance(subject, Family):
         return Finding.proved("the terms are drawn one after the other", "drawn here")
     most = subject.member(terms, np.random.default_rng(0))
-    fewer = ridges.sizes(terms)
+    fewer = choose_sizes(terms)
     apart = [p for p in fewer if not subject.member(p, np.random.default_rng(0)).begins(most)]
     if apart:
         return Finding.failed(f"not at p = {apart[0]}")
@@ -94,13 +112,48 @@ def two_layer_ridge_sum(
     with $p$ when terms are added. With $\sigma=r$ and $n$ terms, $x^2$ is interpolated on $[0,1]$ with
     $$\sup_{[0,1]}|x^2-f_\theta|=\frac1{4n^2}.$$"""
     x, y = points_and_values(subject)
-    study = ridges.study(lambda p: terms_of(subject, p, x.shape[1]), x, y, terms, activation)
-    interpolation, sup = ridges.interpolation_error(cells)
-    flat = (ridges.constant_across(study.last),) if x.shape[1] > 1 else ()
+    found = fit_more_and_more(lambda p: terms_of(subject, p, x.shape[1]), x, y, terms, activation)
+    sup = square_error(square_interpolant(cells), cells)
+    flat = (_claim_constant_across(found.last),) if x.shape[1] > 1 else ()
     return Evidence(
-        claims=(*study.claims, interpolation, *flat),
-        as_printed=(study.misprint,),
-        charts=tuple(ridges.charts(x, y, study)),
-        numbers={**study.shown, "sup error of the interpolation": sup},
-        summary=", ".join(f"{name}: {value:.4g}" for name, value in study.shown.items()),
+        claims=(*_claim_best_weights(found), _claim_interpolation(cells, sup), *flat),
+        as_printed=(claim_no_weights_needed(found),),
+        charts=tuple(draw_fits(x, y, found)),
+        numbers={**found.panels, "sup error of the interpolation": Enclosure.exact(sup)},
+        summary=", ".join(f"{name}: {value:.4g}" for name, value in found.panels.items()),
     )
+
+
+def _claim_best_weights(found: Fits) -> tuple[Claim, Claim]:
+    """The error does not grow with the number of terms, and the last residual is orthogonal to all of them."""
+    growth = found.grows
+    witness = None
+    if growth is not None:
+        at = {"p": float(growth.few), "more": float(growth.more)}
+        witness = Witness(at, growth.enclosure, ZERO, "least squares in balls")
+    what = f"largest growth of the error from p to more, up to {found.most}"
+    along = Enclosure.equal(found.correlation)
+    return (
+        AtMost(what, Enclosure.equal(found.growth), ZERO, witness=witness, atol=1e-9 * found.size),
+        Identity("largest ⟨term, residual⟩ of the best weights", along, ZERO, atol=TOLERANCE),
+    )
+
+
+def _claim_interpolation(cells: int, sup: Fraction) -> Claim:
+    r"""$4n^2\sup|x^2-f|=1$, in rationals."""
+    what = f"4n² sup |x² − interpolation|, n = {cells}"
+    return Identity(what, Enclosure.exact(4 * cells**2 * sup), Enclosure.exact(1))
+
+
+def _claim_constant_across(ridges: Ridges) -> Claim:
+    """Every term is constant on the hyperplanes orthogonal to its direction."""
+    what = f"change of ⟨x, w⟩ along its hyperplanes, {len(ridges)} terms"
+    return Identity(what, Enclosure.exact(largest_change_across(ridges)), ZERO)
+
+
+def claim_no_weights_needed(found: Fits) -> Claim:
+    """Without output weights, as Peyré's notes print the sum once, it fits as well as with them."""
+    best = Enclosure.equal(found.fits[found.most].error)
+    terms = min(WEIGHTED, len(found.last))
+    witness = Witness({"terms": float(terms)}, found.bare_ball, found.best_ball, "least squares in balls")
+    return AtMost("error without output weights ≤ error with them", Enclosure.equal(found.bare), best, witness=witness)
