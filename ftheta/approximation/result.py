@@ -9,7 +9,7 @@ import numpy as np
 from ftheta.logic.chart import Chart
 from ftheta.logic.enclosure import Enclosure
 from ftheta.networks import Description
-from ftheta.networks.files import save as save_description
+from ftheta.networks.saving import save as save_description
 
 from .charts import draw_approximation
 from .enclosed import Enclosed

@@ -67,12 +67,7 @@ def activations(given: str | Sequence[str], depth: int, where: str) -> list[str]
 
 
 def save(description: Description, path: Path) -> None:
-    """Write a description as a weight list, or as an ONNX file if the name ends so."""
-    if path.suffix == ".onnx":
-        from .onnx import write  # the other reader of descriptions; this module is imported by nearly everything
-
-        write(description, path)
-        return
+    """Write a description as a weight list."""
     arrays: dict[str, np.ndarray] = {"activations": np.array([layer.activation for layer in description.layers])}
     for i, layer in enumerate(description.layers):
         arrays[f"W{i}"] = layer.weight

@@ -7,10 +7,13 @@ raises that is not an error of ours leaves `reading_file` as one: a new reader c
 
 import gzip
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import prod
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from ftheta.logic.errors import FthetaError, SubjectError
 
@@ -165,3 +168,23 @@ def unpack_gzip(path: Path, most: int | None = None) -> bytes:
 def printable(path: Path) -> str:
     """The name of a file as text; a name that is not UTF-8 has marks in it for what cannot be shown."""
     return os.fsencode(path.name).decode("utf-8", "replace")
+
+
+def to_analysis_type(array: np.ndarray) -> np.ndarray:
+    """The same numbers in the types of the analysis: float64, int64, bool."""
+    if array.dtype.kind == "b":
+        return array
+    whole = array.dtype.kind in "iu"
+    return array.astype(np.int64 if whole else np.float64)
+
+
+def type_numbered(code: int, known: Mapping[int, Any], refused: Mapping[int, str], where: str) -> np.dtype:
+    """The type of numbers with this number in a format."""
+    if code not in known:
+        raise SubjectError(
+            "Numbers of this type are not read.",
+            where=where,
+            got=refused.get(code, f"type number {code}"),
+            remedy="export the network with float32 or float64 weights",
+        )
+    return known[code]

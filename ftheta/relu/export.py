@@ -16,8 +16,9 @@ from jax.experimental import sparse as jax_sparse
 from scipy import sparse
 
 from ftheta.logic.errors import SubjectError
-from ftheta.networks import files, onnx
+from ftheta.networks import files
 from ftheta.networks.description import Dense, Description
+from ftheta.networks.onnx.write import write
 
 from .counts import is_plain
 from .exact import from_description
@@ -70,7 +71,7 @@ def to_description(net: ReluNetwork) -> Description:
 def save(net: ReluNetwork, path: Path) -> None:
     """Write the network to an `.npz` file, or to an `.onnx` file if the name ends so."""
     if path.suffix == ".onnx":
-        onnx.write(net, path)
+        write(net, path)
         return
     if is_plain(net):
         files.save(to_description(net), path)

@@ -12,7 +12,7 @@ import numpy as np
 
 from ftheta.logic.errors import SubjectError, UsageError
 from ftheta.networks.description import Description
-from ftheta.networks.files import save as save_description
+from ftheta.networks.saving import save as save_description
 from ftheta.processes import interrupts
 
 from .checkpoint import Checkpoint, Saved, write

@@ -8,7 +8,7 @@ import numpy as np
 from ftheta.logic.errors import SubjectError
 from ftheta.networks.programs.call import FOLDED
 from ftheta.networks.programs.call import Call as AnyCall
-from ftheta.networks.programs.program import Malformed
+from ftheta.networks.reading import Malformed
 
 
 @dataclass

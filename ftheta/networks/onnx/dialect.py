@@ -6,8 +6,8 @@ from typing import Any
 
 from ftheta.networks.description import Description
 from ftheta.networks.programs.describe import describe
-from ftheta.networks.programs.interpret import Survey
-from ftheta.networks.programs.program import Node, Program
+from ftheta.networks.programs.node import Node
+from ftheta.networks.programs.program import Program, Survey
 from ftheta.networks.scaling import ScaledLayers
 
 from .call import Call

@@ -8,17 +8,10 @@ from typing import Any
 import numpy as np
 
 from ftheta.logic.errors import SubjectError
-from ftheta.networks.programs.program import (
-    MAX_BYTES,
-    MAX_NODES,
-    Malformed,
-    Node,
-    Port,
-    Program,
-    ensure_order,
-    to_analysis_type,
-)
-from ftheta.networks.reading import Allowance, read_bytes, unpack_gzip
+from ftheta.networks.programs.importing import Imported, import_program
+from ftheta.networks.programs.node import MAX_BYTES, MAX_NODES, Node, Port, ensure_order
+from ftheta.networks.programs.program import Program
+from ftheta.networks.reading import Allowance, Malformed, read_bytes, to_analysis_type, unpack_gzip
 
 from .dialect import Onnx
 from .schema import MODEL
@@ -28,6 +21,14 @@ from .wire import Budget, decode
 MAX_FIELDS = 3_000_000
 OPSETS = range(7, 29)
 """Versions of the operators that the rules know. From 7 on, operators broadcast as NumPy does."""
+
+
+def read(path: Path, *, until: str | None = None, shape: tuple[int, ...] | None = None) -> Imported:
+    """The network in an `.onnx` or `.onnx.gz` file, up to the node or tensor `until`.
+
+    `shape` is that of one input, without the batch axis; it is needed where the file leaves lengths open.
+    """
+    return import_program(read_model(path).until(until), shape)
 
 
 def read_model(path: Path) -> Program:

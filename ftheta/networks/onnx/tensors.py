@@ -9,8 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ftheta.logic.errors import SubjectError
-from ftheta.networks.programs.program import Malformed, type_numbered
-from ftheta.networks.reading import Allowance
+from ftheta.networks.reading import Allowance, Malformed, type_numbered
 
 DTYPES: Mapping[int, Any] = {
     1: np.dtype("<f4"),

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ftheta.networks.programs.program import Malformed
+from ftheta.networks.reading import Malformed
 
 Kind = Literal["int", "float", "double", "bytes", "text", "ints", "floats", "doubles"]
 """What a field holds. The last three are arrays: numbers that stay packed, for weights."""

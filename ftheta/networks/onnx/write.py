@@ -10,9 +10,9 @@ import numpy as np
 from ftheta.logic.errors import SubjectError, UsageError
 from ftheta.networks.description import Description
 from ftheta.networks.programs.describe import SPELLINGS, Z
+from ftheta.networks.programs.node import MAX_BYTES
 from ftheta.networks.scaling import ScaledLayers
 
-from .model import MAX_BYTES
 from .schema import MODEL
 from .wire import encode
 

@@ -6,7 +6,7 @@ from typing import Any
 import jax.numpy as jnp
 from jax import lax
 
-from ftheta.networks.programs.program import Malformed
+from ftheta.networks.reading import Malformed
 
 from .windows import Windows
 

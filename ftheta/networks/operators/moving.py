@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ftheta.networks.programs.call import Call, axis_of
-from ftheta.networks.programs.program import Malformed
+from ftheta.networks.reading import Malformed
 
 
 def places(indices: Any, length: int) -> Any:

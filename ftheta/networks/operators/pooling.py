@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ftheta.networks.programs.program import Malformed
+from ftheta.networks.reading import Malformed
 
 from .windows import Windows, spatial
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ftheta.networks.programs.program import Malformed
+from ftheta.networks.reading import Malformed
 
 LONGEST = 1 << 24  # of one axis, padding included
 

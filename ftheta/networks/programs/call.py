@@ -1,6 +1,6 @@
 """What a rule sees of the node it computes, whatever the format."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,8 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from ftheta.logic.errors import SubjectError
+from ftheta.networks.reading import Malformed
 
-from .program import Malformed, Node
+from .node import Node
 
 FOLDED = 4096
 """Numbers up to which constants are computed with at import: enough for every computation with shapes."""
@@ -58,3 +59,9 @@ def axis_of(axis: int, rank: int) -> int:
     if not -rank <= axis < max(rank, 1):
         raise Malformed(f"axis {axis} of an array of {rank} axes")
     return axis % max(rank, 1)
+
+
+def axes_of(given: int | Sequence[int] | None, rank: int) -> tuple[int, ...]:
+    """Axes counted from the front; all of them if none is given."""
+    axes = [given] if isinstance(given, int) else given
+    return tuple(axis_of(a, rank) for a in axes) if axes else tuple(range(rank))

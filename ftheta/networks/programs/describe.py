@@ -20,8 +20,8 @@ from ftheta.networks.activations import LEAK
 from ftheta.networks.description import Dense, Description
 from ftheta.networks.scaling import Operation, ScaledLayers, Scaling, behind
 
-from .interpret import Survey
-from .program import Node, Program, ancestors
+from .node import Node, ancestors
+from .program import Program, Survey
 
 Z = "z"
 """The argument of an activation, in its spelling."""

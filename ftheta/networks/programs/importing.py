@@ -13,7 +13,8 @@ from ftheta.networks.description import Description
 from ftheta.networks.scaling import ScaledLayers
 
 from .interpret import ensure_rules, function, parameters, survey
-from .program import Port, Program
+from .node import Port
+from .program import Program
 
 MAX_INPUT = 1 << 27
 """Numbers that one input may have."""

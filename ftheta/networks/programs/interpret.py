@@ -7,7 +7,6 @@ constants by which the input is scaled before the first layer.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
@@ -18,21 +17,13 @@ import numpy as np
 from ftheta.logic.errors import FthetaError, SubjectError
 
 from .call import FOLDED, NOT_COMPUTED
-from .program import Node, Program, ancestors
+from .node import Node, ancestors
+from .program import Program, Survey
 
 MAX_VALUES = 1 << 31
 """Numbers that one value may have."""
 MAX_FOLDED = 256 << 20
 """Bytes of all constants computed at import."""
-
-
-@dataclass
-class Survey:
-    """What was seen while the nodes were computed: shapes, values known at import, names that had to be known."""
-
-    shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)
-    known: dict[str, np.ndarray] = field(default_factory=dict)
-    read: set[str] = field(default_factory=set)
 
 
 def rules_for_all(program: Program) -> bool:

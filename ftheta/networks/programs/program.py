@@ -1,50 +1,27 @@
 """A network in a file as data: nodes in order, tensors, inputs and outputs. A file is parsed, never executed."""
 
 import difflib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from ftheta.logic.errors import SubjectError
 from ftheta.networks.description import Description
-from ftheta.networks.reading import Malformed as Malformed
 from ftheta.networks.scaling import ScaledLayers
 
-if TYPE_CHECKING:
-    from .interpret import Survey
-
-MAX_BYTES = 2 << 30  # of a file
-MAX_NODES = 20_000
+from .node import Node, Port, ancestors
 
 
-@dataclass(frozen=True)
-class Node:
-    """One operator: `outputs = op(inputs)`. An optional input or output that is left out has the name ""."""
+@dataclass
+class Survey:
+    """What was seen while the nodes were computed: shapes, values known at import, names that had to be known."""
 
-    op: str
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
-    attributes: Mapping[str, Any]
-    name: str = ""
-    domain: str = ""
-
-    @property
-    def label(self) -> str:
-        """What the node is called in messages; the exporter may have given it no name."""
-        op = f"{self.domain}.{self.op}" if self.domain else self.op
-        return f"{op} node {self.name!r}" if self.name else f"{op} node that makes {', '.join(self.outputs)!r}"
-
-
-@dataclass(frozen=True)
-class Port:
-    """An input or output of the graph: its name, type number, and dimensions (None where they are left open)."""
-
-    name: str
-    type: int
-    dims: tuple[int | None, ...] | None
+    shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    known: dict[str, np.ndarray] = field(default_factory=dict)
+    read: set[str] = field(default_factory=set)
 
 
 class Dialect(Protocol):
@@ -81,7 +58,7 @@ class Dialect(Protocol):
         """Whether numbers of this type are integers or truth values."""
         ...
 
-    def describe(self, program: "Program", name: str, seen: "Survey") -> Description | ScaledLayers | None:
+    def describe(self, program: "Program", name: str, seen: Survey) -> Description | ScaledLayers | None:
         """The list of layers of a program with the input `name`, where it is one."""
         ...
 
@@ -136,47 +113,3 @@ class Program:
             got=name,
             remedy=f"did you mean {', '.join(near)}?" if near else f"the last tensors are {', '.join(names[-3:])}",
         )
-
-
-def ancestors(maker: Mapping[str, Node], names: Iterable[str]) -> set[str]:
-    """The names, and those of all tensors that they are made from."""
-    found = set[str]()
-    waiting = list(names)
-    while waiting:
-        name = waiting.pop()
-        if name not in found:
-            found.add(name)
-            waiting += maker[name].inputs if name in maker else ()
-    return found
-
-
-def ensure_order(nodes: Iterable[Node], known: set[str]) -> None:
-    """Raise unless every node reads what was made before it, and no tensor is made twice."""
-    for node in nodes:
-        missing = [name for name in node.inputs if name not in known]
-        if missing:
-            raise Malformed(f"{node.label} reads {missing[0]!r}, which nothing before it makes")
-        for name in filter(None, node.outputs):
-            if name in known:
-                raise Malformed(f"{node.label} makes {name!r}, which is there already")
-            known.add(name)
-
-
-def to_analysis_type(array: np.ndarray) -> np.ndarray:
-    """The same numbers in the types of the analysis: float64, int64, bool."""
-    if array.dtype.kind == "b":
-        return array
-    whole = array.dtype.kind in "iu"
-    return array.astype(np.int64 if whole else np.float64)
-
-
-def type_numbered(code: int, known: Mapping[int, Any], refused: Mapping[int, str], where: str) -> np.dtype:
-    """The type of numbers with this number in a format."""
-    if code not in known:
-        raise SubjectError(
-            "Numbers of this type are not read.",
-            where=where,
-            got=refused.get(code, f"type number {code}"),
-            remedy="export the network with float32 or float64 weights",
-        )
-    return known[code]

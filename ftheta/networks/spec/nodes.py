@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
+import ftheta.networks.spec.layers as kinds
 from ftheta.logic.errors import SubjectError
 from ftheta.networks.onnx.dialect import Onnx
 from ftheta.networks.programs.describe import SPELLINGS, Z
-from ftheta.networks.programs.program import Node, Port, Program
+from ftheta.networks.programs.node import Node, Port
+from ftheta.networks.programs.program import Program
 
-from . import layers as kinds
 from .tensors import Shelf
 
 OPERATORS = Onnx(21, check="see whether the spec has the layers in order, and the shape of one input right")

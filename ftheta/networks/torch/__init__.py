@@ -1,3 +1,3 @@
 """Networks of PyTorch: `.pt2` files, read without torch, and modules, through torch.export. See `docs/importing.md`."""
 
-from .read import read as read
+from .model import read as read

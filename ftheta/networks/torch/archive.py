@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from ftheta.logic.errors import SubjectError
-from ftheta.networks.programs.program import MAX_BYTES, Malformed
-from ftheta.networks.reading import Allowance, ensure_size
+from ftheta.networks.programs.node import MAX_BYTES
+from ftheta.networks.reading import Allowance, Malformed, ensure_size
 
 MAX_ENTRIES = 50_000
 MAX_DIRECTORY = 16 << 20  # bytes of the list of entries

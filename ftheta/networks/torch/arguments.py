@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ftheta.logic.errors import SubjectError
-from ftheta.networks.programs.program import Malformed
+from ftheta.networks.reading import Malformed
 
 from .fields import field, real, require_type, union
 

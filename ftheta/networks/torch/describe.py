@@ -9,8 +9,8 @@ import numpy as np
 from ftheta.networks.activations import LEAK
 from ftheta.networks.description import Description
 from ftheta.networks.programs.describe import describe
-from ftheta.networks.programs.interpret import Survey
-from ftheta.networks.programs.program import Node, Program
+from ftheta.networks.programs.node import Node
+from ftheta.networks.programs.program import Program, Survey
 from ftheta.networks.scaling import ScaledLayers
 
 from .arguments import Dtype, Ref

@@ -2,7 +2,7 @@
 
 from typing import Any, TypeVar
 
-from ftheta.networks.programs.program import Malformed
+from ftheta.networks.reading import Malformed
 
 T = TypeVar("T")
 

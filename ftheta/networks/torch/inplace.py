@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from ftheta.logic.errors import SubjectError
-from ftheta.networks.programs.program import Node
+from ftheta.networks.programs.node import Node
 
 _VIEWS = (
     "alias as_strided chunk detach diagonal expand expand_as flatten lift_fresh movedim narrow permute ravel reshape",

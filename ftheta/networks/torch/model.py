@@ -8,7 +8,10 @@ from typing import IO, Any
 import numpy as np
 
 from ftheta.logic.errors import SubjectError
-from ftheta.networks.programs.program import MAX_NODES, Malformed, Node, Port, Program, ensure_order
+from ftheta.networks.programs.importing import Imported, import_program
+from ftheta.networks.programs.node import MAX_NODES, Node, Port, ensure_order
+from ftheta.networks.programs.program import Program
+from ftheta.networks.reading import Malformed
 
 from .archive import AGAIN, BROKEN, Archive, open_archive, refuse_pickle
 from .arguments import argument_of
@@ -22,6 +25,14 @@ IGNORED = frozenset(["device", "pin_memory", "layout", "memory_format", "non_blo
 """Arguments that change no number."""
 X = {"self": "x", "input": "x"}
 """What operators call their first argument."""
+
+
+def read(path: Path, *, until: str | None = None, shape: tuple[int, ...] | None = None) -> Imported:
+    """The network in a `.pt2` file, up to the node or tensor `until`.
+
+    `shape` is that of one input, without the batch axis; it is needed where the file leaves lengths open.
+    """
+    return import_program(read_model(path).until(until), shape)
 
 
 def read_model(path: Path) -> Program:

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ftheta.logic.errors import SubjectError
-from ftheta.networks.programs.program import Malformed, to_analysis_type, type_numbered
+from ftheta.networks.reading import Malformed, to_analysis_type, type_numbered
 
 from .archive import Archive, refuse_pickle
 from .fields import field, require_type, whole

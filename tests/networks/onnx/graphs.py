@@ -12,7 +12,7 @@ from onnx.reference import ReferenceEvaluator
 from onnxruntime.capi.onnxruntime_pybind11_state import NotImplemented as NoKernel
 
 from ftheta.networks.onnx.model import parse
-from ftheta.networks.onnx.read import Imported, import_program
+from ftheta.networks.programs.importing import Imported, import_program
 
 TYPES = {
     np.dtype(t): helper.np_dtype_to_tensor_dtype(np.dtype(t)) for t in (np.float32, np.float64, np.int64, np.bool_)

@@ -16,10 +16,10 @@ from ftheta.logic import FthetaError, SubjectError
 from ftheta.networks import reading
 from ftheta.networks.onnx import model as files
 from ftheta.networks.onnx.model import parse
-from ftheta.networks.onnx.read import import_program
 from ftheta.networks.onnx.rules import RULES
 from ftheta.networks.onnx.wire import unpack_varints
-from ftheta.networks.programs.program import Malformed
+from ftheta.networks.programs.importing import import_program
+from ftheta.networks.reading import Malformed
 
 from .graphs import model, node, ours, read, reference
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from ftheta.networks.programs.call import Call
-from ftheta.networks.programs.program import Node
+from ftheta.networks.programs.node import Node
 from ftheta.networks.torch.model import IGNORED, X
 from ftheta.networks.torch.rules import RULES
 

@@ -9,7 +9,7 @@ from jax import lax
 from ftheta.networks.onnx.call import Call
 from ftheta.networks.operators.moving import along, places
 from ftheta.networks.programs.call import Rule, RuleTable, axis_of
-from ftheta.networks.programs.program import Malformed
+from ftheta.networks.reading import Malformed
 
 
 def _slice(call: Call, x: Any, *_: Any) -> Any:

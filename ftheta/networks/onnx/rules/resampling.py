@@ -7,7 +7,7 @@ import numpy as np
 from ftheta.networks.onnx.call import Call
 from ftheta.networks.operators.resampling import COORDINATES, LONGEST, NEAREST, resample_axis
 from ftheta.networks.programs.call import RuleTable, axis_of
-from ftheta.networks.programs.program import Malformed
+from ftheta.networks.reading import Malformed
 
 
 def _resize(call: Call, x: Any, *_: Any) -> Any:

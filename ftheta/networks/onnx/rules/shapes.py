@@ -9,7 +9,7 @@ import numpy as np
 from ftheta.networks.onnx.call import Call
 from ftheta.networks.operators.moving import pad_axes
 from ftheta.networks.programs.call import RuleTable, axis_of
-from ftheta.networks.programs.program import Malformed
+from ftheta.networks.reading import Malformed
 
 
 def _identity(call: Call, x: Any) -> Any:

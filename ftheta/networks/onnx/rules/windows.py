@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from ftheta.networks.onnx.call import Call
 from ftheta.networks.operators.windows import Windows
-from ftheta.networks.programs.program import Malformed
+from ftheta.networks.reading import Malformed
 
 
 def windows(call: Call, lengths: tuple[int, ...], kernel: tuple[int, ...]) -> Windows:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ftheta.networks.programs.call import Call, Rule, RuleTable
-from ftheta.networks.programs.program import Malformed
+from ftheta.networks.reading import Malformed
 from ftheta.networks.torch.arguments import Dtype
 from ftheta.networks.torch.tensors import dtype_of
 

@@ -8,7 +8,7 @@ from jax import lax
 
 from ftheta.networks.operators.moving import along, places
 from ftheta.networks.programs.call import Call, RuleTable, axis_of
-from ftheta.networks.programs.program import Malformed
+from ftheta.networks.reading import Malformed
 
 
 def _range(x: Any, dim: int, start: int | None, end: int | None, step: int) -> tuple[slice, ...]:

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from ftheta.networks.programs.call import Call, Rule, RuleTable
-from ftheta.networks.programs.program import Malformed
+from ftheta.networks.reading import Malformed
 
 Cell = Callable[[Any, Any, list[Any]], Any]
 """The next state from the state, the input's share of the gates, and the recurrent weights and bias."""

@@ -5,18 +5,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from ftheta.networks.programs.call import Call, Rule, RuleTable, axis_of
+from ftheta.networks.programs.call import Call, Rule, RuleTable, axes_of, axis_of
 from ftheta.networks.torch.arguments import Dtype
 
 from .arithmetic import cast
 
 Axes = int | list[int] | None
-
-
-def axes_of(dim: Axes, rank: int) -> tuple[int, ...]:
-    """All axes if none is given."""
-    given = [dim] if isinstance(dim, int) else dim
-    return tuple(axis_of(a, rank) for a in given) if given else tuple(range(rank))
 
 
 def _over(name: str) -> Rule:

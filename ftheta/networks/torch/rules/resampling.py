@@ -5,7 +5,7 @@ from typing import Any
 
 from ftheta.networks.operators.resampling import LONGEST, resample_axis
 from ftheta.networks.programs.call import Call, Rule, RuleTable
-from ftheta.networks.programs.program import Malformed
+from ftheta.networks.reading import Malformed
 
 
 def _sizes(x: Any, rank: int, size: Sequence[int] | None, factors: Sequence[float | None]) -> list[tuple[int, float]]:

@@ -7,10 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from ftheta.networks.operators.moving import pad_axes
-from ftheta.networks.programs.call import Call, Rule, RuleTable, axis_of
-from ftheta.networks.programs.program import Malformed
-
-from .reductions import axes_of
+from ftheta.networks.programs.call import Call, Rule, RuleTable, axes_of, axis_of
+from ftheta.networks.reading import Malformed
 
 
 def _same(call: Call, x: Any) -> Any:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ftheta.networks.operators.windows import Windows
-from ftheta.networks.programs.program import Malformed
+from ftheta.networks.reading import Malformed
 
 
 def spread(value: int | Sequence[int], rank: int) -> tuple[int, ...]:
