@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import inf, nextafter
 
-from ftheta.logic import SubjectError
+from ftheta.logic.errors import SubjectError
 
 
 @dataclass(frozen=True, slots=True)
