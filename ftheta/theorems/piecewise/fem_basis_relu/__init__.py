@@ -30,7 +30,7 @@ from ftheta.relu.maxima.sums import depth_bound
 from ftheta.relu.meshes.simplex_cells import box_mesh
 from ftheta.subjects import Dataset, Target
 
-from .drawing import draw_elements
+from .charts import draw_elements
 from .elements import Elements
 from .poisson import Poisson
 from .uniform import Uniform, hexagon_gap
