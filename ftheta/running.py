@@ -72,7 +72,7 @@ def run(
         if force or not _any_failed(findings):
             rng = np.random.default_rng([seed, 1])
             evidence = theorem.measure(chosen, rng, **named_knobs(theorem.measure, values))
-        illustrated = evidence.examples() if examples and evidence.examples is not None else Examples(claims=())
+        illustrated = evidence.examples() if examples and evidence.examples is not None else Examples()
     provenance = Provenance(
         versions=dict(_versions()),
         seed=seed,
@@ -190,6 +190,7 @@ def _result(
         charts=(*evidence.charts, *examples.charts),
         provenance=provenance,
         examples=_judge(examples.claims),
+        example_numbers=cast(dict[str, Enclosure], dict(examples.numbers)),
         gist=theorem.gist,
         see_also=theorem.see_also,
     )

@@ -1,13 +1,14 @@
 """A result as the page shows it: the words, numbers and charts that every other view has, as one JSON message."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from html import escape
 from math import isfinite
 from typing import Any
 
-from ftheta.logic import Chart, Check, Judged, Result, Status, Table
+from ftheta.logic import Chart, Check, Enclosure, Judged, Result, Status, Table
 from ftheta.report.charts.frame import Spec
 from ftheta.report.document import to_json
 from ftheta.report.letters import letters
@@ -83,10 +84,15 @@ def _html(result: Result) -> dict[str, Any]:
         "claims": [_claim(j) for j in result.claims],
         "examples": [_claim(j) for j in result.examples],
         "as_printed": [_claim(j) for j in result.as_printed],
-        "numbers": [[words_html(name), typeset(enclosure(e)), basis(e)] for name, e in result.numbers.items()],
+        "example_numbers": _numbers(result.example_numbers),
+        "numbers": _numbers(result.numbers),
         "tables": [_table(table) for table in result.tables],
         "how": _how(result),
     }
+
+
+def _numbers(numbers: Mapping[str, Enclosure]) -> list[list[str]]:
+    return [[words_html(name), typeset(enclosure(e)), basis(e)] for name, e in numbers.items()]
 
 
 def _check(check: Check) -> dict[str, Any]:

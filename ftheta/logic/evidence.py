@@ -12,11 +12,18 @@ from .table import Table
 
 @dataclass(frozen=True, slots=True)
 class Examples:
-    """The theorem on things other than the subject: a worked example, a random network, a function from the text."""
+    """The theorem on things other than the subject: a worked example, a random network, a function from the text.
 
-    claims: tuple[Claim, ...]
+    `numbers` are the named quantities of these things that reference values are compared with.
+    """
+
+    claims: tuple[Claim, ...] = ()
     charts: tuple[Chart, ...] = ()
     tables: tuple[Table, ...] = ()
+    numbers: Mapping[str, Enclosure | float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "numbers", _as_enclosures(self.numbers))
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +34,7 @@ class Evidence:
       verdict, and not computed in an audit. That is why they are a function, called only where they are shown.
     - `as_printed` are statements as a source prints them, judged beside the theorem but never part of its verdict:
       that is where a misprint is refuted.
-    - `numbers` are the named quantities that reference values are compared with.
+    - `numbers` are the named quantities of the subject that reference values are compared with.
     - `summary` is one sentence with the main numbers.
     """
 
@@ -40,7 +47,11 @@ class Evidence:
     examples: Callable[[], Examples] | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "numbers", {name: _as_enclosure(number) for name, number in self.numbers.items()})
+        object.__setattr__(self, "numbers", _as_enclosures(self.numbers))
+
+
+def _as_enclosures(numbers: Mapping[str, Enclosure | float]) -> dict[str, Enclosure]:
+    return {name: _as_enclosure(number) for name, number in numbers.items()}
 
 
 def _as_enclosure(number: Enclosure | float) -> Enclosure:

@@ -1,7 +1,7 @@
 """The outcome of one run, as data: what every view reads and what is written to JSON."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from .chart import Chart, Diagram
@@ -55,7 +55,8 @@ class Provenance:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """Verdict, evidence and provenance of one theorem on one subject. `examples` are claims about other things."""
+    """Verdict, evidence and provenance of one theorem on one subject. `examples` are claims about other things, and
+    `example_numbers` are numbers of them."""
 
     id: str
     chapter: str
@@ -74,6 +75,7 @@ class Result:
     charts: tuple[Chart, ...]
     provenance: Provenance
     examples: tuple[Judged, ...] = ()
+    example_numbers: Mapping[str, Enclosure] = field(default_factory=dict)
     gist: str = ""
     see_also: tuple[str, ...] = ()
     schema: int = SCHEMA

@@ -1,11 +1,11 @@
 """A Result, and an Audit, as a card for the terminal."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ftheta.logic import Audit, Check, Comparison, Curves, Judged, Result, Section, Status, Table
+from ftheta.logic import Audit, Check, Comparison, Curves, Enclosure, Judged, Result, Section, Status, Table
 
 from .changes import describe_basis, format_change, format_fact
 from .letters import letters
@@ -58,10 +58,13 @@ def _parts(result: Result, plot: bool) -> Iterator["RenderableType"]:
         yield _claims(result.claims)
         yield from _reasons(result.claims)
         yield line("")
-    if result.examples:
+    if result.examples or result.example_numbers:
         yield heading("Examples (not about the subject)")
+    if result.examples:
         yield _claims(result.examples)
         yield from _reasons(result.examples)
+    yield from _numbers(result.example_numbers)
+    if result.examples or result.example_numbers:
         yield line("")
     if result.as_printed:
         yield heading("As printed in the source")
@@ -116,10 +119,7 @@ def _extras(result: Result, plot: bool) -> Iterator["RenderableType"]:
     """Numbers, tables and a small picture."""
     if result.numbers:
         yield heading("Numbers")
-        for name, value in result.numbers.items():
-            shown = enclosure(value)
-            equation = shown if shown[0] in "≤≥" else f"= {shown}"
-            yield hanging_indent("", "", f"{letters(name)} {equation}", (f"  {basis(value)}", FAINT))
+        yield from _numbers(result.numbers)
         yield line("")
     for table in result.tables:
         yield heading(letters(table.title))
@@ -128,6 +128,13 @@ def _extras(result: Result, plot: bool) -> Iterator["RenderableType"]:
     first = result.charts[0] if result.charts else None
     if plot and isinstance(first, Curves):
         yield Plot(first)
+
+
+def _numbers(numbers: Mapping[str, Enclosure]) -> Iterator["RenderableType"]:
+    for name, value in numbers.items():
+        shown = enclosure(value)
+        equation = shown if shown[0] in "≤≥" else f"= {shown}"
+        yield hanging_indent("", "", f"{letters(name)} {equation}", (f"  {basis(value)}", FAINT))
 
 
 def _table(table: Table) -> "RenderableType":

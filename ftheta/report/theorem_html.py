@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from types import MappingProxyType
 
-from ftheta.logic import Check, Diagram, Judged, Result, Status
+from ftheta.logic import Check, Diagram, Enclosure, Judged, Result, Status
 from ftheta.logic.chart import Dag
 
 from .mathml import formulas, statement_html
@@ -40,7 +40,7 @@ def theorem_html(
     ]
     first = f"<div>{figure_html(small[0])}</div>" if small else ""
     gallery = f'<div class="gallery">{"".join(map(figure_html, small[1:]))}</div>' if small[1:] else ""
-    tables = [_claims(result.claims), _examples(result.examples), _numbers(result), *map(data_table, result.tables)]
+    tables = [_claims(result.claims), _examples(result), _numbers(result.numbers), *map(data_table, result.tables)]
     below = "".join([*tables, gallery, *map(figure_html, wide), _sources(result), _see_also(result, anchors)])
     told = f"<div{'' if first else ' class=wide'}>{''.join(left)}</div>"
     above = "" if beside else statement
@@ -117,17 +117,20 @@ def _claims(claims: Sequence[Judged]) -> str:
     return table(head, rows, kind="claims", left=2) if rows else ""
 
 
-def _examples(examples: Sequence[Judged]) -> str:
+def _examples(result: Result) -> str:
     """The theorem on other things than the subject."""
-    return f"<h4>Examples (not about the subject)</h4>{_claims(examples)}" if examples else ""
+    if not result.examples and not result.example_numbers:
+        return ""
+    numbers = _numbers(result.example_numbers, title="")
+    return f"<h4>Examples (not about the subject)</h4>{_claims(result.examples)}{numbers}"
 
 
-def _numbers(result: Result) -> str:
+def _numbers(numbers: Mapping[str, Enclosure], title: str = "<h4>Numbers</h4>") -> str:
     rows = [
         f'<div><dt>{prose(n)}</dt><dd>{numerals(enclosure(e))} <span class="faint">{escape(basis(e))}</span></dd></div>'
-        for n, e in result.numbers.items()
+        for n, e in numbers.items()
     ]
-    return f'<h4>Numbers</h4><dl class="numbers">{"".join(rows)}</dl>' if rows else ""
+    return f'{title}<dl class="numbers">{"".join(rows)}</dl>' if rows else ""
 
 
 def _sources(result: Result) -> str:

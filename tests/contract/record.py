@@ -29,6 +29,7 @@ def record(result: Result) -> dict[str, Any]:
         "claims": [_record_claim(judged) for judged in result.claims],
         "examples": [_record_claim(judged) for judged in result.examples],
         "as printed": [_record_claim(judged) for judged in result.as_printed],
+        "example numbers": {name: [number.lo, number.hi] for name, number in result.example_numbers.items()},
         "numbers": {name: [number.lo, number.hi] for name, number in result.numbers.items()},
     }
 
@@ -74,6 +75,7 @@ def _differences(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
     ]
     lines += _changed_entries("hypothesis", old.get("checks", {}), new.get("checks", {}))
     lines += _changed_entries("number", old.get("numbers", {}), new.get("numbers", {}))
+    lines += _changed_entries("example number", old.get("example numbers", {}), new.get("example numbers", {}))
     for field in ("claims", "examples", "as printed"):
         lines += _changed_entries(field, _by_text(old.get(field, [])), _by_text(new.get(field, [])))
     return lines

@@ -169,7 +169,9 @@ def test_every_chart_renders_to_svg(theorem: Theorem):
 def test_the_reference_values_of_the_catalogue_hold(theorem: Theorem):
     assert REFERENCE.get(theorem.id), "a theorem needs reference values from the catalogue"
     for reference in REFERENCE[theorem.id]:
-        numbers = (run(theorem, **reference.knobs) if reference.knobs else default_result(theorem.id)).numbers
+        result = run(theorem, **reference.knobs) if reference.knobs else default_result(theorem.id)
+        numbers = {**result.numbers, **result.example_numbers}
+        assert len(numbers) == len(result.numbers) + len(result.example_numbers), "two numbers have one name"
         for name, expected in reference.expected.items():
             found = numbers[name]
             assert found.middle == pytest.approx(expected, rel=reference.rtol, abs=1e-12), name

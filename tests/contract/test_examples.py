@@ -26,7 +26,7 @@ def with_examples(claim: Identity, example: Identity, calls: list[str]) -> Theor
 
     def examples() -> Examples:
         calls.append("examples")
-        return Examples((example,), (CHART,), (TABLE,))
+        return Examples((example,), (CHART,), (TABLE,), {"a worked number": 7.0})
 
     def measure(subject, rng: np.random.Generator) -> Evidence:
         return Evidence((claim,), examples=examples)
@@ -42,12 +42,14 @@ def test_an_example_never_changes_the_verdict(claim, example, verdict):
     (judged,) = result.examples
     assert judged.judgement.verdict is (Verdict.PROVED if example is TRUE else Verdict.REFUTED)
     assert result.charts == (CHART,) and result.tables == (TABLE,)
+    assert result.example_numbers == {"a worked number": Enclosure.equal(7.0)} and not result.numbers
 
 
 def test_examples_are_not_computed_where_they_are_not_shown():
     calls: list[str] = []
     result = run(with_examples(TRUE, TRUE, calls), examples=False)
     assert not calls and not result.examples and not result.charts and not result.tables
+    assert not result.example_numbers
 
 
 def test_examples_do_not_make_up_for_claims():

@@ -44,6 +44,7 @@ def test_an_answer_is_one_json_message_with_the_document_of_the_report():
     html = message["html"]
     assert len(html["claims"]) == len(result.claims) and len(html["checks"]) == len(result.checks)
     assert any(row["html"] for row in html["how"]) and len(html["numbers"]) == len(result.numbers)
+    assert html["example_numbers"] == [["steepness by hand", "7", "exact or rounded outward"]]
 
 
 def test_whatever_a_result_says_the_page_gets_no_markup_of_it():

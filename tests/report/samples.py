@@ -248,6 +248,7 @@ def rich_result() -> Result:
         gist="Norms of layers multiply, so that a network cannot be steeper than their product.",
         see_also=("relu-piecewise-affine", "margin-bounds"),
         examples=(Judged(EXAMPLE, EXAMPLE.judge()),),
+        example_numbers={"steepness by hand": Enclosure.exact(7)},
     )
 
 

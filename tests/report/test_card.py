@@ -63,6 +63,7 @@ def test_gist_examples_and_related_theorems_are_shown() -> None:
     text = re.sub(r"\s+", " ", printed(card(result)))
     assert text.index(result.title) < text.index(result.gist) < text.index("Lip(fθ)")
     assert "Examples (not about the subject)" in text and "steepness of a random network" in text
+    assert "steepness by hand = 7" in text
     assert "see also: relu-piecewise-affine, margin-bounds" in text
     shown = mimebundle(result)["text/html"]
     for words in (result.gist, "steepness of a random network", "See also: relu-piecewise-affine, margin-bounds"):

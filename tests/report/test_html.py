@@ -128,7 +128,7 @@ def test_the_audit_report_has_every_part() -> None:
 def test_gist_examples_and_related_theorems_are_on_the_page() -> None:
     page = audit_page(samples.audit())
     assert '<p class="gist">Norms of layers multiply, so that' in page
-    assert "steepness of a random network" in page
+    assert "steepness of a random network" in page and "steepness by hand" in page
     assert 'See also: <a href="#t-relu-piecewise-affine">relu-piecewise-affine</a>, margin-bounds.' in page
 
 

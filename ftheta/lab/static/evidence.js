@@ -35,6 +35,7 @@ export class Evidence {
         this.meaning(verdict),
         claims(html.claims),
         claims(html.examples || [], "Examples (not about the subject)"),
+        numbers(html.example_numbers || []),
         ...(html.tables || []).map(table),
         provenance(html.how || []),
       ].filter(Boolean),
@@ -69,6 +70,15 @@ function claims(rows, title = "Claims") {
     ),
   );
   return scrolling(title, tableOf(head, body, 2));
+}
+
+/** The numbers of the examples: label (HTML), value, how it is known. */
+function numbers(rows) {
+  if (!rows.length) return null;
+  const body = rows.map(([label, value, basis]) =>
+    el("tr", {}, withHtml("th", label, { scope: "row" }), el("td", { class: "right", text: value }), el("td", { text: basis })),
+  );
+  return scrolling("Numbers of the examples", tableOf(["Number", "Value", "Evidence"], body, 1));
 }
 
 function table({ title_html: title, columns, rows }) {
