@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 _HOME = {
+    "Ball": "ftheta.certify.bounds",
     "Dataset": "ftheta.subjects",
     "Family": "ftheta.subjects",
     "Measure": "ftheta.subjects",
@@ -20,6 +21,7 @@ _HOME = {
     "approximate": "ftheta.approximation",
     "audit": "ftheta.auditing",
     "barron_norm": "ftheta.approximation.spectral_norm",
+    "bounds": "ftheta.certify.bounds",
     "check": "ftheta.checking",
     "check_gradient": "ftheta.graph",
     "compile_cpa": "ftheta.relu",
@@ -51,6 +53,8 @@ if TYPE_CHECKING:
     from ftheta.approximation.spectral_norm import barron_norm as barron_norm
     from ftheta.auditing import audit as audit
     from ftheta.catalogue import theorems as theorems
+    from ftheta.certify.bounds import Ball as Ball
+    from ftheta.certify.bounds import bounds as bounds
     from ftheta.checking import check as check
     from ftheta.graph import check_gradient as check_gradient
     from ftheta.graph import tableau as graph  # noqa: F401

@@ -6,7 +6,7 @@ where.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -65,10 +65,25 @@ def _positions(shape: tuple[int, ...], start: int = 0) -> Array:
     return np.arange(start, start + math.prod(shape), dtype=np.int32).reshape(shape)
 
 
-def _indices(node: Node, values: tuple[Interval, ...]) -> list[Array]:
-    """Index operands that are known exactly, in their own dtypes."""
-    slots = node.inputs[len(node.inputs) - len(values) :]
-    return [value.lo.astype(slot.dtype) for value, slot in zip(values, slots)]
+def _known_indices(node: Node, values: Mapping[int, Interval]) -> dict[int, Array]:
+    """Index operands, by their place, that are known exactly, in their own dtypes."""
+    return {place: value.lo.astype(node.inputs[place].dtype) for place, value in values.items()}
+
+
+def places_of(node: Node, moved: Sequence[int], indices: Mapping[int, Array]) -> Array:
+    """Which entry of the operands number `moved`, all in a row, each entry of the result is; −1 where it is a fill
+    value, which does not change with the positions. `indices` are the other operands by their place."""
+    shapes = [node.inputs[place].shape for place in moved]
+    starts = np.cumsum([0, *map(math.prod, shapes)])
+
+    def evaluate(shift: int) -> Array:
+        positions = {k: _positions(shape, int(start) + shift) for k, shape, start in zip(moved, shapes, starts)}
+        (result,) = node.evaluate(*[{**positions, **indices}[place] for place in range(len(node.inputs))])
+        return np.asarray(result)
+
+    total = int(starts[-1])
+    where = evaluate(0)
+    return np.where(evaluate(total) - where == total, where, -1)
 
 
 def _take(entries: list[Interval], where: Array) -> Interval:
@@ -95,18 +110,15 @@ def gather(node: Node, x: Interval, index: Interval) -> Interval:
     if not index.is_point:
         may_leave = node.params["mode"] == lax.GatherScatterMode.FILL_OR_DROP
         return _any_entry([x, fill] if may_leave else [x], node.shape)
-    (where,) = node.evaluate(_positions(x.shape), *_indices(node, (index,)))
-    (again,) = node.evaluate(_positions(x.shape, x.lo.size), *_indices(node, (index,)))
-    inside = np.asarray(again) - np.asarray(where) == x.lo.size  # the fill value does not move with the positions
-    return _take([x, fill], np.where(inside, where, x.lo.size))
+    where = places_of(node, [0], _known_indices(node, {1: index}))
+    return _take([x, fill], np.where(where >= 0, where, x.lo.size))
 
 
 def dynamic_slice(node: Node, x: Interval, *start: Interval) -> Interval:
     """The slice at `start`; where that is not one point, any entry of x may be any entry of it."""
     if not all(s.is_point for s in start):
         return _any_entry([x], node.shape)
-    (where,) = node.evaluate(_positions(x.shape), *_indices(node, start))
-    return _take([x], np.asarray(where))
+    return _take([x], places_of(node, [0], _known_indices(node, dict(enumerate(start, 1)))))
 
 
 def dynamic_update_slice(node: Node, x: Interval, update: Interval, *start: Interval) -> Interval:
@@ -114,42 +126,35 @@ def dynamic_update_slice(node: Node, x: Interval, update: Interval, *start: Inte
     if not all(s.is_point for s in start):
         news = _any_entry([update], x.shape)
         return x.hull(news)
-    positions = _positions(update.shape, x.lo.size)
-    (where,) = node.evaluate(_positions(x.shape), positions, *_indices(node, start))
-    return _take([x, update], np.asarray(where))
+    return _take([x, update], places_of(node, [0, 1], _known_indices(node, dict(enumerate(start, 2)))))
 
 
 def pad(node: Node, x: Interval, fill: Interval) -> Interval:
     """x with `fill` around and between its entries."""
-    (where,) = node.evaluate(_positions(x.shape), np.int32(x.lo.size))
-    return _take([x, fill], np.asarray(where))
+    return _take([x, fill], places_of(node, [0, 1], {}))
 
 
 def scatter(node: Node, x: Interval, index: Interval, update: Interval) -> Interval:
     """x with `update` at `index`; where that is not one point, every entry may be old or new."""
     if not index.is_point:
         return x.hull(_any_entry([update], x.shape))
-    if not node.params["unique_indices"] and _collides(node, x, index, update):
+    where = places_of(node, [0, 2], _known_indices(node, {1: index}))
+    if not node.params["unique_indices"] and loses_updates(node, where):
         raise missing_rule("interval", FILE, node, "where updates collide or fall outside")
-    (where,) = node.evaluate(
-        _positions(x.shape), index.lo.astype(node.inputs[1].dtype), _positions(update.shape, x.lo.size)
-    )
-    return _take([x, update], np.asarray(where))
+    return _take([x, update], where)
 
 
-def _collides(node: Node, x: Interval, index: Interval, update: Interval) -> bool:
-    """Does some update get lost because another one lands on the same entry?"""
-    (where,) = node.evaluate(
-        _positions(x.shape), index.lo.astype(node.inputs[1].dtype), _positions(update.shape, x.lo.size)
-    )
-    return int((np.asarray(where) >= x.lo.size).sum()) < update.lo.size
+def loses_updates(node: Node, where: Array) -> bool:
+    """Does some update of `scatter` get lost because another one lands on the same entry, or outside?"""
+    x, _, update = node.inputs
+    return int((where >= x.size).sum()) < update.size
 
 
 def scatter_add(node: Node, x: Interval, index: Interval, update: Interval) -> Interval:
     """x plus the updates that land on each entry: increasing in every entry, so ends go to ends."""
     if not index.is_point:
         raise missing_rule("interval", FILE, node, "with an index that is not concrete")
-    target = _landing_places(node, x.shape, index.lo.astype(node.inputs[1].dtype), update.shape)
+    target = landing_places(node, x.shape, index.lo.astype(node.inputs[1].dtype), update.shape)
 
     def total(base: Array, more: Array) -> Array:
         sums = np.bincount(target[target >= 0], more.ravel()[target >= 0], minlength=base.size)
@@ -161,7 +166,7 @@ def scatter_add(node: Node, x: Interval, index: Interval, update: Interval) -> I
     return Interval(below(total(x.lo, update.lo) - lo_error), above(total(x.hi, update.hi) + hi_error))
 
 
-def _landing_places(node: Node, shape: tuple[int, ...], index: Array, updates: tuple[int, ...]) -> Array:
+def landing_places(node: Node, shape: tuple[int, ...], index: Array, updates: tuple[int, ...]) -> Array:
     """The entry that each update is added to (−1: none), read off the transposed map, which gathers positions."""
     dtype = node.dtype
     if math.prod(shape) >= 1 / np.finfo(dtype).eps:

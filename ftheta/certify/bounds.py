@@ -1,0 +1,161 @@
+r"""Bounds of a network over a set of inputs: numbers, and affine functions of the input, below and above it.
+
+    ft.bounds(net, (lo, hi))                      # a box
+    ft.bounds(net, ft.Ball(x, 0.1, norm=2))       # a ball in ℓ1, ℓ2 or ℓ∞, around one input or around many
+    ft.bounds(net, (lo, hi), rows=C)              # of the rows of C times the outputs
+
+Meant is the real function with the stored weights: weights are taken at their exact values, arithmetic is that of real
+numbers, and every bound is rounded outward (`ftheta/graph/domains/linear`).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import jax
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ftheta.graph.domains.linear import METHODS, Form, InputSet, Method, Program, linear_bounds
+from ftheta.graph.jaxprs import trace
+from ftheta.logic.errors import SubjectError, UsageError
+
+from .input_regions import Ball as Ball
+from .input_regions import Region, read_region
+
+Array = np.ndarray
+MEANING = "the real function with the stored weights"
+AT_ONCE = 1 << 22
+"""Numbers, of all slots and boxes, that are bounded at a time."""
+
+
+@dataclass(frozen=True, eq=False)
+class AffineForm:
+    r"""$\langle A,x\rangle+c\mp e$ for each number that is bounded: `matrix` $A$ (its axes, then those of the input),
+    `offset` $c$, and `error` $e\ge0$, which is taken off a lower bound and added to an upper one."""
+
+    matrix: Array
+    offset: Array
+    error: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Bounds:
+    """For every x of the set `lower ≤ f(x) ≤ upper`, and f(x) lies between the two affine forms.
+
+    The arrays have the shape of the output, or one entry for each of the `rows` asked for; for a batch of sets there is
+    an axis for them in front. `meaning` says which function is bounded.
+    """
+
+    lower: Array
+    upper: Array
+    lower_form: AffineForm
+    upper_form: AffineForm
+    method: Method
+    meaning: str = MEANING
+
+    def __str__(self) -> str:
+        return f"[{self.lower}, {self.upper}] ({self.method}; {self.meaning})"
+
+
+def bounds(f: Any, inputs: Region, *, method: Method = "crown", rows: ArrayLike | None = None) -> Bounds:
+    r"""Bounds of `f` over a set of inputs, sound to rounding.
+
+    Parameters
+    ----------
+    f
+        A network (anything `ft.load` makes one of), a list of layers, or a JAX function of one array.
+    inputs
+        A box `(lo, hi)` or a `Ball`. Arrays with one more axis than an input of the network are a batch of sets; an
+        array given to a function is one input.
+    method
+        "interval": interval arithmetic, node by node. "crown": affine functions taken back through the program from its
+        outputs, and from every slot that a non-linear node reads; always met with intervals.
+    rows
+        A matrix $C$: bounds of $Cf(x)$, with $f(x)$ flattened, in place of those of every output. They are far sharper
+        than differences of bounds.
+    """
+    if method not in METHODS:
+        raise UsageError("That is no method of bounding.", got=method, remedy=f"one of {', '.join(METHODS)}")
+    sets, is_batch = read_region(inputs, _input_shape(f))
+    shape = sets.hull.shape[1:]
+    program = _program(f, shape)
+    functionals = _read_rows(rows, program)
+    found = [linear_bounds(program, [sets.part(part)], functionals, method=method) for part in _parts(program, sets)]
+    back = program.graph.outputs[0].shape if functionals is None else (len(functionals),)
+    front = (*((len(sets.hull.lo),) if is_batch else ()), *back)
+    return Bounds(
+        np.concatenate([part.lower for part in found]).reshape(front),
+        np.concatenate([part.upper for part in found]).reshape(front),
+        _join([part.lower_form for part in found], 1.0, front, shape),
+        _join([part.upper_form for part in found], -1.0, front, shape),
+        method,
+    )
+
+
+def _join(forms: Sequence[Form], sign: float, front: tuple[int, ...], shape: tuple[int, ...]) -> AffineForm:
+    """The forms of all parts of a batch; those of upper bounds are of the negatives."""
+    offset = np.concatenate([form.offset for form in forms])
+    error = np.concatenate([form.paid_error for form in forms])
+    parts = [form.coefficients[0] for form in forms]
+    zeros = [np.zeros((*form.offset.shape, *shape)) for form in forms]
+    matrix = np.concatenate([zero if part is None else part for part, zero in zip(parts, zeros)])
+    return AffineForm(sign * matrix.reshape(*front, *shape), sign * offset.reshape(front), error.reshape(front))
+
+
+# ---- what is bounded ------------------------------------------------------------------------------------------------
+
+_PROGRAMS: WeakKeyDictionary[Any, Program] = WeakKeyDictionary()
+"""Of networks, which do not change; a function may read what changes."""
+
+
+def _input_shape(f: Any) -> tuple[int, ...] | None:
+    """The shape of one input, where the network knows it."""
+    if isinstance(f, str):
+        raise UsageError("Bounds are those of a network.", got=f, remedy="read the file first: ft.load(file)")
+    if hasattr(f, "apply") and hasattr(f, "params"):
+        return f.input_shape if hasattr(f, "input_shape") else (f.widths[0],)
+    if not callable(f):
+        raise UsageError(
+            "Bounds are those of a network or of a function.", got=type(f).__name__, remedy="ft.load(file or module)"
+        )
+    return None
+
+
+def _program(f: Any, shape: tuple[int, ...]) -> Program:
+    if not (hasattr(f, "apply") and hasattr(f, "params")):
+        return _prepare(f, shape)
+    if f not in _PROGRAMS:
+        _PROGRAMS[f] = _prepare(lambda x: f.apply(f.params, x), shape)
+    return _PROGRAMS[f]
+
+
+def _prepare(function: Callable[[Any], Any], shape: tuple[int, ...]) -> Program:
+    with jax.enable_x64(True):
+        graph = trace(function, jax.ShapeDtypeStruct(shape, np.float64), fold_rounded=False)
+    if len(graph.outputs) != 1 or not graph.outputs[0].is_real:
+        raise SubjectError("Bounds are those of one array of real numbers.", got=", ".join(map(str, graph.outputs)))
+    return Program.of(graph)
+
+
+def _read_rows(rows: ArrayLike | None, program: Program) -> Array | None:
+    output = program.graph.outputs[0]
+    if rows is None:
+        return None
+    found = np.asarray(rows, np.float64)
+    if found.ndim != 2 or found.shape[1] != output.size or not np.isfinite(found).all():
+        raise UsageError(
+            "The rows are a matrix of finite numbers with one column for each output.",
+            got=f"shape {found.shape}",
+            remedy=f"the network has {output.size} outputs",
+        )
+    return found.reshape(len(found), *output.shape)
+
+
+def _parts(program: Program, sets: InputSet) -> list[slice]:
+    """Boxes to bound at a time, so that memory stays bounded."""
+    numbers = sum(slot.size for slot in program.graph.slots if slot.id in program.varying)
+    count = len(sets.hull.lo)
+    step = max(1, min(count, AT_ONCE // max(1, numbers)))
+    return [slice(k, k + step) for k in range(0, count, step)]

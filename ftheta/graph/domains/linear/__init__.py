@@ -1,0 +1,76 @@
+r"""Affine bounds: every slot between two affine functions of the inputs, over a set of inputs, with outward rounding.
+
+Meant is, as for intervals, the real function that the graph denotes, with its constants as stored. Backwards (CROWN), a
+functional of the outputs is taken back through the graph, each non-linear node replaced by affine functions below and
+above it; these follow from enclosures of its operands, which are refined in the same way on the way there.
+
+    program.py       a graph, prepared once: custom derivatives entered, the linear maps of its nodes
+    maps.py          linear maps with their transposes (`affine.py` the table, `moves.py`, `windows.py`)
+    relaxations.py   affine functions below and above a slot (`relaxing.py` the table, `kinks.py` …)
+    backward.py      functionals taken back to the inputs
+    refining.py      enclosures of all slots, in the order of the nodes
+    sets.py          boxes and balls of inputs
+    rounding.py      what all of it may err by
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from ftheta.graph.domains.interval.rounding import Array
+from ftheta.graph.domains.linear.backward import Form, Relaxed, bound_below
+from ftheta.graph.domains.linear.program import Program
+from ftheta.graph.domains.linear.refining import enclose, plainly
+from ftheta.graph.domains.linear.rounding import least_over
+from ftheta.graph.domains.linear.sets import BallSet, BoxSet, InputSet
+from ftheta.graph.graph import Slot
+
+__all__ = ["METHODS", "BallSet", "BoxSet", "Form", "InputSet", "LinearBounds", "Method", "Program", "linear_bounds"]
+
+Method: TypeAlias = Literal["interval", "crown"]
+METHODS: tuple[Method, ...] = ("interval", "crown")
+
+
+@dataclass(frozen=True, eq=False)
+class LinearBounds:
+    """Bounds (boxes, functionals) of functionals of an output, with their forms: `lower_form` is below them,
+    `upper_form` below their negatives. `relaxed` holds the enclosures of all slots."""
+
+    lower: Array
+    upper: Array
+    lower_form: Form
+    upper_form: Form
+    relaxed: Relaxed
+
+
+def linear_bounds(
+    program: Program, sets: Sequence[InputSet], rows: Array | None = None, *, method: Method = "crown", output: int = 0
+) -> LinearBounds:
+    """Bounds of the functionals `rows` (functionals, *shape) of an output, by default of its entries.
+
+    `sets` has one set for each input of the program, all with the same number of boxes.
+    """
+    relaxed = enclose(program, sets, None if method == "interval" else plainly)
+    slot = program.graph.outputs[output]
+    functionals = np.eye(slot.size).reshape(-1, *slot.shape) if rows is None else rows
+    seeds = np.broadcast_to(functionals, (len(sets[0].hull.lo), *functionals.shape))
+    lower, lower_form = _below(relaxed, sets, slot, seeds, method)
+    upper, upper_form = _below(relaxed, sets, slot, -seeds, method)
+    if rows is None:
+        x = relaxed.enclosures[slot.id]
+        lower = np.fmax(lower, x.lo.reshape(lower.shape))
+        upper = np.fmax(upper, -x.hi.reshape(upper.shape))
+    return LinearBounds(lower, -upper, lower_form, upper_form, relaxed)
+
+
+def _below(relaxed: Relaxed, sets: Sequence[InputSet], slot: Slot, seeds: Array, method: Method) -> tuple[Array, Form]:
+    """Lower bounds of functionals of a slot: by its enclosure, and by back-substitution."""
+    x = relaxed.enclosures[slot.id]
+    plain = Form((None,) * len(sets), *least_over(seeds, x.lo, x.hi))
+    value = plain.least(sets)
+    if method == "interval":
+        return value, plain
+    found, form = bound_below(relaxed, sets, {slot.id: seeds})
+    return np.fmax(found, value), form

@@ -1,0 +1,199 @@
+"""Enclosures of every slot: intervals first, and where a non-linear node reads a slot, the bounds by back-substitution
+from there, met with the intervals. All in the order of the nodes, so that every later enclosure profits."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ftheta.graph.domains.interval import INTERVAL
+from ftheta.graph.domains.interval.intervals import Interval
+from ftheta.graph.domains.interval.rounding import Array
+from ftheta.graph.domains.linear.backward import Relaxed, bound_below
+from ftheta.graph.domains.linear.program import Program
+from ftheta.graph.domains.linear.sets import InputSet
+from ftheta.graph.graph import Graph, Node, Slot
+from ftheta.graph.interpret import forward, precision
+
+CHUNK = 1 << 22
+"""Coefficients of one slot that are held at a time."""
+
+Bound = Callable[[Relaxed, Sequence[InputSet], Mapping[int, Array]], Array]
+"""Lower bounds (boxes, functionals) of the functionals with these coefficients."""
+
+
+def plainly(relaxed: Relaxed, sets: Sequence[InputSet], seeds: Mapping[int, Array]) -> Array:
+    """Lower bounds with the default slopes."""
+    return bound_below(relaxed, sets, seeds)[0]
+
+
+def enclose(program: Program, sets: Sequence[InputSet], bound: Bound | None = plainly) -> Relaxed:
+    """Enclosures of all slots over a batch of sets of inputs; without `bound`, by intervals alone."""
+    boxes = len(sets[0].hull.lo)
+    known = _Known(program, boxes)
+    relaxed = Relaxed(program, known)
+    graph = known.graph
+    hulls = [part.hull if boxes > 1 else _without_axis(part.hull) for part in sets]
+    wanted = {} if bound is None else _slots_to_refine(program, all(part.is_box for part in sets))
+    here = {known.slot_there(number): number for number in wanted}
+
+    def refine(_: Graph) -> Any:
+        sharpen = INTERVAL.refine(graph) if INTERVAL.refine is not None else None
+
+        def at_node(node: Node, values: Mapping[int, Interval], outputs: tuple[Interval, ...]) -> tuple[Interval, ...]:
+            outputs = outputs if sharpen is None else sharpen(node, values, outputs)
+            known.values = values
+            return tuple(at_slot(slot, x) for slot, x in zip(node.outputs, outputs))
+
+        return at_node
+
+    def at_slot(there: Slot, x: Interval) -> Interval:
+        number = here.get(there.id)
+        if number is None or bound is None:
+            return x
+        slot = program.graph.slots[number]
+        known.put(number, x)
+        known.put(number, x := known.as_found(refine_slot(relaxed, sets, slot, bound, wanted[number])))
+        return x
+
+    domain = replace(INTERVAL, refine=refine)
+    with precision(program.graph):
+        known.values = forward(domain, graph, *hulls).values
+    return relaxed
+
+
+class _Known(Mapping[int, Interval]):
+    """The enclosures found so far, by the slots of the program, with an axis for the boxes in front."""
+
+    def __init__(self, program: Program, boxes: int):
+        self.boxes = boxes
+        self.values: Mapping[int, Interval] = {}
+        self._varying = program.varying
+        self._constants = program.constants
+        self._there: dict[int, int] = {}
+        self._with_axis: dict[int, Interval] = {}
+        self.graph = program.graph
+        if boxes > 1:
+            self.graph, self._there = program.batched(boxes)
+
+    def slot_there(self, number: int) -> int:
+        """The slot of the batched graph."""
+        return self._there.get(number, number)
+
+    def put(self, number: int, x: Interval) -> None:
+        self._with_axis[number] = x if self.boxes > 1 else _with_axis(x)
+
+    def as_found(self, x: Interval) -> Interval:
+        """As it stands in the graph that is interpreted."""
+        return x if self.boxes > 1 else _without_axis(x)
+
+    def __getitem__(self, number: int) -> Interval:
+        if number not in self._with_axis:
+            if number not in self._varying:
+                self._with_axis[number] = _with_axis(self._constants[number])
+            else:
+                self.put(number, self.values[self.slot_there(number)])
+        return self._with_axis[number]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._with_axis)
+
+    def __len__(self) -> int:
+        return len(self._with_axis)
+
+
+def _with_axis(x: Interval) -> Interval:
+    return x.map(lambda end: end[None])
+
+
+def _without_axis(x: Interval) -> Interval:
+    return x.map(lambda end: end[0])
+
+
+MOVED = ("reshape", "transpose", "squeeze", "slice", "rev", "neg", "copy")
+"""Primitives after which entries are those of the operand, each once, or their negatives."""
+
+MAPPED = ("dot_general", "conv_general_dilated", "reduce_sum", "mul", "div")
+"""Primitives whose intervals are sharp if the entries of the operand vary independently."""
+
+
+# ---- one slot -------------------------------------------------------------------------------------------------------
+
+
+def refine_slot(relaxed: Relaxed, sets: Sequence[InputSet], slot: Slot, bound: Bound, only_signs: bool) -> Interval:
+    """The enclosure of a slot, met with bounds by back-substitution: of all its entries, or with `only_signs` of those
+    alone whose sign is open."""
+    x = relaxed.enclosures[slot.id]
+    lo = x.lo.reshape(len(x.lo), -1).copy()
+    hi = x.hi.reshape(len(x.hi), -1).copy()
+    is_open = (lo < 0) & (hi > 0) if only_signs else lo < hi
+    entries = _numbers_of(is_open)
+    for part in _chunks(relaxed.program.graph, len(lo), entries.shape[1]):
+        chosen = entries[:, part]
+        seeds = one_entry_each(slot, chosen)
+        found = bound(relaxed, sets, {slot.id: np.concatenate([seeds, -seeds], 1)})
+        asked = np.take_along_axis(is_open, chosen, 1)  # a bound of a box depends on that box alone
+        below, above = (np.where(asked, bounds, -np.inf) for bounds in np.split(found, 2, axis=1))
+        least, most = (np.take_along_axis(end, chosen, 1) for end in (lo, hi))
+        np.put_along_axis(lo, chosen, np.fmax(least, below), 1)
+        np.put_along_axis(hi, chosen, np.fmin(most, -above), 1)
+    return x.meet(Interval(lo.reshape(x.shape), hi.reshape(x.shape)))
+
+
+def _numbers_of(is_open: Array) -> Array:
+    """The numbers of the open entries, (boxes, functionals); boxes with fewer than others have further ones."""
+    count = int(is_open.sum(1).max(initial=0))
+    return np.argsort(~is_open, axis=1, kind="stable")[:, :count]
+
+
+def one_entry_each(slot: Slot, chosen: Array) -> Array:
+    """Functionals (boxes, functionals, *shape) that are one entry of a slot each."""
+    A = np.zeros((*chosen.shape, slot.size))
+    np.put_along_axis(A, chosen[..., None], 1.0, 2)
+    return A.reshape(*chosen.shape, *slot.shape)
+
+
+def _chunks(graph: Graph, boxes: int, functionals: int) -> list[slice]:
+    """Functionals to take back at a time, so that the coefficients of no slot take too much memory."""
+    largest = max((slot.size for slot in graph.slots if slot.is_real), default=1)
+    step = max(1, CHUNK // (2 * boxes * max(1, largest)))
+    return [slice(k, k + step) for k in range(0, functionals, step)]
+
+
+# ---- which slots ----------------------------------------------------------------------------------------------------
+
+
+def _slots_to_refine(program: Program, boxes: bool) -> dict[int, bool]:
+    """Slots that non-linear nodes read, and whether it is only their sign that matters."""
+    exact = _exact_in_intervals(program) if boxes else frozenset[int]()
+    wanted: dict[int, bool] = {}
+    for node in program.graph.nodes:
+        linear = all(program.linear_terms(node, k) is not None for k in range(len(node.outputs)))
+        if linear:
+            continue
+        only_signs = node.primitive in ("max", "min", "abs")
+        for slot in node.inputs:
+            if slot.is_real and slot.id in program.varying and slot.id not in exact and slot.id in program.output_of:
+                wanted[slot.id] = wanted.get(slot.id, True) and only_signs
+    return wanted
+
+
+def _exact_in_intervals(program: Program) -> frozenset[int]:
+    """Slots whose intervals over a box are sharp already: inputs moved about, at most one product with constants, and
+    constants added."""
+    graph = program.graph
+    moved = {slot.id for slot in graph.inputs}
+    mapped: set[int] = set()
+    for node in graph.nodes:
+        varying = [slot.id for slot in node.inputs if slot.id in program.varying]
+        if len(varying) != 1 or len(node.outputs) != 1 or program.linear_terms(node, 0) is None:
+            continue
+        (source,), out = varying, node.outputs[0].id
+        if node.primitive in MOVED and source in moved:
+            moved.add(out)
+        elif (node.primitive in MAPPED and source in moved) or (
+            node.primitive in (*MOVED, "add", "sub", "broadcast_in_dim") and source in moved | mapped
+        ):
+            mapped.add(out)
+    return frozenset(moved | mapped)

@@ -1,0 +1,136 @@
+"""`ft.bounds`: what it takes, what it returns, and what it refuses."""
+
+import csv
+import os
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, cast
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import ftheta as ft
+from ftheta.certify.bounds import Bounds
+from ftheta.logic import UsageError
+from ftheta.networks.description import Dense, Description
+
+VNNCOMP = Path(os.environ.get("FTHETA_VNNCOMP", "../shared/data/vnncomp"))
+
+
+def small_network() -> ft.Network:
+    rng = np.random.default_rng(0)
+    widths = (3, 8, 8, 2)
+    layers = [
+        Dense(rng.standard_normal((n, m)) / np.sqrt(m), 0.1 * rng.standard_normal(n), "relu" if n == 8 else "identity")
+        for m, n in pairwise(widths)
+    ]
+    return ft.Network.described(Description(tuple(layers)))
+
+
+def assert_holds(found: Bounds, f, x: np.ndarray, front: tuple[int, ...] = ()) -> None:
+    """Values at points (points, *input) lie inside the bounds and between the forms of one set of inputs."""
+    with jax.enable_x64(True):
+        y = np.asarray(jax.vmap(f)(x))
+    assert np.all(found.lower[front] <= y + 1e-12) and np.all(y - 1e-12 <= found.upper[front])
+    for form, sign in ((found.lower_form, -1.0), (found.upper_form, 1.0)):
+        at = np.tensordot(x, form.matrix[front], (range(1, x.ndim), range(y.ndim - 1, y.ndim - 2 + x.ndim)))
+        line = at + form.offset[front] + sign * form.error[front]
+        assert np.all(sign * (line - y) >= -1e-12)
+
+
+def test_a_box_around_an_input_of_a_network():
+    net = small_network()
+    x = np.array([0.3, -0.2, 0.5])
+    found = ft.bounds(net, (x - 0.1, x + 0.1))
+    assert found.lower.shape == found.upper.shape == (2,) and found.lower_form.matrix.shape == (2, 3)
+    assert found.meaning == "the real function with the stored weights" and found.method == "crown"
+    assert_holds(found, net, x + np.random.default_rng(1).uniform(-0.1, 0.1, (500, 3)))
+
+
+def test_a_function_is_bounded_over_a_box_of_its_input():
+    w = np.random.default_rng(0).standard_normal((4, 2, 3))
+    f = lambda x: jax.nn.relu(jnp.tensordot(w, x, 2))
+    lo = np.full((2, 3), -0.5)
+    found = ft.bounds(f, (lo, lo + 1))
+    assert found.lower.shape == (4,) and found.lower_form.matrix.shape == (4, 2, 3)
+    assert_holds(found, f, np.random.default_rng(1).uniform(-0.5, 0.5, (300, 2, 3)))
+
+
+def test_a_batch_of_boxes_has_an_axis_in_front():
+    net = small_network()
+    x = np.random.default_rng(2).standard_normal((5, 3))
+    eps = np.linspace(0.01, 0.2, 5)
+    whole = ft.bounds(net, ft.Ball(x, eps))
+    assert whole.lower.shape == (5, 2) and whole.upper_form.matrix.shape == (5, 2, 3)
+    for k in range(5):
+        one = ft.bounds(net, (x[k] - eps[k], x[k] + eps[k]))
+        assert np.allclose(whole.lower[k], one.lower) and np.allclose(whole.upper[k], one.upper)
+        assert_holds(whole, net, x[k] + eps[k] * np.random.default_rng(3).uniform(-1, 1, (100, 3)), (k,))
+
+
+@pytest.mark.parametrize("norm", [1, 2])
+def test_balls_in_other_norms_give_sharper_bounds_than_the_box_around_them(norm):
+    net = small_network()
+    x = np.array([0.3, -0.2, 0.5])
+    ball = ft.bounds(net, ft.Ball(x, 0.3, norm=norm))
+    box = ft.bounds(net, (x - 0.3, x + 0.3))
+    assert np.all(ball.lower > box.lower) and np.all(ball.upper < box.upper)
+    step = np.random.default_rng(4).standard_normal((500, 3))
+    assert_holds(ball, net, x + 0.3 * step / np.linalg.norm(step, norm, axis=1, keepdims=True))
+
+
+def test_rows_are_bounded_instead_of_outputs():
+    net = small_network()
+    x = np.array([0.3, -0.2, 0.5])
+    rows = np.array([[1.0, -1.0], [0.5, 0.5], [0.0, 1.0]])
+    found = ft.bounds(net, (x - 0.1, x + 0.1), rows=rows)
+    assert found.lower.shape == (3,)
+    assert_holds(found, lambda v: rows @ net(v), x + np.random.default_rng(1).uniform(-0.1, 0.1, (300, 3)))
+
+
+def test_intervals_have_constant_forms():
+    net = small_network()
+    found = ft.bounds(net, (-np.ones(3), np.ones(3)), method="interval")
+    assert not found.lower_form.matrix.any() and np.allclose(found.lower_form.offset, found.lower)
+
+
+BAD: dict[str, Any] = {
+    "no method": lambda net: ft.bounds(net, (np.zeros(3), np.ones(3)), method=cast("Any", "guess")),
+    "an empty box": lambda net: ft.bounds(net, (np.ones(3), np.zeros(3))),
+    "NaN": lambda net: ft.bounds(net, (np.full(3, np.nan), np.ones(3))),
+    "another shape": lambda net: ft.bounds(net, (np.zeros(4), np.ones(4))),
+    "ends of two shapes": lambda net: ft.bounds(net, (np.zeros(3), np.ones(1))),
+    "no box": lambda net: ft.bounds(net, cast("Any", np.zeros(3))),
+    "a negative radius": lambda net: ft.bounds(net, ft.Ball(np.zeros(3), -1.0)),
+    "another norm": lambda net: ft.bounds(net, ft.Ball(np.zeros(3), 1.0, norm=3)),
+    "radii that do not fit": lambda net: ft.bounds(net, ft.Ball(np.zeros((2, 3)), np.ones(3))),
+    "rows that do not fit": lambda net: ft.bounds(net, (np.zeros(3), np.ones(3)), rows=np.ones((2, 3))),
+    "a file name": lambda net: ft.bounds("net.onnx", (np.zeros(3), np.ones(3))),
+    "no function": lambda net: ft.bounds(3, (np.zeros(3), np.ones(3))),
+    "words": lambda net: ft.bounds(net, ("a", "b")),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_what_makes_no_sense_is_refused(name):
+    with pytest.raises(UsageError):
+        BAD[name](small_network())
+
+
+@pytest.mark.skipif(not VNNCOMP.is_dir(), reason="FTHETA_VNNCOMP names no folder of instances")
+def test_nine_of_the_fifteen_digits_of_mnist_fc_are_certified_without_branching():
+    from .vnncomp import read_box
+
+    folder = VNNCOMP / "mnist_fc"
+    net = ft.load(folder / "onnx" / "mnist-net_256x2.onnx.gz")
+    assert isinstance(net, ft.Network)
+    with (folder / "instances.csv").open() as file:
+        names = [row["vnnlib"] for row in csv.DictReader(file) if "256x2" in row["onnx"] and "0.03" in row["vnnlib"]]
+    certified = 0
+    for name in names:
+        lo, hi, label = read_box(folder / name)
+        rows = np.eye(10)[label] - np.delete(np.eye(10), label, 0)
+        certified += bool(ft.bounds(net, (lo, hi), rows=rows).lower.min() > 0)
+    assert len(names) == 15 and certified >= 9
