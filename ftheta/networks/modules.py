@@ -1,39 +1,20 @@
 """Modules of equinox and flax as functions of their parameters; neither package is imported before it is needed."""
 
 import inspect
-from collections.abc import Callable, Iterable
-from dataclasses import replace
-from functools import partial
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from ftheta.logic.errors import SubjectError
 
-from .description import Dense, Description
-
-NAMES: dict[Callable[..., Any], str] = {
-    jax.nn.relu: "relu",
-    jax.nn.leaky_relu: "leaky-relu",
-    jnp.tanh: "tanh",
-    jax.nn.tanh: "tanh",
-    jax.nn.sigmoid: "sigmoid",
-    jnp.arctan: "arctan",
-    jax.nn.softplus: "softplus",
-    jax.nn.silu: "silu",
-    jnp.square: "square",
-}
-"""Functions that are called as an activation with nothing but its argument. jax.nn.gelu is an approximation then."""
-
 
 class Parts(NamedTuple):
-    """`apply(params, x)`, its parameters in float64, and the list of layers where the module is one."""
+    """`apply(params, x)` and its parameters in float64."""
 
     apply: Callable[[Any, Any], Any]
     params: Any
-    description: Description | None
 
 
 def split(function: Any, shape: tuple[int, ...]) -> Parts:
@@ -45,7 +26,7 @@ def split(function: Any, shape: tuple[int, ...]) -> Parts:
 
     if isinstance(function, eqx.Module) or is_stateful(function):
         return _of_equinox(function, shape)
-    return Parts(lambda params, x: function(x), (), None)
+    return Parts(lambda params, x: function(x), ())
 
 
 def is_stateful(found: Any) -> bool:
@@ -55,6 +36,15 @@ def is_stateful(found: Any) -> bool:
     import equinox as eqx
 
     return isinstance(found[0], eqx.Module) and isinstance(found[1], eqx.nn.State)
+
+
+def input_size(module: Any) -> int | None:
+    """The length of the vectors that a module says it takes, itself or by the first of its `layers`."""
+    for word in ("in_size", "in_features"):
+        if type(size := getattr(module, word, None)) is int:
+            return size
+    layers = getattr(module, "layers", None)
+    return input_size(layers[0]) if isinstance(layers, (tuple, list)) and layers else None
 
 
 def wide(tree: Any) -> Any:
@@ -85,7 +75,7 @@ def _of_equinox(given: Any, shape: tuple[int, ...]) -> Parts:
 
     if needs_key:
         _ensure_not_random(apply, params, shape, type(module).__name__)
-    return Parts(lambda params, x: apply(params, x), params, layers_of(module))
+    return Parts(lambda params, x: apply(params, x), params)
 
 
 def _needs_key(module: Any) -> bool:
@@ -109,53 +99,6 @@ def _ensure_not_random(apply: Callable[..., Any], params: Any, shape: tuple[int,
             where=name,
             remedy="fix the key: load(lambda x: module(x, key=key), example)",
         )
-
-
-def layers_of(module: Any) -> Description | None:
-    """The list of layers that an equinox module is, if it is one."""
-    import equinox as eqx
-
-    if isinstance(module, eqx.nn.MLP):
-        unchanged = inspect.signature(eqx.nn.MLP.__init__).parameters["final_activation"].default
-        final = [] if module.final_activation is unchanged else [module.final_activation]
-        parts = [part for layer in module.layers for part in (layer, module.activation)][:-1] + final
-    elif isinstance(module, eqx.nn.Sequential):
-        parts = [layer.fn if isinstance(layer, eqx.nn.Lambda) else layer for layer in module.layers]
-    else:
-        parts = [module]
-    silent = (eqx.nn.Dropout, eqx.nn.Identity)
-    dense = lambda part: (part.weight, part.bias) if isinstance(part, eqx.nn.Linear) else part
-    return _chain(dense(part) for part in parts if not isinstance(part, silent))
-
-
-def _chain(parts: Iterable[Any]) -> Description | None:
-    """The list of layers that pairs (W, b) and activations are, in order; None if they are anything else."""
-    layers: list[Dense] = []
-    waiting = False  # whether the last layer has no activation yet
-    for part in parts:
-        if isinstance(part, tuple):
-            weight, bias = part
-            has_bias = bias is not None
-            bias = np.asarray(bias) if has_bias else np.zeros(np.shape(weight)[:1])
-            if np.ndim(weight) != 2 or bias.ndim != 1:
-                return None
-            layers.append(Dense(np.asarray(weight), bias, has_bias=has_bias))
-        else:
-            name = _activation(part)
-            if name is None or not waiting:
-                return None
-            layers[-1] = replace(layers[-1], activation=name)
-        waiting = isinstance(part, tuple)
-    return Description(tuple(layers)) if layers else None
-
-
-def _activation(function: Any) -> str | None:
-    if isinstance(function, partial) and function.func is jax.nn.gelu and not function.args:
-        return "gelu" if function.keywords == {"approximate": False} else None
-    try:
-        return NAMES.get(function)
-    except TypeError:  # what cannot be hashed is none of them
-        return None
 
 
 # ---- flax ------------------------------------------------------------------------------------------------------------
@@ -186,8 +129,8 @@ def split_nnx(module: Any, shape: tuple[int, ...]) -> tuple[Parts, tuple[int, ..
 
     params = {name: leaf for name, (_, leaf) in zip(names, leaves)}
     if not _takes_batches(whole, params, shape):
-        return Parts(whole, params, _described_nnx(copy)), shape
-    return Parts(lambda params, x: whole(params, x[None])[0], params, _described_nnx(copy)), shape[1:]
+        return Parts(whole, params), shape
+    return Parts(lambda params, x: whole(params, x[None])[0], params), shape[1:]
 
 
 def _takes_batches(whole: Callable[[Any, Any], Any], params: Any, shape: tuple[int, ...]) -> bool:
@@ -199,12 +142,3 @@ def _takes_batches(whole: Callable[[Any, Any], Any], params: Any, shape: tuple[i
     except Exception:
         return False  # told where the network is traced
     return getattr(found, "shape", ())[:1] == (1,)
-
-
-def _described_nnx(module: Any) -> Description | None:
-    from flax import nnx
-
-    parts = list(module.layers) if isinstance(module, nnx.Sequential) else [module]
-    matrix = lambda part: None if part.bias is None else np.asarray(part.bias[...])
-    dense = lambda part: (np.asarray(part.kernel[...]).T, matrix(part)) if isinstance(part, nnx.Linear) else part
-    return _chain(dense(part) for part in parts if not isinstance(part, nnx.Dropout))

@@ -45,31 +45,33 @@ class Network:
         return cls(name, made.apply, made.params, (layers.widths[0],), description)
 
     @classmethod
-    def of(cls, function: Callable[..., Any], example: Any, name: str = "") -> "Network":
+    def of(cls, function: Any, example: Any, name: str = "") -> "Network":
         """A network from a JAX callable, or a module of equinox or flax NNX, and one example input or its shape.
 
         Modules are read as they are used after training: dropout is off, batch normalisation uses its running
         statistics. A pair of an equinox module and its state is a module too. For flax, a first axis of length 1 is a
-        batch. A chain of dense layers is read as its list of layers, and is that list from then on.
+        batch. A chain of dense layers is read as its list of layers, and is that list from then on; of a function that
+        has no parameters, the matrices and vectors that it closes over are the parameters then.
         """
+        from ftheta.networks.dense_chains import read_dense_chain
         from ftheta.networks.modules import is_nnx, is_stateful, split, split_nnx
 
         shape = shape_of(example)
-        named: Any = function
-        named = named[0] if is_stateful(function) else named
+        named = function[0] if is_stateful(function) else function
         name = name or getattr(named, "__name__", type(named).__name__)
         hint = ""
         if is_nnx(function):
             hint = f"; if it takes batches, give the shape of a batch of one, {(1, *shape)}"
-            (apply, params, description), shape = split_nnx(function, shape)
+            (apply, params), shape = split_nnx(function, shape)
         else:
-            apply, params, description = split(function, shape)
+            apply, params = split(function, shape)
         net = cls(name, apply, params, shape)
         net._check(hint)
-        if description is not None and shape == (description.widths[0],):
-            read = cls.described(description, name)
-            return read if _agree(net, read) else net
-        return net
+        layers = read_dense_chain(apply, params, shape)
+        if layers is None:
+            return net
+        read = cls.described(layers, name)
+        return read if _is_same_network(net, read) else net
 
     @classmethod
     def imported(
@@ -197,7 +199,12 @@ def shape_of(example: Any) -> tuple[int, ...]:
     return tuple(example) if isinstance(example, (tuple, list)) else np.shape(example)
 
 
-def _agree(one: Network, other: Network) -> bool:
-    """Whether two networks have the same values at some inputs: a guard against a module that was misread."""
+def _is_same_network(one: Network, other: Network) -> bool:
+    """Whether two networks have inputs and outputs of one shape, as many parameters, where the first has any, and the
+    same values at some inputs: a guard against a module that was misread."""
+    if (one.input_shape, one.output_shape) != (other.input_shape, other.output_shape):
+        return False
+    if one.parameters and one.parameters != other.parameters:
+        return False
     x = np.random.default_rng(0).normal(size=(8, *one.input_shape))
     return all(np.allclose(one(row), other(row), rtol=1e-9, atol=1e-9) for row in x)

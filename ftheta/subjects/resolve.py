@@ -17,7 +17,7 @@ from ftheta.graph.expressions import Expression
 from ftheta.logic.errors import FthetaError, SubjectError, suggest
 from ftheta.networks.description import Description
 from ftheta.networks.files import describe, is_weight_list
-from ftheta.networks.modules import is_nnx, is_stateful
+from ftheta.networks.modules import input_size, is_nnx, is_stateful
 from ftheta.networks.reading import printable, reading_file
 from ftheta.networks.scikit import is_scikit, read_scikit
 
@@ -278,9 +278,7 @@ def from_object(found: Any, name: str, asked: Asked = Asked()) -> Subject:
         return from_rows(found, name, asked.labels)
     if asked.example is not None:
         return Network.of(found, asked.example, name)
-    size = next(
-        (n for n in (getattr(found, word, None) for word in ("in_size", "in_features")) if type(n) is int), None
-    )
+    size = input_size(found)
     if size is not None and Network in asked.takes:
         return Network.of(found, (size,), name)
     if inspect.isfunction(found) and Target in asked.takes:

@@ -9,7 +9,6 @@ import jax
 from ftheta.logic.errors import FthetaError, SubjectError, UsageError
 from ftheta.networks import files
 from ftheta.networks.description import Description
-from ftheta.networks.modules import layers_of
 
 from .network import Network
 
@@ -51,6 +50,7 @@ def _layers_or_steps(net: Any) -> tuple[Any, Shapes | None]:
     """The list of layers or the steps of whatever has them, and the shapes of input and output if they are arrays."""
     import equinox as eqx
 
+    from ftheta.networks.modules import input_size
     from ftheta.relu import ExactNetwork, ReluNetwork, round_weights
 
     if isinstance(net, (Description, ReluNetwork)):
@@ -59,8 +59,8 @@ def _layers_or_steps(net: Any) -> tuple[Any, Shapes | None]:
         return round_weights(net).network, None
     if isinstance(net, Network):
         return (net.description, None) if net.description is not None else _normal_form(net)
-    if isinstance(net, eqx.Module):
-        layers = layers_of(net)
+    if isinstance(net, eqx.Module) and (size := input_size(net)) is not None:
+        layers = Network.of(net, (size,)).description
         if layers is not None:
             return layers, None
     inner = getattr(net, "network", None)  # of a training run

@@ -4,11 +4,7 @@ import difflib
 from dataclasses import dataclass
 from typing import Any
 
-from ftheta.networks.description import Description
-from ftheta.networks.programs.describe import describe
 from ftheta.networks.programs.node import Node
-from ftheta.networks.programs.program import Program, Survey
-from ftheta.networks.scaling import ScaledLayers
 
 from .call import Call
 from .rules import RULES
@@ -39,6 +35,3 @@ class Onnx:
 
     def is_whole(self, type: int, where: str) -> bool:
         return dtype_of(type, where).kind in "iub"
-
-    def describe(self, program: Program, name: str, seen: Survey) -> Description | ScaledLayers | None:
-        return describe(program, name, seen)

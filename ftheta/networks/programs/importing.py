@@ -9,6 +9,7 @@ import jax
 import numpy as np
 
 from ftheta.logic.errors import SubjectError
+from ftheta.networks.dense_chains import read_dense_chain
 from ftheta.networks.description import Description
 from ftheta.networks.scaling import ScaledLayers
 
@@ -18,6 +19,8 @@ from .program import Program
 
 MAX_INPUT = 1 << 27
 """Numbers that one input may have."""
+NODES_OF_A_LAYER = 32
+"""More than exporters write for a matrix, its bias and its activation."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,10 +53,19 @@ def import_program(program: Program, shape: tuple[int, ...] | None = None) -> Im
         example = jax.ShapeDtypeStruct((1, *shape) if batch else shape, np.int64 if whole else np.float64)
         seen = survey(program, port.name, example)
     params = parameters(program, port.name, seen)
-    layers = None if whole else program.dialect.describe(program, port.name, seen)
     apply = function(program, port.name, batch, whole, set(params))
+    may_be_layers = not whole and _has_few_nodes(program)
+    layers = read_dense_chain(apply, params, shape, may_share=True) if may_be_layers else None
     outline = function(program, port.name, batch, whole, set(params), shapes_alone=True)
     return Imported(apply, params, shape, layers, outline)
+
+
+def _has_few_nodes(program: Program) -> bool:
+    """Whether the program has few enough nodes for a chain of dense layers with its matrices: else it need not be
+    traced to see that it is none."""
+    held = (*program.weights.values(), *program.constants.values())
+    matrices = sum(tensor.ndim >= 2 for tensor in held)
+    return len(program.nodes) <= NODES_OF_A_LAYER * (matrices + 1)
 
 
 def _input(program: Program) -> Port:

@@ -73,7 +73,6 @@ def run(
             if not name:
                 continue
             _ensure_size(value, program, node)
-            survey.shapes[name] = np.shape(value)
             if isinstance(value, np.ndarray):
                 folded += value.nbytes
                 survey.known[name] = value
@@ -183,7 +182,6 @@ def survey(program: Program, name: str, example: jax.ShapeDtypeStruct) -> Survey
         return jnp.asarray(run(program, {**small, **fixed, **weights, name: x}, seen, ShapesOfNodes()))
 
     jax.eval_shape(traced, example, shapes)
-    seen.shapes |= {k: v.shape for k, v in {**small, **large}.items()} | {name: example.shape}
     return seen
 
 

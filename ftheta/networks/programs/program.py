@@ -9,17 +9,14 @@ from typing import Any, Protocol
 import numpy as np
 
 from ftheta.logic.errors import SubjectError
-from ftheta.networks.description import Description
-from ftheta.networks.scaling import ScaledLayers
 
 from .node import Node, Port, ancestors
 
 
 @dataclass
 class Survey:
-    """What was seen while the nodes were computed: shapes, values known at import, names that had to be known."""
+    """What was seen while the nodes were computed: values known at import, and names that had to be known."""
 
-    shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)
     known: dict[str, np.ndarray] = field(default_factory=dict)
     read: set[str] = field(default_factory=set)
 
@@ -56,10 +53,6 @@ class Dialect(Protocol):
 
     def is_whole(self, type: int, where: str) -> bool:
         """Whether numbers of this type are integers or truth values."""
-        ...
-
-    def describe(self, program: "Program", name: str, seen: Survey) -> Description | ScaledLayers | None:
-        """The list of layers of a program with the input `name`, where it is one."""
         ...
 
 

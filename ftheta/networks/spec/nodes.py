@@ -9,9 +9,9 @@ import numpy as np
 import ftheta.networks.spec.layers as kinds
 from ftheta.logic.errors import SubjectError
 from ftheta.networks.onnx.dialect import Onnx
-from ftheta.networks.programs.describe import SPELLINGS, Z
 from ftheta.networks.programs.node import Node, Port
 from ftheta.networks.programs.program import Program
+from ftheta.networks.programs.spellings import SPELLINGS, Z
 
 from .tensors import Shelf
 

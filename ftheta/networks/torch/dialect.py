@@ -4,15 +4,11 @@ import difflib
 from dataclasses import dataclass
 from typing import Any
 
-from ftheta.networks.description import Description
 from ftheta.networks.programs.call import Call
 from ftheta.networks.programs.node import Node
-from ftheta.networks.programs.program import Program, Survey
-from ftheta.networks.scaling import ScaledLayers
 
 from .archive import SAVE
 from .arguments import SUBGRAPH, fill_argument
-from .describe import translate
 from .inplace import base
 from .rules import RULES
 from .tensors import dtype_of
@@ -45,6 +41,3 @@ class Aten:
 
     def is_whole(self, type: int, where: str) -> bool:
         return dtype_of(type, where).kind in "iub"
-
-    def describe(self, program: Program, name: str, seen: Survey) -> Description | ScaledLayers | None:
-        return translate(program, name, seen)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ftheta.networks.programs.describe import SPELLINGS
+from ftheta.networks.programs.spellings import SPELLINGS
 
 from .graphs import model, node, ours, read
 
