@@ -88,6 +88,17 @@ class Description:
             return self.apply(self.params, jnp.asarray(x, np.float64))
 
 
+def require_layers(description: Description | None) -> Description:
+    """The description, or an error that says what is missing."""
+    if description is None:
+        raise SubjectError(
+            "This network has no description.",
+            got="a function whose layers are not known",
+            remedy="give a list of layers: an .npz with W0, b0, …, or an equinox MLP with a named activation",
+        )
+    return description
+
+
 def random_mlp(
     rng: np.random.Generator, widths: Sequence[int], hidden: str = "relu", *, gain: float = 2.0, bias: float = 0.0
 ) -> Description:

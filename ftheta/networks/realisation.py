@@ -52,17 +52,6 @@ class Comparison:
         return ROUNDING * self.scale
 
 
-def layers_of(description: Description | None) -> Description:
-    """The description, or an error that says what is missing."""
-    if description is None:
-        raise SubjectError(
-            "This network has no description.",
-            got="a function whose layers are not known",
-            remedy="give a list of layers: an .npz with W0, b0, …, or an equinox MLP with a named activation",
-        )
-    return description
-
-
 def states(description: Description, x: np.ndarray) -> list[tuple[str, np.ndarray]]:
     r"""The outputs $g^{(1)},g^{(2)},\dots$ at the rows of `x`, after every affine map and every activation.
 

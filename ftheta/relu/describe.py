@@ -1,23 +1,32 @@
-"""Exact networks as lists of float64 layers, where nothing is lost by that."""
+"""Networks in normal form as lists of float64 layers, where nothing is lost by that."""
 
 from ftheta.logic.errors import SubjectError
 from ftheta.networks.description import Dense, Description
 
 from .counts import is_plain
 from .exact import ExactNetwork, round_weights
+from .network import ReluNetwork
+
+
+def to_description(net: ReluNetwork) -> Description:
+    """The list of layers of a plain network."""
+    if not is_plain(net):
+        raise SubjectError(
+            "Only a plain network is a list of ReLU layers.",
+            got="hidden coordinates without ReLU",
+            remedy="save it in the format of steps, or export it to equinox",
+        )
+    words = ["relu"] * (len(net.steps) - 1) + ["identity"]
+    return Description(tuple(Dense(step.dense(), step.offset, word) for step, word in zip(net.steps, words)))
 
 
 def describe_layers(net: ExactNetwork) -> Description:
     """The layers of a plain network whose weights are floats."""
     found = round_weights(net)
-    if not (found.is_exact and is_plain(net)):
-        got = (
-            f"an error of {found.largest_error:.3g} in a weight" if is_plain(net) else "hidden coordinates without ReLU"
-        )
-        raise SubjectError("Only a plain network of float64 weights is a list of layers without loss.", got=got)
-    steps = found.network.steps
-    words = ["relu"] * (len(steps) - 1) + ["identity"]
-    return Description(tuple(Dense(step.dense(), step.offset, word) for step, word in zip(steps, words)))
+    if not found.is_exact:
+        got = f"an error of {found.largest_error:.3g} in a weight"
+        raise SubjectError("Only a network of float64 weights is a list of layers without loss.", got=got)
+    return to_description(found.network)
 
 
 def plain_form(description: Description | None) -> str:
@@ -27,10 +36,3 @@ def plain_form(description: Description | None) -> str:
     words = {layer.activation for layer in description.layers[:-1]} - {"relu"}
     last = description.layers[-1].activation
     return ", ".join([*sorted(words), *([f"{last} at the output"] if last != "identity" else [])])
-
-
-def require_layers(description: Description | None) -> Description:
-    """The description, which must be there."""
-    if description is None:
-        raise SubjectError("A list of layers is needed.", got="a function without one", remedy="give weights as .npz")
-    return description

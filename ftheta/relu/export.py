@@ -17,10 +17,10 @@ from scipy import sparse
 
 from ftheta.logic.errors import SubjectError
 from ftheta.networks import files
-from ftheta.networks.description import Dense, Description
 from ftheta.networks.onnx.write import write
 
 from .counts import is_plain
+from .describe import to_description
 from .exact import from_description
 from .matrices import compact_array
 from .network import ReluNetwork, Step
@@ -54,18 +54,6 @@ def to_equinox(net: ReluNetwork) -> ReluModule:
 
 def _jax_matrix(matrix: Any) -> Any:
     return jax_sparse.BCOO.from_scipy_sparse(matrix) if sparse.issparse(matrix) else jnp.asarray(matrix)
-
-
-def to_description(net: ReluNetwork) -> Description:
-    """The list of layers of a plain network."""
-    if not is_plain(net):
-        raise SubjectError(
-            "Only a plain network is a list of ReLU layers.",
-            got="hidden coordinates without ReLU",
-            remedy="save it in the format of steps, or export it to equinox",
-        )
-    words = ["relu"] * (len(net.steps) - 1) + ["identity"]
-    return Description(tuple(Dense(step.dense(), step.offset, word) for step, word in zip(net.steps, words)))
 
 
 def save(net: ReluNetwork, path: Path) -> None:

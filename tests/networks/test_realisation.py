@@ -7,12 +7,12 @@ import pytest
 
 from ftheta.logic import SubjectError
 from ftheta.networks import ACTIVATIONS, random_mlp
+from ftheta.networks.description import require_layers
 from ftheta.networks.realisation import (
     compare_outputs,
     count_differing,
     count_stored_apart,
     forget,
-    layers_of,
     lost_in_a_file,
     permute_neurons,
     prune_weights,
@@ -67,7 +67,7 @@ def test_different_shapes_differ_in_every_number():
 
 def test_a_network_without_layers_says_what_to_give():
     with pytest.raises(SubjectError, match="W0, b0"):
-        layers_of(None)
+        require_layers(None)
 
 
 def test_a_list_of_layers_that_is_not_the_function_is_found_out():

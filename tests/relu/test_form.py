@@ -13,8 +13,9 @@ from scipy import sparse
 from ftheta.logic import SubjectError
 from ftheta.networks.description import random_mlp
 from ftheta.relu.counts import count, is_plain
+from ftheta.relu.describe import to_description
 from ftheta.relu.exact import exact, from_description
-from ftheta.relu.export import load, save, to_description, to_equinox
+from ftheta.relu.export import load, save, to_equinox
 from ftheta.relu.line.points import on_line
 from ftheta.relu.network import ReluNetwork
 from ftheta.relu.reading.form import relu_form

@@ -9,8 +9,9 @@ import pytest
 
 from ftheta.logic import Basis, SubjectError
 from ftheta.networks import random_mlp
+from ftheta.networks.description import require_layers
 from ftheta.relu.counts import count
-from ftheta.relu.describe import describe_layers, require_layers
+from ftheta.relu.describe import describe_layers
 from ftheta.relu.exact import ExactNetwork, exact
 from ftheta.relu.line.fewest import fewest
 from ftheta.relu.line.pieces import along, narrow_bound, product_bound

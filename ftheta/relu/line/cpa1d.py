@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from ftheta.logic.enclosure import Enclosure
 from ftheta.logic.errors import SubjectError
-from ftheta.networks.description import Description
+from ftheta.networks.description import Description, require_layers
 
 Rational: TypeAlias = int | Fraction
 MAX_PIECES = 20_000
@@ -162,8 +162,7 @@ def absolute(f: PiecewiseAffine) -> PiecewiseAffine:
 
 def on_the_line(description: Description | None) -> Description:
     """The description, if it is one of a network with one input, one output and ReLU or identity activations."""
-    if description is None:
-        raise SubjectError("Exact pieces need a described network.", got="no list of layers")
+    description = require_layers(description)
     widths = description.widths
     words = {layer.activation for layer in description.layers} - {"relu", "identity"}
     if widths[0] != 1 or widths[-1] != 1 or words:

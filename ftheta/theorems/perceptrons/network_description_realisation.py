@@ -10,6 +10,7 @@ import numpy as np
 from ftheta.logic import AtMost, Axis, Bars, Enclosure, Evidence, Examples, Identity, Knob, Table, theorem
 from ftheta.networks import ACTIVATIONS, Description, count, random_mlp
 from ftheta.networks import realisation as real
+from ftheta.networks.description import require_layers
 from ftheta.subjects import Network
 from ftheta.subjects.layers import describes_this_function, has_layers
 from ftheta.theorems.charts_networks import draw_layers
@@ -66,7 +67,7 @@ def network_description_realisation(
     $$f_\theta=A_L\circ\varrho\circ A_{L-1}\circ\dots\circ\varrho\circ A_1,\qquad A_\ell(x)=W_\ell x+b_\ell,$$
     through $2L-1$ maps. It has $\sum_{\ell<L}d_\ell$ neurons, at most $\sum_\ell d_{\ell-1}d_\ell$ connections and
     $\sum_\ell(d_{\ell-1}+1)d_\ell$ parameters. $\theta\mapsto f_\theta$ is not injective: neurons may change places."""
-    theta = real.layers_of(net.description)
+    theta = require_layers(net.description)
     counts = count(theta)
     x = rng.normal(size=(points, theta.widths[0]))
     passed = real.states(theta, x)

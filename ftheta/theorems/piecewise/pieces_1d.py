@@ -22,9 +22,10 @@ from ftheta.logic import (
     theorem,
 )
 from ftheta.networks import ACTIVATIONS, random_mlp
+from ftheta.networks.description import require_layers
 from ftheta.pieces import Segment, count_pieces
 from ftheta.relu.counts import count
-from ftheta.relu.describe import describe_layers, plain_form, require_layers
+from ftheta.relu.describe import describe_layers, plain_form
 from ftheta.relu.exact import ExactNetwork, exact, from_description
 from ftheta.relu.line.cpa1d import enclose_rational
 from ftheta.relu.line.pieces import Along, along, broken_triples, narrow_bound, product_bound

@@ -26,7 +26,8 @@ from ftheta.logic import (
 )
 from ftheta.networks import ACTIVATIONS, Description, random_mlp
 from ftheta.networks.backprop import Flow, backpropagate, forward_pass
-from ftheta.networks.realisation import forget, layers_of
+from ftheta.networks.description import require_layers
+from ftheta.networks.realisation import forget
 from ftheta.subjects import Dataset, Network
 from ftheta.subjects.layers import describes_this_function, has_layers
 
@@ -50,7 +51,7 @@ def perceptron(
 
 def without_biases(rng: np.random.Generator) -> Network:
     net = perceptron(rng)
-    wrong = forget(layers_of(net.description), "biases")
+    wrong = forget(require_layers(net.description), "biases")
     return Network("perceptron described without its biases", net.apply, net.params, (5,), wrong, net.data)
 
 

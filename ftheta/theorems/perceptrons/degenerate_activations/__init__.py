@@ -25,7 +25,7 @@ from ftheta.logic import (
     theorem,
 )
 from ftheta.networks import Dense, Description, activation
-from ftheta.networks.realisation import layers_of
+from ftheta.networks.description import require_layers
 from ftheta.subjects import Network
 from ftheta.subjects.layers import describes_this_function, has_layers
 from ftheta.theorems.charts_networks import draw_layers
@@ -96,7 +96,7 @@ def degenerate_activations(
     affine maps, $f_\theta$ is a polynomial with $$\deg f_\theta\le n=r^{L-1},\qquad\Delta_v^{n+1}f_\theta(x)=0$$ for
     all $x,v$, whatever the widths. They lie in a space of dimension $\binom{n+d}d$, not dense in $C(K)$ for infinite
     $K$: on $[-1,1]$ none comes closer to $|x|$ than the best polynomial of degree $n$."""
-    theta = layers_of(net.description)
+    theta = require_layers(net.description)
     bound = polynomial.within_reach(theta, lines)
     along = polynomial.lines(rng, theta.widths[0], lines)
     n = bound.degree

@@ -24,7 +24,8 @@ from ftheta.logic import (
     theorem,
 )
 from ftheta.networks import ACTIVATIONS, Dense, Description, random_mlp
-from ftheta.networks.realisation import layers_of, states
+from ftheta.networks.description import require_layers
+from ftheta.networks.realisation import states
 from ftheta.relu.elementary.hat import shallow
 from ftheta.relu.exact import exact
 from ftheta.relu.line.cpa1d import enclose_rational
@@ -102,7 +103,7 @@ def depth_conventions(
     last without $\sigma$ (Peyré), and $A_0,\dots,A_{L'}$ with $L'=L-1$ (Murari). $D$ maps with an activated output are
     $L=D+1$ affine maps, the last one the identity; a ReLU network is $f=[I,-I]\,r(f,-f)$, activated in every layer.
     Shallow means one hidden layer. If $\sigma=r$ acts on the output too then $f\ge0$: $-1$ is at distance $\ge1$."""
-    theta = layers_of(net.description)
+    theta = require_layers(net.description)
     depth = forms.depths(theta)
     headed = forms.with_linear_output(theta)
     x = np.vstack([np.zeros(theta.widths[0]), rng.normal(size=(points - 1, theta.widths[0]))])

@@ -8,8 +8,9 @@ import numpy as np
 
 from ftheta.logic import Claim, Evidence, Finding, Identity, Knob, Witness, hypothesis, theorem
 from ftheta.networks import Dense, Description, count
+from ftheta.networks.description import require_layers
 from ftheta.relu.counts import count as count_relu
-from ftheta.relu.describe import describe_layers, plain_form, require_layers
+from ftheta.relu.describe import describe_layers, plain_form
 from ftheta.relu.exact import ExactNetwork, exact
 from ftheta.relu.line.cpa1d import enclose_rational
 from ftheta.relu.maxima.maximum import Shape, hidden_layers, maximum, neurons, pair_maximum

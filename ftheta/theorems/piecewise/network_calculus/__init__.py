@@ -24,8 +24,9 @@ from ftheta.logic import (
     theorem,
 )
 from ftheta.networks import ACTIVATIONS, Dense, Description, random_mlp
+from ftheta.networks.description import require_layers
 from ftheta.relu.counts import count
-from ftheta.relu.describe import plain_form, require_layers
+from ftheta.relu.describe import plain_form
 from ftheta.relu.exact import ExactNetwork, exact
 from ftheta.relu.line.cpa1d import enclose_rational
 from ftheta.relu.symmetry.folding import distance

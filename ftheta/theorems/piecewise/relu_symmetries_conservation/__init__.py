@@ -25,10 +25,11 @@ from ftheta.logic import (
     theorem,
 )
 from ftheta.networks import ACTIVATIONS, Dense, Description, random_mlp
+from ftheta.networks.description import require_layers
 from ftheta.pieces import Space
 from ftheta.pieces.questions.equality import equal
 from ftheta.relu.calculus import parts
-from ftheta.relu.describe import plain_form, require_layers
+from ftheta.relu.describe import plain_form
 from ftheta.relu.exact import ExactNetwork, exact
 from ftheta.relu.line.cpa1d import enclose_rational
 from ftheta.relu.matrices import ExactMatrix

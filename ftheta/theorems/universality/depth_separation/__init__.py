@@ -24,9 +24,10 @@ from ftheta.logic import (
     theorem,
 )
 from ftheta.networks import ACTIVATIONS
+from ftheta.networks.description import require_layers
 from ftheta.pieces import Segment, count_pieces
 from ftheta.relu.counts import count
-from ftheta.relu.describe import plain_form, require_layers
+from ftheta.relu.describe import plain_form
 from ftheta.relu.exact import exact, from_description
 from ftheta.relu.line.cpa1d import affine, enclose_rational
 from ftheta.relu.line.pieces import along, broken_triples, product_bound

@@ -24,7 +24,8 @@ from ftheta.logic import (
     theorem,
 )
 from ftheta.networks import Description, random_mlp
-from ftheta.networks.realisation import compare_outputs, layers_of, prune_weights
+from ftheta.networks.description import require_layers
+from ftheta.networks.realisation import compare_outputs, prune_weights
 from ftheta.relu.counts import count
 from ftheta.relu.line.cpa1d import enclose_rational
 from ftheta.relu.line.pieces import along
@@ -92,7 +93,7 @@ def sparse_connection_approximation(
     weights or $N$ of neurons; $A^\alpha_q=\{f:\sum_n[n^\alpha E(f,\Sigma_{n-1})]^q/n<\infty\}$ is a quasi-normed linear
     space, unchanged by skip connections. Without dangling neurons $N\le W\le(N+d)(N+m)$ for $d$ inputs and $m$ outputs.
     Depth oscillates: with $L=2k$ affine maps, $W=2ak$ connections make $a^k=(W/L)^{L/2}$ pieces."""
-    told = layers_of(net.description)
+    told = require_layers(net.description)
     d = told.widths[0]
     m = told.widths[-1]
     kept = sparsity.count_budget(told)

@@ -27,7 +27,7 @@ from ftheta.logic import (
     hypothesis,
     theorem,
 )
-from ftheta.relu.describe import require_layers
+from ftheta.networks.description import require_layers
 from ftheta.relu.elementary.hat import HAT, shallow
 from ftheta.relu.line.cpa1d import PiecewiseAffine, realisation
 from ftheta.subjects import Network, Spectrum, Target
