@@ -4,8 +4,8 @@ import numpy as np
 
 from ftheta.relu import ReluNetwork
 
-from . import count_pieces
 from .domains import Box
+from .search import count_pieces
 
 DIMENSIONS = (1, 2, 3, 12)  # intervals, polygons, polytopes, linear programs
 

@@ -7,8 +7,10 @@ import numpy as np
 from ftheta.logic.enclosure import Enclosure
 from ftheta.logic.errors import SubjectError, UsageError
 
-from . import Box, Complex, Polygon, Segment, pieces
+from .complex import Complex
+from .domains import Box, Polygon, Segment
 from .normal_forms import network_of
+from .search import pieces
 
 MARGIN = 0.5  # of a slice around its three rows, in steps from row to row
 

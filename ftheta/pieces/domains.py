@@ -260,3 +260,21 @@ def _parallel(chart: Chart) -> bool:
     u, v = ([Fraction(a) + Fraction(b) for a, b in zip(*pair)] for pair in zip(chart.basis.T, chart.tail.T))
     pivot = next((i for i, value in enumerate(u) if value), None)
     return pivot is None or all(u[pivot] * v[i] == u[i] * v[pivot] for i in range(len(u)))
+
+
+def domain_volume(domain: "Domain") -> float:
+    """In the coordinates of the domain; zero or infinite where float64 has no number for it."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return _volume(domain)
+
+
+def _volume(domain: "Domain") -> float:
+    if isinstance(domain, Box):
+        return float(np.prod(domain.upper - domain.lower))
+    corners = getattr(domain, "corners", None)
+    if corners is None:
+        return float(len(domain.segments))  # type: ignore[attr-defined]
+    if corners.shape[1] == 2:
+        x, y = corners.T
+        return 0.5 * float(np.sum(x * np.roll(y, -1) - np.roll(x, -1) * y))
+    return float(np.prod(corners.max(axis=0) - corners.min(axis=0)))

@@ -99,6 +99,10 @@ class Tally:
         )
 
 
+NO_LABEL = -(2**31)
+"""Fills the rows of `Chunk.labels` at corners on fewer facets than others."""
+
+
 @dataclass
 class Chunk:
     """Finished cells as flat arrays: corners `ends[i]` to `ends[i+1]` belong to cell `i`."""

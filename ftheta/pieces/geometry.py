@@ -1,7 +1,4 @@
-"""Questions to a finished complex: maps, places, neighbours, merging."""
-
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+"""Questions to finished cells: places, neighbours, merging."""
 
 import numpy as np
 from scipy import sparse
@@ -10,82 +7,18 @@ from scipy.spatial import KDTree
 
 from ftheta.logic.errors import UsageError
 
-from .domains import Box, Polyline
-from .plan import Plan
+from .cells import Cells
+from .domains import Polyline
+from .enumeration import NO_LABEL
+from .methods.rational import pattern_names
 from .questions.corner_values import map_error, size_of
-from .questions.corners import NO_LABEL
 from .questions.measures import following
 from .questions.ways import Ways
-
-if TYPE_CHECKING:
-    from .complex import Complex
-
-BATCH = 256
-
-
-def _blocks(plan: Plan, active: np.ndarray) -> Iterator[np.ndarray]:
-    """For every step but the last, which coordinates of its result are on: Boolean `(cells, width)`."""
-    used = 0
-    for step in plan.net.steps[:-1]:
-        on = np.ones((len(active), len(step.offset)), bool)
-        count = int(step.rectified.sum())
-        on[:, step.rectified] = active[:, used : used + count]
-        used += count
-        yield on
-
-
-def maps_of(plan: Plan, activation: np.ndarray) -> np.ndarray:
-    """The affine maps of cells from their patterns, in batches."""
-    d1 = plan.dimension + 1
-    found = np.empty((len(activation), plan.outputs, d1))
-    for begin in range(0, len(activation), BATCH):
-        active = activation[begin : begin + BATCH]
-        n = len(active)
-        forms = np.repeat(plan.chart_forms().T[:, None, :], n, axis=1)  # (width, cells, d+1)
-        masks = [*_blocks(plan, active), None]
-        for step, on in zip(plan.net.steps, masks):
-            forms = (step.matrix @ forms.reshape(forms.shape[0], -1)).reshape(-1, n, d1)
-            forms[:, :, -1] += step.offset[:, None]
-            if on is not None:
-                forms *= on.T[:, :, None]
-        found[begin : begin + n] = forms.transpose(1, 0, 2)
-    return found
-
-
-def input_map(plan: Plan, active: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Slope and constant in the inputs: the last step's rows pulled back through the masked steps before it."""
-    masks = [on[0] for on in _blocks(plan, active[None])]
-    slope = plan.net.steps[-1].dense()
-    constant = plan.net.steps[-1].offset.copy()
-    for step, on in zip(plan.net.steps[-2::-1], masks[::-1]):
-        slope = slope * on
-        constant = constant + slope @ step.offset
-        slope = slope @ step.matrix
-    return slope, constant
-
-
-def domain_volume(domain: object) -> float:
-    """In the coordinates of the domain; zero or infinite where float64 has no number for it."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        return _volume(domain)
-
-
-def _volume(domain: object) -> float:
-    if isinstance(domain, Box):
-        return float(np.prod(domain.upper - domain.lower))
-    corners = getattr(domain, "corners", None)
-    if corners is None:
-        return float(len(domain.segments))  # type: ignore[attr-defined]
-    if corners.shape[1] == 2:
-        x, y = corners.T
-        return 0.5 * float(np.sum(x * np.roll(y, -1) - np.roll(x, -1) * y))
-    return float(np.prod(corners.max(axis=0) - corners.min(axis=0)))
-
 
 # -- hyperplanes and places -----------------------------------------------------------------------
 
 
-def facet_forms(cells: "Complex", i: int) -> dict[int, np.ndarray]:
+def facet_forms(cells: Cells, i: int) -> dict[int, np.ndarray]:
     """The facets of a cell as unit forms $(n,c)$, $n\\cdot t+c\\ge0$ inside, by label; exact forms, rounded once."""
     pattern = cells.pattern_number(i)
     corners = cells.corners(i)
@@ -107,7 +40,7 @@ def facet_forms(cells: "Complex", i: int) -> dict[int, np.ndarray]:
     return {k: f for k, f in found.items() if touching[k] >= cells.dimension}
 
 
-def _side_form(cells: "Complex", side: int) -> np.ndarray:
+def _side_form(cells: Cells, side: int) -> np.ndarray:
     corners = cells.domain.corners  # type: ignore[union-attr]
     d = cells.dimension
     if d == 2:
@@ -122,10 +55,8 @@ def _side_form(cells: "Complex", side: int) -> np.ndarray:
     return form
 
 
-def cell_of(cells: "Complex", point: np.ndarray) -> int:
+def cell_of(cells: Cells, point: np.ndarray) -> int:
     """By the pattern at the point; on or near a face by the smallest violation of a facet."""
-    from .methods.rational import pattern_names
-
     if cells.dimension == 1:
         return _interval_of(cells, float(point[0]))
 
@@ -147,7 +78,7 @@ def cell_of(cells: "Complex", point: np.ndarray) -> int:
     raise _nowhere(point)
 
 
-def _interval_of(cells: "Complex", t: float) -> int:
+def _interval_of(cells: Cells, t: float) -> int:
     ends = cells.vertices.reshape(-1, 2)
     inside = np.flatnonzero((ends[:, 0] <= t) & (t <= ends[:, 1]))
     if not len(inside):
@@ -159,7 +90,7 @@ def _nowhere(point: np.ndarray) -> UsageError:
     return UsageError("The point lies in no cell.", got=point, remedy="take a point of the domain, or a larger budget")
 
 
-def _contains(cells: "Complex", i: int, point: np.ndarray) -> bool:
+def _contains(cells: Cells, i: int, point: np.ndarray) -> bool:
     corners = cells.corners(i)
     slack = 1e-9 * float(np.abs(cells.vertices).max())
     if (point < corners.min(axis=0) - slack).any() or (point > corners.max(axis=0) + slack).any():
@@ -167,7 +98,7 @@ def _contains(cells: "Complex", i: int, point: np.ndarray) -> bool:
     return all(f[:-1] @ point + f[-1] >= -slack for f in facet_forms(cells, i).values())
 
 
-def nearest_facet(cells: "Complex", point: np.ndarray) -> tuple[int, float]:
+def nearest_facet(cells: Cells, point: np.ndarray) -> tuple[int, float]:
     """The label of the facet nearest to a `point` of the domain in its own cell, and the distance to it."""
     if cells.dimension == 1:
         near = slice(2 * (i := cell_of(cells, point)), 2 * i + 2)
@@ -182,7 +113,7 @@ def nearest_facet(cells: "Complex", point: np.ndarray) -> tuple[int, float]:
 # -- neighbours -----------------------------------------------------------------------------------
 
 
-def adjacency(cells: "Complex") -> np.ndarray:
+def adjacency(cells: Cells) -> np.ndarray:
     """By names (xor with one neuron's key names the cell across); by place where several neurons coincide."""
     owner, label, centre = facets(cells)
     inner = label >= 0
@@ -213,7 +144,7 @@ def adjacency(cells: "Complex") -> np.ndarray:
     return every[np.sort(once)]
 
 
-def facets(cells: "Complex") -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def facets(cells: Cells) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """All facets: the cell, the label, and the mean of the facet's corners."""
     count = np.diff(cells.ends)
     owner = np.repeat(np.arange(len(cells)), count)
@@ -237,9 +168,11 @@ def facets(cells: "Complex") -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return owner[rows[first]][real], flat[first][real], centre[real]
 
 
-def number_linear_regions(cells: "Complex") -> np.ndarray:
-    """The number of the linear region of every cell: neighbours with the same affine map have the same number."""
-    pairs = cells.adjacency
+def number_linear_regions(cells: Cells, pairs: np.ndarray) -> np.ndarray:
+    """The number of the linear region of every cell: neighbours with the same affine map have the same number.
+
+    `pairs` are the neighbours, as `adjacency` finds them.
+    """
     maps = cells.maps
     i = pairs[:, 0]
     j = pairs[:, 1]
@@ -258,7 +191,7 @@ def number_linear_regions(cells: "Complex") -> np.ndarray:
     return connected_components(graph, directed=False)[1]
 
 
-def _equal_maps(cells: "Complex", ways: Ways, i: int, j: int) -> bool:
+def _equal_maps(cells: Cells, ways: Ways, i: int, j: int) -> bool:
     """Equal for certain where the one neuron that tells them apart has no influence, else compared exactly."""
     p = cells.pattern_number(i)
     q = cells.pattern_number(j)

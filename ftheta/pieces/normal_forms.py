@@ -8,8 +8,8 @@ from ftheta.logic.errors import FthetaError, SubjectError, UsageError
 from ftheta.logic.hypothesis import Finding, hypothesis
 from ftheta.networks.description import Dense, Description
 from ftheta.networks.realisation import is_realisation
-from ftheta.relu.exact import ExactNetwork, exact, from_description, in_floats
-from ftheta.relu.network import ReluNetwork
+from ftheta.relu.exact import exact, from_description
+from ftheta.relu.network import ExactNetwork, ReluNetwork
 
 from .bounds import layers_of
 
@@ -24,7 +24,7 @@ def network_of(net: AnyNetwork) -> ReluNetwork:
     if isinstance(net, Description):
         return from_description(net)
     if isinstance(net, ExactNetwork):
-        return in_floats(net)
+        return net.in_floats()
     if not all(hasattr(net, name) for name in ("apply", "params", "example", "description")):
         remedy = "ft.load(file or module), ft.relu_form(function, example) or ReluNetwork.dense(weights, biases)"
         raise UsageError("Pieces are those of a network.", got=f"a {type(net).__name__}", remedy=remedy)

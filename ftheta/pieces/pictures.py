@@ -11,8 +11,11 @@ import numpy as np
 from ftheta.logic.chart import Axis, Chart, Regions, draw_curves
 from ftheta.logic.errors import UsageError
 
-from .complex import Complex
+from .cells import Cells
 from .domains import Box, Polygon, Segment
+from .geometry import adjacency, number_linear_regions
+from .questions.boundaries import boundary as boundary_of
+from .questions.boundaries import class_boundary
 from .questions.decisions import class_pieces
 from .rows import rows_among
 
@@ -28,7 +31,7 @@ LABELS = {
 
 
 def draw_complex(
-    cells: Complex, colour: Colour = "slope", *, output: int = 0, boundary: bool = False, data: Any = None
+    cells: Cells, colour: Colour = "slope", *, output: int = 0, boundary: bool = False, data: Any = None
 ) -> Chart:
     """The pieces, coloured by their steepest slope in the metric of the inputs, by their number of active neurons, by
     the value of an output at their centres, by linear region, or by class: cut where the class changes, so that each
@@ -48,19 +51,23 @@ def draw_complex(
     title = f"{len(cells):,} pieces" + ("" if cells.certificate.complete else " (not all)")
     if colour == "class":
         return _draw_classes(cells, title, lines, data)
-    if colour == "region" and cells.dimension == 1:
-        return picture(cells, title, cells.linear_regions().astype(float), "number of the linear region")
     if colour == "region":
-        title += f" in {len(np.unique(cells.linear_regions())):,} linear regions, each in a colour of its own"
+        return _draw_linear_regions(cells, title, lines)
     return picture(cells, title, _colours(cells, colour, output), LABELS[colour], lines)
 
 
-def _colours(cells: Complex, colour: Colour, output: int) -> np.ndarray:
+def _draw_linear_regions(cells: Cells, title: str, lines: tuple[Any, ...]) -> Chart:
+    regions = number_linear_regions(cells, adjacency(cells))
+    if cells.dimension == 1:
+        return picture(cells, title, regions.astype(float), "number of the linear region")
+    title += f" in {len(np.unique(regions)):,} linear regions, each in a colour of its own"
+    jumping = regions * 0.618033988749895 % 1.0  # so that neighbours differ in colour
+    return picture(cells, title, jumping, LABELS["region"], lines)
+
+
+def _colours(cells: Cells, colour: Colour, output: int) -> np.ndarray:
     if colour == "active":
         return cells.activation.sum(axis=1).astype(float)
-    if colour == "region":
-        # numbers that jump, so that neighbours differ in colour
-        return cells.linear_regions() * 0.618033988749895 % 1.0
     if colour == "slope":
         basis = cells.plan.chart.basis
         unit = np.linalg.inv(np.linalg.cholesky(basis.T @ basis)).T
@@ -69,7 +76,7 @@ def _colours(cells: Complex, colour: Colour, output: int) -> np.ndarray:
     return values[:, output]
 
 
-def _draw_classes(cells: Complex, title: str, lines: tuple[Any, ...], data: Any) -> Chart:
+def _draw_classes(cells: Cells, title: str, lines: tuple[Any, ...], data: Any) -> Chart:
     """The parts of the cells in the colours of their classes, with the rows of the data that lie among them."""
     found = class_pieces(cells, _largest(cells).tolist())
     label = LABELS["class"] if cells.plan.outputs > 1 else "the output"
@@ -91,11 +98,11 @@ def _class_names(outputs: int, known: Sequence[str]) -> tuple[str, ...]:
     return tuple(known) if len(known) == outputs else tuple(f"class {c}" for c in range(outputs))
 
 
-def _boundary_lines(cells: Complex) -> tuple[Any, ...]:
+def _boundary_lines(cells: Cells) -> tuple[Any, ...]:
     """The decision boundary as segments: between the two largest outputs, or where the only one vanishes."""
     if cells.plan.outputs == 1:
-        return _segments(cells.boundary(0).pieces)
-    return tuple(line for part in cells.class_boundary().values() for line in _segments(part.pieces))
+        return _segments(boundary_of(cells, 0, None).pieces)
+    return tuple(line for part in class_boundary(cells).values() for line in _segments(part.pieces))
 
 
 def _segments(pieces: Any) -> tuple[Any, ...]:
@@ -109,17 +116,17 @@ def axes_of(domain: Polygon | Segment | Box) -> tuple[Axis, Axis]:
     return Axis("from the first row towards the second"), Axis("from the first row towards the third")
 
 
-def _axes(cells: Complex) -> tuple[Axis, Axis]:
+def _axes(cells: Cells) -> tuple[Axis, Axis]:
     assert isinstance(cells.domain, Polygon | Segment | Box)
     return axes_of(cells.domain)
 
 
-def _largest(cells: Complex) -> np.ndarray:
+def _largest(cells: Cells) -> np.ndarray:
     """The cells that are drawn, in their order."""
     return np.sort(np.argsort(-cells.volumes, kind="stable")[:MOST_DRAWN])
 
 
-def picture(cells: Complex, title: str, colours: np.ndarray, label: str, lines: tuple[Any, ...] = ()) -> Chart:
+def picture(cells: Cells, title: str, colours: np.ndarray, label: str, lines: tuple[Any, ...] = ()) -> Chart:
     """The cells as coloured polygons with lines over them; on a line the colours as a step curve."""
     if cells.dimension == 1:
         return _steps(cells, title, cells.vertices.reshape(-1, 2), colours, label)
@@ -128,13 +135,13 @@ def picture(cells: Complex, title: str, colours: np.ndarray, label: str, lines: 
     return _regions(cells, title, polygons, colours[largest], label, lines)
 
 
-def _regions(cells: Complex, title: str, polygons: Any, colours: np.ndarray, label: str, *more: Any) -> Regions:
+def _regions(cells: Cells, title: str, polygons: Any, colours: np.ndarray, label: str, *more: Any) -> Regions:
     """Polygons in the coordinates of the domain; `more` are lines, the names of classes, and points."""
     x, y = _axes(cells)
     return Regions(title, x, y, polygons, colours, label, *more)
 
 
-def _steps(cells: Complex, title: str, ends: np.ndarray, heights: np.ndarray, label: str) -> Chart:
+def _steps(cells: Cells, title: str, ends: np.ndarray, heights: np.ndarray, label: str) -> Chart:
     """A height for each interval of the domain's coordinate; `ends` has shape `(intervals, 2)`."""
     at = cells.plan.chart(ends.reshape(-1, 1))[:, 0].reshape(-1, 2)
     order = np.argsort(at[:, 0])

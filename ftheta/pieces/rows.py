@@ -7,7 +7,7 @@ import numpy as np
 
 from ftheta.logic.errors import UsageError
 
-from .complex import Complex
+from .cells import Cells
 
 _NEAR = 1e-9  # how far from the plane, relative to their size, rows still lie in it: rounding
 UNKNOWN = -1
@@ -25,7 +25,7 @@ class Marked:
     left_out: int
 
 
-def rows_among(cells: Complex, data: Any) -> Marked:
+def rows_among(cells: Cells, data: Any) -> Marked:
     """The rows of a `Dataset`, or of a pair of inputs and class numbers, that lie in the domain of a planar complex."""
     inputs, labels, names = (data.x, data.y, data.classes) if hasattr(data, "x") else (*data, ())
     x = np.asarray(inputs, np.float64)
@@ -57,7 +57,7 @@ def class_numbers(labels: Any, rows: int, outputs: int) -> np.ndarray:
     return y.astype(int)
 
 
-def _coordinates(cells: Complex, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _coordinates(cells: Cells, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Coordinates of the inputs in the plane of the domain, and which of them lie in the domain."""
     chart = cells.plan.chart
     basis = chart.basis + chart.tail

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 _HOME = {
-    "ExactNetwork": "exact",
+    "ExactNetwork": "network",
     "ReluNetwork": "network",
     "Step": "network",
     "canonical": "symmetry.canonical",
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from .calculus import stack as stack
     from .counts import count as count
     from .counts import firing as firing
-    from .exact import ExactNetwork as ExactNetwork
     from .exact import exact as exact
     from .exact import round_weights as round_weights
     from .export import load as load
@@ -58,6 +57,7 @@ if TYPE_CHECKING:
     from .meshes.nodal import compile_cpa as compile_cpa
     from .meshes.nodal import convex_network as convex_network
     from .meshes.nodal import fem_basis as fem_basis
+    from .network import ExactNetwork as ExactNetwork
     from .network import ReluNetwork as ReluNetwork
     from .network import Step as Step
     from .reading.form import relu_form as relu_form

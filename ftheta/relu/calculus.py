@@ -65,9 +65,8 @@ def _without_rounding(operation: F) -> F:
                 pass
         if sum(net.algebra.nnz(step.matrix) for net in nets for step in net.steps) > MOST_RATIONALS:
             return _with_rounding(operation, *args, **options)
-        from .exact import exact, in_floats
-
-        return in_floats(operation(*(_replace_networks(arg, exact) for arg in args), **options))
+        in_rationals = [_replace_networks(arg, lambda net: net.in_rationals()) for arg in args]
+        return operation(*in_rationals, **options).in_floats()
 
     return cast(F, settle)
 

@@ -11,9 +11,8 @@ from scipy import sparse
 from ftheta.logic.errors import SubjectError
 from ftheta.networks.counts import Counts
 
-from .exact import ExactNetwork
 from .matrices import fraction, rational, vector
-from .network import ReluNetwork
+from .network import ExactNetwork, ReluNetwork
 
 UNIT = np.finfo(np.float64).eps / 2  # unit roundoff
 

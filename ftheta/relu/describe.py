@@ -4,8 +4,8 @@ from ftheta.logic.errors import SubjectError
 from ftheta.networks.description import Dense, Description
 
 from .counts import is_plain
-from .exact import ExactNetwork, round_weights
-from .network import ReluNetwork
+from .exact import round_weights
+from .network import ExactNetwork, ReluNetwork
 
 
 def to_description(net: ReluNetwork) -> Description:

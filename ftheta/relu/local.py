@@ -11,9 +11,9 @@ from fractions import Fraction
 
 from flint import fmpq  # type: ignore[import-untyped]
 
-from .exact import ExactNetwork
 from .geometry import Point
 from .matrices import fraction, vector
+from .network import ExactNetwork
 
 ZERO = fmpq(0)
 

@@ -9,10 +9,10 @@ from flint import fmpq  # type: ignore[import-untyped]
 from ftheta.logic import Axis, Curves, Series, Table
 from ftheta.logic.chart import Role
 from ftheta.relu.elementary.constructions import ridges
-from ftheta.relu.exact import ExactNetwork
 from ftheta.relu.line.cpa1d import PiecewiseAffine
 from ftheta.relu.line.points import on_line
 from ftheta.relu.matrices import fraction
+from ftheta.relu.network import ExactNetwork
 
 ZERO = fmpq(0)
 

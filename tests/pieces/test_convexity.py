@@ -16,10 +16,11 @@ from ftheta.pieces.functions.convexity import Difference, cells_of_maximum, conv
 from ftheta.pieces.functions.partitions import Budget, pieces_of
 from ftheta.pieces.functions.polyhedra import everywhere
 from ftheta.relu.elementary.constructions import absolute, hat
-from ftheta.relu.exact import ExactNetwork, exact
+from ftheta.relu.exact import exact
 from ftheta.relu.geometry import value
 from ftheta.relu.matrices import fraction
 from ftheta.relu.maxima.maximum import max_affine
+from ftheta.relu.network import ExactNetwork
 from ftheta.subjects import Dataset
 from ftheta.theorems.piecewise.convex_cpa_and_dc import convex_cpa_and_dc
 from ftheta.theorems.piecewise.convex_cpa_and_dc.convex_form import from_data

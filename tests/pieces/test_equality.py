@@ -12,10 +12,10 @@ from ftheta.networks.description import Dense, Description
 from ftheta.pieces import Box, Equality, Polygon, Polyline, Segment, Space, equal
 from ftheta.relu.calculus import pad
 from ftheta.relu.elementary.constructions import identity
-from ftheta.relu.exact import ExactNetwork, exact, in_floats
+from ftheta.relu.exact import exact
 from ftheta.relu.line.cpa1d import realisation
 from ftheta.relu.maxima.maximum import maximum
-from ftheta.relu.network import ReluNetwork, Step
+from ftheta.relu.network import ExactNetwork, ReluNetwork, Step
 
 from .networks import KINDS, adversarial_network, default_network, tent
 
@@ -119,7 +119,7 @@ def test_rationals_that_floats_cannot_hold_are_kept_beside_them():
     rng = np.random.default_rng(3)
     long = lambda *shape: np.vectorize(lambda m: Fraction(int(m), 7**30))(rng.integers(-(2**62), 2**62, size=shape))
     net = ExactNetwork.dense([long(3, 2).tolist(), long(2, 3).tolist()], [long(3).tolist(), long(2).tolist()])
-    floats = in_floats(net)
+    floats = net.in_floats()
     assert floats.is_long and not floats.rounded
     for x in rng.normal(size=(20, 2)).tolist():
         assert exact(floats)(x) == net(x)

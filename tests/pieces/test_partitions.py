@@ -16,9 +16,10 @@ from ftheta.pieces import Box, pieces
 from ftheta.pieces.functions.composition import Composition, Listing
 from ftheta.pieces.functions.partitions import Budget, OutOfBudget, compose_pieces, identity_on, pieces_of, split
 from ftheta.pieces.functions.polyhedra import at, box, corners_of, everywhere, opposite, primitive, simplices, volume
-from ftheta.relu.exact import ExactNetwork, exact, from_description
+from ftheta.relu.exact import exact, from_description
 from ftheta.relu.linear_programs import inside
 from ftheta.relu.matrices import fraction
+from ftheta.relu.network import ExactNetwork
 from ftheta.theorems.piecewise.cpa_partition_composition import COMPOSED, count_relu_twice
 
 

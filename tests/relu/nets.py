@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 from hypothesis import strategies as st
 
-from ftheta.relu.exact import ExactNetwork
+from ftheta.relu.network import ExactNetwork
 
 rationals = st.builds(Fraction, st.integers(-12, 12), st.integers(1, 6))
 

@@ -13,10 +13,10 @@ from ftheta.logic import SubjectError
 from ftheta.relu.calculus import combination, compose, compose_sparse, pad, parallel, postcompose, precompose, stack
 from ftheta.relu.counts import count, firing, is_plain
 from ftheta.relu.elementary.constructions import hat
-from ftheta.relu.exact import ExactNetwork, round_weights
+from ftheta.relu.exact import round_weights
 from ftheta.relu.line.points import on_line
 from ftheta.relu.matrices import rational
-from ftheta.relu.network import ReluNetwork
+from ftheta.relu.network import ExactNetwork, ReluNetwork
 from ftheta.relu.symmetry.canonical import canonical, equal_by_symmetry, path_norm
 
 from .nets import networks, points, shuffled

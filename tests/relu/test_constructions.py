@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from ftheta.logic import SubjectError, UsageError
 from ftheta.relu.counts import count, is_plain
 from ftheta.relu.elementary import constructions as make
-from ftheta.relu.exact import ExactNetwork
 from ftheta.relu.line.cpa1d import PiecewiseAffine, absolute, affine, from_breaks, relu
 from ftheta.relu.line.points import from_slopes, line_network, on_line, restrict_to_line, through_points
 from ftheta.relu.line.sawtooth import (
@@ -25,6 +24,7 @@ from ftheta.relu.line.sawtooth import (
     zigzag,
 )
 from ftheta.relu.maxima.maximum import hidden_layers, max_affine, max_min, maximum, minimum_of, neurons
+from ftheta.relu.network import ExactNetwork
 
 from .nets import networks, rationals
 

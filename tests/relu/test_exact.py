@@ -11,9 +11,9 @@ from scipy import sparse
 
 from ftheta.logic import SubjectError
 from ftheta.networks.description import Dense, Description, random_mlp
-from ftheta.relu.exact import ExactNetwork, exact, from_description, round_weights
+from ftheta.relu.exact import exact, from_description, round_weights
 from ftheta.relu.matrices import FLOATS, RATIONALS, ExactMatrix, rational
-from ftheta.relu.network import ReluNetwork, Step
+from ftheta.relu.network import ExactNetwork, ReluNetwork, Step
 
 from .nets import networks, points
 

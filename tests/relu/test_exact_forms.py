@@ -15,8 +15,8 @@ from ftheta.logic import Basis
 from ftheta.pieces import Box, Segment, count_pieces, equal, pieces
 from ftheta.pieces.normal_forms import network_of, normal_form, relu_network
 from ftheta.relu import rounding
-from ftheta.relu.exact import ExactNetwork, exact
-from ftheta.relu.network import REAL, ReluNetwork
+from ftheta.relu.exact import exact
+from ftheta.relu.network import REAL, ExactNetwork, ReluNetwork
 from ftheta.subjects import Network
 
 relu = jax.nn.relu

@@ -15,9 +15,9 @@ from jax import lax
 
 from ftheta.logic import SubjectError
 from ftheta.relu.counts import count
-from ftheta.relu.exact import ExactNetwork, exact
+from ftheta.relu.exact import exact
 from ftheta.relu.line.points import on_line
-from ftheta.relu.network import ReluNetwork
+from ftheta.relu.network import ExactNetwork, ReluNetwork
 from ftheta.relu.reading.form import relu_form
 from ftheta.relu.reading.kinks import comparators
 

@@ -12,12 +12,13 @@ from ftheta.networks import random_mlp
 from ftheta.networks.description import require_layers
 from ftheta.relu.counts import count
 from ftheta.relu.describe import describe_layers
-from ftheta.relu.exact import ExactNetwork, exact
+from ftheta.relu.exact import exact
 from ftheta.relu.line.fewest import fewest
 from ftheta.relu.line.pieces import along, narrow_bound, product_bound
 from ftheta.relu.line.points import from_slopes, on_line
 from ftheta.relu.line.program import LineFunction, exact_pieces
 from ftheta.relu.maxima.maximum import maximum
+from ftheta.relu.network import ExactNetwork
 from ftheta.relu.symmetry.folding import distance, fold
 from ftheta.subjects import Network
 from ftheta.theorems.piecewise.cpa_1d_one_hidden_layer.spline import interpolate, pairs

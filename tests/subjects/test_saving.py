@@ -12,7 +12,7 @@ from ftheta.cli import run
 from ftheta.logic import SubjectError
 from ftheta.networks import ACTIVATIONS, Dense, Description, random_mlp
 from ftheta.networks.scaling import ScaledLayers, Scaling
-from ftheta.relu.exact import ExactNetwork
+from ftheta.relu.network import ExactNetwork
 
 RNG = np.random.default_rng(0)
 KEY = jax.random.key(0)

@@ -8,10 +8,10 @@ import numpy as np
 from flint import fmpq  # type: ignore[import-untyped]
 
 from ftheta.logic.enclosure import Enclosure
-from ftheta.relu.exact import ExactNetwork, exact
+from ftheta.relu.exact import exact
 from ftheta.relu.geometry import Point, Simplex
 from ftheta.relu.matrices import fraction, rational
-from ftheta.relu.network import ReluNetwork
+from ftheta.relu.network import ExactNetwork, ReluNetwork
 
 from ..domains import Polygon, Segment
 from ..slices import slice_of

@@ -14,10 +14,10 @@ from flint import fmpq  # type: ignore[import-untyped]
 
 from ftheta.logic.errors import UsageError
 from ftheta.relu.calculus import parts, precompose
-from ftheta.relu.exact import ExactNetwork, ExactStep
 from ftheta.relu.geometry import Form, Point, value
 from ftheta.relu.linear_programs import has_interior
 from ftheta.relu.matrices import rational
+from ftheta.relu.network import ExactNetwork, ExactStep
 
 from ..domains import Chart
 from .polyhedra import Polyhedron, Side, primitive

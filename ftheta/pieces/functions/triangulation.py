@@ -13,19 +13,19 @@ from flint import fmpq  # type: ignore[import-untyped]
 
 from ftheta.logic.errors import UsageError
 from ftheta.relu.calculus import stack
-from ftheta.relu.exact import ExactNetwork
 from ftheta.relu.geometry import Form, Simplex, centre, interpolant, plus, positive_part, times, value
 from ftheta.relu.matrices import rational, vector
 from ftheta.relu.maxima.maximum import max_min
 from ftheta.relu.meshes.nodal import compile_cpa
-from ftheta.relu.network import REAL
+from ftheta.relu.network import REAL, ExactNetwork
 
-from ..complex import Complex
+from ..cells import Cells
 from ..domains import Box, Polygon, Segment
 from ..normal_forms import AnyNetwork, network_of
 from ..questions.equality import Values
 from ..questions.output_forms import OutputForms
 from ..questions.polytopes import polytope, pull_back
+from ..search import pieces
 
 
 @dataclass(frozen=True)
@@ -77,15 +77,13 @@ def decompile(
     net: AnyNetwork, domain: Box | Polygon | Segment, *, max_cells: int | None = None, max_seconds: float | None = None
 ) -> Triangulation:
     """The network on the domain as a piecewise-affine interpolant, in rational arithmetic throughout."""
-    from .. import pieces
-
     cells = pieces(network_of(net), domain, max_cells=max_cells, max_seconds=max_seconds, maps=False)
     if not cells.certificate.complete:
         raise UsageError("A mesh needs all cells.", got=cells.certificate.stopped_by, remedy="a larger budget")
     return triangulate(cells)
 
 
-def triangulate(cells: Complex) -> Triangulation:
+def triangulate(cells: Cells) -> Triangulation:
     """All cells cut into simplices."""
     maps = OutputForms(cells.plan)
     number: dict[tuple[int, ...], int] = {}

@@ -15,7 +15,8 @@ from flint import fmpq
 
 from ftheta.logic.errors import UsageError
 
-from ..complex import Cell, Certificate, Complex, unpack_patterns
+from ..cells import Cell, Certificate, unpack_patterns
+from ..complex import Complex
 from ..domains import Box
 from ..enumeration import Chunk
 from ..plan import Plan

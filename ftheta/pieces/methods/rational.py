@@ -13,9 +13,8 @@ from math import gcd, inf
 
 import numpy as np
 
-from ..enumeration import ANSWER, CHUNK, Budget, Chunk, Tally
+from ..enumeration import ANSWER, CHUNK, NO_LABEL, Budget, Chunk, Tally
 from ..plan import Plan
-from ..questions.corners import NO_LABEL
 from .signs import ExactForms, sign_at
 
 

@@ -7,10 +7,10 @@ import numpy as np
 
 from ftheta.logic.enclosure import Basis, Enclosure
 
+from ..cells import Cells
+
 if TYPE_CHECKING:
     from ftheta.relu.counts import Firing
-
-    from ..complex import Complex
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +70,7 @@ class Activity:
         return Firing(tuple(dead), tuple(active))
 
 
-def activity(cells: "Complex") -> Activity:
+def activity(cells: Cells) -> Activity:
     """Which neurons are active on some cell of a complex, and which on every cell."""
     on = np.bitwise_or.reduce(cells.patterns, axis=0, keepdims=True)
     always = np.bitwise_and.reduce(cells.patterns, axis=0, keepdims=True)

@@ -6,19 +6,16 @@ corners, along edges and on whole cells are told apart. The coordinates of the p
 
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ftheta.logic.enclosure import Basis
 from ftheta.logic.errors import UsageError
 
+from ..cells import Cells
+from ..enumeration import NO_LABEL
 from ..methods.signs import sign_at
 from .corner_values import corner_values, exact_corner, is_exact, map_error, size_of
-from .corners import NO_LABEL
-
-if TYPE_CHECKING:
-    from ..complex import Complex
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +35,7 @@ class Boundary:
         return len(self.pieces)
 
 
-def boundary(cells: "Complex", first: int, second: int | None) -> Boundary:
+def boundary(cells: Cells, first: int, second: int | None) -> Boundary:
     """Where output `first` equals output `second`, or zero."""
     for output in (first, *(() if second is None else (second,))):
         if not 0 <= output < cells.plan.outputs:
@@ -60,7 +57,7 @@ def boundary(cells: "Complex", first: int, second: int | None) -> Boundary:
     return Boundary(tuple(piece for piece, _ in found.values()), owners, tied, basis)
 
 
-def corner_signs(cells: "Complex", first: int, second: int | None) -> tuple[np.ndarray, np.ndarray]:
+def corner_signs(cells: Cells, first: int, second: int | None) -> tuple[np.ndarray, np.ndarray]:
     """The difference of two outputs at all corners, and its signs: exact ones, if the complex is exact."""
     form = cells.maps[:, first] - (cells.maps[:, second] if second is not None else 0.0)
     values, error = corner_values(cells, form, 2 * map_error(cells.plan, size_of(cells)))
@@ -127,7 +124,7 @@ def _in_order(points: np.ndarray) -> np.ndarray:
     return points[np.argsort(np.arctan2(y, x))]
 
 
-def class_boundary(cells: "Complex") -> dict[tuple[int, int], Boundary]:
+def class_boundary(cells: Cells) -> dict[tuple[int, int], Boundary]:
     """For every pair of outputs the pieces on which both are the largest, up to three dimensions."""
     if cells.dimension > 3:
         raise UsageError("Boundaries of classes are drawn up to three dimensions.", got=f"d = {cells.dimension}")

@@ -6,21 +6,18 @@ scaled by the size of the domain), the recursion of `ftheta.pieces.plan` run onc
 
 from fractions import Fraction
 from math import inf
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..cells import Cells
 from ..domains import Polyline
 from ..plan import UNIT_ROUNDOFF, Plan, frobenius
 from .corners import Point, corner_at, planes_of
 
-if TYPE_CHECKING:
-    from ..complex import Complex
-
 TINY = 1e-290  # more than underflow can take
 
 
-def is_exact(cells: "Complex") -> bool:
+def is_exact(cells: Cells) -> bool:
     """Whether corners and maps of the complex can be computed exactly: of the network, whatever that was read from."""
     return cells.certificate.is_certain and not isinstance(cells.domain, Polyline)
 
@@ -36,14 +33,14 @@ def map_error(plan: Plan, size: float) -> float:
     return error if error < inf else inf
 
 
-def size_of(cells: "Complex") -> float:
+def size_of(cells: Cells) -> float:
     """The largest coordinate of a corner of `cells`: the scale that rounding errors are compared with."""
     if not cells.has_corners:
         return float(np.abs([cells.domain.lower, cells.domain.upper]).max())  # type: ignore[union-attr]
     return max(1e-300, float(np.abs(cells.vertices).max(initial=0.0)))
 
 
-def corner_values(cells: "Complex", forms: np.ndarray, error: float) -> tuple[np.ndarray, np.ndarray]:
+def corner_values(cells: Cells, forms: np.ndarray, error: float) -> tuple[np.ndarray, np.ndarray]:
     """One form `(cells, d+1)` of every cell at its corners, and a bound on the error of each value.
 
     `error` bounds that of the forms, as `map_error` does.
@@ -61,7 +58,7 @@ def corner_values(cells: "Complex", forms: np.ndarray, error: float) -> tuple[np
     return np.where(known, values, 0.0), np.where(known, bound, inf)
 
 
-def exact_corner(cells: "Complex", i: int, v: int) -> Point:
+def exact_corner(cells: Cells, i: int, v: int) -> Point:
     """Corner `v` (a row of `vertices`) of cell `i`, homogeneous."""
     begin = int(cells.ends[i])
     end = int(cells.ends[i + 1])
@@ -76,7 +73,7 @@ def exact_corner(cells: "Complex", i: int, v: int) -> Point:
     return corner_at(planes, labels, at)
 
 
-def exact_value(cells: "Complex", i: int, point: Point, output: int) -> Fraction:
+def exact_value(cells: Cells, i: int, point: Point, output: int) -> Fraction:
     """An output at a point of cell `i`."""
     layer = len(cells.plan.net.steps)
     form = cells.exact_forms.form(layer, output, cells.pattern_number(i))

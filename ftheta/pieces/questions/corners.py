@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 from flint import fmpz_mat
 
+from ..enumeration import NO_LABEL
 from ..methods.signs import ExactForms, common_zero, orient
 
-NO_LABEL = -(2**31)
 Point = tuple[int, ...]  # homogeneous (x, w), w > 0
 Form = tuple[int, ...]
 

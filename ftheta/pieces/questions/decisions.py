@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import permutations
-from typing import TYPE_CHECKING
 
 import numpy as np
 from flint import arb, ctx, fmpq  # type: ignore[import-untyped]
@@ -15,6 +14,7 @@ from flint import arb, ctx, fmpq  # type: ignore[import-untyped]
 from ftheta.logic.enclosure import Enclosure
 from ftheta.logic.errors import UsageError
 
+from ..cells import Cells
 from ..methods.rational import Vertex, split
 from ..methods.signs import exact_body
 from .boundaries import clip
@@ -22,9 +22,6 @@ from .corner_values import corner_values, is_exact, map_error, size_of
 from .corners import Form
 from .output_forms import OutputForms
 from .polytopes import Face, Polytope, polytope, pull_back, simplex_volume
-
-if TYPE_CHECKING:
-    from ..complex import Complex
 
 BITS = 256  # of the balls in which volumes are added up
 
@@ -44,7 +41,7 @@ class DecisionRegions:
     tied: Enclosure
 
 
-def decision_regions(cells: "Complex") -> DecisionRegions:
+def decision_regions(cells: Cells) -> DecisionRegions:
     """Every cell, cut where its largest output changes, in rational arithmetic."""
     if not is_exact(cells) or not cells.certificate.complete:
         raise UsageError(
@@ -87,7 +84,7 @@ class ClassPieces:
     classes: np.ndarray
 
 
-def class_pieces(cells: "Complex", chosen: Sequence[int]) -> ClassPieces:
+def class_pieces(cells: Cells, chosen: Sequence[int]) -> ClassPieces:
     """The chosen cells, cut where their class changes: in rationals if the complex is exact, else in float64.
 
     Most cells are of one class, which the values at their corners show; they are left as they are.
@@ -112,7 +109,7 @@ def class_pieces(cells: "Complex", chosen: Sequence[int]) -> ClassPieces:
     return ClassPieces(tuple(pieces), np.array(classes, np.int64))
 
 
-def _signs_of(cells: "Complex") -> np.ndarray:
+def _signs_of(cells: Cells) -> np.ndarray:
     """Which of the two classes of a single output each cell may have."""
     values, errors = corner_values(cells, cells.maps[:, 0], map_error(cells.plan, size_of(cells)))
     starts = cells.ends[:-1]
@@ -121,7 +118,7 @@ def _signs_of(cells: "Complex") -> np.ndarray:
     return np.column_stack([below, above])
 
 
-def _parts_exactly(cells: "Complex", i: int, rivals: list[int], forms: list[Form]) -> list[tuple[np.ndarray, int]]:
+def _parts_exactly(cells: Cells, i: int, rivals: list[int], forms: list[Form]) -> list[tuple[np.ndarray, int]]:
     if cells.plan.outputs == 1:
         forms = [tuple(0 for _ in forms[0]), forms[0]]
     parts = _parts(_vertices(polytope(cells, i)), rivals, forms, cells.dimension)
@@ -129,7 +126,7 @@ def _parts_exactly(cells: "Complex", i: int, rivals: list[int], forms: list[Form
     return [(piece, winner) for piece, winner in found if _is_full(piece)]  # not so slivers thinner than float64
 
 
-def _parts_in_float(cells: "Complex", i: int, rivals: list[int]) -> list[tuple[np.ndarray, int]]:
+def _parts_in_float(cells: Cells, i: int, rivals: list[int]) -> list[tuple[np.ndarray, int]]:
     maps = cells.maps[i]
     if cells.plan.outputs == 1:
         maps = np.vstack([np.zeros_like(maps), maps])
@@ -162,7 +159,7 @@ def _vertices(cell: Polytope) -> list[Vertex]:
     return [Vertex(point, bits(v)) for v, point in enumerate(cell.points)]
 
 
-def contenders(cells: "Complex") -> np.ndarray:
+def contenders(cells: Cells) -> np.ndarray:
     """Which outputs can be largest on a part of each cell: those not certainly below another one at all its corners."""
     error = map_error(cells.plan, size_of(cells))
     values, errors = zip(*(corner_values(cells, cells.maps[:, c], error) for c in range(cells.plan.outputs)))

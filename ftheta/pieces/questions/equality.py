@@ -18,7 +18,8 @@ from ftheta.logic.errors import UsageError
 from ftheta.logic.witness import Witness
 from ftheta.relu.calculus import combination, parts
 from ftheta.relu.counts import is_plain
-from ftheta.relu.exact import ExactNetwork, in_floats, round_weights
+from ftheta.relu.exact import round_weights
+from ftheta.relu.network import ExactNetwork
 from ftheta.relu.symmetry.canonical import canonical
 from ftheta.relu.symmetry.folding import distance
 
@@ -216,7 +217,7 @@ def _minus(f: ExactNetwork, g: ExactNetwork) -> ExactNetwork:
 
 def _cell_by_cell(f: ExactNetwork, g: ExactNetwork, domain: Domain, budget: Budget) -> Equality:
     deadline = budget.deadline()
-    difference = in_floats(_minus(f, g))
+    difference = _minus(f, g).in_floats()
     zero = 0
     for part, place in zip(begin(difference, domain, "auto", budget, store=True, maps=True), _places(domain)):
         for chunk, i, forms in _affine_maps(part):

@@ -2,17 +2,14 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ftheta.logic.enclosure import Basis, Enclosure
 from ftheta.logic.errors import UsageError
 
+from ..cells import Cells
 from .corner_values import corner_values, exact_corner, exact_value, is_exact, map_error, size_of
-
-if TYPE_CHECKING:
-    from ..complex import Complex
 
 MOST_SETTLED = 2000  # corners that are evaluated exactly; the float64 bound speaks for those beyond
 
@@ -26,7 +23,7 @@ class Extreme:
     cell: int
 
 
-def extreme(cells: "Complex", output: int, sign: int) -> Extreme:
+def extreme(cells: Cells, output: int, sign: int) -> Extreme:
     """The greatest value of `sign` times the output; the enclosure is that of the output itself."""
     if not 0 <= output < cells.plan.outputs:
         raise UsageError("There is no such output.", got=output, remedy=f"0 … {cells.plan.outputs - 1}")

@@ -6,40 +6,41 @@ face of the facet, …, an edge and a vertex. All lie inside the cell, so that t
 
 from itertools import combinations, permutations
 from math import factorial
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.spatial import ConvexHull
 
-from .corners import NO_LABEL
-
-if TYPE_CHECKING:
-    from ..complex import Complex
+from ..enumeration import NO_LABEL
 
 MOST_FLAGS = 120  # d! at every corner: up to five dimensions
 BATCH = 1 << 17  # corners that are handled at once
 
 
-def volumes(cells: "Complex") -> np.ndarray:
-    """Of every cell, in float64."""
-    v = cells.vertices
-    ends = cells.ends
-    if cells.dimension == 1:
+def volumes(vertices: np.ndarray, labels: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """Of every cell, in float64: corners `ends[i]` to `ends[i+1]` of `vertices` belong to cell `i`.
+
+    `labels` name the facets at each corner.
+    """
+    v = vertices
+    d = vertices.shape[1]
+    cells = len(ends) - 1
+    if d == 1:
         return v[1::2, 0] - v[::2, 0]
-    if cells.dimension == 2:
+    if d == 2:
         first = np.repeat(v[ends[:-1]], np.diff(ends), axis=0)
         here = v - first
         after = v[following(ends)] - first
         return 0.5 * np.add.reduceat(here[:, 0] * after[:, 1] - here[:, 1] * after[:, 0], ends[:-1])
-    simple = cells.labels.shape[1] == cells.dimension and (cells.labels != NO_LABEL).all()
-    if not simple or factorial(cells.dimension) > MOST_FLAGS:
-        return np.array([ConvexHull(cells.corners(i), qhull_options="Qt Pp").volume for i in range(len(cells))])
+    simple = labels.shape[1] == d and (labels != NO_LABEL).all()
+    if not simple or factorial(d) > MOST_FLAGS:
+        corners = (v[ends[i] : ends[i + 1]] for i in range(cells))
+        return np.array([ConvexHull(points, qhull_options="Qt Pp").volume for points in corners])
     parts = []
     begin = 0
-    while begin < len(cells):
+    while begin < cells:
         end = max(begin + 1, int(np.searchsorted(ends, ends[begin] + BATCH, side="right")) - 1)
         here = slice(ends[begin], ends[end])
-        parts.append(_by_flags(v[here], cells.labels[here], ends[begin : end + 1] - ends[begin]))
+        parts.append(_by_flags(v[here], labels[here], ends[begin : end + 1] - ends[begin]))
         begin = end
     return np.concatenate(parts)
 

@@ -9,7 +9,7 @@ $\lambda_{\max}(M)\le\|M^{2^k}\|_F^{2^{-k}}$.
 from collections.abc import Callable
 from fractions import Fraction
 from math import inf, isqrt
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 from flint import fmpq, fmpq_mat  # type: ignore[import-untyped]
@@ -17,14 +17,12 @@ from flint import fmpq, fmpq_mat  # type: ignore[import-untyped]
 from ftheta.logic.enclosure import Basis, Enclosure
 from ftheta.logic.errors import UsageError
 
+from ..cells import Cells
 from ..domains import Chart, Polyline
 from ..methods.signs import exact_sum
 from ..plan import UNIT_ROUNDOFF
 from .corner_values import is_exact, map_error, size_of
 from .output_forms import OutputForms
-
-if TYPE_CHECKING:
-    from ..complex import Complex
 
 Norm = Literal[1, 2, "inf"]
 # maps whose norms are computed exactly; cells looked at for different maps
@@ -34,7 +32,7 @@ SQUARINGS = 24  # the bound exceeds the eigenvalue by a factor of d^(1/2^25)
 BRACKET = Fraction(1, 2**44)  # relative width of a settled square
 
 
-def lipschitz(cells: "Complex", norm: Norm | float = 2, output: int | None = None) -> Enclosure:
+def lipschitz(cells: Cells, norm: Norm | float = 2, output: int | None = None) -> Enclosure:
     """The largest operator norm of the maps (or of one output's): exactly, or at least that of the cells found."""
     if norm not in (1, 2, inf, "inf"):
         raise UsageError("The norm is 1, 2 or infinity.", got=norm, where="Complex.lipschitz")
@@ -47,7 +45,7 @@ def lipschitz(cells: "Complex", norm: Norm | float = 2, output: int | None = Non
     return found if cells.certificate.complete else Enclosure(found.lo, inf, found.basis)
 
 
-def _float(cells: "Complex", rows: slice, norm: Norm | float) -> Enclosure:
+def _float(cells: Cells, rows: slice, norm: Norm | float) -> Enclosure:
     """In float64, on polylines with the length of each segment."""
     segments = cells.domain.segments if isinstance(cells.domain, Polyline) else ()
     charts = [segment.chart for segment in segments] or [cells.plan.chart]
@@ -66,7 +64,7 @@ def _float(cells: "Complex", rows: slice, norm: Norm | float) -> Enclosure:
     return Enclosure.equal(steepest)
 
 
-def _settle(cells: "Complex", rows: slice, norm: Norm | float) -> Enclosure:
+def _settle(cells: Cells, rows: slice, norm: Norm | float) -> Enclosure:
     """Cells in descending order of their upper bounds, settled one after the other until no other can be steeper."""
     with np.errstate(over="ignore", invalid="ignore"):
         upper = np.nan_to_num(_upper_bounds(cells, rows, norm), nan=inf, posinf=inf)
@@ -175,7 +173,7 @@ def _align(chart: Chart, norm: Norm | float) -> Fraction:
 # -- all maps, in float64 rounded upward ----------------------------------------------------------
 
 
-def _upper_bounds(cells: "Complex", rows: slice, norm: Norm | float) -> np.ndarray:
+def _upper_bounds(cells: Cells, rows: slice, norm: Norm | float) -> np.ndarray:
     slopes = cells.maps[:, rows, :-1]
     size = size_of(cells)
     _, m, d = slopes.shape

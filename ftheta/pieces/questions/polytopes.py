@@ -5,17 +5,14 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import factorial, gcd
-from typing import TYPE_CHECKING
 
 from flint import fmpz_mat
 
 from ftheta.logic.errors import UsageError
 
+from ..cells import Cells
 from ..methods.signs import sign_at
 from .corners import Form, Point, corners_of, planes_of
-
-if TYPE_CHECKING:
-    from ..complex import Complex
 
 Face = frozenset[int]  # the numbers of its vertices
 
@@ -47,7 +44,7 @@ class Polytope:
         return sum((simplex_volume([self.points[v] for v in simplex]) for simplex in simplices), Fraction(0))
 
 
-def polytope(cells: "Complex", i: int) -> Polytope:
+def polytope(cells: Cells, i: int) -> Polytope:
     """Cell `i` of a complex whose signs are certain."""
     labels = cells.labels[cells.ends[i] : cells.ends[i + 1]]
     planes = planes_of(cells.exact_forms, cells.exact_sides, labels, cells.pattern_number(i))
@@ -79,7 +76,7 @@ def pull_back(face: Face, faces: Sequence[Face]) -> Iterator[tuple[int, ...]]:
             yield from ((apex, *rest) for rest in pull_back(facet, faces))
 
 
-def face_counts(cells: "Complex") -> tuple[int, ...]:
+def face_counts(cells: Cells) -> tuple[int, ...]:
     """How many different faces of dimension 0, 1, …, d all cells have together."""
     if not cells.certificate.complete:
         raise UsageError("Faces are counted in a complete complex.", got=cells.certificate.stopped_by)

@@ -10,7 +10,7 @@ from fractions import Fraction
 from ftheta.logic.enclosure import Enclosure
 
 from ..elementary.constructions import ridges
-from ..exact import ExactNetwork
+from ..network import ExactNetwork
 from .cpa1d import PiecewiseAffine
 from .points import line_network
 

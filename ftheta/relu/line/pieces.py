@@ -12,8 +12,8 @@ from ftheta.graph.enclosing import enclose
 from ftheta.logic.enclosure import Basis, Enclosure
 from ftheta.networks.description import Description
 
-from ..exact import ExactNetwork
 from ..matrices import fraction
+from ..network import ExactNetwork
 from .cpa1d import PiecewiseAffine, affine, combination, relu
 
 

@@ -7,9 +7,9 @@ from itertools import pairwise
 from ftheta.logic.errors import SubjectError
 
 from ..elementary.constructions import ridges
-from ..exact import ExactNetwork, exact
+from ..exact import exact
 from ..matrices import Number, fraction, rational
-from ..network import ReluNetwork
+from ..network import ExactNetwork, ReluNetwork
 from .cpa1d import PiecewiseAffine, affine, combination, from_jumps, relu
 
 

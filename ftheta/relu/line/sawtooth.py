@@ -8,8 +8,8 @@ from ftheta.logic.errors import UsageError
 
 from ..calculus import compose, parallel, postcompose, precompose, stack
 from ..elementary.constructions import absolute, ridges
-from ..exact import ExactNetwork
 from ..matrices import Number, fraction, rational
+from ..network import ExactNetwork
 
 
 def tent() -> ExactNetwork:

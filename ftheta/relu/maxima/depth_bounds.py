@@ -12,10 +12,10 @@ from fractions import Fraction
 from flint import fmpq  # type: ignore[import-untyped]
 
 from ..counts import count
-from ..exact import ExactNetwork
 from ..geometry import Point, plus, times
 from ..local import across, is_clean, kink
 from ..matrices import fraction
+from ..network import ExactNetwork
 from .maximum import max_affine
 from .sums import depth_bound, recent_hidden_layers
 

@@ -7,8 +7,8 @@ from ftheta.logic.errors import UsageError
 
 from ..calculus import compose, parallel, precompose, stack
 from ..elementary.constructions import identity
-from ..exact import ExactNetwork
 from ..matrices import ExactMatrix, Number
+from ..network import ExactNetwork
 
 Shape = Literal["tree", "chain"]
 

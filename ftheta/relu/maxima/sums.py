@@ -13,9 +13,9 @@ from flint import fmpq  # type: ignore[import-untyped]
 
 from ftheta.logic.errors import SubjectError
 
-from ..exact import ExactNetwork, ExactStep
 from ..geometry import Form, Point, Simplex, constant, interpolant, plus, times, value
 from ..matrices import ExactMatrix
+from ..network import ExactNetwork, ExactStep
 
 ZERO = fmpq(0)
 ONE = fmpq(1)

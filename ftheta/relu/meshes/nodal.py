@@ -9,7 +9,6 @@ from flint import fmpq  # type: ignore[import-untyped]
 from ftheta.logic.errors import SubjectError
 
 from ..calculus import combination, stack
-from ..exact import ExactNetwork
 from ..geometry import Form, Point, Simplex, centre, constant, plus, positive_part, times, value, where_all_positive
 from ..line.cpa1d import PiecewiseAffine
 from ..line.points import from_slopes, line_network, through_points
@@ -18,6 +17,7 @@ from ..maxima.maximum import max_affine, max_min
 from ..maxima.planar import planar_nodal, planar_sum
 from ..maxima.sums import MaximaSum, Term
 from ..maxima.wang_sun import few_maxima, lifted_star
+from ..network import ExactNetwork
 from .mesh import Mesh
 
 

@@ -14,9 +14,9 @@ from flint import fmpq, fmpq_mat  # type: ignore[import-untyped]
 
 from ftheta.logic.errors import SubjectError
 
-from ..exact import ExactNetwork
 from ..geometry import Form, Point, Simplex, positive_part, times, value
 from ..matrices import ExactMatrix, Number, fraction, rational
+from ..network import ExactNetwork
 
 ZERO = fmpq(0)
 MOST_CELLS = 20_000

@@ -18,9 +18,9 @@ from scipy import sparse
 from ftheta.logic.errors import SubjectError
 
 from ..counts import is_plain
-from ..exact import ExactNetwork, exact
+from ..exact import exact
 from ..matrices import RATIONALS, ExactMatrix, fraction
-from ..network import ReluNetwork
+from ..network import ExactNetwork, ReluNetwork
 
 ZERO = fmpq(0)
 ONE = fmpq(1)

@@ -14,8 +14,8 @@ from flint import fmpq  # type: ignore[import-untyped]
 from ftheta.logic.enclosure import Basis, Enclosure
 
 from ..counts import is_plain
-from ..exact import ExactNetwork
 from ..matrices import RATIONALS, ExactMatrix
+from ..network import ExactNetwork
 from .canonical import equal_by_symmetry
 
 Row = dict[int, fmpq]

@@ -15,8 +15,8 @@ from flint import fmpq  # type: ignore[import-untyped]
 
 from ftheta.networks.description import Dense, Description
 
-from ..exact import ExactNetwork
 from ..matrices import ExactMatrix, fraction, rational
+from ..network import ExactNetwork
 
 Params = Sequence[tuple[Any, Any]]
 SWEEPS = 200

@@ -13,7 +13,7 @@ from ftheta.pieces.functions.polyhedra import everywhere
 from ftheta.pieces.normal_forms import normal_form, relu_network
 from ftheta.pieces.pictures import axes_of
 from ftheta.relu.elementary.hat import DEEP
-from ftheta.relu.exact import ExactNetwork
+from ftheta.relu.network import ExactNetwork
 from ftheta.subjects import Network
 from ftheta.theorems.charts_cells import draw_cells
 from ftheta.theorems.claims_cells import agreement_claim

@@ -26,10 +26,11 @@ from ftheta.networks.description import require_layers
 from ftheta.pieces import Segment, count_pieces
 from ftheta.relu.counts import count
 from ftheta.relu.describe import describe_layers, plain_form
-from ftheta.relu.exact import ExactNetwork, exact, from_description
+from ftheta.relu.exact import exact, from_description
 from ftheta.relu.line.cpa1d import enclose_rational
 from ftheta.relu.line.pieces import Along, along, broken_triples, narrow_bound, product_bound
 from ftheta.relu.line.sawtooth import sawtooth, sparse_zigzag
+from ftheta.relu.network import ExactNetwork
 from ftheta.subjects import Network
 from ftheta.subjects.layers import describes_this_function
 from ftheta.theorems.charts_line import draw_graph

@@ -10,12 +10,12 @@ import numpy as np
 from ftheta.logic import AtMost, Axis, Curves, Evidence, Examples, Finding, Identity, Knob, hypothesis, theorem
 from ftheta.relu.counts import count
 from ftheta.relu.elementary.constructions import absolute, identity, minimum, ramp, repu_power, soft_threshold
-from ftheta.relu.exact import ExactNetwork
 from ftheta.relu.line.cpa1d import PiecewiseAffine, affine, enclose_rational, from_jumps
 from ftheta.relu.line.fewest import fewest
 from ftheta.relu.line.points import from_slopes, on_line
 from ftheta.relu.line.program import LineFunction, exact_pieces, pieces_or_interpolant
 from ftheta.relu.matrices import Number, fraction, rational
+from ftheta.relu.network import ExactNetwork
 from ftheta.subjects import Target
 from ftheta.theorems.charts_line import draw_graph, draw_neurons, tabulate_neurons
 

@@ -13,9 +13,10 @@ import ftheta as ft
 from ftheta.logic import UsageError, Verdict
 from ftheta.networks import random_mlp
 from ftheta.networks.description import Dense, Description
-from ftheta.relu.exact import ExactNetwork, exact, from_description
+from ftheta.relu.exact import exact, from_description
 from ftheta.relu.line.pieces import along
 from ftheta.relu.line.points import line_network, through_points
+from ftheta.relu.network import ExactNetwork
 from ftheta.running import run
 from ftheta.theorems.generalisation.extrapolation_ood import extrapolation_ood
 from ftheta.theorems.generalisation.extrapolation_ood.hull import membership

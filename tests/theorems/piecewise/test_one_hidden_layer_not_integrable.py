@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from ftheta.logic import SubjectError
 from ftheta.relu.elementary.constructions import hat
-from ftheta.relu.exact import ExactNetwork, exact
+from ftheta.relu.exact import exact
 from ftheta.relu.line.points import restrict_to_line
 from ftheta.relu.local import is_clean, kink, slope
+from ftheta.relu.network import ExactNetwork
 from ftheta.theorems.piecewise.one_hidden_layer_not_integrable.escaping import Decay
 from ftheta.theorems.piecewise.one_hidden_layer_not_integrable.jumps import find_jump_change, measure_jump_change
 from ftheta.theorems.piecewise.one_hidden_layer_not_integrable.named_networks import (

@@ -25,7 +25,7 @@ from ftheta.logic import (
     hypothesis,
     theorem,
 )
-from ftheta.relu.exact import ExactNetwork
+from ftheta.relu.network import ExactNetwork
 from ftheta.risks.linear import exact_least_squares, feature_columns, signs_of
 from ftheta.risks.separation import combination, products, separation
 from ftheta.subjects import Dataset

@@ -16,9 +16,8 @@ from flint import fmpq  # type: ignore[import-untyped]
 from scipy import sparse
 
 from ftheta.logic import UsageError
-from ftheta.relu.exact import ExactNetwork
 from ftheta.relu.matrices import fraction, vector
-from ftheta.relu.network import ReluNetwork
+from ftheta.relu.network import ExactNetwork, ReluNetwork
 
 ZERO = fmpq(0)
 Values = Callable[[np.ndarray], np.ndarray]  # rows of flat inputs to rows of flat outputs, in float64

@@ -18,9 +18,9 @@ from ftheta.pieces.functions.composition import floats, within_budget
 from ftheta.pieces.functions.convexity import facets
 from ftheta.pieces.functions.partitions import Piece
 from ftheta.pieces.functions.polyhedra import everywhere
-from ftheta.relu.exact import ExactNetwork
 from ftheta.relu.geometry import value
 from ftheta.relu.matrices import fraction
+from ftheta.relu.network import ExactNetwork
 
 from .shears import defect, exact_defect
 

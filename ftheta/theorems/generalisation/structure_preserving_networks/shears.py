@@ -15,8 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from ftheta.networks.activations import activation
-from ftheta.relu.exact import ExactNetwork, ExactStep
 from ftheta.relu.matrices import fraction, rational
+from ftheta.relu.network import ExactNetwork, ExactStep
 
 Matrix = list[list[Fraction]]
 

@@ -14,7 +14,8 @@ from ftheta.logic import Basis, Enclosure, SubjectError
 from ftheta.networks.description import Description
 from ftheta.pieces.functions.partitions import Piece
 from ftheta.pieces.normal_forms import Form
-from ftheta.relu.exact import ExactNetwork, exact
+from ftheta.relu.exact import exact
+from ftheta.relu.network import ExactNetwork
 
 from .certificates import Test, convex_test, monotone_test, pieces_everywhere, sampled_tests, symplectic_test
 from .shears import omega

@@ -29,7 +29,7 @@ from ftheta.pieces.pictures import picture
 from ftheta.pieces.slices import slice_of
 from ftheta.relu.counts import count
 from ftheta.relu.describe import describe_layers
-from ftheta.relu.exact import ExactNetwork, exact
+from ftheta.relu.exact import exact
 from ftheta.relu.geometry import plus, times
 from ftheta.relu.line.cpa1d import enclose_rational
 from ftheta.relu.local import across, kink
@@ -39,7 +39,7 @@ from ftheta.relu.maxima.sums import depth_bound, recent_hidden_layers
 from ftheta.relu.meshes.mesh import Mesh
 from ftheta.relu.meshes.nodal import nodal
 from ftheta.relu.meshes.simplex_cells import box_mesh
-from ftheta.relu.network import ReluNetwork
+from ftheta.relu.network import ExactNetwork, ReluNetwork
 from ftheta.relu.reading.enclosing import gap_to
 from ftheta.subjects import Network
 

@@ -11,11 +11,11 @@ from ftheta.pieces import pieces
 from ftheta.pieces.complex import Complex
 from ftheta.pieces.domains import Polygon, Segment
 from ftheta.pieces.slices import storable
-from ftheta.relu.exact import ExactNetwork, exact
+from ftheta.relu.exact import exact
 from ftheta.relu.geometry import Point
 from ftheta.relu.matrices import rational
 from ftheta.relu.maxima.depth_bounds import Necessary, necessary
-from ftheta.relu.network import ReluNetwork
+from ftheta.relu.network import ExactNetwork, ReluNetwork
 
 FOLLOWED = 60  # kinks
 MOST_CELLS = 20_000

@@ -9,11 +9,11 @@ from flint import fmpq  # type: ignore[import-untyped]
 
 from ftheta.logic import SubjectError
 from ftheta.relu.counts import count
-from ftheta.relu.exact import ExactNetwork
 from ftheta.relu.geometry import Form, Point, plus, value
 from ftheta.relu.matrices import fraction
 from ftheta.relu.maxima.wang_sun import few_maxima
 from ftheta.relu.meshes.simplex_cells import box_simplices, cells
+from ftheta.relu.network import ExactNetwork
 
 
 @dataclass(frozen=True)

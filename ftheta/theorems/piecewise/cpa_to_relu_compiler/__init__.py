@@ -9,8 +9,8 @@ from ftheta.networks import random_mlp
 from ftheta.pieces.functions.composition import enclose_rational
 from ftheta.pieces.normal_forms import Form, normal_form
 from ftheta.relu.counts import count
-from ftheta.relu.exact import ExactNetwork
 from ftheta.relu.meshes.nodal import compile_cpa
+from ftheta.relu.network import ExactNetwork
 from ftheta.relu.reading.form import relu_form
 from ftheta.subjects import Dataset, Network, Target
 

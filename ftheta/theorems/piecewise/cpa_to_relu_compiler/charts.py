@@ -5,7 +5,7 @@ from dataclasses import replace
 from ftheta.logic import Chart, Dag, Vertex
 from ftheta.pieces.functions.composition import Listing
 from ftheta.relu.counts import count
-from ftheta.relu.exact import ExactNetwork
+from ftheta.relu.network import ExactNetwork
 from ftheta.theorems.charts_cells import draw_cells
 
 from .compiler import Compiled

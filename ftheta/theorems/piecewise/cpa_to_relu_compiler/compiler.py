@@ -12,10 +12,10 @@ from ftheta.pieces.functions.partitions import OutOfBudget, Piece
 from ftheta.pieces.functions.polyhedra import Corner, everywhere
 from ftheta.relu.calculus import combination, parts
 from ftheta.relu.counts import count
-from ftheta.relu.exact import ExactNetwork
 from ftheta.relu.geometry import Form
 from ftheta.relu.matrices import rational
 from ftheta.relu.maxima.maximum import hidden_layers, max_affine
+from ftheta.relu.network import ExactNetwork
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from ftheta.pieces.functions.polyhedra import Polyhedron, bounded_by, box, primi
 from ftheta.pieces.normal_forms import Form
 from ftheta.pieces.pictures import axes_of
 from ftheta.relu.calculus import postcompose
-from ftheta.relu.exact import ExactNetwork
+from ftheta.relu.network import ExactNetwork
 
 from .mesh_function import MeshFunction
 

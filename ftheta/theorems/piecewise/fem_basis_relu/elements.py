@@ -15,12 +15,12 @@ from flint import fmpq  # type: ignore[import-untyped]
 
 from ftheta.logic import SubjectError
 from ftheta.relu.counts import count
-from ftheta.relu.exact import ExactNetwork
 from ftheta.relu.geometry import Form, Point, centre, constant, plus, value
 from ftheta.relu.matrices import fraction, vector
 from ftheta.relu.meshes.mesh import Mesh
 from ftheta.relu.meshes.nodal import compile_cpa, nodal
 from ftheta.relu.meshes.simplex_cells import box_mesh, cells
+from ftheta.relu.network import ExactNetwork
 
 ZERO = fmpq(0)
 WORK = 100_000  # cells times neurons, where a network is compared with an interpolant

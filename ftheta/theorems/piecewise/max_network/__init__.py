@@ -11,9 +11,10 @@ from ftheta.networks import Dense, Description, count
 from ftheta.networks.description import require_layers
 from ftheta.relu.counts import count as count_relu
 from ftheta.relu.describe import describe_layers, plain_form
-from ftheta.relu.exact import ExactNetwork, exact
+from ftheta.relu.exact import exact
 from ftheta.relu.line.cpa1d import enclose_rational
 from ftheta.relu.maxima.maximum import Shape, hidden_layers, maximum, neurons, pair_maximum
+from ftheta.relu.network import ExactNetwork
 from ftheta.relu.symmetry.canonical import canonical
 from ftheta.subjects import Network
 from ftheta.subjects.layers import describes_this_function

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from ftheta.logic import SubjectError
-from ftheta.relu.exact import ExactNetwork
 from ftheta.relu.matrices import fraction
+from ftheta.relu.network import ExactNetwork
 
 MOST = 12  # numbers; there are 2^(M+1) rays
 LARGEST = 2**62

@@ -3,8 +3,8 @@
 import numpy as np
 
 from ftheta.relu.counts import is_plain
-from ftheta.relu.exact import ExactNetwork
 from ftheta.relu.maxima.maximum import Shape, hidden_layers, maximum
+from ftheta.relu.network import ExactNetwork
 from ftheta.relu.symmetry.canonical import equal_by_symmetry
 
 SHAPES: tuple[Shape, ...] = ("tree", "chain")

@@ -27,8 +27,9 @@ from ftheta.networks import ACTIVATIONS, Dense, Description, random_mlp
 from ftheta.networks.description import require_layers
 from ftheta.relu.counts import count
 from ftheta.relu.describe import plain_form
-from ftheta.relu.exact import ExactNetwork, exact
+from ftheta.relu.exact import exact
 from ftheta.relu.line.cpa1d import enclose_rational
+from ftheta.relu.network import ExactNetwork
 from ftheta.relu.symmetry.folding import distance
 from ftheta.subjects import Network
 from ftheta.subjects.layers import describes_this_function, relu_layers

@@ -8,7 +8,7 @@ import numpy as np
 from ftheta.relu.calculus import compose, compose_sparse, pad, parallel, postcompose, precompose, stack
 from ftheta.relu.counts import count
 from ftheta.relu.elementary.constructions import identity
-from ftheta.relu.exact import ExactNetwork
+from ftheta.relu.network import ExactNetwork
 
 
 @dataclass(frozen=True)

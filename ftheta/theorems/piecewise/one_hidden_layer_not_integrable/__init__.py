@@ -9,10 +9,11 @@ import numpy as np
 from ftheta.logic import Claim, Evidence, Examples, Finding, Identity, Knob, Witness, hypothesis, theorem
 from ftheta.pieces.normal_forms import normal_form, relu_network
 from ftheta.relu.counts import count
-from ftheta.relu.exact import ExactNetwork, exact
+from ftheta.relu.exact import exact
 from ftheta.relu.geometry import Form
 from ftheta.relu.line.cpa1d import enclose_rational
 from ftheta.relu.matrices import fraction
+from ftheta.relu.network import ExactNetwork
 from ftheta.subjects import Network
 
 from .charts import draw_along_rays, draw_landscape, draw_masses, escaping_ray_of, random_rays, tabulate_hyperplanes

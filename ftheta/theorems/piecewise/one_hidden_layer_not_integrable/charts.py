@@ -7,11 +7,10 @@ import numpy as np
 from flint import fmpq  # type: ignore[import-untyped]
 
 from ftheta.logic import Axis, Curves, Heatmap, Series, Table
-from ftheta.relu.exact import ExactNetwork
 from ftheta.relu.geometry import Point
 from ftheta.relu.line.points import restrict_to_line
 from ftheta.relu.matrices import fraction
-from ftheta.relu.network import ReluNetwork
+from ftheta.relu.network import ExactNetwork, ReluNetwork
 
 from .escaping import Decay
 from .named_networks import integrate_compact_hat, integrate_ridge_hat

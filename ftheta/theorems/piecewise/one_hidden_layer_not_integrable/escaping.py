@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from ftheta.relu.exact import ExactNetwork
 from ftheta.relu.geometry import Form
+from ftheta.relu.network import ExactNetwork
 
 from .ridge_form import Ray, RidgeForm, escaping_ray, follow_ray, ridge_forms
 

@@ -6,10 +6,10 @@ from fractions import Fraction
 
 from flint import fmpq  # type: ignore[import-untyped]
 
-from ftheta.relu.exact import ExactNetwork
 from ftheta.relu.geometry import Form, Point, plus, times
 from ftheta.relu.line.points import restrict_to_line
 from ftheta.relu.local import across, is_clean, kink
+from ftheta.relu.network import ExactNetwork
 
 from .ridge_form import direction_inside, foot, neurons, unit_form
 

@@ -16,11 +16,11 @@ from flint import fmpq  # type: ignore[import-untyped]
 
 from ftheta.logic import SubjectError
 from ftheta.relu.calculus import parts, precompose
-from ftheta.relu.exact import ExactNetwork
 from ftheta.relu.geometry import Form, Point, plus, times, value
 from ftheta.relu.line.points import restrict_to_line
 from ftheta.relu.local import across
 from ftheta.relu.matrices import fraction
+from ftheta.relu.network import ExactNetwork
 
 ZERO = fmpq(0)
 

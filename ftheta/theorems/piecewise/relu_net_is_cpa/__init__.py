@@ -22,7 +22,7 @@ from ftheta.logic import (
 from ftheta.networks import ACTIVATIONS, Dense, Description, random_mlp
 from ftheta.pieces import pieces
 from ftheta.pieces.complex import Complex
-from ftheta.pieces.geometry import domain_volume
+from ftheta.pieces.domains import domain_volume
 from ftheta.pieces.normal_forms import normal_form, relu_network
 from ftheta.pieces.pictures import picture
 from ftheta.pieces.slices import slice_of, storable

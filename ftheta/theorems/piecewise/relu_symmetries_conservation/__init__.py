@@ -30,9 +30,10 @@ from ftheta.pieces import Space
 from ftheta.pieces.questions.equality import equal
 from ftheta.relu.calculus import parts
 from ftheta.relu.describe import plain_form
-from ftheta.relu.exact import ExactNetwork, exact
+from ftheta.relu.exact import exact
 from ftheta.relu.line.cpa1d import enclose_rational
 from ftheta.relu.matrices import ExactMatrix
+from ftheta.relu.network import ExactNetwork
 from ftheta.relu.symmetry.canonical import equal_by_symmetry, path_norm
 from ftheta.relu.symmetry.copies import measure_norms
 from ftheta.relu.symmetry.symmetries import exact_params, normalise_signs, rescale_randomly, sign_copies

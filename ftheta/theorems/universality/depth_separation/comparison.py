@@ -8,10 +8,10 @@ from math import inf
 from typing import Any
 
 from ftheta.logic import Basis, Enclosure
-from ftheta.relu.exact import ExactNetwork
 from ftheta.relu.line.cpa1d import PiecewiseAffine, enclose_rational
 from ftheta.relu.line.pieces import along
 from ftheta.relu.line.separation import certificate, crossings, defeated_from, distance, teeth
+from ftheta.relu.network import ExactNetwork
 
 MOST_FOLDS = 11  # of a sawtooth that is written out
 

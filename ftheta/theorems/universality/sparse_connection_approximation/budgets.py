@@ -15,9 +15,9 @@ from math import sqrt
 import numpy as np
 
 from ftheta.relu.elementary.constructions import ridges
-from ftheta.relu.exact import ExactNetwork
 from ftheta.relu.line.cpa1d import PiecewiseAffine
 from ftheta.relu.line.points import through_points
+from ftheta.relu.network import ExactNetwork
 
 SIZES = (8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 

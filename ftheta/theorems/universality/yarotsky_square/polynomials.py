@@ -10,10 +10,10 @@ import numpy as np
 
 from ftheta.graph.certain import polynomial_degree
 from ftheta.logic import Enclosure
-from ftheta.relu.exact import ExactNetwork
 from ftheta.relu.line.cpa1d import PiecewiseAffine, affine, combination, relu
 from ftheta.relu.line.sawtooth import polynomial as horner
 from ftheta.relu.matrices import fraction
+from ftheta.relu.network import ExactNetwork
 
 MOST_DEGREE = 12
 MOST_WORK = 600  # degree² · 2^levels: some seconds of rational arithmetic
