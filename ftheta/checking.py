@@ -74,4 +74,5 @@ def _words(given: Any) -> str:
 def measured(seed: int, id: str, **knobs: Any) -> dict[str, float | str]:
     """A cell of a sweep over a theorem's knobs (`train = "ftheta.checking:measured"`): its verdict and its numbers."""
     result = check(id, seed=seed, **knobs)
-    return {"verdict": result.verdict.value, **{name: number.middle for name, number in result.numbers.items()}}
+    numbers = {**result.numbers, **result.example_numbers}
+    return {"verdict": result.verdict.value, **{name: number.middle for name, number in numbers.items()}}

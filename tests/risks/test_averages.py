@@ -44,8 +44,8 @@ def test_the_values_of_the_catalogue():
     result = run(noise_dropout_augmentation, draws=20)
     assert len(result.examples) == 3
     assert all(judged.judgement.verdict is Verdict.PROVED for judged in result.examples)
-    assert result.numbers["dropout loss of the example"].middle == 14
-    assert Fraction(902, 100) in result.numbers["noise loss of the example"]
+    assert result.example_numbers["dropout loss of the example"].middle == 14
+    assert Fraction(902, 100) in result.example_numbers["noise loss of the example"]
 
 
 @given(st.data(), st.integers(1, 3), st.integers(1, 3), st.fractions(Fraction(1, 9), 1, max_denominator=9))

@@ -193,7 +193,7 @@ def test_decay_is_the_penalty_under_descent_and_not_under_adam():
 def test_the_numbers_of_the_catalogue():
     result = run(explicit_regularisation, n=16, steps=1)
     assert [judged.judgement.verdict for judged in result.examples] == [Verdict.PROVED] * 5
-    numbers = result.numbers
+    numbers = result.example_numbers
     assert (numbers["θ 1"].middle, numbers["θ 2"].middle) == (1, 1)
     assert 0.6513215599 in numbers["filter at 0.1"] and Fraction(4, 5) in numbers["risk of the best ridge"]
 

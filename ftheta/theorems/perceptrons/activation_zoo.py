@@ -1,6 +1,7 @@
 """What an activation is: how steep, how bounded, and whether it is a polynomial."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import isfinite
 from typing import Annotated, Any
 
@@ -12,6 +13,7 @@ from ftheta.logic import (
     Curves,
     Enclosure,
     Evidence,
+    Examples,
     Exists,
     Finding,
     Identity,
@@ -103,17 +105,17 @@ def activation_zoo(
     while all those of a polynomial of degree $r$ vanish. Exactly the non-polynomial continuous $\sigma$ make networks
     with one hidden layer dense in $C(K)$ for every compact $K\subset\mathbb R^d$."""
     found = [sheet(*which, degree, point) for which in activations_of(subject)]
-    everything = _add_usual(found, degree, point)
     steep = [Identity(f"steepest slope of {s.name}", s.steepest, s.lipschitz) for s in found if s.known]
     return Evidence(
         claims=(*steep, *map(_claim_nonzero, found)),
         charts=_draw(found),
-        tables=(_tabulate(everything, degree),),
-        numbers=_numbers(everything),
+        tables=(_tabulate("properties", found, degree),),
+        numbers=_numbers(found),
         summary="; ".join(
             f"{s.name}: steepest slope {s.lipschitz.middle:.8g}, slope {s.slope.middle:.6g} at {point:g}, {s.density}"
             for s in found
         ),
+        examples=partial(_examples, {s.name for s in found}, degree, point),
     )
 
 
@@ -126,14 +128,14 @@ def _claim_nonzero(s: Sheet) -> AtMost | Exists:
     return Exists(what, {"x": float(s.difference.start), "h": float(s.difference.step)}, least, s.difference.size)
 
 
-def _add_usual(sheets: Sequence[Sheet], degree: int, point: float) -> list[Sheet]:
-    """The sheets, followed by those of the usual activations that are not among them."""
-    names = [s.name for s in sheets]
-    rest = [sheet(name, ACTIVATIONS[name].function, -8.0, 8.0, degree, point) for name in ZOO if name not in names]
-    return [*sheets, *rest]
+def _examples(names: set[str], degree: int, point: float) -> Examples:
+    """The usual activations that the subject does not have."""
+    others = [sheet(name, ACTIVATIONS[name].function, -8.0, 8.0, degree, point) for name in ZOO if name not in names]
+    table = _tabulate("properties of the other usual activations", others, degree)
+    return Examples(tables=(table,), numbers=_numbers(others))
 
 
-def _tabulate(sheets: Sequence[Sheet], degree: int) -> Table:
+def _tabulate(title: str, sheets: Sequence[Sheet], degree: int) -> Table:
     rows = [
         (
             s.name,
@@ -149,7 +151,7 @@ def _tabulate(sheets: Sequence[Sheet], degree: int) -> Table:
         for s in sheets
     ]
     columns = ("activation", "Lipschitz", "least slope met", "non-decreasing", "ends", "bounded", "homogeneous")
-    return Table("properties", (*columns, f"difference of order {degree + 1}", "one hidden layer"), tuple(rows))
+    return Table(title, (*columns, f"difference of order {degree + 1}", "one hidden layer"), tuple(rows))
 
 
 def _format_number(value: float) -> str:

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import numpy as np
 
-from ftheta.logic import AtMost, Basis, Enclosure, Evidence, Identity, Knob, theorem
+from ftheta.logic import AtMost, Basis, Enclosure, Evidence, Examples, Identity, Knob, theorem
 from ftheta.networks import ACTIVATIONS, Dense, Description, random_mlp
 from ftheta.pieces import count_pieces
 from ftheta.pieces.functions.composition import Composition, Listing, Window, enclose_rational
@@ -132,14 +132,11 @@ def cpa_partition_composition(
             "cells": enclose_rational(len(made.owned)),
             "cells listed": listed,
             "cells of f": enclose_rational(len(made.inner)),
-        }
-        | {
             "unbounded cells": enclose_rational(cells.unbounded),
-            "listed for r∘r": enclose_rational(twice),
-            "cells of r∘r": enclose_rational(once),
         },
         as_printed=(misprint, *([naive] if made.listed else [])),
         summary=f"{inner_cells:,} cells of f, {len(made.owned):,} of g∘f{where}; a list has {listed.lo:,.0f}",
+        examples=_examples,
     )
 
 
@@ -148,6 +145,12 @@ def _exact_agreement(view: Window, pieces: list[Piece]) -> list[Identity]:
     worst = view.largest_error(pieces)
     what = f"largest |g(f(x)) − (Ax + c)| at vertices and inner points of {len(pieces):,} cells"
     return [] if worst is None else [Identity(what, enclose_rational(worst), enclose_rational(0))]
+
+
+def _examples() -> Examples:
+    """ReLU after ReLU, the smallest composition whose list of pairs is no partition."""
+    twice, once = count_relu_twice()
+    return Examples(numbers={"listed for r∘r": enclose_rational(twice), "cells of r∘r": enclose_rational(once)})
 
 
 def count_relu_twice() -> tuple[int, int]:

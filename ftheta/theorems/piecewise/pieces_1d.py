@@ -116,7 +116,7 @@ def pieces_1d(
     pieces = enclose_rational(found.pieces)
     narrow = narrow_bound(widths)
     sharper = () if narrow == product_bound(widths) else (Enclosure.exact(narrow),)
-    best, wide, _ = _count_small_networks()
+    best = _count_small_networks()[0]
     return Evidence(
         claims=(
             AtMost("affine pieces, product bound", pieces, most),
@@ -130,14 +130,7 @@ def pieces_1d(
             ),
         ),
         charts=(_chart_growth(found, widths, rng, net.name), _chart_profile(found)),
-        numbers={
-            "pieces": pieces,
-            "product bound": most,
-            "pieces of the tent": enclose_rational(_count_tent_pieces(folds)),
-            "pieces at widths (2, 2)": enclose_rational(best),
-            "pieces at widths (3, 2)": enclose_rational(wide),
-            "weights of the zig-zags": enclose_rational(count(sparse_zigzag(5, 2)).connections),
-        },
+        numbers={"pieces": pieces, "product bound": most},
         summary=f"{found.pieces:,} affine pieces along the line; the product bound is {most.middle:.6g}",
         examples=partial(_examples, folds),
     )
@@ -148,21 +141,24 @@ def pieces_1d(
 
 def _examples(folds: int) -> Examples:
     """The bounds are attained: by the folded tent, by sparse zig-zags, at widths (2, 2)."""
-    best, _, zigzags = _count_small_networks()
+    best, wide, zigzags = _count_small_networks()
+    tent = enclose_rational(_count_tent_pieces(folds))
     return Examples(
         claims=(
-            Identity(
-                f"pieces of the {folds}-fold tent on [0, 1]",
-                enclose_rational(_count_tent_pieces(folds)),
-                enclose_rational(2**folds),
-            ),
+            Identity(f"pieces of the {folds}-fold tent on [0, 1]", tent, enclose_rational(2**folds)),
             Identity("pieces of two sparse zig-zags of 5", enclose_rational(zigzags), enclose_rational(25)),
             Identity(
                 "pieces of an example with widths (2, 2)",
                 enclose_rational(best),
                 enclose_rational(narrow_bound((2, 2))),
             ),
-        )
+        ),
+        numbers={
+            "pieces of the tent": tent,
+            "pieces at widths (2, 2)": enclose_rational(best),
+            "pieces at widths (3, 2)": enclose_rational(wide),
+            "weights of the zig-zags": enclose_rational(count(sparse_zigzag(5, 2)).connections),
+        },
     )
 
 

@@ -114,12 +114,13 @@ def bayes_predictors(
     logistic = _logistic_claims(chance)
     claims = (*_law_claims(law), *_cross_entropy_claims(law.weights), *_floor_claims(groups, x, y))
     charts = (_draw_law(law), _draw_risks(law))
-    examples = partial(Examples, logistic, (_draw_logistic_risk(chance),))
+    log_odds_numbers = {"log-odds": log_odds(chance), "log-odds by search": Enclosure.equal(logistic_minimiser(chance))}
+    examples = partial(Examples, logistic, (_draw_logistic_risk(chance),), numbers=log_odds_numbers)
     if _has_two_classes(y):
         claims = (*claims, *logistic)
         charts = (*charts, _draw_logistic_risk(chance))
         examples = None
-    numbers = {
+    exact = {
         "mean": law.mean,
         "variance": law.variance,
         "median": law.median[0],
@@ -127,20 +128,15 @@ def bayes_predictors(
         "mode": law.mode,
         "noise floor": groups.floor("squared"),
     }
-    log_odds_numbers = {"log-odds": log_odds(chance), "log-odds by search": Enclosure.equal(logistic_minimiser(chance))}
+    numbers: dict[str, Enclosure | float] = {name: Enclosure.exact(value) for name, value in exact.items()}
+    if examples is None:
+        numbers |= log_odds_numbers
     summary = (
         f"{len(groups.laws):,} different x, {groups.repeated_rows:,} of {len(x):,} rows repeated; "
         f"mean {float(law.mean):.6g}, median {float(law.median[0]):.6g}, mode {float(law.mode):.6g}; "
         f"noise floor {float(groups.floor('squared')):.6g}"
     )
-    return Evidence(
-        claims,
-        charts,
-        {name: Enclosure.exact(value) for name, value in numbers.items()} | log_odds_numbers,
-        (_floor_table(groups),),
-        summary=summary,
-        examples=examples,
-    )
+    return Evidence(claims, charts, numbers, (_floor_table(groups),), summary=summary, examples=examples)
 
 
 def _has_two_classes(y: np.ndarray) -> bool:

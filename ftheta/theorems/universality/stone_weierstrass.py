@@ -100,7 +100,6 @@ def stone_weierstrass(
     bound = b.popoviciu(spread, hi - lo, n)
     pairs = b.find_unseparated(generators, lo, hi, POINTS)
     missed = b.distance_below(f.f, pairs)
-    _, half = b.square_identity(n)
     degree = b.degree_for(spread, hi - lo, eps)
     polynomials = generators == USUAL
     distance = Enclosure.between(0.0, found.value.hi) if polynomials else Enclosure(missed, max(missed, bound.lo))
@@ -110,23 +109,22 @@ def stone_weierstrass(
             AtMost("sup |B_n f − f| ≤ 3/2 ω(n^−½)", found.value, bound, trivial=spread.modulus(hi - lo).hi),
             AtMost("distance of f from the algebra ≤ 3/2 ω(n^−½)", distance, bound, witness=witness),
         ),
-        examples=partial(_bernstein_of_the_square, n),
+        examples=partial(_examples, n),
         charts=_draw_approximants(f, made, spread),
-        numbers={
-            "error": found.value,
-            "bound": bound,
-            "B_n |x − ½| at ½": Enclosure.exact(b.vee_at_half(n)),
-            "B_n x² − x² at ½": Enclosure.exact(half),
-        },
+        numbers={"error": found.value, "bound": bound},
         summary=f"sup |B_{n} f − f| in [{found.value.lo:.4g}, {found.value.hi:.4g}], bound {bound.hi:.4g}; "
         + (f"the bound promises {eps:g} from degree {degree}" if degree else f"no degree promises {eps:g}: f jumps"),
     )
 
 
-def _bernstein_of_the_square(n: int) -> Examples:
-    gap, _ = b.square_identity(n)
+def _examples(n: int) -> Examples:
+    """Bernstein polynomials of x² and of |x − ½|."""
+    gap, half = b.square_identity(n)
     what = "sum of |coefficients| of B_n(x²) − x² − x(1 − x)/n"
-    return Examples(claims=(Identity(what, Enclosure.exact(gap), Enclosure.exact(0)),))
+    return Examples(
+        claims=(Identity(what, Enclosure.exact(gap), Enclosure.exact(0)),),
+        numbers={"B_n |x − ½| at ½": Enclosure.exact(b.vee_at_half(n)), "B_n x² − x² at ½": Enclosure.exact(half)},
+    )
 
 
 def _draw_approximants(f: Target, made: b.Approximant, spread: Oscillation) -> tuple[Curves, Curves]:

@@ -110,13 +110,12 @@ def uat_cybenko_hornik(
     spread = Oscillation.of(f.f, lo, hi)
     error = made.error().value
     bound = made.bound(spread, tail)
-    line = Enclosure.exact(error_of_jumps(n))
     witness = made.beyond(error, spread, tail)
     return Evidence(
         claims=(AtMost("sup |f − g| ≤ ω(1/n) + ηV", error, bound, spread.modulus(hi - lo).hi, witness),),
         examples=partial(_jumps_for_the_identity, n),
         charts=(*_draw_staircase(made, f.name, bound.hi), _draw_decay(made, spread, tail)),
-        numbers={"error": error, "bound": bound, "error of n jumps for x": line, "steepness": made.steepness},
+        numbers={"error": error, "bound": bound, "steepness": made.steepness},
         summary=f"{n - 1} neurons follow {f.name} within {error.hi:.4g} everywhere; the bound is {bound.hi:.4g}",
     )
 
@@ -130,7 +129,8 @@ def error_of_jumps(cells: int) -> Fraction:
 def _jumps_for_the_identity(cells: int) -> Examples:
     error = Enclosure.exact(error_of_jumps(cells))
     closed = Enclosure.exact(Fraction(1, 2 * cells))
-    return Examples(claims=(Identity("error of n jumps for f(x) = x", error, closed),))
+    claim = Identity("error of n jumps for f(x) = x", error, closed)
+    return Examples((claim,), numbers={"error of n jumps for x": error})
 
 
 def _draw_staircase(made: s.Staircase, name: str, bound: float) -> tuple[Curves, Curves]:

@@ -62,7 +62,7 @@ def f(v):
 
 def test_the_values_of_the_catalogue():
     result = run(theorem, draws=20, steps=5)
-    numbers = result.numbers
+    numbers = result.example_numbers
     assert [judged.judgement.verdict for judged in result.examples[:3]] == [Verdict.PROVED] * 3
     assert result.examples[3].judgement.verdict is Verdict.CONSISTENT  # the order of the remainder
     assert (

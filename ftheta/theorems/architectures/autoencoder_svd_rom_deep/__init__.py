@@ -15,6 +15,7 @@ from ftheta.logic import (
     Curves,
     Enclosure,
     Evidence,
+    Examples,
     Exists,
     Finding,
     Heatmap,
@@ -111,7 +112,6 @@ def autoencoder_svd_rom_deep(
         "lost by the best linear code of all rows": whole_share(X, rank),
         "lost by the trained code": float(found.errors[i, learnt].mean()),
     }
-    numbers["half a ring of 64, lost by two linear numbers"] = whole_share(moving_shapes(DATA[2], 64, 64), 2)
     if others.any():
         numbers |= {
             "on other rows, linear": float(given.linear_errors(rank)[others].mean()),
@@ -126,7 +126,14 @@ def autoencoder_svd_rom_deep(
         (_draw_errors(found), _draw_codes(found, rank), _draw_rows(X, found, rank)),
         numbers,
         summary=f"{summary}, the trained one {trained:.3g}",
+        examples=_examples,
     )
+
+
+def _examples() -> Examples:
+    """All rotations of half a ring of 64 pixels."""
+    lost = whole_share(moving_shapes(DATA[2], 64, 64), 2)
+    return Examples(numbers={"half a ring of 64, lost by two linear numbers": lost})
 
 
 def _claims(X: np.ndarray, found: Codes, r: int, rng: np.random.Generator) -> tuple[Claim, ...]:

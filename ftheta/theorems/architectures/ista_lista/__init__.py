@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
 from typing import Annotated
 
 import numpy as np
@@ -136,10 +135,13 @@ def ista_lista(
     held = SparseCoding(A, signals[cut:], weight, step)
     steps = max(steps, layers)
     claims: tuple[Claim, ...] = (*_rate_claims(held, steps), *_network_claims(held, layers))
-    closed, numbers = _closed_forms()
     z = held.solution
-    numbers |= {"L": held.smoothness, "λ": weight, "mean F*": float(held.values(z).mean())}
-    numbers |= {"mean nonzeros": float((z != 0).sum(1).mean())}
+    numbers: dict[str, Enclosure | float] = {
+        "L": held.smoothness,
+        "λ": weight,
+        "mean F*": float(held.values(z).mean()),
+        "mean nonzeros": float((z != 0).sum(1).mean()),
+    }
     charts: tuple[Curves | Points, ...] = (_draw_gaps(held, steps), _draw_code(held))
     learnt = "too few signals to learn from"
     tables = ()
@@ -155,8 +157,7 @@ def ista_lista(
         rows = tuple((k, float(race.ista[k]), float(race.fista[k]), float(race.learnt[k - 1])) for k in shown)
         tables = (Table("error after k layers", ("k", "ISTA", "FISTA", "LISTA"), rows),)
     summary = f"{numbers['mean nonzeros']:.3g} of {A.shape[1]} atoms per signal; {learnt}"
-    one_step = (soft_threshold_is_relu(Fraction(1)), *closed)
-    return Evidence(claims, charts, numbers, tables, summary=summary, examples=partial(Examples, one_step))
+    return Evidence(claims, charts, numbers, tables, summary=summary, examples=_examples)
 
 
 def _largest_ratio(problem: SparseCoding, path: np.ndarray, bounds: np.ndarray) -> float:
@@ -201,18 +202,20 @@ def _network_claims(problem: SparseCoding, depth: int) -> tuple[Claim, ...]:
     )
 
 
-def _closed_forms() -> tuple[tuple[Claim, ...], dict[str, Enclosure | float]]:
+def _examples() -> Examples:
     """One step is the whole way for A = I and for orthonormal columns: checked by the optimality conditions."""
     unit = [[Fraction(i == j) for j in range(3)] for i in range(3)]
     plain, off = exact_code(unit, [Fraction(3), Fraction(-1, 2), Fraction(-2)], Fraction(1))
     turned, missed = exact_code(TURNED, [Fraction(1), Fraction(2)], Fraction(1, 2))
-    numbers: dict[str, Enclosure | float] = {f"S_1(3, −½, −2) {i + 1}": Enclosure.exact(v) for i, v in enumerate(plain)}
+    numbers = {f"S_1(3, −½, −2) {i + 1}": Enclosure.exact(v) for i, v in enumerate(plain)}
     numbers |= {f"orthonormal code {i + 1}": Enclosure.exact(v) for i, v in enumerate(turned)}
     what = "one step, optimality conditions missed by"
-    return (
+    claims = (
+        soft_threshold_is_relu(Fraction(1)),
         Identity(f"A = I: {what}", Enclosure.exact(off), ZERO),
         Identity(f"orthonormal A: {what}", Enclosure.exact(missed), ZERO),
-    ), numbers
+    )
+    return Examples(claims, numbers=numbers)
 
 
 @dataclass(frozen=True, eq=False)

@@ -138,8 +138,6 @@ def perceptron_xor(
     x, labels = _labelled_rows(data, offset)
     labels = np.ones(len(x)) if labels is None else labels
     learnt = Learnt.on(labels[:, None] * x, budget)
-    about_xor, xor_numbers = _xor_claims()
-    about_bits, table, counts = _threshold_counts(bits)
     made = len(learnt.run.mistakes)
     numbers: dict[str, Enclosure | float] = {"mistakes": Enclosure.exact(made), "R": float(learnt.square) ** 0.5}
     allowed = "; no margin"
@@ -150,9 +148,9 @@ def perceptron_xor(
     return Evidence(
         learnt.claims(),
         (learnt.draw_boundaries(x, labels), learnt.draw_growth()),
-        numbers | xor_numbers | counts,
+        numbers,
         summary=f"the perceptron {end} after {made:,} mistake{'s' * (made != 1)}{allowed}",
-        examples=partial(Examples, (*about_xor, *about_bits), (_draw_lifted_xor(),), (table,)),
+        examples=partial(_examples, bits),
     )
 
 
@@ -272,6 +270,13 @@ def _crossing(w: np.ndarray, offset: float, lo: np.ndarray, hi: np.ndarray) -> n
     first = times[0].max()
     last = times[1].min()
     return np.array([foot + first * along, foot + last * along]) if first < last else None
+
+
+def _examples(bits: int) -> Examples:
+    """XOR, and the threshold functions of a few bits."""
+    about_xor, xor_numbers = _xor_claims()
+    about_bits, table, counts = _threshold_counts(bits)
+    return Examples((*about_xor, *about_bits), (_draw_lifted_xor(),), (table,), xor_numbers | counts)
 
 
 def _xor_claims() -> tuple[tuple[Claim, ...], dict[str, Enclosure | float]]:

@@ -132,8 +132,6 @@ def rnn_dynamical(
     own, xs = _cell_and_sequence(subject, hidden, gain, sigma, steps)
     run = Run.of(own, xs, rng)
     numbers: dict[str, Enclosure | float] = {
-        f"0.9^{LAG}": Enclosure.exact(DECAY**LAG),
-        f"1.1^{LAG}": Enclosure.exact(GROWTH**LAG),
         "‖∂h_T/∂h_0‖": float(run.norms[-1]),
         "largest ‖J_t‖": max(float(np.linalg.norm(j, 2)) for j in run.J),
     }
@@ -152,7 +150,8 @@ def rnn_dynamical(
 
 def _examples() -> Examples:
     """Linear networks, in rationals; and the picture of one cell at several times."""
-    return Examples(linear_claims(), (_draw_unrolled(),))
+    numbers = {f"0.9^{LAG}": Enclosure.exact(DECAY**LAG), f"1.1^{LAG}": Enclosure.exact(GROWTH**LAG)}
+    return Examples(linear_claims(), (_draw_unrolled(),), numbers=numbers)
 
 
 @dataclass(frozen=True, eq=False)

@@ -147,7 +147,6 @@ def attention_particle_flow(
             "clusters at the end": float(course.clusters[-1]),
             "1 − least cosine": met,
             "energy": flow.energies[-1],
-            "cosine of 4 orthonormal tokens": _orthonormal_cosine(beta, kind),
             "longest-lived clusters": float(count),
             "their time": lasts,
         },
@@ -264,8 +263,12 @@ def _examples(beta: float, kind: str, on_a_line: np.ndarray, in_the_plane: np.nd
     plane = follow_rescaled(in_the_plane, 1.0, times)
     near = int((plane.to_corners() < 0.01).sum())
     places = Table("tokens of the plane at the end", ("near a vertex of the hull", "of"), ((near, len(in_the_plane)),))
+    cosine = _orthonormal_cosine(beta, kind)
     return Examples(
-        (_orthonormal_claim(beta, kind), *_leader_claims(line, plane)), draw_leaders(line, plane), (places,)
+        claims=(_claim_orthonormal(cosine, beta, kind), *_leader_claims(line, plane)),
+        charts=draw_leaders(line, plane),
+        tables=(places,),
+        numbers={"cosine of 4 orthonormal tokens": cosine},
     )
 
 
@@ -275,10 +278,10 @@ def _orthonormal_cosine(beta: float, kind: str) -> float:
     return float(x[0] @ x[1])
 
 
-def _orthonormal_claim(beta: float, kind: str) -> Claim:
+def _claim_orthonormal(cosine: float, beta: float, kind: str) -> Claim:
     scalar = float(common_cosine(0.0, 4, beta, kind, np.array([1.0]))[-1])
     what = "cosine of 4 orthonormal tokens at t = 1 and its equation"
-    return Identity(what, _float(_orthonormal_cosine(beta, kind)), _float(scalar), atol=NEAR)
+    return Identity(what, _float(cosine), _float(scalar), atol=NEAR)
 
 
 def _leader_claims(line: Rescaled, plane: Rescaled) -> tuple[Claim, ...]:

@@ -1,6 +1,6 @@
 """A linear map of images commutes with translations exactly when it is a convolution."""
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Annotated
 
 import numpy as np
@@ -155,7 +155,7 @@ def conv_iff_equivariant(net: Network, rng: np.random.Generator) -> Evidence:
         numbers=_measure(seen),
         summary=f"largest commutator {seen.defect:.6g}; distance to the convolution {seen.distance:.6g}; "
         f"{seen.kernel.size} free parameters against {seen.kernel.size * seen.layout.pixels}",
-        examples=lambda: Examples(_claim_commutant(seen)),
+        examples=partial(_examples, seen),
     )
 
 
@@ -198,14 +198,16 @@ def _claim_projection(seen: Responses) -> Claim:
     return Identity("‖W‖² and ‖PW‖² + ‖W − PW‖², P the mean over translations", whole, parts)
 
 
-def _claim_commutant(seen: Responses) -> tuple[Claim, ...]:
+def _examples(seen: Responses) -> Examples:
     """All maps on this grid that commute have as many parameters as the kernel."""
     if seen.layout.pixels > LISTED:
-        return ()
+        return Examples()
     group = translations(seen.layout.grid)
-    blocks = seen.layout.S * seen.layout.T
-    counted = Enclosure.exact(blocks * commutant_dimension(group, group))
-    return (Identity("dimension of the commutant, by characters, and |ψ|", counted, Enclosure.exact(seen.kernel.size)),)
+    dimension = commutant_dimension(group, group)
+    of_all_channels = Enclosure.exact(seen.layout.S * seen.layout.T * dimension)
+    what = "dimension of the commutant, by characters, and |ψ|"
+    claim = Identity(what, of_all_channels, Enclosure.exact(seen.kernel.size))
+    return Examples((claim,), numbers={"commutant dimension": Enclosure.exact(dimension)})
 
 
 def _measure(seen: Responses) -> dict[str, Enclosure | float]:
@@ -219,9 +221,6 @@ def _measure(seen: Responses) -> dict[str, Enclosure | float]:
         "largest commutator": seen.known(seen.defect),
         "distance to the convolution": seen.known(seen.distance),
     }
-    if N <= LISTED:
-        group = translations(seen.layout.grid)
-        numbers["commutant dimension"] = Enclosure.exact(commutant_dimension(group, group))
     values = symbol(seen.kernel)[..., 0, 0].ravel()
     if S == T == 1 and N <= 16 and np.abs(np.imag(values)).max() <= 1e-12 * (np.abs(values).max() or 1):
         numbers |= {f"eigenvalue {k}": float(value) for k, value in enumerate(np.real(values))}

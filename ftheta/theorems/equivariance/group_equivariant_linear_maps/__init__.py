@@ -136,7 +136,7 @@ def group_equivariant_linear_maps(
     return Evidence(
         claims=_risk_claims(seen),
         charts=_chart_orbits(seen),
-        numbers=project_textbook_map() | (linear.numbers() if linear else {}) | seen.numbers(),
+        numbers=(linear.numbers() if linear else {}) | seen.numbers(),
         summary=f"{rho.group.name}: {maps}{seen.word} defect {seen.defects.max():.3g}, "
         f"risk {seen.risk:.4g}, of the average {seen.averaged_risk:.4g}",
         examples=partial(_examples, net, linear, seen),
@@ -175,6 +175,7 @@ def _examples(net: Network, linear: Linear | None, seen: OnOrbits) -> Examples:
             ),
         ),
         charts=(_chart_basis(linear),) if linear else (),
+        numbers=project_textbook_map(),
     )
 
 

@@ -114,30 +114,20 @@ def learn(before: np.ndarray, after: np.ndarray, taps: int = LEARNT_TAPS) -> np.
     return found @ free
 
 
-@dataclass(frozen=True)
-class Learnt:
-    """What least squares find: the largest error of the filter, and the conductivity on rings of these `sizes`."""
-
-    filter_error: float
-    sizes: tuple[int, ...]
-    conductivities: tuple[float, ...]
-
-
-def learn_from_states(diffusion: Diffusion, rng: np.random.Generator, conductivity: float = 1.0) -> Learnt:
-    r"""From states of the network itself, its filter; from solutions of $u_t=cu_{xx}$ on finer and finer rings, $c$."""
+def error_of_learnt_filter(diffusion: Diffusion, rng: np.random.Generator) -> float:
+    """The largest error of the filter that least squares find in states of the network itself."""
     u = rng.normal(size=(8, 32))
     line = Stencil(diffusion.stencil.weights if diffusion.stencil.dimension == 1 else np.array([1.0, -2.0, 1.0]) * 0.2)
     after = u + slide(line, u)
     taps = len(line.weights)
     found = learn(u, after, max(taps, LEARNT_TAPS))
     wanted = np.pad(line.weights, (len(found) - taps) // 2)
-    sizes = (16, 32, 64, 128)
-    conductivities = tuple(_conductivity(M, conductivity, rng) for M in sizes)
-    return Learnt(float(np.abs(found - wanted).max()), sizes, conductivities)
+    return float(np.abs(found - wanted).max())
 
 
-def _conductivity(M: int, c: float, rng: np.random.Generator) -> float:
-    """From band-limited solutions on M points of the circle, one time step of h²/(4c) apart."""
+def learn_conductivity(M: int, c: float, rng: np.random.Generator) -> float:
+    r"""The $c$ of $u_t=cu_{xx}$ that least squares find in band-limited solutions on $M$ points of the circle, one time
+    step of $h^2/(4c)$ apart."""
     h = 2 * np.pi / M
     step = h**2 / (4 * c)
     x = np.arange(M) * h

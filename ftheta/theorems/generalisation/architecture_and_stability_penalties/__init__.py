@@ -169,7 +169,7 @@ def architecture_and_stability_penalties(
     return Evidence(
         claims=tuple(claims),
         charts=tuple(charts),
-        numbers=_example_numbers() | {"mean ‖J‖²": Enclosure.equal(float(exact.mean()))},
+        numbers={"mean ‖J‖²": Enclosure.equal(float(exact.mean()))},
         tables=tables,
         summary=summary,
         examples=partial(_examples, layers),
@@ -324,4 +324,4 @@ def _examples(layers: np.ndarray) -> Examples:
         Rate("remainder of the expansion against 1/s", 4.0, rate, tuple(finer), tuple(left.after_both), slack=0.3),
         AtMost("∏(1 − ‖M_ℓ‖) ≤ σ_min(∏(I + M_ℓ))", floor, kept),
     )
-    return Examples(claims, (draw_remainders(left), draw_stacks(stacks)))
+    return Examples(claims, (draw_remainders(left), draw_stacks(stacks)), numbers=_example_numbers())

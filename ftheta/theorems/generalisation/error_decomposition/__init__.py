@@ -144,11 +144,10 @@ def gather_on_law(experiment: Experiment, rng: np.random.Generator, n: int, p: i
     charts = [draw_terms(terms, float(floor)), draw_sizes(experiment, rows, terms, float(floor))]
     if law.x.shape[1] == law.y.shape[1] == 1:
         charts.append(draw_fits(experiment, run, terms, counts))
-    least_squares = {} if designs is None else _least_squares_numbers(designs)
     return Evidence(
         claims=tuple(claims),
         charts=tuple(charts),
-        numbers={**_terms_at_end(terms), **least_squares, "noise floor": Enclosure.exact(floor)},
+        numbers={**_terms_at_end(terms), "noise floor": Enclosure.exact(floor)},
         tables=(tabulate_fits(terms),),
         as_printed=_claim_as_printed(exact, floor),
         summary=_summarise(terms, n),
@@ -268,4 +267,4 @@ def _examples(found: DrawnDesigns) -> Examples:
     if found.risks is not None and at_new_rows is not None:
         measured = mean(found.risks, variance=trace_variance(n, p))
         claims.append(Identity("OLS risk at new normal rows / σ²", measured, Enclosure.exact(at_new_rows)))
-    return Examples(tuple(claims))
+    return Examples(tuple(claims), numbers=_least_squares_numbers(found))

@@ -146,7 +146,7 @@ def explicit_regularisation(
     return Evidence(
         claims=tuple(claims),
         charts=(draw_norms(runs), draw_errors(chosen)),
-        numbers=_example_numbers() | {"Adam: penalty against decay": Enclosure.equal(apart["Adam"])},
+        numbers={"Adam: penalty against decay": Enclosure.equal(apart["Adam"])},
         tables=(tabulate_choices(chosen),),
         summary=told,
         examples=_examples,
@@ -170,7 +170,6 @@ def _gather_on_rows(
     return Evidence(
         claims=tuple(claims),
         charts=(draw_errors(chosen), *draw_tradeoff(model, ridges, tau), draw_filters(s, tau, steps)),
-        numbers=_example_numbers(),
         tables=(tabulate_choices(chosen),),
         summary=told,
         examples=_examples,
@@ -294,7 +293,7 @@ def _examples() -> Examples:
     off_filters = max(abs(a - b) for a, b in zip(walked, filtered))
     behind = adam.beside - adam.penalty + Fraction(1, 10)
     return Examples(
-        (
+        claims=(
             Identity("three rows: y_i − ŷ_i over 1 − H_ii, less a fit without row i", Enclosure.exact(off_rows), ZERO),
             Identity(
                 "10 steps of descent on curvatures 1, 0.1, less 1 − (1 − τλ)^10", Enclosure.exact(off_filters), ZERO
@@ -306,5 +305,6 @@ def _examples() -> Examples:
                 ZERO,
             ),
             AtMost("Adam: θ_3 with decay − that with the penalty + 1/10 ≤ 0", Enclosure.exact(behind), ZERO),
-        )
+        ),
+        numbers=_example_numbers(),
     )

@@ -157,11 +157,7 @@ def extrapolation_ood(
         parts.append(_weigh_loss(loss, shift, rng, draws))
     if data is not None:
         parts.append(_test_hull(data.x, rng, rows))
-    second = shift.second_moment
-    numbers: Numbers = {
-        "E_p[w²]": second if np.isfinite(second) else Enclosure.between(inf, inf),
-        "rows that the weighted ones are worth": draws / second,
-    }
+    numbers: Numbers = {}
     for part in parts:
         numbers |= part.numbers
     return Evidence(
@@ -170,7 +166,7 @@ def extrapolation_ood(
         numbers=numbers,
         tables=tuple(table for part in parts for table in part.tables),
         summary="; ".join(part.summary for part in parts if part.summary) or given.name,
-        examples=partial(_examples, shift, sample),
+        examples=partial(_examples, shift, draws, sample),
     )
 
 
@@ -348,7 +344,7 @@ def _weigh_loss(
     return _Part((claim,), numbers, tables=(table,))
 
 
-def _examples(shift: GaussianShift, sample: np.ndarray | None) -> Examples:
+def _examples(shift: GaussianShift, draws: int, sample: np.ndarray | None) -> Examples:
     r"""$\mathbb E_q\ell=\mathbb E_p[w\ell]$ exactly on three points, and for $x^2$ from a sample."""
     train = [Fraction(1, 2), Fraction(1, 4), Fraction(1, 4)]
     test = [Fraction(1, 8), Fraction(3, 8), Fraction(1, 2)]
@@ -360,7 +356,12 @@ def _examples(shift: GaussianShift, sample: np.ndarray | None) -> Examples:
         expected = Enclosure.equal(shift.move**2 + shift.spread**2)
         what = f"E_p[w x²] from {len(sample):,} rows = μ² + s²"
         claims.append(Identity(what, shift.weighted_mean(np.square, sample), expected))
-    return Examples(tuple(claims), (draw_densities(shift),))
+    second = shift.second_moment
+    numbers: Numbers = {
+        "E_p[w²]": second if np.isfinite(second) else Enclosure.between(inf, inf),
+        "rows that the weighted ones are worth": draws / second,
+    }
+    return Examples(tuple(claims), (draw_densities(shift),), numbers=numbers)
 
 
 # ---- the hull of the rows --------------------------------------------------------------------------------------------

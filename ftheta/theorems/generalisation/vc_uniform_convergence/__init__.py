@@ -146,13 +146,10 @@ def _label_points(x: np.ndarray, every: np.ndarray, setting: Setting, rng: np.ra
     numbers: Numbers = {
         "Rademacher of the ball": ball.complexity,
         "Rademacher of the ball at most": ball.at_most,
-        "Rademacher of 16 orthonormal rows": unit.complexity,
         "labellings": found.count,
         "labellings by Cover": Enclosure.exact(cover_count(m, d + 1)),
         "Sauer–Shelah": Enclosure.exact(sauer_shelah(m, d + 1)),
         "VC dimension of halfspaces": Enclosure.exact(d + 1),
-        "share of 2(d+1) points": Enclosure.exact(Fraction(cover_count(2 * d + 2, d + 1), 4 ** (d + 1))),
-        "rows for the finite class": Enclosure.exact(rows),
         "VC radius": radius,
     }
     if found.open == 0:
@@ -250,4 +247,10 @@ def _examples(
         AtMost("P(some half-line strays by the VC radius)", exceeded, delta, trivial),
         Identity(orthonormal, unit.complexity, Enclosure.exact(Fraction(1, 4))),
     )
-    return Examples(claims, (draw_radii(dimension, setting, rng),))
+    d = dimension
+    numbers = {
+        "Rademacher of 16 orthonormal rows": unit.complexity,
+        "share of 2(d+1) points": Enclosure.exact(Fraction(cover_count(2 * d + 2, d + 1), 4 ** (d + 1))),
+        "rows for the finite class": Enclosure.exact(rows),
+    }
+    return Examples(claims, (draw_radii(dimension, setting, rng),), numbers=numbers)

@@ -120,11 +120,10 @@ def backprop_mlp(
     norm = float(np.linalg.norm(found.flow.flat))
     size = found.flow.flat.size
     depth = len(net.description.layers)
-    neuron = {f"neuron ∂w{k + 1}": Enclosure.exact(pair[0]) for k, pair in enumerate(one_neuron())}
     return Evidence(
         claims=_claim_agreement(found, rng, coordinates),
         charts=(_draw_flow(found.flow), _draw_norms(found.flow)),
-        numbers={**neuron, "loss": float(found.loss(net.params)), "norm of the gradient": norm},
+        numbers={"loss": float(found.loss(net.params)), "norm of the gradient": norm},
         as_printed=misprints(found),
         summary=f"{size:,} entries from {depth} layers and {len(y)} inputs; ‖∇‖ = {norm:.6g}",
         examples=_examples,
@@ -239,6 +238,8 @@ def _draw_norms(flow: Flow) -> Curves:
 
 def _examples() -> Examples:
     """One linear neuron by hand."""
-    by_recursion, by_formula = one_neuron()[2]
+    gradients = one_neuron()
+    by_recursion, by_formula = gradients[2]
     exact = Identity("one linear neuron: ∂w₃ = (ŷ − y)x₃", Enclosure.exact(by_recursion), Enclosure.exact(by_formula))
-    return Examples((exact,))
+    numbers = {f"neuron ∂w{k + 1}": Enclosure.exact(found) for k, (found, _) in enumerate(gradients)}
+    return Examples((exact,), numbers=numbers)

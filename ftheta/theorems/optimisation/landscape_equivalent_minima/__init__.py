@@ -120,7 +120,7 @@ def landscape_equivalent_minima(
     midpoints = minima.Midpoints.of(layers, subject.x, subject.y, subject.loss, rng)
     claims = [*_claim_copies(layers, listed), *_claim_midpoints(midpoints, proved=listed is not None)]
     charts: list[Chart] = [_draw_surface(minima.risk_on_plane(layers, subject.x, subject.y, subject.loss))]
-    numbers = _scalar_numbers() | {"copies": Enclosure.exact(minima.number_of_copies(layers))}
+    numbers = {"copies": Enclosure.exact(minima.number_of_copies(layers))}
     summary = f"{_count_copies(layers)}; half-way the loss is higher for {midpoints.higher:.0%} of those tried"
     if alignment.same_kind(layers):
         between = alignment.compare_with_rival(subject, layers, rng, steps, step)
@@ -191,7 +191,8 @@ def _draw_way(between: alignment.Between) -> Curves:
 
 def _examples() -> Examples:
     points = critical_points(SPECTRUM, HIDDEN)
-    return Examples(claim_critical_points(points), tables=(_tabulate_critical_points(points),))
+    table = _tabulate_critical_points(points)
+    return Examples(claim_critical_points(points), tables=(table,), numbers=_scalar_numbers())
 
 
 def claim_critical_points(points: Sequence[Critical]) -> tuple[Identity, ...]:

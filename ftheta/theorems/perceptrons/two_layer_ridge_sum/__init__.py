@@ -1,6 +1,6 @@
 """Two layers are a sum of ridge functions, and more of them are never worse."""
 
-from fractions import Fraction
+from functools import partial
 from typing import Annotated, TypeAlias
 
 import jax.numpy as jnp
@@ -11,6 +11,7 @@ from ftheta.logic import (
     Claim,
     Enclosure,
     Evidence,
+    Examples,
     Finding,
     FthetaError,
     Identity,
@@ -87,6 +88,8 @@ def nested_terms(subject: Goal, *, terms: int) -> Finding:
     gist="A network with one hidden layer is a sum of ridge functions, each varying in one direction only; with more "
     "of them the best fit never gets worse.",
     see_also=("barron-rate", "uat-cybenko-hornik", "depth-separation"),
+    same_for_all="where fewer terms than rows fit every row, more of them change nothing: the largest growth of the "
+    "error is exactly 0",
     sources=("peyre-slides", "peyre-notes"),
     assumes=(finite_values, nested_terms),
     on=random_ridges,
@@ -113,14 +116,13 @@ def two_layer_ridge_sum(
     $$\sup_{[0,1]}|x^2-f_\theta|=\frac1{4n^2}.$$"""
     x, y = points_and_values(subject)
     found = fit_more_and_more(lambda p: terms_of(subject, p, x.shape[1]), x, y, terms, activation)
-    sup = square_error(square_interpolant(cells), cells)
-    flat = (_claim_constant_across(found.last),) if x.shape[1] > 1 else ()
     return Evidence(
-        claims=(*_claim_best_weights(found), _claim_interpolation(cells, sup), *flat),
+        claims=_claim_best_weights(found),
         as_printed=(claim_no_weights_needed(found),),
         charts=tuple(draw_fits(x, y, found)),
-        numbers={**found.panels, "sup error of the interpolation": Enclosure.exact(sup)},
+        numbers=found.panels,
         summary=", ".join(f"{name}: {value:.4g}" for name, value in found.panels.items()),
+        examples=partial(_examples, found.last, cells),
     )
 
 
@@ -139,21 +141,20 @@ def _claim_best_weights(found: Fits) -> tuple[Claim, Claim]:
     )
 
 
-def _claim_interpolation(cells: int, sup: Fraction) -> Claim:
-    r"""$4n^2\sup|x^2-f|=1$, in rationals."""
-    what = f"4n² sup |x² − interpolation|, n = {cells}"
-    return Identity(what, Enclosure.exact(4 * cells**2 * sup), Enclosure.exact(1))
-
-
-def _claim_constant_across(ridges: Ridges) -> Claim:
-    """Every term is constant on the hyperplanes orthogonal to its direction."""
-    what = f"change of ⟨x, w⟩ along its hyperplanes, {len(ridges)} terms"
-    return Identity(what, Enclosure.exact(largest_change_across(ridges)), ZERO)
-
-
 def claim_no_weights_needed(found: Fits) -> Claim:
     """Without output weights, as Peyré's notes print the sum once, it fits as well as with them."""
     best = Enclosure.equal(found.fits[found.most].error)
     terms = min(WEIGHTED, len(found.last))
     witness = Witness({"terms": float(terms)}, found.bare_ball, found.best_ball, "least squares in balls")
     return AtMost("error without output weights ≤ error with them", Enclosure.equal(found.bare), best, witness=witness)
+
+
+def _examples(ridges: Ridges, cells: int) -> Examples:
+    r"""$x^2$ interpolated by ridges, $4n^2\sup|x^2-f|=1$ in rationals; every term is constant on its hyperplanes."""
+    sup = square_error(square_interpolant(cells), cells)
+    what = f"4n² sup |x² − interpolation|, n = {cells}"
+    claims = [Identity(what, Enclosure.exact(4 * cells**2 * sup), Enclosure.exact(1))]
+    if ridges.directions.shape[1] > 1:
+        what = f"change of ⟨x, w⟩ along its hyperplanes, {len(ridges)} terms"
+        claims.append(Identity(what, Enclosure.exact(largest_change_across(ridges)), ZERO))
+    return Examples(tuple(claims), numbers={"sup error of the interpolation": Enclosure.exact(sup)})

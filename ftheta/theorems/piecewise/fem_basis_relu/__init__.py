@@ -25,7 +25,7 @@ from ftheta.logic import (
 )
 from ftheta.relu.counts import count
 from ftheta.relu.line.cpa1d import enclose_rational
-from ftheta.relu.matrices import fraction, rational
+from ftheta.relu.matrices import fraction
 from ftheta.relu.maxima.sums import depth_bound
 from ftheta.relu.meshes.simplex_cells import box_mesh
 from ftheta.subjects import Dataset, Target
@@ -132,19 +132,20 @@ def fem_basis_relu(
     on the uniform mesh of the plane $\phi=\max(0,1-\max(|x|,|y|,|x-y|))$ with integral 1, where
     $\max(|x|,|y|,|x-y|)=\max(x,y,0)-\min(x,y,0)$. With them, $-u''=1$ on an interval is solved exactly at the nodes."""
     found = elements(given)
-    uniform = Uniform.build()
     on_the_line = found.dimension == 1
-    line = found.mesh.points if on_the_line else [(rational(Fraction(k, nodes)),) for k in range(nodes + 1)]
-    poisson = Poisson.solve([fraction(x) for x, *_ in line])
+    poisson = Poisson.solve([fraction(x) for x, *_ in found.mesh.points]) if on_the_line else None
     size = count(found.network)
-    own = _poisson_claims(poisson) if on_the_line else ()
+    numbers = {"neurons": enclose_rational(size.neurons)}
+    claims = [_interpolation_claim(found, rng), *_basis_claims(found)]
+    if poisson is not None:
+        claims += _poisson_claims(poisson)
+        numbers["Poisson: sup error"] = enclose_rational(poisson.largest_error)
     return Evidence(
-        claims=(_interpolation_claim(found, rng), *_basis_claims(found), *own),
+        claims=tuple(claims),
         charts=tuple(draw_elements(found, given.name)),
-        numbers=uniform.numbers()
-        | {"neurons": enclose_rational(size.neurons), "Poisson: sup error": enclose_rational(poisson.largest_error)},
+        numbers=numbers,
         summary=f"{len(found.mesh.simplices)} simplices: {size.affine_layers} affine maps, {size.neurons} neurons",
-        examples=partial(_examples, uniform, poisson, on_the_line),
+        examples=partial(_examples, poisson, nodes),
     )
 
 
@@ -205,10 +206,16 @@ def _poisson_claims(poisson: Poisson) -> tuple[Identity, Identity]:
 # ---- examples --------------------------------------------------------------------------------------------------------
 
 
-def _examples(uniform: Uniform, poisson: Poisson, on_the_line: bool) -> Examples:
+def _examples(on_the_subject: Poisson | None, nodes: int) -> Examples:
     """The hat of the uniform mesh; Poisson's equation on an interval, unless the mesh handed in is one."""
-    own = () if on_the_line else _poisson_claims(poisson)
-    return Examples((*_uniform_claims(uniform), *own), (_chart_poisson(poisson),))
+    uniform = Uniform.build()
+    numbers = uniform.numbers()
+    claims = _uniform_claims(uniform)
+    if on_the_subject is not None:
+        return Examples(claims, (_chart_poisson(on_the_subject),), numbers=numbers)
+    poisson = Poisson.solve([Fraction(k, nodes) for k in range(nodes + 1)])
+    numbers |= {"Poisson: sup error": enclose_rational(poisson.largest_error)}
+    return Examples((*claims, *_poisson_claims(poisson)), (_chart_poisson(poisson),), numbers=numbers)
 
 
 def _uniform_claims(uniform: Uniform) -> tuple[Identity, ...]:

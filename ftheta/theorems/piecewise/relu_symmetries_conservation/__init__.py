@@ -115,8 +115,6 @@ def relu_symmetries_conservation(
         claims=(smallest, *_conservation_claims(drifts)),
         charts=(_chart_course(drifts), _chart_orders(drifts)),
         numbers={
-            "factor of a² − w²": enclose_rational(scalar_step(*SCALAR, Fraction(tau))[0]),
-            "copies at tanh width 3": enclose_rational(len(_sign_copies_of_three())),
             "squared norm": sizes.before,
             "squared norm, balanced": sizes.after,
             "largest imbalance": sizes.imbalance,
@@ -218,7 +216,11 @@ def _examples(f: ExactNetwork, copies: list[ExactNetwork], tau: Fraction) -> Exa
             Identity("largest rate of WᵀW − WWᵀ in a linear network", enclose_rational(rate), enclose_rational(0)),
             Identity("copies of a tanh network of width 3", enclose_rational(len(signed)), enclose_rational(48)),
             Identity("different functions among them", enclose_rational(len(functions)), enclose_rational(1)),
-        )
+        ),
+        numbers={
+            "factor of a² − w²": enclose_rational(factor),
+            "copies at tanh width 3": enclose_rational(len(signed)),
+        },
     )
 
 

@@ -111,8 +111,6 @@ def softmax_calculus(
     off = f"{calibrated.outside} of {len(calibrated.bins)} bins off"
     numbers = {
         "cross-entropy of equal logits": float(log_sum_exp(np.zeros(logits.shape[1]))),
-        "‖J‖ at (½, ½)": float(jacobian_norm(np.array([0.5, 0.5]))),
-        "lse at large": float(log_sum_exp(np.array([large, 0.0]))),
         "expected calibration error": calibrated.expected_error,
         "accuracy": accuracy,
         "mean confidence": confidence,
@@ -184,7 +182,11 @@ def _examples(logits: np.ndarray, large: float) -> Examples:
         Identity("∇lse − p", _measurement(errors["gradient of lse"], logits), ZERO, atol=1e-12),
         Identity("∇CE(z, k) − (p − e_k)", _measurement(errors["gradient of CE"], logits), ZERO, atol=1e-12),
     )
-    return Examples(claims, (_draw_norm_over_simplex(),))
+    numbers = {
+        "‖J‖ at (½, ½)": float(jacobian_norm(np.array([0.5, 0.5]))),
+        "lse at large": float(log_sum_exp(np.array([large, 0.0]))),
+    }
+    return Examples(claims, (_draw_norm_over_simplex(),), numbers=numbers)
 
 
 def _draw_norm_over_simplex() -> Heatmap:

@@ -124,13 +124,11 @@ def depth_separation(
         found = compare_by_cells(cells, size.pieces, k)
     else:
         found = compare_exactly(exact(told), start.tolist(), direction.tolist(), k)
-    sawtooth = Sawtooth.of(L)
     return Evidence(
         claims=claims_about_competitor(found, most),
-        examples=partial(_examples, rng.spawn(1)[0], sawtooth, steps),
+        examples=partial(_examples, rng.spawn(1)[0], L, steps),
         charts=_draw_both(found, net.name),
-        numbers=sawtooth.numbers
-        | {
+        numbers={
             "pieces of g": found.pieces,
             "bound by crossings": enclose_rational(found.bound),
             "∫|f − g|": found.integral,
@@ -209,8 +207,10 @@ class Sawtooth:
         )
 
 
-def _examples(rng: np.random.Generator, sawtooth: Sawtooth, steps: int) -> Examples:
-    return Examples(claims=sawtooth.claims(), charts=(_draw_training(rng, 4, steps),))
+def _examples(rng: np.random.Generator, L: int, steps: int) -> Examples:
+    """The sawtooth f by its sizes, and what training makes of it."""
+    sawtooth = Sawtooth.of(L)
+    return Examples(sawtooth.claims(), (_draw_training(rng, 4, steps),), numbers=sawtooth.numbers)
 
 
 def _draw_both(found: Comparison, name: str) -> tuple[Curves, ...]:

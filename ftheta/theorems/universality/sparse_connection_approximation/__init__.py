@@ -100,8 +100,6 @@ def sparse_connection_approximation(
     x = rng.normal(size=(points, d)) if net.data is None else np.asarray(net.data.x, np.float64).reshape(-1, d)[:points]
     same = compare_outputs(net, sparsity.without_dangling(told), x)
     pruned_errors = sparsity.prune(told, x)
-    zigzag = Zigzag.of(a, k)
-    errors = budgets.measure_errors(target)
     W = enclose_rational(kept.connections)
     N = enclose_rational(kept.neurons)
     what = "f, and f without its dangling neurons, where they differ most"
@@ -111,21 +109,25 @@ def sparse_connection_approximation(
             AtMost("live neurons N ≤ live connections W", N, W),
             AtMost("W ≤ (N + d)(N + m)", W, enclose_rational((kept.neurons + d) * (kept.neurons + m))),
         ),
-        examples=partial(_examples, zigzag, pieces, errors),
+        examples=partial(_examples, a, k, pieces, target),
         charts=(_draw_pruning(pruned_errors),),
-        numbers=zigzag.numbers
-        | fit_exponents(errors)
-        | {"live W": W, "live N": N, "W for 1 % error": pruned_errors.within(0.01)},
+        numbers={"live W": W, "live N": N, "W for 1 % error": pruned_errors.within(0.01)},
         tables=(tabulate_layers(told),),
         summary=f"{kept.connections:,} of {kept.all_connections:,} connections and {kept.neurons:,} of "
         f"{kept.all_neurons:,} neurons are live; {a**k} pieces from {2 * a * k} connections",
     )
 
 
-def _examples(zigzag: "Zigzag", pieces: int, errors: budgets.Errors) -> Examples:
+def _examples(a: int, k: int, pieces: int, target: str) -> Examples:
     """Depth that oscillates, the best pieces for x², and error against both budgets for a curve."""
+    zigzag = Zigzag.of(a, k)
+    errors = budgets.measure_errors(target)
     rates = (rate_against(errors, "neurons N", 1), rate_against(errors, "connections W", 2))
-    return Examples(claims=(*zigzag.claims(), *claims_about_square(pieces), *rates), charts=(_draw_errors(errors),))
+    return Examples(
+        claims=(*zigzag.claims(), *claims_about_square(pieces), *rates),
+        charts=(_draw_errors(errors),),
+        numbers=zigzag.numbers | fit_exponents(errors),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,22 +115,24 @@ def chizat_bach(
     start = given.start if given else balanced_start(task.X.shape[1])
     found = teachers.train_students(task, start, given, seeds, steps, below, rng)
     lone = teachers.steepest_of_one(task, start, steps, rng)
-    own = teachers.energy_at_teacher(given) if given else np.nan
     shares = found.found.shares
     least = found.found.least_width
     widths = found.found.widths
     return Evidence(
         claims=claims_about_students(found, taught=given is not None),
-        examples=partial(_start_at_teacher, own) if given else None,
+        examples=partial(_start_at_teacher, teachers.energy_at_teacher(given)) if given else None,
         charts=(
             draw_paths(found.found.widest.paths, given.neurons if given else None),
             draw_success(found.found, found.unit),
             _draw_losses(found, taught=given is not None),
         ),
         numbers={f"success at q = {q}": float(share) for q, share in zip(widths, shares)}
-        | {"loss at the teacher": own, "least relative loss": found.lowest / task.worth}
-        | {"width for the target loss": least or np.nan, "−min V, best wide student": found.still}
-        | {"−min V, lone neuron": lone},
+        | {
+            "least relative loss": found.lowest / task.worth,
+            "width for the target loss": least or np.nan,
+            "−min V, best wide student": found.still,
+            "−min V, lone neuron": lone,
+        },
         summary=f"{shares[-1]:.0%} of {seeds} students with {widths[-1]} neurons come below {below:g} of the "
         f"loss of none, {shares[0]:.0%} with {widths[0]}; half of them from q = {least or 'more'} on",
     )
@@ -166,7 +168,8 @@ def claims_about_students(found: teachers.Students, *, taught: bool) -> tuple[Cl
 
 def _start_at_teacher(energy: float) -> Examples:
     what = "energy of a student that starts at the teacher"
-    return Examples(claims=(Identity(what, Enclosure.equal(energy), Enclosure.exact(0), atol=1e-28),))
+    claim = Identity(what, Enclosure.equal(energy), Enclosure.exact(0), atol=1e-28)
+    return Examples((claim,), numbers={"loss at the teacher": energy})
 
 
 def _draw_losses(found: teachers.Students, *, taught: bool) -> Curves:

@@ -104,15 +104,7 @@ def measure_representation(
     bend = Enclosure.exact(bending(HAT))
     found = _weigh_network(subject) if isinstance(subject, Network) else _draw_neurons(subject, rng, draws)
     return replace(
-        found,
-        examples=partial(_hat, cut),
-        as_printed=(AtMost("hat: ∫|ω||f̂| up to 10⁶ ≤ ∫|f″|", hat_norm(1e6), bend),),
-        numbers={
-            **found.numbers,
-            "hat up to Λ": hat_norm(cut),
-            "growth in a decade": 2 / pi * log(10),
-            "∫|f″| of the hat": bend,
-        },
+        found, examples=partial(_hat, cut), as_printed=(AtMost("hat: ∫|ω||f̂| up to 10⁶ ≤ ∫|f″|", hat_norm(1e6), bend),)
     )
 
 
@@ -178,7 +170,15 @@ def _draw_neurons(f: Target, rng: np.random.Generator, draws: int) -> Evidence:
 
 
 def _hat(cut: float) -> Examples:
-    return Examples(claims=claims_about_hat(cut), charts=(_draw_norms(None, ""), _draw_measure(HAT)))
+    return Examples(
+        claims=claims_about_hat(cut),
+        charts=(_draw_norms(None, ""), _draw_measure(HAT)),
+        numbers={
+            "hat up to Λ": hat_norm(cut),
+            "growth in a decade": 2 / pi * log(10),
+            "∫|f″| of the hat": Enclosure.exact(bending(HAT)),
+        },
+    )
 
 
 def claims_about_hat(cut: float) -> tuple[Claim, ...]:

@@ -111,9 +111,14 @@ def overparam_gd(
         ),
         examples=_two_inputs,
         charts=(_draw_residuals(found), _draw_movement(found)),
-        numbers={"λ₀": least, "λ₀ at 60°": at_angle(60.0), "λ₀ at 90°": at_angle(90.0), "width asked for": asked}
-        | {"guaranteed rate": found.step * least / 2, "observed rate": found.observed_rate()}
-        | {"networks that keep the bound": kept, "largest movement": float(found.moved.max())},
+        numbers={
+            "λ₀": least,
+            "width asked for": asked,
+            "guaranteed rate": found.step * least / 2,
+            "observed rate": found.observed_rate(),
+            "networks that keep the bound": kept,
+            "largest movement": float(found.moved.max()),
+        },
         summary=f"λ₀ = {least:.6g}; {kept} of {draws} networks of width {width} keep the bound "
         f"(the theorem requires {asked:.1e} neurons); rate {found.observed_rate():.3g} per step",
     )
@@ -134,7 +139,8 @@ def _claims_about_best(found: Descents) -> tuple[AtMost, ...]:
 
 def _two_inputs() -> Examples:
     least = Enclosure.equal(at_angle(60.0))
-    return Examples(claims=(Identity("λ₀ of two inputs at 60°", least, Enclosure.equal(1 / 3)),))
+    claim = Identity("λ₀ of two inputs at 60°", least, Enclosure.equal(1 / 3))
+    return Examples((claim,), numbers={"λ₀ at 60°": least, "λ₀ at 90°": at_angle(90.0)})
 
 
 def _shown(found: Descents) -> np.ndarray:
