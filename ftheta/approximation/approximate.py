@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ftheta.approximation import constructions as c
+import ftheta.approximation.constructions as c
 from ftheta.estimates.means import CONFIDENCE
 from ftheta.logic.errors import SubjectError, UsageError
 from ftheta.networks import ACTIVATIONS

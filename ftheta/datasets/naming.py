@@ -9,26 +9,30 @@ import numpy as np
 
 from ftheta.logic.errors import UsageError, suggest
 
-from . import bundled, mnist1d, models, operations, toys
+from .bundled import breast_cancer, diabetes, digits, iris, wine
+from .mnist1d import mnist1d
+from .models import gaussian_design, teacher_student
 from .named_arrays import Data
+from .operations import group, modular
+from .toys import blobs, checkerboard, circles, moons, spirals, xor
 
 SETS: dict[str, Callable[..., Data]] = {
-    "digits": bundled.digits,
-    "iris": bundled.iris,
-    "wine": bundled.wine,
-    "breast-cancer": bundled.breast_cancer,
-    "diabetes": bundled.diabetes,
-    "mnist1d": mnist1d.mnist1d,
-    "moons": toys.moons,
-    "circles": toys.circles,
-    "spirals": toys.spirals,
-    "blobs": toys.blobs,
-    "xor": toys.xor,
-    "checkerboard": toys.checkerboard,
-    "teacher-student": models.teacher_student,
-    "gaussian-design": models.gaussian_design,
-    "modular": operations.modular,
-    "group": operations.group,
+    "digits": digits,
+    "iris": iris,
+    "wine": wine,
+    "breast-cancer": breast_cancer,
+    "diabetes": diabetes,
+    "mnist1d": mnist1d,
+    "moons": moons,
+    "circles": circles,
+    "spirals": spirals,
+    "blobs": blobs,
+    "xor": xor,
+    "checkerboard": checkerboard,
+    "teacher-student": teacher_student,
+    "gaussian-design": gaussian_design,
+    "modular": modular,
+    "group": group,
 }
 """Functions of the knobs; a parameter `rng` is made from the seed, a parameter `seed` is it."""
 MOST_ROWS = 1_000_000

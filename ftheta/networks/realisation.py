@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ftheta.lazy import jax, jnp, tree_leaves
+from ftheta.lazy import jax, jnp
 from ftheta.logic.enclosure import Basis, Enclosure
 from ftheta.logic.errors import SubjectError
 from ftheta.logic.witness import Witness
@@ -137,25 +137,6 @@ def forget(description: Description, what: str) -> Description:
         Dense(y.weight, y.bias * keeps_bias, y.activation if keeps_words else "identity") for y in description.layers
     )
     return description if keeps_bias and keeps_words else Description(tuple(layers))
-
-
-def is_realisation(apply: Any, params: Any, description: Description | None) -> bool:
-    """Whether the function is `Description.apply` of this very list, on the numbers of the list: no other method of it,
-    no subclass, no other weights."""
-    bound_to = getattr(apply, "__self__", None)
-    method = getattr(apply, "__func__", None)
-    if description is None or bound_to is not description or type(description) is not Description:
-        return False
-    return method is Description.apply and not count_stored_apart(params, description)
-
-
-def count_stored_apart(params: Any, description: Description) -> int:
-    """How many stored numbers are not those of the description; all of them where the shapes differ."""
-    stored = tree_leaves(params)
-    told = [array for pair in description.params for array in pair]
-    if [np.shape(a) for a in stored] != [a.shape for a in told]:
-        return sum(np.size(a) for a in stored) or 1
-    return sum(int(np.count_nonzero(np.asarray(a) != b)) for a, b in zip(stored, told))
 
 
 def permute_neurons(description: Description, rng: np.random.Generator) -> Description:

@@ -4,7 +4,8 @@ import re
 from dataclasses import dataclass
 from math import floor, inf, isfinite, isinf, isnan, log10
 
-from ftheta.logic import AtMost, Basis, Claim, Converges, Enclosure, Exists, Identity, Rate
+from ftheta.logic.claim import AtMost, Claim, Converges, Exists, Identity, Rate
+from ftheta.logic.enclosure import Basis, Enclosure
 
 _EXPONENT = re.compile(r"(?<=\d)e(-?\d+)\b")
 _CONFIDENCE = re.compile(r" \((nominal )?[\d.]+ %\)")

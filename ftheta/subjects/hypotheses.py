@@ -4,14 +4,12 @@ import jax
 import numpy as np
 
 from ftheta.logic.enclosure import Enclosure
-from ftheta.spectra import sampled_curvature
 from ftheta.spectra.classes import half_tanh_squared, tanh_curvature
 from ftheta.spectra.compact import NetworkOnBall
+from ftheta.spectra.curvature import sampled_curvature
 
 from .kinds import Training
-from .stated import as_stated as as_stated
-from .stated import stated_curvature
-from .stated import why_quadratic as why_quadratic
+from .stated import stated_curvature, why_quadratic
 
 SEGMENT_POINTS = 65
 

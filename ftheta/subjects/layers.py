@@ -5,7 +5,8 @@ import numpy as np
 from ftheta.logic.enclosure import Basis, Enclosure
 from ftheta.logic.errors import SubjectError
 from ftheta.logic.hypothesis import Finding, Status, hypothesis
-from ftheta.networks.realisation import compare_outputs, count_stored_apart, is_realisation
+from ftheta.networks.description import count_stored_apart, is_realisation
+from ftheta.networks.realisation import compare_outputs
 
 from .network import Network
 

@@ -10,8 +10,7 @@ import numpy as np
 from ftheta.lazy import jax, jnp, tree_leaves
 from ftheta.logic.errors import SubjectError
 from ftheta.networks.biases import PartlyBiased, has_all_biases
-from ftheta.networks.description import Description
-from ftheta.networks.realisation import is_realisation
+from ftheta.networks.description import Description, is_realisation
 from ftheta.networks.scaling import ScaledLayers
 
 from .dataset import Dataset

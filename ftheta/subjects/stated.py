@@ -14,7 +14,7 @@ from ftheta.graph.errors import GraphError
 from ftheta.graph.jaxprs import trace
 from ftheta.logic.enclosure import Basis, Enclosure
 from ftheta.logic.hypothesis import Finding, hypothesis
-from ftheta.spectra import eigenvalue_range
+from ftheta.spectra.curvature import eigenvalue_range
 from ftheta.training.landscapes import LastLayer
 
 from .kinds import QuadraticForm, Training

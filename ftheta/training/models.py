@@ -10,8 +10,7 @@ import numpy as np
 
 from ftheta.logic.errors import SubjectError, UsageError
 from ftheta.networks.biases import PartlyBiased
-from ftheta.networks.description import Description
-from ftheta.networks.realisation import is_realisation
+from ftheta.networks.description import Description, is_realisation
 from ftheta.networks.scaling import ScaledLayers
 
 

@@ -7,11 +7,10 @@ import pytest
 
 from ftheta.logic import SubjectError
 from ftheta.networks import ACTIVATIONS, random_mlp
-from ftheta.networks.description import require_layers
+from ftheta.networks.description import count_stored_apart, require_layers
 from ftheta.networks.realisation import (
     compare_outputs,
     count_differing,
-    count_stored_apart,
     forget,
     lost_in_a_file,
     permute_neurons,

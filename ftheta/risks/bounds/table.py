@@ -8,13 +8,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+import ftheta.risks.bounds.unseen as unseen
 from ftheta.estimates import binomial_interval
 from ftheta.estimates.means import CONFIDENCE
 from ftheta.logic.enclosure import Enclosure
 from ftheta.logic.errors import SubjectError, UsageError
 from ftheta.logic.table import Table
 from ftheta.networks import Description
-from ftheta.risks.bounds import unseen
 from ftheta.training.models import Model, model_of
 
 from .balls import above, ball, check_probability

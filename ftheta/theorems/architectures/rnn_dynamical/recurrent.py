@@ -20,8 +20,7 @@ from ftheta.certify.norms import spectral_norm
 from ftheta.graph.compiling import call_compiled
 from ftheta.logic import Enclosure, SubjectError
 from ftheta.networks.activations import activation
-from ftheta.networks.description import Dense, Description
-from ftheta.networks.realisation import is_realisation
+from ftheta.networks.description import Dense, Description, is_realisation
 
 
 @dataclass(frozen=True, eq=False)

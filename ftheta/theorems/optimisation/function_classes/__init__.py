@@ -27,7 +27,8 @@ from ftheta.spectra import Objective, along_training, eigenvalue_range, extremes
 from ftheta.spectra.classes import half_tanh_squared, logistic_constants, tanh_curvature
 from ftheta.spectra.compact import NetworkOnBall
 from ftheta.subjects import Network, Training
-from ftheta.subjects.hypotheses import as_stated, curvature_of, proved_range
+from ftheta.subjects.hypotheses import curvature_of, proved_range
+from ftheta.subjects.stated import as_stated
 
 from .pairs import Pairs
 

@@ -8,7 +8,8 @@ import numpy as np
 from ftheta.estimates import worst_ratio
 from ftheta.logic import AtMost, Axis, Basis, Curves, Enclosure, Evidence, Finding, Knob, Series, hypothesis, theorem
 from ftheta.subjects import Training
-from ftheta.subjects.hypotheses import as_stated, curvature_of, optimum_of, why_quadratic
+from ftheta.subjects.hypotheses import curvature_of, optimum_of
+from ftheta.subjects.stated import as_stated, why_quadratic
 from ftheta.training import gradient_descent
 from ftheta.training.rounding import carried_on, step_errors
 

@@ -20,7 +20,8 @@ from ftheta.logic import (
 )
 from ftheta.spectra import Objective, extremes, natural_objective
 from ftheta.subjects import Network, Training
-from ftheta.subjects.hypotheses import as_stated, curvature_of, optimum_of
+from ftheta.subjects.hypotheses import curvature_of, optimum_of
+from ftheta.subjects.stated import as_stated
 
 from .pl import REACH, WAVY, WAVY_SMOOTHNESS, Ball, Descent, best_wavy, test_ball, wavy
 
