@@ -7,8 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ftheta.logic import UsageError
-from ftheta.networks.architectures import (
-    FAMOUS,
+from ftheta.networks.architectures import FAMOUS, Stack, alexnet, formula_field, gpt1, resnet34, table_of, unet, vgg16
+from ftheta.networks.architectures.counting import PUBLISHED
+from ftheta.networks.architectures.famous import basic_block, small_cnn
+from ftheta.networks.architectures.mosaics import apart, maps_of_program, maps_of_table, picture
+from ftheta.networks.architectures.stack import longest_chain
+from ftheta.networks.layers import (
+    GELU,
     Attention,
     Conv,
     Dense,
@@ -18,21 +23,8 @@ from ftheta.networks.architectures import (
     ReLU,
     Residual,
     Skip,
-    Stack,
     UpConv,
-    alexnet,
-    formula_field,
-    gpt1,
-    resnet34,
-    table_of,
-    unet,
-    vgg16,
 )
-from ftheta.networks.architectures.counting import PUBLISHED
-from ftheta.networks.architectures.famous import basic_block, small_cnn
-from ftheta.networks.architectures.mosaics import apart, maps_of_program, maps_of_table, picture
-from ftheta.networks.architectures.stack import longest_chain
-from ftheta.networks.architectures.tokens import GELU
 from ftheta.theorems.equivariance.subsampling_receptive_field.fields import (
     gradient_support,
     measure_field,
@@ -202,9 +194,11 @@ def test_a_block_of_gpt_computes_what_torch_computes():
     for p in theirs.parameters():
         torch.nn.init.normal_(p)
     w = {name: p.detach().numpy() for name, p in theirs.named_parameters()}
-    attention = {"inside": w["self_attn.in_proj_weight"], "inside_bias": w["self_attn.in_proj_bias"]}
-    attention |= {"out": w["self_attn.out_proj.weight"], "out_bias": w["self_attn.out_proj.bias"]}
-    norms = [{"scale": w[f"norm{k}.weight"], "shift": w[f"norm{k}.bias"]} for k in (1, 2)]
+    maps = {"queries, keys, values": "in_proj_", "heads joined": "out_proj."}
+    attention = {
+        name: {key: w[f"self_attn.{start}{key}"] for key in ("weight", "bias")} for name, start in maps.items()
+    }
+    norms = [{"gain": w[f"norm{k}.weight"], "bias": w[f"norm{k}.bias"]} for k in (1, 2)]
     dense = [{"weight": w[f"linear{k}.weight"], "bias": w[f"linear{k}.bias"]} for k in (1, 2)]
     layers = (Residual((Attention(2),)), LayerNorm(), Residual((Dense(16), GELU(), Dense(d))), LayerNorm())
     params = [

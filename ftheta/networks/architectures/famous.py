@@ -8,10 +8,12 @@ AlexNet: Krizhevsky, Sutskever and Hinton (2012), on 227 × 227 crops, as its sh
 from collections.abc import Callable
 from itertools import chain
 
-from .branches import Residual, Skip
-from .layers import Conv, Dense, Flatten, GlobalMean, Layer, Norm, Pool, ReLU, UpConv
+from ftheta.networks.layers.branches import Residual, Skip
+from ftheta.networks.layers.grids import Conv, Flatten, GlobalMean, Norm, Pool, ReLU, UpConv
+from ftheta.networks.layers.layer import Dense, Layer
+from ftheta.networks.layers.tokens import GELU, Attention, Embedding, LayerNorm
+
 from .stack import Stack
-from .tokens import GELU, Attention, Embedding, LayerNorm
 
 Layers = tuple[Layer, ...]
 

@@ -11,10 +11,10 @@ import numpy as np
 
 from ftheta.logic.errors import UsageError
 from ftheta.logic.table import Table
-
-from .branches import Residual, Skip, apply_layers, seen_through, shapes_through, weighted_layers
-from .layers import Conv, Dense, Layer, Shape, UpConv, Whole, Window
-from .tokens import Embedding
+from ftheta.networks.layers.branches import Residual, Skip, apply_layers, seen_through, shapes_through, weighted_layers
+from ftheta.networks.layers.grids import Conv, UpConv, Window
+from ftheta.networks.layers.layer import Dense, Layer, Shape, Whole
+from ftheta.networks.layers.tokens import Embedding
 
 
 @dataclass(frozen=True)
@@ -122,8 +122,8 @@ class Stack:
 
         def draw(path: Any, leaf: jax.ShapeDtypeStruct) -> np.ndarray:
             name = path[-1].key
-            if name in ("scale", "shift") or name.endswith("bias"):
-                return np.full(leaf.shape, float(name == "scale"))
+            if name in ("scale", "shift", "gain", "bias"):
+                return np.full(leaf.shape, float(name in ("scale", "gain")))
             return rng.normal(size=leaf.shape) * np.sqrt(2 / max(prod(leaf.shape[1:]), 1))
 
         return jax.tree_util.tree_map_with_path(draw, self.arrays)
@@ -132,8 +132,9 @@ class Stack:
         """Weights that are all positive and sum to one an output: they keep what is monotone monotone."""
 
         def even(path: Any, leaf: jax.ShapeDtypeStruct) -> np.ndarray:
-            if path[-1].key in ("scale", "shift", "bias"):
-                return np.full(leaf.shape, float(path[-1].key == "scale"))
+            name = path[-1].key
+            if name in ("scale", "shift", "gain", "bias"):
+                return np.full(leaf.shape, float(name in ("scale", "gain")))
             return np.full(leaf.shape, 1 / max(prod(leaf.shape[1:]), 1))
 
         return jax.tree_util.tree_map_with_path(even, self.arrays)

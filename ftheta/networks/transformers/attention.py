@@ -2,11 +2,11 @@ r"""Self-attention: $y_i=\sum_{hj}A^h_{ij}V_hx_j$ with $A^h_{ij}\propto e^{\lang
 
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
 from ftheta.graph.compiling import call_compiled
+from ftheta.networks.operators.attention import attend
 
 
 class Projections(NamedTuple):
@@ -21,19 +21,6 @@ class Projections(NamedTuple):
         """Entries of variance 1/d; the heads are summed, so that each counts 1/√heads."""
         draw = lambda rows: rng.normal(size=(heads, rows, dimension)) / np.sqrt(dimension)
         return cls(draw(keys), draw(keys), draw(dimension) / np.sqrt(heads))
-
-
-def attention_weights(q: Any, k: Any, mask: Any = None) -> Any:
-    r"""$\operatorname{softmax}(qk^\top/\sqrt{d_k})$ over the last two axes; a query sees keys in `mask`."""
-    scores = q @ jnp.swapaxes(k, -1, -2) / q.shape[-1] ** 0.5
-    if mask is not None:
-        scores = jnp.where(mask, scores, -jnp.inf)
-    return jax.nn.softmax(scores, axis=-1)
-
-
-def attend(q: Any, k: Any, v: Any, mask: Any = None) -> Any:
-    r"""$\operatorname{softmax}(qk^\top/\sqrt{d_k})\,v$ for queries, keys and values (…, tokens, features)."""
-    return attention_weights(q, k, mask) @ v
 
 
 def _project(layer: Projections, x: Any) -> tuple[Any, Any, Any]:

@@ -15,21 +15,17 @@ import numpy as np
 
 from ftheta.graph.hurry import quick_compiler_options
 from ftheta.logic.errors import SubjectError, UsageError
+from ftheta.networks.layers.layer import Dense
+from ftheta.networks.layers.tokens import GELU, Attention, Embedding, LayerNorm
 
-from .attention import attention_weights
 from .tokeniser import Tokeniser
 
-EPSILON = 1e-5  # under the root of layer norm
 KEPT = jax.checkpoint_policies.dots_with_no_batch_dims_saveable
 """What a block keeps for its gradient: products with weights. To write all else to memory and read it again takes
 longer than to compute it again."""
+NORM = LayerNorm()
+ACTIVATION = GELU()
 SMALL = 200_000  # parameters of a model that takes longer to compile than to run
-
-
-def layer_norm(x: Any, gain: Any = 1.0, bias: Any = 0.0, epsilon: float = EPSILON) -> Any:
-    r"""$\frac{x-\bar x}{\sqrt{\operatorname{var}x+\varepsilon}}\cdot\text{gain}+\text{bias}$ along the last axis."""
-    centred = x - x.mean(-1, keepdims=True)
-    return centred / jnp.sqrt((centred * centred).mean(-1, keepdims=True) + epsilon) * gain + bias
 
 
 def block_parameters(width: int) -> int:
@@ -60,18 +56,31 @@ class Gpt:
 
         Weights are (outputs, inputs): the other way round XLA turns their gradients, a fifth of a training step.
         """
-        d = self.width
-        L = self.layers
-        block = {
-            "attention norm": {"gain": (L, d), "bias": (L, d)},
-            "queries, keys, values": {"weight": (L, 3 * d, d), "bias": (L, 3 * d)},
-            "heads joined": {"weight": (L, d, d), "bias": (L, d)},
-            "mlp norm": {"gain": (L, d), "bias": (L, d)},
-            "mlp in": {"weight": (L, 4 * d, d), "bias": (L, 4 * d)},
-            "mlp out": {"weight": (L, d, 4 * d), "bias": (L, d)},
+        tokens = (self.context, self.width)
+        one = {
+            "attention norm": NORM.arrays(tokens),
+            **self.attention.arrays(tokens),
+            "mlp norm": NORM.arrays(tokens),
+            "mlp in": self.mlp[0].arrays(tokens),
+            "mlp out": self.mlp[1].arrays(self.mlp[0].out(tokens)),
         }
-        table = {"tokens": (self.vocabulary, d), "positions": (self.context, d), "blocks": block}
-        return table | ({"norm": {"gain": (d,), "bias": (d,)}} if self.final_norm else {})
+        blocks = jax.tree.map(lambda leaf: (self.layers, *leaf.shape), one)
+        first = jax.tree.map(lambda leaf: leaf.shape, self.embedding.arrays(tokens[:1]))
+        last = jax.tree.map(lambda leaf: leaf.shape, NORM.arrays(tokens))
+        return first | {"blocks": blocks} | ({"norm": last} if self.final_norm else {})
+
+    @property
+    def embedding(self) -> Embedding:
+        return Embedding(self.vocabulary, self.width, self.context)
+
+    @property
+    def attention(self) -> Attention:
+        return Attention(self.heads, self.causal)
+
+    @property
+    def mlp(self) -> tuple[Dense, Dense]:
+        """Into the hidden width and out of it."""
+        return Dense(4 * self.width), Dense(self.width)
 
     @property
     def parameters(self) -> int:
@@ -100,30 +109,27 @@ class Gpt:
 
     def look(self, params: Any, numbers: Any) -> tuple[Any, Any]:
         """The scores, and the attention weights (layers, heads, n, n) on the way to them."""
-        n = self.ensure_fits(len(numbers))
-        x = jnp.asarray(params["tokens"])[jnp.asarray(numbers).astype(jnp.int32)] + params["positions"][:n]
+        self.ensure_fits(len(numbers))
+        x = self.embedding(params, numbers)
         block = jax.checkpoint(self._block, policy=KEPT, prevent_cse=False)
         x, weights = jax.lax.scan(lambda x, p: block(p, x), x, params["blocks"])
-        x = layer_norm(x, **params["norm"]) if self.final_norm else x
+        x = NORM(params["norm"], x) if self.final_norm else x
         return x @ params["tokens"].T, weights
 
-    def ensure_fits(self, n: int) -> int:
+    def ensure_fits(self, n: int) -> None:
         if n > self.context:
             raise SubjectError(
                 "The sequence is longer than the context.",
                 got=f"{n} tokens, a context of {self.context}",
                 remedy="cut the sequence, or build the model with a longer context",
             )
-        return n
 
     def _block(self, p: Any, x: Any) -> tuple[Any, Any]:
-        dense = lambda name, y: y @ p[name]["weight"].T + p[name]["bias"]
-        n, d = x.shape
-        qkv = dense("queries, keys, values", layer_norm(x, **p["attention norm"]))
-        q, k, v = qkv.reshape(n, 3, self.heads, d // self.heads).transpose(1, 2, 0, 3)
-        A = attention_weights(q, k, np.tri(n, dtype=bool) if self.causal else None)
-        x = x + dense("heads joined", (A @ v).transpose(1, 0, 2).reshape(n, d))
-        return x + dense("mlp out", jax.nn.gelu(dense("mlp in", layer_norm(x, **p["mlp norm"])))), A
+        y, weights = self.attention.look(p, NORM(p["attention norm"], x))
+        x = x + y
+        into, out = self.mlp
+        hidden = ACTIVATION({}, into(p["mlp in"], NORM(p["mlp norm"], x)))
+        return x + out(p["mlp out"], hidden), weights
 
     # -- text ----------------------------------------------------------------------------------------
 

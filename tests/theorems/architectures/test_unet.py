@@ -7,8 +7,8 @@ import pytest
 
 import ftheta as ft
 from ftheta.logic import UsageError, Verdict
-from ftheta.networks.architectures import Conv, Skip, Stack, unet
-from ftheta.networks.architectures.layers import Pool, ReLU, UpConv
+from ftheta.networks.architectures import Stack, unet
+from ftheta.networks.layers import Conv, Pool, ReLU, Skip, UpConv
 from ftheta.theorems.architectures.unet.denoising import skips_of
 from ftheta.theorems.architectures.unet.padded_unet import (
     formula_side,

@@ -11,7 +11,8 @@ import ftheta as ft
 from ftheta.groups import cyclic, natural, symmetric, trivial
 from ftheta.groups.representations import Representation
 from ftheta.logic import Identity, UsageError, Verdict
-from ftheta.networks.architectures import Conv, Pool, ReLU, Stack
+from ftheta.networks.architectures import Stack
+from ftheta.networks.layers import Conv, Pool, ReLU
 from ftheta.running import run
 from ftheta.theorems.equivariance.group_equivariant_linear_maps import choices, group_equivariant_linear_maps, orbits
 from ftheta.theorems.equivariance.pde_net_stencils import pde_net_stencils

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from ftheta.logic import UsageError
-from ftheta.networks.architectures.branches import Skip
-from ftheta.networks.architectures.layers import Conv, Layer, Pool, ReLU, UpConv
 from ftheta.networks.architectures.stack import Stack
+from ftheta.networks.layers.branches import Skip
+from ftheta.networks.layers.grids import Conv, Pool, ReLU, UpConv
+from ftheta.networks.layers.layer import Layer
 
 
 def padded_unet(side: int, depth: int, channels: int, skips: bool = True) -> Stack:

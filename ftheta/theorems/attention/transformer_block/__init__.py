@@ -32,7 +32,8 @@ from ftheta.logic import (
     theorem,
 )
 from ftheta.networks.architectures import gpt1
-from ftheta.networks.transformers.gpt import GPT1, Gpt, block_parameters, compile_look, layer_norm
+from ftheta.networks.layers.tokens import layer_norm
+from ftheta.networks.transformers.gpt import GPT1, Gpt, block_parameters, compile_look
 from ftheta.networks.transformers.text_model import TextModel
 from ftheta.subjects import Dataset
 from ftheta.subjects.texts import longer_than_the_context, poem, text_of

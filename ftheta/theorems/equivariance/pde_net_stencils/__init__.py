@@ -23,7 +23,8 @@ from ftheta.logic import (
     hypothesis,
     theorem,
 )
-from ftheta.networks.architectures import Conv, Stack
+from ftheta.networks.architectures import Stack
+from ftheta.networks.layers.grids import Conv
 from ftheta.subjects import Network
 from ftheta.theorems.orders import observed_order
 

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from ftheta.logic import FthetaError
-from ftheta.networks.architectures import Conv, table_of
+from ftheta.networks.architectures import table_of
+from ftheta.networks.layers.grids import Conv
 
 from .heat import Diffusion, diffusion_of
 from .stencils import Stencil, filters_of

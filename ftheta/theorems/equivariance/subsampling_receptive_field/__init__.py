@@ -22,8 +22,9 @@ from ftheta.logic import (
     hypothesis,
     theorem,
 )
-from ftheta.networks.architectures import FAMOUS, Conv, Pool, ReLU, Stack, formula_field
+from ftheta.networks.architectures import FAMOUS, Stack, formula_field
 from ftheta.networks.architectures.stack import longest_chain
+from ftheta.networks.layers.grids import Conv, Pool, ReLU
 from ftheta.subjects import Network
 
 from .charts import draw_defects, draw_growth, draw_profile

@@ -1,59 +1,17 @@
-r"""Layers as rows of an architecture's table: shapes, weights, what an output sees, and the function itself.
-
-Arrays are `(channels, *grid)`, with one axis of the grid or more. Each layer knows, for an input of a given shape: the
-shape of its output (`out`), its number of parameters by formula (`count`), its arrays (`arrays`), the number of
-multiplications (`products`), and on which places of its input, along an axis, the outputs from `lo` to `hi` depend
-(`seen`).
-"""
+"""Layers of signals and images: arrays are (channels, *grid), with one axis of the grid or more."""
 
 from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-import jax
 import jax.numpy as jnp
-import numpy as np
 
 from ftheta.logic.errors import UsageError
 from ftheta.networks.operators.convolution import convolve, convolve_transposed
 from ftheta.networks.operators.pooling import average_pool, max_pool
 from ftheta.networks.operators.windows import Windows
 
-Shape = tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Layer:
-    """Keeps the shape, has no weights, and sees place for place; the others change what they need to."""
-
-    weighted = False  # whether it counts as a layer where an architecture's name counts them
-
-    @property
-    def step(self) -> float:
-        """How far apart neighbours of the output are in the input."""
-        return 1
-
-    @property
-    def name(self) -> str:
-        return type(self).__name__.lower()
-
-    def out(self, shape: Shape, circular: bool = False) -> Shape:
-        return shape
-
-    def count(self, shape: Shape) -> int:
-        return 0
-
-    def arrays(self, shape: Shape) -> Any:
-        return {}
-
-    def products(self, shape: Shape, circular: bool = False) -> int:
-        return 0
-
-    def seen(self, shape: Shape, lo: int, hi: int) -> tuple[int, int]:
-        return lo, hi
-
-    def __call__(self, params: Any, x: Any, circular: bool = False) -> Any:
-        return x
+from .layer import Layer, Shape, Whole, array_shapes
 
 
 @dataclass(frozen=True)
@@ -139,7 +97,7 @@ class Conv(Window):
 
     def arrays(self, shape: Shape) -> Any:
         weight = (self.channels, shape[0] // self.groups, *[self.kernel] * (len(shape) - 1))
-        return _arrays(weight=weight, bias=(self.channels,)) if self.bias else _arrays(weight=weight)
+        return array_shapes(weight=weight, bias=(self.channels,)) if self.bias else array_shapes(weight=weight)
 
     def products(self, shape: Shape, circular: bool = False) -> int:
         per_output = shape[0] // self.groups * self.kernel ** (len(shape) - 1)
@@ -189,7 +147,7 @@ class UpConv(Layer):
         return self.channels * (shape[0] * self.kernel ** (len(shape) - 1) + 1)
 
     def arrays(self, shape: Shape) -> Any:
-        return _arrays(weight=(shape[0], self.channels, *[self.kernel] * (len(shape) - 1)), bias=(self.channels,))
+        return array_shapes(weight=(shape[0], self.channels, *[self.kernel] * (len(shape) - 1)), bias=(self.channels,))
 
     def products(self, shape: Shape, circular: bool = False) -> int:
         return prod(shape) * self.channels * self.kernel ** (len(shape) - 1)
@@ -211,7 +169,7 @@ class Norm(Layer):
         return 2 * shape[0]
 
     def arrays(self, shape: Shape) -> Any:
-        return _arrays(scale=(shape[0],), shift=(shape[0],))
+        return array_shapes(scale=(shape[0],), shift=(shape[0],))
 
     def products(self, shape: Shape, circular: bool = False) -> int:
         return prod(shape)
@@ -219,14 +177,6 @@ class Norm(Layer):
     def __call__(self, params: Any, x: Any, circular: bool = False) -> Any:
         over = (-1, *[1] * (x.ndim - 1))
         return params["scale"].reshape(over) * x + params["shift"].reshape(over)
-
-
-@dataclass(frozen=True)
-class Whole(Layer):
-    """Every output sees every place."""
-
-    def seen(self, shape: Shape, lo: int, hi: int) -> tuple[int, int]:
-        return 0, shape[-1] - 1
 
 
 @dataclass(frozen=True)
@@ -249,34 +199,3 @@ class Flatten(Whole):
 
     def __call__(self, params: Any, x: Any, circular: bool = False) -> Any:
         return x.ravel()
-
-
-@dataclass(frozen=True)
-class Dense(Whole):
-    """Along the last axis: of a vector, or of every token."""
-
-    units: int
-    weighted = True
-
-    @property
-    def name(self) -> str:
-        return f"dense {self.units}"
-
-    def out(self, shape: Shape, circular: bool = False) -> Shape:
-        return (*shape[:-1], self.units)
-
-    def count(self, shape: Shape) -> int:
-        return self.units * (shape[-1] + 1)
-
-    def arrays(self, shape: Shape) -> Any:
-        return _arrays(weight=(self.units, shape[-1]), bias=(self.units,))
-
-    def products(self, shape: Shape, circular: bool = False) -> int:
-        return prod(shape) * self.units
-
-    def __call__(self, params: Any, x: Any, circular: bool = False) -> Any:
-        return x @ params["weight"].T + params["bias"]
-
-
-def _arrays(**shapes: Shape) -> dict[str, jax.ShapeDtypeStruct]:
-    return {name: jax.ShapeDtypeStruct(shape, np.float64) for name, shape in shapes.items()}

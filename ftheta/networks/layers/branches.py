@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 from ftheta.logic.errors import UsageError
 
-from .layers import Layer, Shape
+from .layer import Layer, Shape
 
 
 def shapes_through(layers: tuple[Layer, ...], shape: Shape, circular: bool = False) -> list[Shape]:
