@@ -10,6 +10,7 @@ import numpy as np
 
 from ftheta.logic.errors import UsageError
 from ftheta.networks.operators.attention import attention_weights
+from ftheta.networks.operators.normalisation import standardise
 
 from .layer import Dense, Layer, Shape, Whole, array_shapes
 
@@ -20,8 +21,7 @@ JOINED = "heads joined"
 
 def layer_norm(x: Any, gain: Any = 1.0, bias: Any = 0.0, epsilon: float = EPSILON) -> Any:
     r"""$\frac{x-\bar x}{\sqrt{\operatorname{var}x+\varepsilon}}\cdot\text{gain}+\text{bias}$ along the last axis."""
-    centred = x - x.mean(-1, keepdims=True)
-    return centred / jnp.sqrt((centred * centred).mean(-1, keepdims=True) + epsilon) * gain + bias
+    return standardise(x, (-1,), epsilon)[0] * gain + bias
 
 
 @dataclass(frozen=True)

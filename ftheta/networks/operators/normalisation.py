@@ -21,8 +21,8 @@ def standardise(x: Any, axes: tuple[int, ...], epsilon: float) -> tuple[Any, Any
     """The input less its mean over its standard deviation; the mean; one over the standard deviation."""
     mean = jnp.mean(x, axis=axes, keepdims=True)
     centred = x - mean
-    inverse = lax.rsqrt(jnp.mean(centred * centred, axis=axes, keepdims=True) + epsilon)
-    return centred * inverse, mean, inverse
+    deviation = jnp.sqrt(jnp.mean(centred * centred, axis=axes, keepdims=True) + epsilon)
+    return centred / deviation, mean, 1 / deviation
 
 
 def by_root_mean_square(x: Any, axes: tuple[int, ...], epsilon: float) -> tuple[Any, Any]:

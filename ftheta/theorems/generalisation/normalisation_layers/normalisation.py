@@ -19,6 +19,7 @@ from jax.flatten_util import ravel_pytree
 from ftheta.graph.compiling import call_compiled
 from ftheta.logic import UsageError
 from ftheta.networks.activations import activation
+from ftheta.networks.operators.normalisation import standardise
 
 SCALES = (0.25, 0.5, 2.0, 3.0, 10.0)  # factors at which invariance is looked at
 
@@ -32,8 +33,7 @@ def batch_norm(z: Any, epsilon: float = 0.0, running: "Running | None" = None) -
 
 def layer_norm(z: Any, epsilon: float = 0.0) -> Any:
     """Every row minus its mean, over its standard deviation."""
-    centred = z - jnp.mean(z, -1, keepdims=True)
-    return centred / jnp.sqrt(jnp.mean(centred**2, -1, keepdims=True) + epsilon)
+    return standardise(z, (-1,), epsilon)[0]
 
 
 def weight_norm(W: Any, epsilon: float = 0.0) -> Any:
