@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ftheta.flows.runge_kutta import runge_kutta_step
 from ftheta.networks.description import Description
 
 from .shears import omega
@@ -29,18 +30,10 @@ def largest_power(net: Description, x: np.ndarray) -> float:
 
 def measure_drifts(net: Description, steps: np.ndarray) -> np.ndarray:
     """The largest change of H up to time 8 on the classical Runge–Kutta method, for every length of a step."""
-
-    def step(x: Any, h: Any) -> Any:
-        a = field(net, x)
-        b = field(net, x + h / 2 * a)
-        c = field(net, x + h / 2 * b)
-        d = field(net, x + h * c)
-        return x + h / 6 * (a + 2 * b + 2 * c + d)
-
     energy = lambda x: net.apply(net.params, x)[0]
 
     def once(k: Any, carried: Any, h: Any, first: Any) -> Any:
-        x = step(carried[0], h)
+        x = runge_kutta_step(field, (net, net, net), carried[0], h)
         return x, jnp.maximum(carried[1], jnp.abs(energy(x) - first))
 
     @jax.jit

@@ -15,6 +15,7 @@ import numpy as np
 from flint import arb, ctx
 from scipy import special
 
+from ftheta.flows.runge_kutta import runge_kutta_step
 from ftheta.logic import Enclosure
 
 BLOCK = 1 << 21  # entries of the table points × atoms that are held at once
@@ -174,12 +175,7 @@ def probability_flow(mixture: Mixture, x: np.ndarray, times: np.ndarray) -> np.n
     """The probability-flow equation by Runge–Kutta steps along decreasing times."""
     field = lambda t, x: x + mixture.after(t).score(x)
     for t, s in pairwise(times.tolist()):
-        h = t - s
-        middle = (t + s) / 2
-        k1 = field(t, x)
-        k2 = field(middle, x + h / 2 * k1)
-        k3 = field(middle, x + h / 2 * k2)
-        x = x + h / 6 * (k1 + 2 * k2 + 2 * k3 + field(s, x + h * k3))
+        x = runge_kutta_step(field, (t, (t + s) / 2, s), x, t - s)
     return x
 
 

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ftheta.estimates import mean
+from ftheta.flows.runge_kutta import runge_kutta_step
 from ftheta.logic import Enclosure, SubjectError
 from ftheta.networks import Description
 
@@ -60,14 +61,10 @@ def train_linear_model(J: np.ndarray, y: np.ndarray, t: float) -> np.ndarray:
     Integrated in $\theta$ by Runge–Kutta steps of a hundredth of the fastest time scale.
     """
     steps = int(min(20_000, max(100, 100 * t * float(np.linalg.norm(J, 2)) ** 2)))
-    force = lambda w: J.T @ (y - J @ w)
+    force = lambda J, w: J.T @ (y - J @ w)
     theta = np.zeros(J.shape[1])
-    h = t / steps
     for _ in range(steps):
-        k1 = force(theta)
-        k2 = force(theta + h / 2 * k1)
-        k3 = force(theta + h / 2 * k2)
-        theta = theta + h / 6 * (k1 + 2 * k2 + 2 * k3 + force(theta + h * k3))
+        theta = runge_kutta_step(force, (J, J, J), theta, t / steps)
     return J @ theta
 
 
