@@ -1,0 +1,186 @@
+r"""Attacks: points of a box whose outputs meet all rows of a disjunct, sought by projected gradient descent.
+
+For each disjunct the largest excess of its rows is made as small as it gets, from many starts at once: the centre,
+random points, and points whose outputs were first driven apart along random directions (output-diversified starts).
+Steps follow APGD: momentum, and a step size that is halved where a run stops to improve. A point that looks like a
+witness in float64 is handed to `propose`, which decides exactly.
+"""
+
+from collections.abc import Callable
+from time import monotonic
+
+import numpy as np
+
+from ftheta.relu.network import ReluNetwork
+
+from .goals import Array, Goal, set_goal
+from .questions import Case
+
+Propose = Callable[[Array], bool]
+
+ROUND = 64  # points at once
+DESCENT = 40  # steps of a run
+DIVERSIFYING = 5  # steps along random directions before it
+MOMENTUM = 0.75
+PROPOSALS = 4  # of one batch: an exact check is dear
+
+
+def attack(
+    net: ReluNetwork,
+    case: Case,
+    rng: np.random.Generator,
+    seconds: float,
+    propose: Propose,
+    *,
+    rounds: int | None = None,
+    disjuncts: Array | None = None,
+    from_centre: bool = True,
+) -> Array | None:
+    """A point of the box for which `propose` says True, or None; ends after `seconds` or so many `rounds`.
+
+    `disjuncts` restricts the search to some of them; the first round is short and starts at the centre, unless
+    `from_centre` is False.
+    """
+    low, high = (np.array(side, np.float64) for side in case.box.inner())
+    goal = set_goal(case, net.widths[0], net.widths[-1])
+    chosen = np.arange(len(case.unsafe)) if disjuncts is None else np.asarray(disjuncts)
+    if not len(chosen) or not np.all(low <= high):
+        return None
+    end = monotonic() + seconds
+    turn = 0
+    while (rounds is None or turn < rounds) and (turn == 0 or monotonic() < end):
+        short = from_centre and turn == 0
+        if short:
+            aims = chosen[: 4 * ROUND]
+            starts = np.repeat(0.5 * low[None] + 0.5 * high, len(aims), axis=0)
+        else:
+            starts, aims = _choose_starts(net, low, high, chosen, rng)
+        steps = DESCENT // 2 if short else DESCENT
+        found = descend(net, goal, low, high, starts, aims, propose, steps=steps, end=end)
+        if found is not None:
+            return found
+        turn += 1
+    return None
+
+
+def descend(
+    net: ReluNetwork,
+    goal: Goal,
+    low: Array,
+    high: Array,
+    starts: Array,
+    aims: Array,
+    propose: Propose,
+    *,
+    steps: int = DESCENT,
+    end: float = np.inf,
+) -> Array | None:
+    """APGD from each start towards its disjunct `aims`, within the box."""
+    x = np.clip(starts, low, high)
+    before = x
+    best = x.copy()
+    least = np.full(len(x), np.inf)
+    size = np.ones((len(x), 1))
+    width = high - low
+    checks = _checkpoints(steps)
+    gains = np.zeros(len(x))
+    mark_size = size.copy()
+    mark_least = least.copy()
+    last_check = 0
+    for step in range(steps):
+        value, slope = _excess_and_slope(net, goal, x, aims)
+        better = value < least
+        gains += better
+        best[better] = x[better]
+        least[better] = value[better]
+        found = _offer(x, value, propose)
+        if found is not None or monotonic() > end:
+            return found
+        if step in checks:
+            lazy = gains < 0.75 * (step - last_check)
+            stuck = (size == mark_size)[:, 0] & (least >= mark_least)
+            halve = lazy | stuck
+            mark_size = size.copy()
+            mark_least = least.copy()
+            size[halve] *= 0.5
+            x = np.where(halve[:, None], best, x)
+            before = np.where(halve[:, None], best, before)
+            gains[:] = 0
+            last_check = step
+        ahead = np.clip(x - size * width * np.sign(slope), low, high)
+        mixed = x + MOMENTUM * (ahead - x) + (1 - MOMENTUM) * (x - before) if step else ahead
+        before = x
+        x = np.clip(mixed, low, high)
+    value, _ = _excess_and_slope(net, goal, x, aims)
+    return _offer(x, value, propose)
+
+
+def sign_step(net: ReluNetwork, goal: Goal, low: Array, high: Array, starts: Array, aims: Array) -> Array:
+    """FGSM: the corner of the box against the sign of the gradient at each start."""
+    _, slope = _excess_and_slope(net, goal, starts, aims)
+    return np.where(slope > 0, low, np.where(slope < 0, high, starts))
+
+
+def propagate(net: ReluNetwork, x: Array) -> tuple[Array, list[Array]]:
+    """The outputs at points `(n, d)`, and for each step which coordinates are passed on."""
+    state = x
+    passed = []
+    for step in net.steps:
+        z = np.ascontiguousarray((step.matrix @ state.T).T) + step.offset
+        on = ~step.rectified | (z > 0)
+        state = np.where(on, z, 0.0)
+        passed.append(on)
+    return state, passed
+
+
+def pull_back(net: ReluNetwork, passed: list[Array], cotangents: Array) -> Array:
+    """The gradients at the inputs of linear functions of the outputs."""
+    for step, on in zip(reversed(net.steps), reversed(passed)):
+        cotangents = (step.matrix.T @ (cotangents * on).T).T
+    return cotangents
+
+
+def _excess_and_slope(net: ReluNetwork, goal: Goal, x: Array, aims: Array) -> tuple[Array, Array]:
+    """The largest excess of the rows of each point's disjunct, and its gradient."""
+    y, passed = propagate(net, x)
+    excess = np.where(goal.member[aims], goal.excess(x, y), -np.inf)
+    if not excess.shape[1]:
+        return np.full(len(x), -np.inf), np.zeros_like(x)
+    row = excess.argmax(1)
+    value = excess[np.arange(len(x)), row]
+    slope = pull_back(net, passed, goal.outputs[row])
+    return value, slope if goal.inputs is None else slope + goal.inputs[row]
+
+
+def _offer(x: Array, value: Array, propose: Propose) -> Array | None:
+    """Propose the most promising points of a batch."""
+    for r in np.argsort(value)[:PROPOSALS]:
+        if value[r] > 0:
+            return None
+        if propose(x[r]):
+            return x[r].copy()
+    return None
+
+
+def _choose_starts(
+    net: ReluNetwork, low: Array, high: Array, chosen: Array, rng: np.random.Generator
+) -> tuple[Array, Array]:
+    """Random points whose outputs are driven apart, spread over the disjuncts."""
+    aims = rng.choice(chosen, ROUND) if len(chosen) > ROUND else np.resize(rng.permutation(chosen), ROUND)
+    x = rng.uniform(low, high, (len(aims), len(low)))
+    direction = rng.uniform(-1, 1, (len(aims), net.widths[-1]))
+    for _ in range(DIVERSIFYING):
+        _, passed = propagate(net, x)
+        x = np.clip(x + 0.25 * (high - low) * np.sign(pull_back(net, passed, direction)), low, high)
+    return x, aims
+
+
+def _checkpoints(steps: int) -> set[int]:
+    """Where APGD looks back: intervals that shrink from 22 % of the steps by 3 % each."""
+    at = share = 0.22
+    marks = set()
+    while at < 1:
+        marks.add(int(np.ceil(at * steps)))
+        share = max(share - 0.03, 0.06)
+        at += share
+    return marks

@@ -1,0 +1,1 @@
+"""Verification by splitting neurons: linear relaxations with optimised slopes, for ReLU networks of many inputs."""

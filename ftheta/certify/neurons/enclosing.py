@@ -1,0 +1,96 @@
+"""Bounds of all neurons over a box, layer by layer: intervals, then lines, then lines with optimised slopes."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy import sparse
+
+from ftheta.certify.goals import Goal
+from ftheta.relu.network import ReluNetwork
+
+from .frames import Array, Frame, Layer, Sums, enclose_sums, enter_box, make_layer, take_step, times
+from .kernels import TINY, U
+from .lines import Climb, Start, bound_below, draw_lines, optimise, plain_lines
+
+ROOM = 2_000_000  # entries of one array of parameters: more rows than fit are taken in turns
+
+Bounds = Sequence[tuple[Array, Array]]
+
+
+def enclose(
+    net: ReluNetwork, low: Array, high: Array, plan: Climb | None = None, known: Bounds | None = None
+) -> tuple[Frame, list[tuple[Array, Array]]]:
+    """The frame of a network over a box, and the bounds of all neurons of every hidden step.
+
+    With a `plan` the slopes are optimised for each bound of a neuron whose sign is open. `known` are bounds that were
+    proved before.
+    """
+    states = enter_box(net, low, high)
+    layers: list[Layer] = []
+    bounds = []
+    first = 0
+    for k, step in enumerate(net.steps[:-1]):
+        sums = take_step(step, states)
+        under, above = enclose_sums(sums, states)
+        if known is not None:
+            under = np.maximum(under, known[k][0])
+            above = np.minimum(above, known[k][1])
+        if layers:
+            open_rows = np.flatnonzero(step.rectified & (under < 0) & (above > 0))
+            if known is None:
+                _tighten(low, high, layers, sums, open_rows, under, above, None)
+                open_rows = open_rows[(under[open_rows] < 0) & (above[open_rows] > 0)]
+            if plan is not None:
+                _tighten(low, high, layers, sums, open_rows, under, above, plan)
+        layer, states = make_layer(step, sums, under, above, first)
+        layers.append(layer)
+        bounds.append((under, above))
+        first += layer.undecided
+    return Frame(low, high, tuple(layers), take_step(net.steps[-1], states)), bounds
+
+
+def _tighten(
+    low: Array,
+    high: Array,
+    layers: list[Layer],
+    sums: Sums,
+    rows: Array,
+    under: Array,
+    above: Array,
+    plan: Climb | None,
+) -> None:
+    """Raise `under` and lower `above` for some rows of a step."""
+    neurons = sum(layer.undecided for layer in layers)
+    widest = max(neurons, sums.weight.shape[1], len(low))
+    chunk = max(16, ROOM // (2 * widest))
+    for begin in range(0, len(rows), chunk):
+        part = rows[begin : begin + chunk]
+        weight = sums.weight[part]
+        weight = weight.toarray() if sparse.issparse(weight) else weight
+        start = Start(
+            np.concatenate([weight, -weight]),
+            np.concatenate([sums.bias[part], -sums.bias[part]]),
+            np.concatenate([sums.slack[part]] * 2),
+        )
+        lines = plain_lines(layers, 2 * len(part))
+        if plan is not None:
+            found = optimise(low, high, layers, start, lines, plan)
+            lines = draw_lines(layers, found.lower, found.push, lines.sign)
+        value = bound_below(low, high, layers, start, lines)
+        under[part] = np.maximum(under[part], value[: len(part)])
+        above[part] = np.minimum(above[part], -value[len(part) :])
+
+
+def begin_rows(goal: Goal, frame: Frame, weights: Array) -> Start:
+    """Mixtures of the rows of a goal as functions of what enters the last step, with all errors of rounding so far."""
+    last = frame.last
+    coefficients = weights @ goal.outputs
+    constant = coefficients @ last.bias - weights @ goal.bounds
+    total = np.abs(goal.outputs) @ last.reach + np.abs(goal.bounds)  # all that a row can add up to
+    inputs = None
+    if goal.inputs is not None:
+        total += np.abs(goal.inputs) @ np.maximum(np.abs(frame.low), np.abs(frame.high))
+        inputs = weights @ goal.inputs
+    rounding = 2.0 * (sum(goal.outputs.shape) + 32) * U  # of the rows to floats, of the mixture, of the constant
+    error = 1.01 * (np.abs(coefficients) @ last.error + rounding * (np.abs(weights) @ total)) + TINY
+    return Start(times(coefficients, last.weight), constant, error, inputs)

@@ -1,0 +1,111 @@
+r"""Branch and bound over neurons, in batches of domains: parts of the box where some pre-activations have given signs.
+
+A *target* is a function of a layer's outputs that is to be shown positive over the box: the excess of the rows of a
+disjunct, or a pre-activation whose sign is open. A domain of a target is closed as soon as its proved bound is
+positive; else it is split at one more neuron. The least bound of a target's open domains bounds the target.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from .branching import choose_splits
+from .domains import Domains
+from .frames import Array, Layer
+from .lines import Climb, Mixture, Optimum, Start, bound_below, draw_lines, optimise
+
+Begin = Callable[[Array, Array], Start]
+"""The functions of targets (first argument) with mixtures of rows by weights (second)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """Targets over a box below which the `layers` lie. `begin` makes their functions, `mixing` their rows (None: each
+    target is one row), `contract` takes weights of all rows to those of a target's own, `closes` decides from
+    proved bounds, targets and weights."""
+
+    low: Array
+    high: Array
+    layers: Sequence[Layer]
+    begin: Begin
+    mixing: Callable[[Array, Array], Mixture] | None
+    contract: Callable[[Array, Array], Array]
+    closes: Callable[[Array, Array, Array], Array]
+
+    @property
+    def neurons(self) -> int:
+        return sum(layer.undecided for layer in self.layers)
+
+
+@dataclass(eq=False)
+class Outcome:
+    """Bounded domains: those that are open, with their next splits, and what was seen at their relaxed points."""
+
+    open: Domains
+    closed: Array
+    corners: Array
+
+
+def bound_domains(task: Task, domains: Domains, plan: Climb) -> Outcome:
+    """Optimise, prove, and choose the next split of what stays open. `closed` are the bounds of closed domains."""
+    start = task.begin(domains.target, domains.weights)
+    lines = draw_lines(task.layers, domains.lower, domains.push, domains.sign)
+    mixture = None if task.mixing is None else task.mixing(domains.target, domains.weights)
+    found = optimise(task.low, task.high, task.layers, start, lines, replace(plan, enough=1e-5), mixture)
+    if found.weights is not None:
+        domains.weights = task.contract(domains.target, found.weights)
+        start = task.begin(domains.target, domains.weights)
+    proved = draw_lines(task.layers, found.lower, found.push, domains.sign)
+    bound = bound_below(task.low, task.high, task.layers, start, proved)
+    closed = task.closes(bound, domains.target, domains.weights)
+    bound = np.maximum(bound, domains.bound)
+    rows = np.flatnonzero(~closed)
+    left = Domains(
+        domains.target[rows],
+        bound[rows],
+        domains.sign[rows],
+        found.lower[rows].astype(np.float16),
+        found.push[rows],
+        domains.weights[rows],
+        np.full(len(rows), -1),
+    )
+    if len(rows) and task.neurons:
+        part = _select_optimum(found, rows)
+        left.split = choose_splits(task.low, task.high, task.layers, start.select(rows), proved.select(rows), part)
+    return Outcome(left, bound[closed], found.corner[rows])
+
+
+def halve(domains: Domains) -> Domains:
+    """Both halves of every domain, split at its neuron."""
+    both = domains.select(np.repeat(np.arange(len(domains)), 2))
+    rows = np.arange(len(both))
+    both.sign[rows, both.split] = np.tile(np.array([1, -1], np.int8), len(domains))
+    return both
+
+
+def first_domains(task: Task, targets: Array, lower: Array, weights: Array) -> Domains:
+    """The whole box, for every target."""
+    rows = len(targets)
+    return Domains(
+        targets,
+        np.full(rows, -np.inf),
+        np.zeros((rows, task.neurons), np.int8),
+        lower.astype(np.float16),
+        np.zeros((rows, task.neurons), np.float32),
+        weights,
+        np.full(rows, -1),
+    )
+
+
+def _select_optimum(found: Optimum, rows: Array) -> Optimum:
+    weights = None if found.weights is None else found.weights[rows]
+    return Optimum(
+        found.best[rows],
+        found.lower[rows],
+        found.push[rows],
+        weights,
+        found.coefficients[rows],
+        found.states[rows],
+        found.corner[rows],
+    )

@@ -1,0 +1,79 @@
+"""Attacks find what is there, inside the box, and end in time."""
+
+from fractions import Fraction
+from itertools import pairwise
+from time import monotonic
+
+import numpy as np
+
+from ftheta.certify.attacks import attack, propagate, pull_back, sign_step
+from ftheta.certify.goals import set_goal
+from ftheta.certify.questions import Box, Case, Row
+from ftheta.relu.network import ReluNetwork
+
+
+def random_net(rng: np.random.Generator, widths: list[int]) -> ReluNetwork:
+    weights = [rng.normal(0, 1.5 / np.sqrt(a), (b, a)) for a, b in pairwise(widths)]
+    return ReluNetwork.dense(weights, [rng.normal(0, 0.5, b) for b in widths[1:]])
+
+
+def test_gradients_are_those_of_the_network() -> None:
+    rng = np.random.default_rng(0)
+    net = random_net(rng, [5, 9, 7, 3])
+    x = rng.normal(size=(4, 5))
+    y, passed = propagate(net, x)
+    np.testing.assert_allclose(y, net(x))
+    c = rng.normal(size=(4, 3))
+    slope = pull_back(net, passed, c)
+    step = 1e-7 * rng.normal(size=(4, 5))
+    np.testing.assert_allclose(((net(x + step) - y) * c).sum(1), (slope * step).sum(1), atol=1e-12)
+
+
+def test_attacks_reach_nearly_the_least_value_seen() -> None:
+    rng = np.random.default_rng(1)
+    met = 0
+    for _ in range(10):
+        net = random_net(rng, [20, 40, 40, 2])
+        low = np.full(20, -0.5)
+        values = net(rng.uniform(-0.5, 0.5, (5000, 20)))[:, 0]
+        bound = Fraction(float(values.min() - 1.0 * values.std()))
+        box = Box((Fraction(-1, 2),) * 20, (Fraction(1, 2),) * 20)
+        case = Case(box, ((Row({}, {0: Fraction(1)}, bound),),))
+        found = attack(net, case, rng, 2.0, lambda _: True)
+        if found is not None:
+            met += 1
+            assert np.all(found >= low) and np.all(found <= -low)
+            assert net(found)[0] <= bound
+    assert met >= 9
+
+
+def test_a_conjunction_is_met_in_all_its_rows() -> None:
+    rng = np.random.default_rng(2)
+    net = random_net(rng, [4, 20, 2])
+    at = net(np.array([0.3, -0.2, 0.1, 0.4]))
+    rows = tuple(Row({0: Fraction(1)}, {k: Fraction(1)}, Fraction(float(at[k])) + Fraction(31, 100)) for k in range(2))
+    case = Case(Box((Fraction(-1),) * 4, (Fraction(1),) * 4), (rows,))
+    found = attack(net, case, rng, 5.0, lambda _: True)
+    assert found is not None
+    assert np.all(net(found) + found[0] <= at + 0.31 + 1e-12)
+
+
+def test_attacks_stop_in_time_and_keep_within_thin_boxes() -> None:
+    rng = np.random.default_rng(3)
+    net = random_net(rng, [3, 10, 1])
+    third = Fraction(1, 3)
+    thin = Case(Box((third,) * 3, (third,) * 3), ((Row({}, {0: Fraction(1)}, Fraction(10**6)),),))
+    assert attack(net, thin, rng, 1.0, lambda _: True) is None  # no float lies in the box
+    never = Case(Box((Fraction(-1),) * 3, (Fraction(1),) * 3), ((Row({}, {0: Fraction(1)}, Fraction(-(10**6))),),))
+    begun = monotonic()
+    assert attack(net, never, rng, 0.3, lambda _: True) is None
+    assert monotonic() - begun < 5
+
+
+def test_the_sign_step_descends() -> None:
+    rng = np.random.default_rng(4)
+    net = ReluNetwork.dense([rng.normal(size=(1, 6))], [np.zeros(1)])
+    case = Case(Box((Fraction(-1),) * 6, (Fraction(1),) * 6), ((Row({}, {0: Fraction(1)}, Fraction(0)),),))
+    goal = set_goal(case, 6, 1)
+    corner = sign_step(net, goal, -np.ones(6), np.ones(6), np.zeros((1, 6)), np.zeros(1, int))
+    np.testing.assert_allclose(net(corner)[0, 0], -np.abs(net.steps[0].matrix).sum())
