@@ -17,7 +17,7 @@ import numpy as np
 from scipy.integrate import LSODA, RK45
 
 from ftheta.graph import GraphError, trace
-from ftheta.graph.domains.cost import total_cost
+from ftheta.graph.domains.cost import cost
 from ftheta.graph.enclosing import enclose_number
 from ftheta.logic import Enclosure
 
@@ -35,10 +35,12 @@ FURTHER = (0.25, 1.0, 4.0)  # steps beyond the end, along its direction
 def affordable_gradients(apply: Callable[[Any, Any], Any], params: Any, shape: tuple[int, ...], rows: int) -> int:
     """How many gradients of a network's loss on this many rows can be taken: by its operations."""
     try:
-        flops = total_cost(trace(apply, params, jax.ShapeDtypeStruct(shape, np.float64))).flops
+        graph = trace(apply, params, jax.ShapeDtypeStruct(shape, np.float64))
+        spent = cost(graph, wrt=graph.argument(0))
     except GraphError:
         return 0
-    return int(min(OF_NETWORKS, WORK / (4 * max(flops, 1) * rows)))
+    of_a_gradient = spent.forward_total + spent.reverse_total
+    return int(min(OF_NETWORKS, WORK / (max(of_a_gradient.flops, 1) * rows)))
 
 
 @dataclass(frozen=True, eq=False)
