@@ -17,8 +17,8 @@ from ftheta.certify.neurons.search import Search, search_neurons
 from ftheta.certify.questions import Box, Case, Row
 from ftheta.pieces import pieces
 from ftheta.pieces.domains import Box as PiecesBox
-from ftheta.relu.exact import ExactNetwork, exact, in_floats
-from ftheta.relu.network import ReluNetwork, Step
+from ftheta.relu.exact import exact
+from ftheta.relu.network import ExactNetwork, ReluNetwork, Step
 
 
 def random_net(rng: np.random.Generator, widths: list[int]) -> ReluNetwork:
@@ -252,7 +252,7 @@ def test_weights_beyond_float64_widen_the_bounds() -> None:
     """Constants that cancel: the exact output is 2⁻⁶⁰ at one point and more elsewhere; floats see zero."""
     third = Fraction(1, 3)
     long = ExactNetwork.dense([[[third], [-third]], [[3, 3]]], [[0, 0], [Fraction(1, 2**60)]])
-    net = in_floats(long)
+    net = long.in_floats()
     case = Case(unit_box(1), (at_most(Fraction(1, 2**61)),))
     assert not search_neurons(net, case, seconds=2, propose=lambda _: False).closed
     assert search_neurons(
