@@ -13,6 +13,8 @@ _HOME = {
     "Family": "ftheta.subjects",
     "Measure": "ftheta.subjects",
     "Network": "ftheta.subjects",
+    "Outputs": "ftheta.certify.properties",
+    "Robust": "ftheta.certify.properties",
     "Target": "ftheta.subjects",
     "Training": "ftheta.subjects",
     "Enclosure": "ftheta.logic",
@@ -55,6 +57,8 @@ if TYPE_CHECKING:
     from ftheta.catalogue import theorems as theorems
     from ftheta.certify.bounds import Ball as Ball
     from ftheta.certify.bounds import bounds as bounds
+    from ftheta.certify.properties import Outputs as Outputs
+    from ftheta.certify.properties import Robust as Robust
     from ftheta.checking import check as check
     from ftheta.graph import check_gradient as check_gradient
     from ftheta.graph import tableau as graph  # noqa: F401

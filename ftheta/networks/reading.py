@@ -27,6 +27,7 @@ ALWAYS_ALLOWED = 256 << 20
 """Bytes that any file may take, however small it is."""
 MAX_AXES = 32
 _BLOCK = 1 << 20
+_GZIP_BEGINS = b"\x1f\x8b"
 
 
 class Malformed(ValueError):
@@ -163,6 +164,14 @@ def unpack_gzip(path: Path, most: int | None = None) -> bytes:
             allowance.spend(len(block))
             blocks.append(block)
     return b"".join(blocks)
+
+
+def read_text(path: Path) -> str:
+    """The text of a file, which may be packed by gzip. Bytes that are not UTF-8 become marks in it."""
+    with path.open("rb") as file:
+        is_packed = file.read(2) == _GZIP_BEGINS
+    data = unpack_gzip(path) if is_packed else read_bytes(path)
+    return data.decode("utf-8-sig", "replace")
 
 
 def printable(path: Path) -> str:
