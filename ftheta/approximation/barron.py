@@ -23,8 +23,8 @@ A sigmoidal $\sigma$ tends to the step as its weights grow, outside a null set o
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import exp, isfinite, lgamma, sqrt
-from typing import Any, TypeAlias
+from math import isfinite
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -35,9 +35,9 @@ from ftheta.logic.enclosure import Enclosure
 from ftheta.logic.errors import SubjectError
 from ftheta.logic.witness import Witness
 
+from .gaussian_spectrum import Sampler, gaussian_frequencies, gaussian_moment
 from .greedy import Path, Steps, frank_wolfe, unit_directions
 
-Sampler: TypeAlias = Callable[[np.random.Generator, int], tuple[np.ndarray, np.ndarray]]
 BLOCK = 4_000_000  # numbers held at once
 WORK = 100_000_000  # values of neurons computed for one number of neurons
 
@@ -166,22 +166,6 @@ class Problem:
 def scales_up_to(p: int) -> list[int]:
     """p, its half, its quarter, …: at most eight numbers of neurons, in increasing order."""
     return sorted({p >> k for k in range(8) if p >> k})
-
-
-def gaussian_frequencies(dimension: int) -> Sampler:
-    r"""The spectrum of $e^{-|x|^2/2}$: $|\omega|$ is a $\chi$ variable with $d+1$ degrees of freedom."""
-
-    def sample(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
-        direction = rng.normal(size=(n, dimension))
-        direction /= np.linalg.norm(direction, axis=1, keepdims=True)
-        return direction * np.sqrt(rng.chisquare(dimension + 1, size=(n, 1))), np.zeros(n)
-
-    return sample
-
-
-def gaussian_moment(dimension: int) -> float:
-    r"""$C_f=\sqrt2\,\Gamma(\frac{d+1}2)/\Gamma(\frac d2)$ of $e^{-|x|^2/2}$."""
-    return sqrt(2) * exp(lgamma((dimension + 1) / 2) - lgamma(dimension / 2))
 
 
 def gaussian_problem(rng: np.random.Generator, dimension: int, points: int = 128) -> Problem:

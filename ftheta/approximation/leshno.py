@@ -18,16 +18,16 @@ from math import comb, factorial
 import numpy as np
 from flint import arb, ctx  # type: ignore[import-untyped]
 
-from ftheta.logic.chart import Bars
+from ftheta.logic.chart import Axis, Bars
 from ftheta.logic.enclosure import Enclosure
 from ftheta.logic.errors import UsageError
 
-from .charts import draw_error_budget
 from .goal import Goal, goal_of
 from .monomials import BITS, SMOOTH, ball, bias_for, derivative
 from .ridge_exponentials import Exponentials, fit_exponentials, lattice
 from .suprema import bounds_of, supremum
 
+STEPS = ("exponentials", "polynomials", "monomials", "smoothing")
 PARTS = 16  # of an interval on which a derivative is bounded
 MOST_BALLS = 200_000  # neurons evaluated at one point
 
@@ -74,7 +74,10 @@ class Chain:
 
     def chart(self) -> Bars:
         """The bounds of the four steps beside their sum."""
-        return draw_error_budget(self)
+        values = tuple(term.hi for term in (*self.terms, self.bound))
+        return Bars(
+            "error budget of the chain", Axis("error", "log"), (*STEPS, "whole bound"), ("sup error",), (values,)
+        )
 
 
 def _interval(goal: Goal, v: list[float]) -> tuple[Fraction, Fraction]:

@@ -12,14 +12,14 @@ from math import sqrt
 import numpy as np
 
 from ftheta.estimates import fit_rate, mean
-from ftheta.logic.chart import Curves
+from ftheta.logic.chart import Axis, Curves, Series
 from ftheta.logic.enclosure import Enclosure
 from ftheta.logic.errors import UsageError
 from ftheta.logic.table import Table
 
 from .barron import Problem, gaussian_problem
-from .charts import draw_rates
 
+SHOWN_DIMENSIONS = (1, 2, 5, 10, 20)
 NEURONS = (16, 32, 64, 128, 256, 512)
 
 
@@ -59,7 +59,7 @@ class Rates:
 
     def charts(self) -> tuple[Curves, Curves]:
         """The exponents against dimension; errors against neurons for some dimensions."""
-        return draw_rates(self)
+        return _draw_rates(self)
 
 
 def measure_rates(
@@ -85,3 +85,25 @@ def _measure(problem: Problem, rng: np.random.Generator, d: int, neurons: Sequen
     roots = np.sqrt([e.middle for e in squares])
     bounds = tuple(sqrt(problem.bound(n)) for n in neurons)
     return Measured(d, squares, greedy, bounds, fit_rate(counts, roots), fit_rate(counts, np.array(greedy)))
+
+
+def _draw_rates(found: Rates) -> tuple[Curves, Curves]:
+    """The exponents against dimension; errors against neurons for some dimensions."""
+    d = [r.dimension for r in found.rows]
+    drawn = [r.exponent for r in found.rows]
+    exponents = (
+        Series("drawn networks", d, [e.middle for e in drawn], lo=[e.lo for e in drawn], hi=[e.hi for e in drawn]),
+        Series("greedy networks", d, [r.greedy_exponent.middle for r in found.rows], "other"),
+        Series("−1/2", d, [-0.5] * len(d), "bound"),
+        Series("−1/d, cells of a grid", d, [-1 / k for k in d], "reference"),
+    )
+    errors = []
+    for r in (r for r in found.rows if r.dimension in SHOWN_DIMENSIONS):
+        root = [sqrt(e.middle) for e in r.squares]
+        low, high = ([sqrt(max(t, 1e-300)) for t in ends] for ends in zip(*((e.lo, e.hi) for e in r.squares)))
+        errors.append(Series(f"d = {r.dimension}", found.neurons, root, lo=low, hi=high))
+        errors.append(Series(f"bound, d = {r.dimension}", found.neurons, r.bounds, "bound"))
+    return (
+        Curves("exponents that were measured", Axis("dimension d"), Axis("exponent"), exponents),
+        Curves("error against neurons", Axis("neurons", "log"), Axis("‖f − f_n‖", "log"), tuple(errors)),
+    )

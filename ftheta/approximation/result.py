@@ -1,19 +1,22 @@
 """What `approximate` returns: the network, its certificate, what was measured, and what was tried."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ftheta.logic.chart import Chart
+from ftheta.logic.chart import Axis, Chart, Curves, Heatmap, Series
 from ftheta.logic.enclosure import Enclosure
 from ftheta.networks import Description
 from ftheta.networks.saving import save as save_description
 
-from .charts import draw_approximation
 from .enclosed import Enclosed
 from .goal import Goal
+
+LINE = 801
+SIDE = 121
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +156,7 @@ class Approximation:
     @property
     def charts(self) -> tuple[Chart, ...]:
         """The function with its network, the error, and the error of everything that was tried against its size."""
-        return draw_approximation(self)
+        return _draw(self)
 
     def chart(self) -> Chart:
         """The first of the `charts`."""
@@ -162,3 +165,83 @@ class Approximation:
 
 def _row(numbers: tuple[float, ...]) -> str:
     return ", ".join(f"{t:g}" for t in numbers)
+
+
+# ---- pictures ------------------------------------------------------------------------------------------------------
+
+
+def _draw(made: Approximation) -> tuple[Chart, ...]:
+    """The function with its network, the error, and the error of everything that was tried against its size."""
+    pictures = _draw_on_line(made) if made.goal.dimension == 1 else _draw_on_plane(made)
+    return (*pictures, _draw_attempts(made)) if len(made.attempts) > 2 else pictures
+
+
+def _draw_on_line(made: Approximation) -> tuple[Chart, ...]:
+    g = made.goal
+    x = np.linspace(g.lo[0], g.hi[0], LINE)
+    truth = g.values(x[:, None])
+    net = made.enclosed.values(x[:, None])
+    return (
+        Curves(
+            f"{g.name} and its network",
+            Axis("x"),
+            Axis("value"),
+            (Series(g.name, x, truth, "reference"), Series(f"{made.neurons} neurons", x, net)),
+        ),
+        Curves("the error", Axis("x"), Axis("network − function"), _error_between_bounds(made, x, net - truth)),
+    )
+
+
+def _error_between_bounds(made: Approximation, x: np.ndarray, error: np.ndarray) -> tuple[Series, ...]:
+    ends = x[[0, -1]]
+    found = [Series("error", x, error)]
+    if np.isfinite(made.certified.hi):
+        found += [Series("certified", ends, [made.certified.hi] * 2, "bound")]
+        found += [Series("−certified", ends, [-made.certified.hi] * 2, "bound")]
+    return tuple(found)
+
+
+def _draw_on_plane(made: Approximation) -> tuple[Chart, ...]:
+    """The first two coordinates, the others at their centre; and the error along the first."""
+    g = made.goal
+    sides = [np.linspace(g.lo[j], g.hi[j], SIDE) for j in (0, 1)]
+    rows = np.tile(g.centre, (SIDE * SIDE, 1))
+    rows[:, 1], rows[:, 0] = (x.ravel() for x in np.meshgrid(sides[1], sides[0], indexing="ij"))
+    truth = g.values(rows)
+    net = made.enclosed.values(rows)
+    extent = (g.lo[0], g.hi[0], g.lo[1], g.hi[1])
+    where = "" if g.dimension == 2 else ", the other coordinates at their centre"
+    draw: Callable[[np.ndarray, str, str], Heatmap] = lambda z, title, label: Heatmap(
+        title + where, Axis("x₁"), Axis("x₂"), z.reshape(SIDE, SIDE), extent, label
+    )
+    along = np.tile(g.centre, (LINE, 1))
+    along[:, 0] = np.linspace(g.lo[0], g.hi[0], LINE)
+    error = made.enclosed.values(along) - g.values(along)
+    return (
+        draw(net, f"network for {g.name}", "value"),
+        draw(net - truth, "network − function", "error"),
+        Curves(
+            "the error along x₁",
+            Axis("x₁"),
+            Axis("network − function"),
+            _error_between_bounds(made, along[:, 0], error),
+        ),
+    )
+
+
+def _draw_attempts(made: Approximation) -> Curves:
+    """Measured errors against neurons, the least of each size, for every method tried."""
+    series = []
+    for name in dict.fromkeys(a.method for a in made.attempts):
+        best: dict[int, float] = {}
+        for a in made.attempts:
+            if a.method == name:
+                best[a.neurons] = min(best.get(a.neurons, np.inf), max(a.measured, 1e-17))
+        n = sorted(best)
+        series.append(Series(name, n, [best[k] for k in n], "measured", "line" if len(n) > 1 else "points"))
+    ends = [min(a.neurons for a in made.attempts), max(a.neurons for a in made.attempts)]
+    if ends[0] < ends[1]:
+        series.append(Series("required", ends, [made.eps] * 2, "bound"))
+    kind = "largest error on the grid" if made.norm == "sup" else "root mean square error"
+    title = f"what was tried: {kind}"
+    return Curves(title, Axis("neurons", "log"), Axis("error", "log"), tuple(series))

@@ -11,12 +11,11 @@ from typing import Any
 import jax
 import numpy as np
 
-from ftheta.logic.chart import Curves
+from ftheta.logic.chart import Axis, Curves, Series
 from ftheta.logic.enclosure import Basis, Enclosure
 from ftheta.logic.errors import SubjectError, UsageError
 
 from .barron import Ball, Problem
-from .charts import draw_truncated_norm
 from .fourier import Spectral, gaussian_norm, hat_norm, sampled_spectrum
 from .goal import goal_of
 
@@ -116,3 +115,16 @@ def problem_of(f: Any, rng: np.random.Generator, points: int) -> Problem:
     ball = Ball.draw(rng, (lo + hi) / 2, float((hi - lo).min() / 2), points)
     values = jax.vmap(lambda x: f.f(*x) if f.arguments else f.f(x[0] if f.dimension == 1 else x))
     return Problem.on(values, f.spectrum.sample, f.spectrum.first_moment.hi, ball)
+
+
+def draw_truncated_norm(found: Spectral, name: str, claimed: float) -> Curves:
+    """The integral up to a frequency, for this function and for the hat function, which never settles."""
+    cuts = np.geomspace(max(found.cut / 1000, 0.1), found.cut, 60)
+    mine = [found.up_to(c) for c in cuts]
+    series = [
+        Series(name, cuts, mine),
+        Series("hat function", cuts, [hat_norm(float(c)).middle for c in cuts], "other"),
+    ]
+    if np.isfinite(claimed):
+        series.append(Series("claimed C_f", cuts[[0, -1]], [claimed] * 2, "bound"))
+    return Curves("integral up to a frequency", Axis("Λ", "log"), Axis("∫|ω||f̂| up to Λ"), tuple(series))

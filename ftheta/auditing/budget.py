@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import inf, isfinite
 from time import monotonic
 
-from ftheta.logic import UsageError
+from ftheta.logic import Skipped, UsageError
 
 from .plan import Task
 
@@ -77,3 +77,19 @@ class Clock:
         return next(
             (words for words, s in (("2m", 120), ("5m", 300), ("20m", 1200)) if s > 1.9 * (self.budget or 0)), "2h"
         )
+
+
+def describe_stop(task: Task, after: float, clock: Clock) -> Skipped:
+    """A task that was stopped after so many seconds, and how to give it more."""
+    return Skipped(task.id, f"stopped after {duration_text(after)}", _more_time(clock), unfinished=True)
+
+
+def not_begun(task: Task, clock: Clock) -> Skipped:
+    """A task for which no time was left, and how to give it some."""
+    reason = f"not begun: the budget of {duration_text(clock.budget or 0)} was used up"
+    return Skipped(task.id, reason, _more_time(clock), unfinished=True)
+
+
+def _more_time(clock: Clock) -> str:
+    """How something that was not finished can be."""
+    return f"give more time with `--budget {clock.more()}`, or all of it to one theorem with `--only` and its id"

@@ -17,11 +17,10 @@ from types import FrameType
 from ftheta.processes import compilation
 from ftheta.subjects import Network
 
-from .budget import Clock
+from .budget import Clock, describe_stop, not_begun
 from .fairness import CompilationRecord, Fairness
-from .performing import perform
+from .performing import Done, Progress, perform
 from .plan import Task
-from .pool import Done, Progress, describe_stop, not_begun
 
 SOON = 0.05  # seconds
 

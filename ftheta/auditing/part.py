@@ -1,8 +1,20 @@
-"""What one fact contributes to its section, and what a network is."""
+"""What goes between processes: how a worker begins, what one fact contributes to its section, what a network is."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from ftheta.logic import Basis, Chart, Diagram, Enclosure, Fact, Table
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """How to get the networks (`subjects.unpickle_networks`), the seed, whether this worker says what the networks are,
+    and the open file into which it writes how long it compiles kernels."""
+
+    recipe: Any
+    seed: int
+    describes: bool = False
+    record: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,8 @@ from .part import Part
 from .plan import Task
 
 Outcome: TypeAlias = Result | Part | Skipped
+Done: TypeAlias = Callable[[Task, Outcome], None]
+Progress: TypeAlias = Callable[[Sequence[str]], None]
 _Found = TypeVar("_Found")
 HUGE = 1e60  # inputs beyond which squares of squares are no float64 any more
 

@@ -26,20 +26,17 @@ from ftheta.processes.resources import LEAST_MEMORY, available_memory
 from ftheta.processes.worker import Worker, program
 from ftheta.running import Assessment
 
-from .budget import Clock, duration_text
+from .budget import Clock, describe_stop, not_begun
 from .fairness import CompilationRecord, Fairness
-from .part import Portrait
-from .performing import Outcome
+from .part import Portrait, Setup
+from .performing import Done, Outcome, Progress
 from .plan import Task
-from .worker import Setup
 
 TICK = 0.25  # seconds between two looks at the clock
 TURN = 0.25  # of its share that a task takes before others have a turn
 LONGER = {True: 4, False: 2}  # times, that the next turn of a fact, and of a theorem, ends later
 WORTH = 1.5  # times what a new process takes to get ready: shorter turns would waste more than they save
 MOST_SUSPENDED = 6  # processes
-Done = Callable[[Task, Outcome], None]
-Progress = Callable[[Sequence[str]], None]
 
 
 class CannotLoad(Exception):
@@ -270,22 +267,6 @@ class Pool:
             done(task, describe_stop(task, before, clock))
         for task in (*self.waiting, *self.later):
             done(task, not_begun(task, clock))
-
-
-def describe_stop(task: Task, after: float, clock: Clock) -> Skipped:
-    """A task that was stopped after so many seconds, and how to give it more."""
-    return Skipped(task.id, f"stopped after {duration_text(after)}", more_time(clock), unfinished=True)
-
-
-def not_begun(task: Task, clock: Clock) -> Skipped:
-    """A task for which no time was left, and how to give it some."""
-    reason = f"not begun: the budget of {duration_text(clock.budget or 0)} was used up"
-    return Skipped(task.id, reason, more_time(clock), unfinished=True)
-
-
-def more_time(clock: Clock) -> str:
-    """How something that was not finished can be."""
-    return f"give more time with `--budget {clock.more()}`, or all of it to one theorem with `--only` and its id"
 
 
 @contextmanager

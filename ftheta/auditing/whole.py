@@ -17,12 +17,11 @@ from ftheta.subjects import Network
 
 from .budget import DEFAULT, Clock, duration_text, seconds_of
 from .inside import run_inside
-from .part import Part, Portrait
-from .performing import Outcome
+from .part import Part, Portrait, Setup
+from .performing import Outcome, Progress
 from .plan import SECTIONS, Task, plan_tasks
-from .pool import CannotLoad, Progress, open_pool
+from .pool import CannotLoad, open_pool
 from .subjects import Recipe, pickle_networks
-from .worker import Setup
 
 MOST_WORKERS = 4  # each holds the network
 

@@ -3,23 +3,13 @@
 One `Setup` comes in, then tasks; what the networks are goes out when it is ready, then the outcome of each task.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 from ftheta.processes import compilation
 from ftheta.processes.framing import dump, load
 from ftheta.processes.serving import Channel, connect
 
-
-@dataclass(frozen=True, slots=True)
-class Setup:
-    """How to get the networks (`subjects.unpickle_networks`), the seed, whether this worker says what the networks are,
-    and the open file into which it writes how long it compiles kernels."""
-
-    recipe: Any
-    seed: int
-    describes: bool = False
-    record: int | None = None
+from .part import Setup
 
 
 def main() -> None:

@@ -13,9 +13,10 @@ from ftheta.report.charts.frame import Spec
 from ftheta.report.document import to_json
 from ftheta.report.letters import letters
 from ftheta.report.mathml import words_html
-from ftheta.report.numbers import basis, enclosure, number, sides, typeset
+from ftheta.report.numbers import basis, enclosure, number, typeset
 from ftheta.report.render import describe_chart
 from ftheta.report.reproduce import command, snippet, versions
+from ftheta.report.sides import sides
 from ftheta.report.vega import vega
 from ftheta.report.verdicts import MARKS, look, remarks
 from ftheta.report.words import describe_status, describe_witness

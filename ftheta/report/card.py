@@ -9,9 +9,10 @@ from ftheta.logic import Audit, Check, Comparison, Curves, Enclosure, Judged, Re
 
 from .changes import describe_basis, format_change, format_fact
 from .letters import letters
-from .numbers import basis, brief, enclosure, number, sides
+from .numbers import basis, enclosure, number
 from .plain import plain
 from .reproduce import audit_command, command, comparison_command, versions
+from .sides import brief, sides
 from .terminal import FAINT, Card, Columns, Plot, Styled, hanging_indent, heading, indent, line
 from .verdicts import NOT_CHECKED, look, remarks
 from .words import count_verdicts, describe_status, describe_witness, failing_checks, headline, unmet_requirements

@@ -11,10 +11,10 @@ from ftheta.logic.result import Audit
 
 from .changes import describe_basis, format_change, format_fact
 from .mathml import formulas, mathml
-from .numbers import brief
 from .page import data_table, figure_html, numerals, page, pill, prose, table, text
 from .plain import formula
 from .reproduce import audit_command, audit_snippet, command, comparison_command, snippet, versions
+from .sides import brief
 from .theorem_html import theorem_html
 from .verdicts import NOT_CHECKED, look
 from .words import count_verdicts, failing_checks, headline, unmet_requirements

@@ -126,7 +126,7 @@ def _claims(claims: "tuple[Judged, ...]") -> str:
     from html import escape
 
     from .letters import letters
-    from .numbers import sides
+    from .sides import sides
     from .verdicts import look
 
     rows = []

@@ -9,9 +9,10 @@ from ftheta.logic import Check, Diagram, Enclosure, Judged, Result, Status
 from ftheta.logic.chart import Dag
 
 from .mathml import formulas, statement_html
-from .numbers import basis, enclosure, sides
+from .numbers import basis, enclosure
 from .page import data_table, figure_html, numerals, pill, prose, table, text
 from .plain import formula
+from .sides import sides
 from .verdicts import MARKS, Look, look, remarks
 from .words import describe_status, describe_witness, failing_checks, source
 

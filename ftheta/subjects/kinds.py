@@ -64,7 +64,7 @@ class Spectrum:
     @classmethod
     def gaussian(cls, dimension: int) -> "Spectrum":
         r"""Of $e^{-|x|^2/2}$ in this dimension."""
-        from ftheta.approximation.barron import gaussian_frequencies, gaussian_moment
+        from ftheta.approximation.gaussian_spectrum import gaussian_frequencies, gaussian_moment
 
         return cls(gaussian_frequencies(dimension), Enclosure.equal(gaussian_moment(dimension)))
 

@@ -150,13 +150,13 @@ def read_file(path: Path, name: str, asked: Asked = Asked()) -> Subject:
 
 
 def _read_spec(path: Path, name: str, asked: Asked) -> Network:
-    from ftheta.networks.spec import read_spec_file
+    from ftheta.networks.spec.read import read_spec_file
 
     return _network(read_spec_file(path, asked.until), name)
 
 
 def _read_safetensors(path: Path, name: str, asked: Asked) -> Network:
-    from ftheta.networks.spec import read_weights
+    from ftheta.networks.spec.read import read_weights
 
     return _read_weights(read_weights(path), path, name, asked)
 
@@ -192,19 +192,19 @@ def _read_npz(path: Path, name: str, asked: Asked) -> Subject:
 
 
 def _read_weights(arrays: dict[str, np.ndarray], path: Path, name: str, asked: Asked) -> Network:
-    from ftheta.networks.spec import read
+    from ftheta.networks.spec.read import read
 
     return _network(read(arrays, path, asked.spec, asked.activation, asked.until), name)
 
 
 def _read_onnx(path: Path, name: str, asked: Asked) -> Network:
-    from ftheta.networks.onnx import read  # the table of operators is only built for those who need it
+    from ftheta.networks.onnx.model import read  # the table of operators is only built for those who need it
 
     return _network(read(path, until=asked.until, shape=_shape(asked)), name)
 
 
 def _read_pt2(path: Path, name: str, asked: Asked) -> Network:
-    from ftheta.networks.torch import read
+    from ftheta.networks.torch.model import read
 
     return _network(read(path, until=asked.until, shape=_shape(asked)), name)
 

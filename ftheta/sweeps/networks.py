@@ -2,10 +2,11 @@
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache, partial
 from importlib.metadata import version
 from inspect import signature
 from math import inf
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -14,6 +15,9 @@ from ftheta.logic.errors import UsageError
 from .grid import Cell, Grid
 from .identity import array_digest, code_digest
 from .store import Outcome
+
+if TYPE_CHECKING:
+    from .together import Member, Prepared
 
 SETTINGS = (
     "widths", "activation", "loss", "optimiser", "step", "decay", "steps", "batch", "rows", "noise", "gain", "bias",
@@ -141,7 +145,19 @@ class Networks:
     def run(self, cells: Sequence[Cell]) -> Iterator[tuple[int, Outcome]]:
         from .together import train_together
 
-        return train_together(self, cells)
+        return train_together(cells, self.member)
+
+    def member(self, cell: Cell) -> "Member":
+        """The network of a cell before training, with its data."""
+        from .together import make_member, prepare_data
+
+        of = partial(self.setting, cell.settings)
+        made = callable(self.data)
+        wanted = (of("widths"), of("loss"), of("rows"), self.dtype)
+        prepared = prepare_data(*self.examples(cell), *wanted) if made else _prepare_once(self, *wanted)
+        return make_member(
+            of, prepared, cell.seed, own_inputs=made, dtype=self.dtype, record=self.record, keep=self.keep
+        )
 
     def examples(self, cell: Cell) -> tuple[Any, Any]:
         """Training data and test data, or None, of a cell, before anything is done to them."""
@@ -151,6 +167,13 @@ class Networks:
         given = {name: value for name, value in cell.settings.items() if name in takes}
         made = self.data(seed=cell.seed, **given)
         return (made[:2], made[2:]) if isinstance(made, tuple) and len(made) == 4 else (made, None)
+
+
+@lru_cache(maxsize=64)  # the same data serve all seeds
+def _prepare_once(networks: Networks, *wanted: Any) -> "Prepared":
+    from .together import prepare_data
+
+    return prepare_data(networks.data, networks.test, *wanted)
 
 
 def hidden(value: Any) -> tuple[int, ...]:
@@ -189,7 +212,8 @@ def check_setting(name: str, value: Any, where: str) -> None:
 def _find_named(name: str, value: Any, where: str) -> None:
     """An activation, loss or optimiser that there is."""
     from ftheta.networks.activations import activation
-    from ftheta.training import LOSSES, OPTIMISERS
+    from ftheta.training.losses import LOSSES
+    from ftheta.training.optimisers import OPTIMISERS
 
     if not isinstance(value, str):
         raise UsageError(f"The {name} is given by its name.", where=where, got=repr(value))

@@ -7,11 +7,11 @@ every group: no cell can tell who its neighbours are. That no lane differs from 
 """
 
 import time
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -28,7 +28,6 @@ from ftheta.training.optimisers import OPTIMISERS
 from ftheta.training.program import Chunk, Problem, State
 
 from .grid import Cell
-from .networks import Networks
 from .store import Outcome
 from .trains import describe_failure
 
@@ -58,6 +57,10 @@ class Shape(NamedTuple):
         return LANES if rows * sum(self.widths[1:]) <= SMALL else 1
 
 
+Prepared: TypeAlias = tuple[tuple[int, ...], Examples, Examples | None]
+"""The widths of a network, and its data and test data as it takes them."""
+
+
 class Numbers(NamedTuple):
     """What a network has for itself besides its data: traced, so that one program serves all."""
 
@@ -67,7 +70,7 @@ class Numbers(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Member:
-    """One network before training, its weights (in, out)."""
+    """One network before training, its weights (in, out), and what is kept of it: see `Networks`."""
 
     shape: Shape
     steps: int
@@ -76,6 +79,8 @@ class Member:
     train: Examples
     test: Examples | None
     seed: int
+    record: int | None
+    keep: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,23 +94,23 @@ class Perceptron(Problem):
         return jnp.sum(jnp.where(valid, losses, 0)) / jnp.sum(valid).astype(losses.dtype)
 
 
-def train_together(networks: Networks, cells: Sequence[Cell]) -> Iterator[tuple[int, Outcome]]:
+def train_together(cells: Sequence[Cell], member_of: Callable[[Cell], Member]) -> Iterator[tuple[int, Outcome]]:
     """The outcome of each cell by its number."""
     with jax.enable_x64(True):
         groups: dict[Hashable, list[tuple[int, Member]]] = {}
         for i, cell in enumerate(cells):
             started = time.perf_counter()
             try:
-                member = _member(networks, cell)
+                member = member_of(cell)
             except Exception as failure:
                 yield i, Outcome(None, describe_failure(failure), time.perf_counter() - started)
                 continue
             groups.setdefault((member.shape, member.steps), []).append((i, member))
         for group in groups.values():
-            yield from _train_group(networks, group)
+            yield from _train_group(group)
 
 
-def _train_group(networks: Networks, group: list[tuple[int, Member]]) -> Iterator[tuple[int, Outcome]]:
+def _train_group(group: list[tuple[int, Member]]) -> Iterator[tuple[int, Outcome]]:
     first = group[0][1]
     try:
         program = _program(first.shape, first.shape.lanes)
@@ -118,7 +123,7 @@ def _train_group(networks: Networks, group: list[tuple[int, Member]]) -> Iterato
         part = group[at : at + program.lanes]
         started = time.perf_counter()
         try:
-            results = program.train(networks, [member for _, member in part])
+            results = program.train([member for _, member in part])
         except Exception as failure:
             yield from ((i, Outcome(None, describe_failure(failure), time.perf_counter() - started)) for i, _ in part)
             continue
@@ -129,37 +134,36 @@ def _train_group(networks: Networks, group: list[tuple[int, Member]]) -> Iterato
 # one cell
 
 
-def _member(networks: Networks, cell: Cell) -> Member:
-    of = partial(networks.setting, cell.settings)
-    data, test = networks.examples(cell)
-    made = callable(networks.data)
-    wanted = (of("widths"), of("loss"), of("rows"), networks.dtype)
-    widths, train, tested = prepare_data(data, test, *wanted) if made else _program_of(networks, *wanted)
-    train = Examples(train.name, train.x, _noisy(of("loss"), train.y, float(of("noise")), cell.seed))
-    net = random_mlp(np.random.default_rng(cell.seed), widths, of("activation"), gain=of("gain"), bias=of("bias"))
-    dtype = np.dtype(networks.dtype).type
+def make_member(
+    of: Callable[[str], Any],
+    prepared: Prepared,
+    seed: int,
+    *,
+    own_inputs: bool,
+    dtype: str,
+    record: int | None,
+    keep: bool,
+) -> Member:
+    """The network of a cell: `of(name)` is a setting, `prepared` its widths and data from `prepare_data`."""
+    widths, train, tested = prepared
+    train = Examples(train.name, train.x, _noisy(of("loss"), train.y, float(of("noise")), seed))
+    net = random_mlp(np.random.default_rng(seed), widths, of("activation"), gain=of("gain"), bias=of("bias"))
+    number = np.dtype(dtype).type
     step = of("step")
-    params = [(np.ascontiguousarray(weight.T, dtype), bias.astype(dtype)) for weight, bias in net.params]
-    numbers = Numbers(dtype(OPTIMISERS[of("optimiser")][2] if step is None else step), dtype(of("decay") or 0.0))
+    params = [(np.ascontiguousarray(weight.T, number), bias.astype(number)) for weight, bias in net.params]
+    numbers = Numbers(number(OPTIMISERS[of("optimiser")][2] if step is None else step), number(of("decay") or 0.0))
     test_rows = 0 if tested is None else len(tested)
     batch = None if of("batch") is None else int(of("batch"))
     if batch is not None and batch > len(train):
         raise ValueError(f"the batch is larger than the data: {batch} of {len(train)} rows")
     shape = Shape(
         widths, of("activation"), of("loss"), of("optimiser"), of("decay") is not None, batch, len(train), test_rows,
-        made, networks.dtype,
+        own_inputs, dtype,
     )  # fmt: skip
-    return Member(shape, int(of("steps")), params, numbers, train, tested, cell.seed)
+    return Member(shape, int(of("steps")), params, numbers, train, tested, seed, record, keep)
 
 
-@lru_cache(maxsize=64)  # the same data serve all seeds
-def _program_of(networks: Networks, *wanted: Any) -> tuple[tuple[int, ...], Examples, Examples | None]:
-    return prepare_data(networks.data, networks.test, *wanted)
-
-
-def prepare_data(
-    data: Any, test: Any, widths: tuple[int, ...], loss: str, rows: int | None, dtype: str
-) -> tuple[tuple[int, ...], Examples, Examples | None]:
+def prepare_data(data: Any, test: Any, widths: tuple[int, ...], loss: str, rows: int | None, dtype: str) -> Prepared:
     """The widths of the whole network and the data as it takes them, checked as `fit` checks them."""
     x, y = (np.asarray(part) for part in ((data.x, data.y) if hasattr(data, "x") else data))
     if rows is not None and rows > len(x):
@@ -265,7 +269,7 @@ class Program:
             self._fair = all(np.array_equal(leaf, np.broadcast_to(leaf[:1], leaf.shape), True) for leaf in leaves)
         return self._fair
 
-    def train(self, networks: Networks, members: list[Member]) -> list[dict[str, Any]]:
+    def train(self, members: list[Member]) -> list[dict[str, Any]]:
         """The result of each, at most one a lane."""
         full = [*members, *[members[0]] * (self.lanes - len(members))]
         params, numbers, x, y = self._stack(full)
@@ -284,7 +288,7 @@ class Program:
             lambda leaf: np.asarray(leaf).reshape(self.lanes, *leaf.shape[self.lanes > 1 :]), state.params
         )
         return [
-            self._result(networks, member, {name: values[i] for name, values in found.items()}, history[i], weights, i)
+            self._result(member, {name: values[i] for name, values in found.items()}, history[i], weights, i)
             for i, member in enumerate(members)
         ]
 
@@ -297,7 +301,7 @@ class Program:
         return {name: np.asarray(named[name]).reshape(self.lanes) for name in order}
 
     def _result(
-        self, networks: Networks, member: Member, found: dict[str, Any], losses: np.ndarray, weights: Any, lane: int
+        self, member: Member, found: dict[str, Any], losses: np.ndarray, weights: Any, lane: int
     ) -> dict[str, Any]:
         """A run whose loss was not finite at some step says which, and nothing else."""
         bad = np.flatnonzero(~np.isfinite(losses))
@@ -305,9 +309,9 @@ class Program:
         result: dict[str, Any] = {name: float("nan") if ended else float(value) for name, value in found.items()}
         result["diverged_at"] = (int(bad[0]) if len(bad) else member.steps) if ended else None
         result["parameters"] = sum(a * b + b for a, b in pairwise(self.shape.widths))
-        if networks.record is not None:
-            result["losses"] = losses[: bad[0] + 1 if len(bad) else None][:: networks.record].copy()
-        if networks.keep and not ended:
+        if member.record is not None:
+            result["losses"] = losses[: bad[0] + 1 if len(bad) else None][:: member.record].copy()
+        if member.keep and not ended:
             for i, (weight, bias) in enumerate(weights):
                 result |= {f"W{i}": weight[lane].T.copy(), f"b{i}": bias[lane].copy()}
         return result

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ftheta.approximation.barron import Ball, Problem, gaussian_moment, gaussian_problem, scales_up_to
+from ftheta.approximation.barron import Ball, Problem, gaussian_problem, scales_up_to
+from ftheta.approximation.gaussian_spectrum import gaussian_moment
 from ftheta.approximation.greedy import frank_wolfe
 from ftheta.estimates import mean
 from ftheta.logic import SubjectError

@@ -15,7 +15,14 @@ BUILDERS = ("theorems", "auditing", "logic", "report", "running")
 PUBLIC = ("__main__", "auditing", "catalogue", "checking", "cli", "diagnosis", "lab", "report", "running", "subjects")
 
 # what `ft.graph`, `ft.pieces` and `ft.approximate` hand to a user can draw itself
-DRAWS_ITSELF = {"ftheta.graph.tableaux", "ftheta.pieces.pictures", "ftheta.approximation.charts"}
+DRAWS_ITSELF = {
+    "ftheta.graph.tableaux",
+    "ftheta.pieces.pictures",
+    "ftheta.approximation.leshno",
+    "ftheta.approximation.rates",
+    "ftheta.approximation.result",
+    "ftheta.approximation.spectral_norm",
+}
 
 
 @cache

@@ -5,8 +5,9 @@ from hypothesis import given
 
 from ftheta.logic import AtMost, Claim, Enclosure, Identity, Result, Verdict
 from ftheta.logic.verdict import MEANING
-from ftheta.report.numbers import Sides, enclosure, number, sides, typeset
+from ftheta.report.numbers import enclosure, number, typeset
 from ftheta.report.reproduce import command, snippet
+from ftheta.report.sides import Sides, sides
 from ftheta.report.verdicts import LOOKS, look
 
 from . import samples

@@ -11,7 +11,7 @@ import ftheta as ft
 from ftheta.logic import SubjectError, UsageError
 from ftheta.networks import Dense, Description, random_mlp
 from ftheta.sweeps import Grid, Networks, Pool, sweep
-from ftheta.sweeps.together import LANES, Program, _member, _program
+from ftheta.sweeps.together import LANES, Program, _program
 from ftheta.training import Batches
 
 from . import trainings
@@ -85,15 +85,15 @@ def test_a_lane_never_shows_in_the_result(shape, activation, optimiser, batches)
 
     with jax.enable_x64(True):
         grid = Grid({"step": [0.01, 0.1]}, LANES)
-        members = [_member(nets, grid[i]) for i in range(2 * LANES)]
+        members = [nets.member(grid[i]) for i in range(2 * LANES)]
         program = _program(members[0].shape, LANES)
         assert members[0].shape.lanes == LANES and program.fair(members[0])
         chosen = members[3]
         for place in (0, 5, LANES - 1):  # other neighbours, another lane
             others = members[place : place + LANES]
             others[place] = chosen
-            found = program.train(nets, others)[place]["losses"]
-            alone = program.train(nets, [chosen])[0]["losses"]
+            found = program.train(others)[place]["losses"]
+            alone = program.train([chosen])[0]["losses"]
             assert np.array_equal(found, alone, equal_nan=True)
     _program.cache_clear()
 
@@ -103,7 +103,7 @@ def test_unequal_lanes_are_noticed(monkeypatch):
     import jax
 
     with jax.enable_x64(True):
-        member = _member(nets, Grid({}, 1)[0])
+        member = nets.member(Grid({}, 1)[0])
         crooked = Program(member.shape, LANES)
         start = crooked._start
 

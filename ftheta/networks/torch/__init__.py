@@ -1,3 +1,1 @@
 """Networks of PyTorch: `.pt2` files, read without torch, and modules, through torch.export. See `docs/importing.md`."""
-
-from .model import read as read

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ftheta.approximation import fourier
-from ftheta.approximation.charts import draw_truncated_norm
+from ftheta.approximation.spectral_norm import draw_truncated_norm
 from ftheta.logic import (
     AtMost,
     Converges,

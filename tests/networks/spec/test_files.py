@@ -13,9 +13,9 @@ from safetensors.numpy import save_file
 import ftheta as ft
 from ftheta.cli import run
 from ftheta.logic import SubjectError
-from ftheta.networks.spec import skeleton
 from ftheta.networks.spec.chain import chain
 from ftheta.networks.spec.nodes import WRITERS
+from ftheta.networks.spec.skeleton import skeleton
 
 RNG = np.random.default_rng(0)
 
