@@ -1,11 +1,16 @@
-"""The boxes of instances of robustness, read with a pattern: all that the tests of bounds need of them."""
+"""Where the benchmarks of VNN-COMP are, and boxes of instances of robustness, read with a pattern."""
 
 import gzip
+import os
 import re
 from collections import Counter
 from pathlib import Path
 
 import numpy as np
+
+_NAMED = Path(os.environ.get("FTHETA_VNNCOMP", "../shared/data/vnncomp"))
+BENCHMARKS = _NAMED / "vnncomp" if (_NAMED / "vnncomp").is_dir() else _NAMED
+"""A folder with one folder for each benchmark; what is not there is skipped."""
 
 
 def read_box(path: Path) -> tuple[np.ndarray, np.ndarray, int]:
