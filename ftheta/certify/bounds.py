@@ -157,5 +157,5 @@ def _parts(program: Program, sets: InputSet) -> list[slice]:
     """Boxes to bound at a time, so that memory stays bounded."""
     numbers = sum(slot.size for slot in program.graph.slots if slot.id in program.varying)
     count = len(sets.hull.lo)
-    step = max(1, min(count, AT_ONCE // max(1, numbers)))
+    step = 1 if program.has_branches else max(1, min(count, AT_ONCE // max(1, numbers)))
     return [slice(k, k + step) for k in range(0, count, step)]

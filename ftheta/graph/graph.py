@@ -156,6 +156,15 @@ class Graph:
         return {slot.name: slot for slot in self.slots}
 
     @cached_property
+    def fixed(self) -> frozenset[int]:
+        """Slots that do not depend on the inputs: constants, and what is computed from them alone."""
+        found = set(self.constants)
+        for node in self.nodes:
+            if all(slot.id in found for slot in node.inputs):
+                found.update(slot.id for slot in node.outputs)
+        return frozenset(found)
+
+    @cached_property
     def producers(self) -> dict[int, Node]:
         """The node that assigns each slot; inputs and constants have none."""
         return {slot.id: node for node in self.nodes for slot in node.outputs}

@@ -36,7 +36,7 @@ def regions(graph: Graph) -> dict[int, Region]:
     inside: dict[int, dict[int, Node]] = {}  # slot id → the nodes between its variable and itself
     found: dict[int, Region] = {}
     for node in graph.nodes:
-        moving = [slot for slot in node.inputs if slot.id not in graph.constants]
+        moving = [slot for slot in node.inputs if slot.id not in graph.fixed]
         sources = {variable[slot.id].id: variable[slot.id] for slot in moving}
         if len(sources) != 1 or not _extends(node):
             continue

@@ -96,6 +96,38 @@ def test_intervals_have_constant_forms():
     assert not found.lower_form.matrix.any() and np.allclose(found.lower_form.offset, found.lower)
 
 
+def test_a_batch_through_a_branch_is_bounded_box_by_box():
+    f = lambda x: jax.lax.cond(x[0] > 0, lambda v: 2 * v, lambda v: jnp.sin(v), x)
+    net = ft.Network.of(f, (2,))
+    x = np.array([[0.5, 0.3], [0.05, -0.2], [-0.4, 1.0]])
+    found = ft.bounds(net, ft.Ball(x, 0.1))
+    for k in range(3):
+        assert_holds(found, net, x[k] + np.random.default_rng(k).uniform(-0.1, 0.1, (100, 2)), (k,))
+    assert np.allclose(found.upper[0], [1.2, 0.8]) and np.allclose(found.lower[2], np.sin(x[2] - 0.1), atol=1e-2)
+
+
+SMOOTH = {
+    "sigmoid": lambda x: jax.nn.sigmoid(x),
+    "tanh": lambda x: jnp.tanh(x),
+    "gelu": lambda x: jax.nn.gelu(x),
+    "sine": lambda x: jnp.sin(2 * x),
+    "softplus": lambda x: jax.nn.softplus(x),
+}
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+def test_smooth_networks_are_bounded_more_sharply_than_by_intervals(name):
+    rng = np.random.default_rng(0)
+    w = [rng.standard_normal((a, b)) / np.sqrt(a) for a, b in ((4, 16), (16, 16), (16, 2))]
+    f = lambda x: SMOOTH[name](SMOOTH[name](x @ w[0]) @ w[1]) @ w[2]
+    net = ft.Network.of(f, (4,))
+    x = rng.standard_normal(4)
+    found = ft.bounds(net, ft.Ball(x, 0.1))
+    plain = ft.bounds(net, ft.Ball(x, 0.1), method="interval")
+    assert_holds(found, net, x + rng.uniform(-0.1, 0.1, (300, 4)))
+    assert np.all(found.upper - found.lower < 0.7 * (plain.upper - plain.lower))
+
+
 BAD: dict[str, Any] = {
     "no method": lambda net: ft.bounds(net, (np.zeros(3), np.ones(3)), method=cast("Any", "guess")),
     "an empty box": lambda net: ft.bounds(net, (np.ones(3), np.zeros(3))),

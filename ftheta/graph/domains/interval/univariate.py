@@ -57,7 +57,7 @@ def _evaluator(
         slot.id: _entries(values[slot.id], shape, part)
         for node in region.nodes
         for slot in node.inputs
-        if slot.id in graph.constants
+        if slot.id in graph.fixed
     }
 
     def rule(node: Node) -> Any:
@@ -81,7 +81,7 @@ def _entries(constant: Interval, shape: tuple[int, ...], part: slice) -> Interva
 
 def _range(evaluate: Evaluate, x: Interval, knots: tuple[float, ...]) -> Interval:
     edges = [x.lo, *(np.clip(k, x.lo, x.hi) for k in knots), x.hi]
-    cuts = [cut for a, b in pairwise(edges) for cut in _between(a, b, FIRST_PIECES)] + [x.hi]
+    cuts = [cut for a, b in pairwise(edges) for cut in asinh_cuts(a, b, FIRST_PIECES)] + [x.hi]
     left = np.stack([*cuts[:-1], *edges[1:-1]])  # the pieces, and the knots as pieces of one point
     right = np.stack([*cuts[1:], *edges[1:-1]])
     found = evaluate(Interval(left, right))
@@ -117,7 +117,7 @@ def _replace_pieces(old: Array, chosen: Array, first: Array, second: Array) -> A
     return np.concatenate([new, second])
 
 
-def _between(a: Array, b: Array, pieces: int) -> list[Array]:
+def asinh_cuts(a: Array, b: Array, pieces: int) -> list[Array]:
     """a and the inner cuts of [a, b], evenly spaced in asinh: even near 0, geometric far away."""
     s, t = (np.clip(np.arcsinh(end), -FARTHEST, FARTHEST) for end in (a, b))
     cuts = [a]
@@ -127,4 +127,4 @@ def _between(a: Array, b: Array, pieces: int) -> list[Array]:
 
 
 def _middle(a: Array, b: Array) -> Array:
-    return _between(a, b, 2)[1]
+    return asinh_cuts(a, b, 2)[1]

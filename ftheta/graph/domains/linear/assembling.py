@@ -102,19 +102,10 @@ def without_custom_calls(graph: Graph) -> Graph:
     return builder.finish(graph, builder.add_graph(graph, inputs))
 
 
-def varying_slots(graph: Graph) -> frozenset[int]:
-    """Slots of any type that depend on the inputs."""
-    varying = {slot.id for slot in graph.inputs}
-    for node in graph.nodes:
-        if any(slot.id in varying for slot in node.inputs):
-            varying.update(slot.id for slot in node.outputs)
-    return frozenset(varying)
-
-
 def batched(graph: Graph, boxes: int) -> tuple[Graph, dict[int, int]]:
     """The program for so many inputs at once, and the slot of it, with one more axis at the front, for each slot that
     varies. Every node is batched by itself, so that all these slots are there in the order of the nodes."""
-    varying = varying_slots(graph)
+    varying = frozenset(slot.id for slot in graph.slots) - graph.fixed
     builder = GraphBuilder()
     here: dict[int, Slot] = {}
     for slot in graph.inputs:

@@ -13,9 +13,9 @@ import numpy as np
 
 from ftheta.graph.domains.interval.intervals import Interval
 from ftheta.graph.domains.interval.rounding import HALF_ULP, Array, below
+from ftheta.graph.domains.linear.planning import plan_slot
 from ftheta.graph.domains.linear.program import Program
 from ftheta.graph.domains.linear.relaxations import Relaxation
-from ftheta.graph.domains.linear.relaxing import relax
 from ftheta.graph.domains.linear.rounding import least_over, pay, weigh
 from ftheta.graph.domains.linear.sets import InputSet, least_of_all
 from ftheta.graph.graph import Slot
@@ -75,7 +75,7 @@ class Relaxed:
     def relaxation(self, slot: Slot) -> Relaxation:
         if slot.id not in self._made:
             with np.errstate(all="ignore"):
-                self._made[slot.id] = relax(self.program, slot, self.enclosures)
+                self._made[slot.id] = plan_slot(self.program, slot).relax(self.enclosures)
         return self._made[slot.id]
 
     @np.errstate(all="ignore")

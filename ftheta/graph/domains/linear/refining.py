@@ -11,8 +11,10 @@ from ftheta.graph.domains.interval import INTERVAL
 from ftheta.graph.domains.interval.intervals import Interval
 from ftheta.graph.domains.interval.rounding import Array
 from ftheta.graph.domains.linear.backward import Relaxed, bound_below
+from ftheta.graph.domains.linear.planning import plan_slot
 from ftheta.graph.domains.linear.program import Program
 from ftheta.graph.domains.linear.sets import InputSet
+from ftheta.graph.errors import GraphError
 from ftheta.graph.graph import Graph, Node, Slot
 from ftheta.graph.interpret import forward, precision
 
@@ -31,6 +33,8 @@ def plainly(relaxed: Relaxed, sets: Sequence[InputSet], seeds: Mapping[int, Arra
 def enclose(program: Program, sets: Sequence[InputSet], bound: Bound | None = plainly) -> Relaxed:
     """Enclosures of all slots over a batch of sets of inputs; without `bound`, by intervals alone."""
     boxes = len(sets[0].hull.lo)
+    if boxes > 1 and program.has_branches:
+        raise GraphError("boxes are bounded one at a time where a `cond` depends on the inputs", got=f"{boxes} boxes")
     known = _Known(program, boxes)
     relaxed = Relaxed(program, known)
     graph = known.graph
@@ -165,17 +169,19 @@ def _chunks(graph: Graph, boxes: int, functionals: int) -> list[slice]:
 
 
 def _slots_to_refine(program: Program, boxes: bool) -> dict[int, bool]:
-    """Slots that non-linear nodes read, and whether it is only their sign that matters."""
+    """Slots that the relaxations on the way from the outputs read, and whether it is only their sign that matters."""
     exact = _exact_in_intervals(program) if boxes else frozenset[int]()
+    live = {slot.id for slot in program.graph.outputs}
     wanted: dict[int, bool] = {}
-    for node in program.graph.nodes:
-        linear = all(program.linear_terms(node, k) is not None for k in range(len(node.outputs)))
-        if linear:
+    for slot in reversed(program.graph.slots):
+        if slot.id not in live or slot.id not in program.output_of or slot.id not in program.varying:
             continue
-        only_signs = node.primitive in ("max", "min", "abs")
-        for slot in node.inputs:
-            if slot.is_real and slot.id in program.varying and slot.id not in exact and slot.id in program.output_of:
-                wanted[slot.id] = wanted.get(slot.id, True) and only_signs
+        plan = plan_slot(program, slot)
+        live.update(operand.id for operand in plan.operands)
+        live.update(operand.id for operand in plan.reads)
+        for operand in plan.reads:
+            if operand.id in program.output_of and operand.id in program.varying and operand.id not in exact:
+                wanted[operand.id] = wanted.get(operand.id, True) and plan.only_signs
     return wanted
 
 

@@ -1,0 +1,142 @@
+"""Relaxations of slots that are a function of one other slot, entry by entry: by curvature where that is known, else by
+pieces."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from ftheta.graph.domains.interval import PLAIN_RULES
+from ftheta.graph.domains.interval.decisions import strict_compare
+from ftheta.graph.domains.interval.intervals import Interval
+from ftheta.graph.domains.interval.rounding import Array
+from ftheta.graph.domains.linear import curves, sampled
+from ftheta.graph.domains.linear.curves import Curve
+from ftheta.graph.domains.linear.derivatives import Evaluate, evaluator
+from ftheta.graph.domains.linear.relaxations import Lines
+from ftheta.graph.graph import Graph, Node, Slot
+from ftheta.graph.primitives import COMPARISONS
+from ftheta.graph.regions import Region, compares_variable
+
+CHUNK = 1 << 13
+"""Entries treated at a time, to bound memory."""
+
+
+def along_curve(curve: Curve, operand: Slot, x: Interval) -> Lines:
+    """Lines around a function of known curvature of an operand in x (boxes, *shape)."""
+    return Lines((operand,), *curves.lines_around(curve, x), x.magnitude)
+
+
+def along_region(region: Region, graph: Graph, constants: Mapping[int, Interval], x: Interval) -> Lines:
+    """Lines around the function of a region, whose variable is in x (boxes, *shape)."""
+    kinks = _kinks(region, constants)
+    lines = [np.empty(x.shape) for _ in range(4)]
+    flat = [line.reshape(-1) for line in lines]
+    entries = x.map(np.ravel)
+    for start in range(0, entries.lo.size, CHUNK):
+        part = slice(start, start + CHUNK)
+        evaluate = _evaluator(region, graph, constants, np.arange(start, min(start + CHUNK, entries.lo.size)))
+        x_part = entries.map(lambda end, part=part: end[part])
+        found = sampled.lines_around(evaluate, x_part, region.knots, kinks)
+        for line, values in zip(flat, found):
+            line[part] = values
+    lower_slope, lower_offset, upper_slope, upper_offset = lines
+    return Lines((region.variable,), lower_slope, lower_offset, upper_slope, upper_offset, x.magnitude)
+
+
+def single_node(node: Node, operand: Slot) -> Region:
+    """A node with one varying operand as a region of its own."""
+    return Region(operand, (node,), ())
+
+
+def _evaluator(
+    region: Region, graph: Graph, constants: Mapping[int, Interval], entries: Array | None = None
+) -> Evaluate:
+    """The function with its derivative; `entries` are the numbers of the entries, counted through all boxes, at which
+    constants that are arrays are read."""
+    fixed = {
+        slot.id: constants[slot.id] if entries is None else _at_entries(constants[slot.id], region.variable, entries)
+        for node in region.nodes
+        for slot in node.inputs
+        if slot.id in constants
+    }
+
+    def rule(node: Node):
+        return strict_compare if compares_variable(graph, region.variable, node) else PLAIN_RULES[node.primitive]
+
+    return evaluator(region.nodes, region.variable.id, fixed, rule)
+
+
+def _at_entries(constant: Interval, variable: Slot, entries: Array) -> Interval:
+    if constant.shape == ():
+        return constant
+    places = entries % max(1, variable.size)
+    return constant.map(lambda end: np.broadcast_to(end, variable.shape).ravel()[places])
+
+
+@np.errstate(all="ignore")
+def slopes_at_kink(region: Region, graph: Graph, constants: Mapping[int, Interval]) -> tuple[float, float] | None:
+    """The two slopes of a function that is 0 at 0 and linear on either side: leaky ReLUs, however they are spelt."""
+    if any(_is_array(constants[k]) for k in _constants_of(region, constants)):
+        return None
+    evaluate = _evaluator(region, graph, constants)
+    found = evaluate(Interval(np.array([-np.inf, 0.0, 0.0]), np.array([0.0, 0.0, np.inf])))
+    slopes = found.slope
+    if slopes is None or found.value.lo[1] != 0.0 or found.value.hi[1] != 0.0:
+        return None
+    left, right = (float(slopes.lo[k]) for k in (0, 2))
+    known = left == slopes.hi[0] and right == slopes.hi[2] and np.isfinite([left, right]).all()
+    return (left, right) if known and set(region.knots) <= {0.0} else None
+
+
+def _constants_of(region: Region, constants: Mapping[int, Interval]) -> Sequence[int]:
+    return [slot.id for node in region.nodes for slot in node.inputs if slot.id in constants]
+
+
+def _is_array(x: Interval) -> bool:
+    return x.shape != ()
+
+
+KINKED = frozenset(("abs", "max", "min", "clamp", "sign"))
+
+
+def _kinks(region: Region, constants: Mapping[int, Interval]) -> tuple[float, ...]:
+    """Where an affine function of the variable meets a number that it is compared with, as far as floats say: good
+    places for a cut."""
+    affine = {region.variable.id: (1.0, 0.0)}
+    found: set[float] = set()
+    for node in region.nodes:
+        operands = [_as_affine(slot, affine, constants) for slot in node.inputs]
+        if any(operand is None for operand in operands):
+            continue
+        forms = [operand for operand in operands if operand is not None]
+        if node.primitive in KINKED | COMPARISONS:
+            found.update(_meeting_points(forms if len(forms) > 1 else [*forms, (0.0, 0.0)]))
+        elif node.primitive in AFFINE:
+            affine[node.outputs[0].id] = AFFINE[node.primitive](*forms)
+    return tuple(sorted(v for v in found if np.isfinite(v)))
+
+
+Pair = tuple[float, float]
+"""Slope and offset."""
+
+
+def _as_affine(slot: Slot, affine: Mapping[int, Pair], constants: Mapping[int, Interval]) -> Pair | None:
+    if slot.id in affine:
+        return affine[slot.id]
+    value = constants.get(slot.id)
+    return None if value is None or value.shape != () or value.is_bool else (0.0, float(value.lo))
+
+
+def _meeting_points(forms: Sequence[Pair]) -> list[float]:
+    pairs = [(p, q) for k, p in enumerate(forms) for q in forms[:k]]
+    return [(q[1] - p[1]) / (p[0] - q[0]) for p, q in pairs if p[0] != q[0]]
+
+
+AFFINE: dict[str, Callable[..., Pair]] = {
+    "add": lambda p, q: (p[0] + q[0], p[1] + q[1]),
+    "sub": lambda p, q: (p[0] - q[0], p[1] - q[1]),
+    "neg": lambda p: (-p[0], -p[1]),
+    "mul": lambda p, q: (p[0] * q[1] + p[1] * q[0], p[1] * q[1]) if p[0] * q[0] == 0 else (np.nan, np.nan),
+    "div": lambda p, q: (p[0] / q[1], p[1] / q[1]) if q[0] == 0 and q[1] else (np.nan, np.nan),
+    **dict.fromkeys(("copy", "stop_gradient", "convert_element_type"), lambda p: p),
+}
