@@ -11,14 +11,17 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ftheta.graph.domains.interval import INTERVAL
 from ftheta.graph.domains.interval.intervals import Interval
 from ftheta.graph.domains.interval.rounding import HALF_ULP, Array, below
-from ftheta.graph.domains.linear.planning import plan_slot
+from ftheta.graph.domains.linear.choices import Branches
+from ftheta.graph.domains.linear.planning import Plan, plan_slot
 from ftheta.graph.domains.linear.program import Program
 from ftheta.graph.domains.linear.relaxations import Relaxation
 from ftheta.graph.domains.linear.rounding import least_over, pay, weigh
 from ftheta.graph.domains.linear.sets import InputSet, least_of_all
 from ftheta.graph.graph import Slot
+from ftheta.graph.interpret import forward, precision
 
 Enclosures = Mapping[int, Interval]
 """Slot id → enclosure (boxes, *shape) over each box of a batch; (1, *shape) for what does not vary."""
@@ -74,9 +77,22 @@ class Relaxed:
 
     def relaxation(self, slot: Slot) -> Relaxation:
         if slot.id not in self._made:
+            plan = plan_slot(self.program, slot)
             with np.errstate(all="ignore"):
-                self._made[slot.id] = plan_slot(self.program, slot).relax(self.enclosures)
+                self._made[slot.id] = self._relax_branches(slot, plan) if plan.branches else plan.relax(self.enclosures)
         return self._made[slot.id]
+
+    def _relax_branches(self, slot: Slot, plan: Plan) -> Relaxation:
+        """Each branch that may be taken, with intervals of its own slots."""
+        node, output = self.program.output_of[slot.id]
+        which, *operands = node.inputs
+        number = self.enclosures[which.id]
+        first, last = (int(np.clip(float(end[0]), 0, len(plan.branches) - 1)) for end in (number.lo, number.hi))
+        given = [self.enclosures[operand.id] for operand in operands]
+        relaxed = tuple(_by_intervals(branch, given) for branch in plan.branches[first : last + 1])
+        places = tuple(k for k, operand in enumerate(operands) if operand.is_real)
+        real = tuple(given[k] for k in places)
+        return Branches(plan.operands, places, relaxed, output, real, self.enclosures[slot.id])
 
     @np.errstate(all="ignore")
     def pull_back(self, seeds: Mapping[int, Array], slopes: Slopes | None = None) -> Form:
@@ -110,6 +126,13 @@ class Relaxed:
         A = held[operand.id] + more
         held[operand.id] = A
         total.add(0.0, HALF_ULP * weigh(np.abs(A), self.enclosures[operand.id].magnitude))
+
+
+def _by_intervals(program: Program, inputs: Sequence[Interval]) -> Relaxed:
+    """A program relaxed over one box by intervals alone."""
+    with precision(program.graph):
+        found = forward(INTERVAL, program.graph, *[x.map(lambda end: end[0]) for x in inputs]).values
+    return Relaxed(program, {number: x.map(lambda end: end[None]) for number, x in found.items()})
 
 
 def bound_below(

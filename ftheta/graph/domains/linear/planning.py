@@ -7,10 +7,8 @@ rule of the node's primitive, and where none of these is found, the ends of its 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-import numpy as np
-
 from ftheta.graph.domains.interval.intervals import Interval
-from ftheta.graph.domains.linear.choices import Branches, Choice
+from ftheta.graph.domains.linear.choices import Choice
 from ftheta.graph.domains.linear.curves import CURVES, Curve, power_curve, reciprocal_curve
 from ftheta.graph.domains.linear.kinks import kinked
 from ftheta.graph.domains.linear.log_sum_exp import log_sum_exp
@@ -20,7 +18,6 @@ from ftheta.graph.domains.linear.products import Contraction, Product
 from ftheta.graph.domains.linear.program import Program
 from ftheta.graph.domains.linear.relaxations import Affine, Constant, Relaxation
 from ftheta.graph.domains.linear.restating import uniform
-from ftheta.graph.domains.linear.sets import BoxSet
 from ftheta.graph.graph import Node, Slot
 from ftheta.graph.layout import from_matrices, matrices
 from ftheta.graph.patterns import LogSumExp
@@ -39,6 +36,7 @@ class Plan:
     relax: Callable[[Enclosures], Relaxation]
     reads: tuple[Slot, ...] = ()
     only_signs: bool = False
+    branches: tuple[Program, ...] = ()
 
 
 def plan_slot(program: Program, slot: Slot) -> Plan:
@@ -226,22 +224,11 @@ def _compared(program: Program, slot: Slot) -> tuple[Slot, ...]:
 
 def _plan_branches(program: Program, node: Node, output: int) -> Plan:
     """The branches as programs of their own; the operands of a `cond` come after its predicate."""
-    from ftheta.graph.domains.linear.refining import enclose  # which needs plans itself
-
     which, *operands = node.inputs
-    out = node.outputs[output]
-    inner = [Program.of(branch) for branch in node.graphs]
-    places = tuple(k for k, operand in enumerate(operands) if operand.is_real)
-    real = tuple(operands[k] for k in places)
-
-    def relax(enclosures: Enclosures) -> Relaxation:
-        number = enclosures[which.id]
-        first, last = (int(np.clip(float(end[0]), 0, len(inner) - 1)) for end in (number.lo, number.hi))
-        given = [BoxSet(enclosures[operand.id]) for operand in operands]
-        relaxed = tuple(enclose(branch, given, None) for branch in inner[first : last + 1])
-        return Branches(real, places, relaxed, output, tuple(enclosures[x.id] for x in real), enclosures[out.id])
-
-    return Plan(real, relax, (*real, *_compared(program, which)))
+    real = tuple(operand for operand in operands if operand.is_real)
+    branches = tuple(Program.of(branch) for branch in node.graphs)
+    constant = lambda enclosures: Constant(enclosures[node.outputs[output].id])
+    return Plan(real, constant, (*real, *_compared(program, which)), branches=branches)
 
 
 RULES: dict[str, Rule] = {

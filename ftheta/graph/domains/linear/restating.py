@@ -18,6 +18,7 @@ from jax import lax
 
 from ftheta.graph.domains.interval.intervals import Interval
 from ftheta.graph.domains.interval.rounding import Array
+from ftheta.graph.domains.interval.sums import windows
 from ftheta.graph.graph import Node, Slot
 from ftheta.graph.patterns import LogAddExp, Pattern, Softmax, Variance
 
@@ -212,8 +213,6 @@ def _entries_read(node: Node) -> list[Array] | None:
 
 
 def _window_view(numbers: Array, p: Mapping[str, Any]) -> Array:
-    from ftheta.graph.domains.interval.sums import windows
-
     return windows(
         numbers,
         p["window_dimensions"],
