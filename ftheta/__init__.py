@@ -45,6 +45,7 @@ _HOME = {
     "save": "ftheta.report.save",
     "sweep": "ftheta.sweeps",
     "theorems": "ftheta.catalogue",
+    "verify": "ftheta.verifying",
 }
 
 _PACKAGES = ("graph", "groups", "pieces")  # the first and the last can be called
@@ -90,6 +91,7 @@ if TYPE_CHECKING:
     from ftheta.subjects.resolve import load as load
     from ftheta.sweeps import sweep as sweep
     from ftheta.training import fit as fit
+    from ftheta.verifying import verify as verify
 
 
 if "IPython" in sys.modules:  # results show themselves as cards in a notebook

@@ -7,9 +7,10 @@ from time import monotonic
 from typing import Any, TypedDict, Unpack
 
 from ftheta.logic import Audit, Change, Comparison, Enclosure, Fact, Section, Skipped, UsageError
+from ftheta.processes.budgets import seconds_of
 from ftheta.subjects import Network
 
-from .budget import DEFAULT, seconds_of
+from .budget import DEFAULT
 from .part import Part
 from .plan import Task
 from .subjects import Recipe

@@ -11,11 +11,12 @@ from typing import Any
 
 from ftheta.logic import Audit, FthetaError, Request, Result, Section, Skipped
 from ftheta.processes import interrupts
+from ftheta.processes.budgets import duration_text, seconds_of
 from ftheta.processes.resources import cores
 from ftheta.running import ensure_seed
 from ftheta.subjects import Network
 
-from .budget import DEFAULT, Clock, duration_text, seconds_of
+from .budget import DEFAULT, Clock
 from .inside import run_inside
 from .part import Part, Portrait, Setup
 from .performing import Outcome, Progress

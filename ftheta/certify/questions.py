@@ -112,7 +112,7 @@ class Question:
 
 def round_down(value: Fraction) -> float:
     """The largest float64 that is at most a rational."""
-    near = _nearest(value)
+    near = nearest(value)
     return near if near == -inf or (near != inf and Fraction(near) <= value) else nextafter(near, -inf)
 
 
@@ -121,7 +121,8 @@ def round_up(value: Fraction) -> float:
     return -round_down(-value)
 
 
-def _nearest(value: Fraction) -> float:
+def nearest(value: Fraction) -> float:
+    """The nearest float64, infinite where the rational is beyond its range."""
     try:
         return float(value)
     except OverflowError:

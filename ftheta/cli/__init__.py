@@ -22,6 +22,7 @@ from .common import print_json
 from .cores import fit, graph, pieces
 from .lab import lab
 from .sweep import sweep
+from .verify import verify
 
 app = App(
     name="ftheta",
@@ -32,7 +33,7 @@ app = App(
 )
 
 app.command(list_, name="list")
-for command in (show, check, audit, graph, pieces, fit, approximate, sweep, lab, doctor):
+for command in (show, check, verify, audit, graph, pieces, fit, approximate, sweep, lab, doctor):
     app.command(command)
 
 

@@ -64,8 +64,8 @@ def approximate(
         ensure_savable(figure, DRAWN)
     from ftheta.approximation.approximate import approximate as build
     from ftheta.approximation.words import box_of
-    from ftheta.auditing.budget import parse_seconds
     from ftheta.logic import SubjectError
+    from ftheta.processes.budgets import parse_seconds
     from ftheta.subjects import Target
     from ftheta.subjects.resolve import load
 

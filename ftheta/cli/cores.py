@@ -86,8 +86,8 @@ def pieces(
 
     if out is not None:
         ensure_savable(out, DRAWN)
-    from ftheta.auditing.budget import parse_seconds
     from ftheta.pieces.command import explore, facts
+    from ftheta.processes.budgets import parse_seconds
     from ftheta.subjects import Dataset, Network
     from ftheta.subjects.resolve import load_as
 

@@ -6,148 +6,132 @@ of the box. There, the slope of the bound along $\alpha$ is $a\,z$, with $z$ the
 each $\alpha$ moves towards 1 where $z>0$ and towards 0 elsewhere.
 """
 
-from .zonotopes import OFF, ON, TINY, U, _compiled
+from .arrays import compiled
+from .zonotopes import OFF, ON, TINY, UNDECIDED, U
 
 ROUNDS = 3  # of choosing slopes
 
 
-@_compiled
-def measure_reach(magnitudes, biases, widths, starts, offsets, lines, lo, hi, reach):
+@compiled
+def measure_reach(net, lines, lo, hi, reach):
     r"""For each neuron, $\sum_j|W_{rj}|H_j+|b_r|$ with bounds $H$ of what enters the layer: all that can be summed."""
-    layers = len(widths) - 1
-    for k in range(layers):
-        rows = widths[k + 1]
-        shift = offsets[k]
+    for k in range(len(net.widths) - 1):
+        rows = net.widths[k + 1]
+        shift = net.offsets[k]
         for r in range(rows):
-            reach[shift + r] = abs(biases[shift + r])
-        for j in range(widths[k]):
-            size = max(abs(lo[j]), abs(hi[j]))
-            if k > 0:
-                n = offsets[k - 1] + j
-                size = 0.0 if lines[0, n] == OFF else lines[3, n]
-            if size != 0.0:
-                at = starts[k] + j * rows
-                for r in range(rows):
-                    reach[shift + r] += size * magnitudes[at + r]
-
-
-@_compiled
-def tighten_row(
-    matrices,
-    weights,
-    biases,
-    widths,
-    starts,
-    offsets,
-    lines,
-    reach,
-    input_row,
-    output_row,
-    bound,
-    lo,
-    hi,
-    state,
-    other,
-    lower_slopes,
-    passing,
-    form,
-    slopes,
-    least,
-    row,
-):
-    """Raise `least[row]`, the lower bound of the excess over the box, and its `slopes`, if better lines are found.
-
-    `matrices` and `weights` are the matrices and their transposes, `lines` those of `enclose_box`, `reach` what
-    `measure_reach` says; `lower_slopes` and `passing` (coefficients of the neurons) have room for all neurons, `state`
-    and `other` for a layer, `form` for the inputs.
-    """
-    inputs = widths[0]
-    layers = len(widths) - 1
-    neurons = offsets[layers - 1]
-    for n in range(neurons):
-        lower_slopes[n] = 1.0 if lines[1, n] > 0.5 else 0.0
-    for turn in range(ROUNDS):
-        # back to the inputs: the excess is at least ⟨form, x⟩ + constant − error
-        constant = -bound
-        error = 4.0 * U * abs(bound) + TINY
-        for r in range(widths[layers]):
-            state[r] = output_row[r]
-        for k in range(layers - 1, -1, -1):
-            rows = widths[k + 1]
-            columns = widths[k]
-            gamma = 4.0 * (rows + columns + 32) * U
-            for j in range(columns):
-                other[j] = 0.0
+            reach[shift + r] = abs(net.biases[shift + r])
+        for j in range(net.widths[k]):
+            size = max(abs(lo[j]), abs(hi[j])) if k == 0 else lines[3, net.offsets[k - 1] + j]
+            if k > 0 and lines[0, net.offsets[k - 1] + j] == OFF:
+                continue
+            at = net.starts[k] + j * rows
             for r in range(rows):
-                a = state[r]
-                if a == 0.0:
-                    continue
-                n = offsets[k] + r
-                constant += a * biases[n]
-                error += gamma * abs(a) * reach[n]
-                at = starts[k] + r * columns
-                for j in range(columns):
-                    other[j] += a * matrices[at + j]
-            if k == 0:
-                for j in range(columns):
-                    state[j] = other[j]
-                break
-            for j in range(columns):
-                n = offsets[k - 1] + j
-                a = other[j]
-                if lines[0, n] == OFF:
-                    a = 0.0
-                elif lines[0, n] != ON:
-                    passing[n] = a
-                    if a > 0.0:
-                        a *= lower_slopes[n]
-                    else:
-                        constant += a * lines[2, n]
-                        error += 4.0 * U * abs(a * lines[2, n])
-                        a *= lines[1, n]
-                    error += 4.0 * U * abs(a) * lines[3, n]
-                state[j] = a
-        value = constant
-        size = abs(constant)
-        for i in range(inputs):
-            a = state[i] + input_row[i]
-            form[i] = a
-            edge = lo[i] if a > 0.0 else hi[i]
-            value += a * edge
-            size += (abs(a) + abs(input_row[i])) * max(abs(lo[i]), abs(hi[i]))
-        error += 4.0 * (inputs + neurons + 32) * U * size
-        value -= error * (1.0 + 4.0 * (neurons + 32) * U)
-        if value > least[row]:
-            least[row] = value
-            for i in range(inputs):
+                reach[shift + r] += size * net.magnitudes[at + r]
+
+
+@compiled
+def tighten_row(net, rows, s, lo, hi, lines, bounds, scratch):
+    """Raise the lower bound of the excess of row `s` over the box, and its slopes, if better lines are found.
+
+    `lines` are those of `enclose_box`, and `scratch.reach` is what `measure_reach` says.
+    """
+    hidden = net.offsets[len(net.offsets) - 1]
+    for n in range(hidden):
+        scratch.lower_slopes[n] = 1.0 if lines[0, n] == UNDECIDED and lines[1, n] > 0.5 else 0.0
+    for turn in range(ROUNDS):
+        value = _bound_from_lines(net, rows, s, lo, hi, lines, scratch)
+        if value > bounds.least[s]:
+            bounds.least[s] = value
+            for i in range(len(lo)):
                 centre = 0.5 * lo[i] + 0.5 * hi[i]
-                slopes[row, i] = form[i] * max(hi[i] - centre, centre - lo[i])
+                bounds.slopes[s, i] = scratch.form[i] * max(hi[i] - centre, centre - lo[i])
         if value > 0.0 or turn == ROUNDS - 1:
             break
-        # what the lines give every neuron at the corner
-        step = 1.0 / (turn + 1.5)
-        for i in range(inputs):
-            state[i] = lo[i] if form[i] > 0.0 else hi[i]
-        for k in range(layers - 1):
-            rows = widths[k + 1]
-            for r in range(rows):
-                other[r] = biases[offsets[k] + r]
-            for j in range(widths[k]):
-                h = state[j]
-                if h != 0.0:
-                    at = starts[k] + j * rows
-                    for r in range(rows):
-                        other[r] += h * weights[at + r]
-            for r in range(rows):
-                n = offsets[k] + r
-                z = other[r]
-                if lines[0, n] == OFF:
-                    z = 0.0
-                elif lines[0, n] != ON:
-                    if passing[n] > 0.0:
-                        old = lower_slopes[n]
-                        lower_slopes[n] += step * ((1.0 if z > 0.0 else 0.0) - old)
-                        z *= old
-                    else:
-                        z = lines[1, n] * z + lines[2, n]
+        _choose_slopes(net, lo, hi, lines, scratch, 1.0 / (turn + 1.5))
+
+
+@compiled
+def _bound_from_lines(net, rows, s, lo, hi, lines, scratch):
+    """A lower bound of the excess of row `s`, whose affine form in the inputs is left in `scratch.form`."""
+    state = scratch.state
+    other = scratch.other
+    layers = len(net.widths) - 1
+    constant = -rows.bounds[s]
+    error = 4.0 * U * abs(constant) + TINY
+    size = abs(constant)  # of all terms that are summed
+    for r in range(net.widths[layers]):
+        state[r] = rows.outputs[s, r]
+    for k in range(layers - 1, -1, -1):
+        columns = net.widths[k]
+        gamma = 4.0 * (net.widths[k + 1] + columns + 32) * U
+        for j in range(columns):
+            other[j] = 0.0
+        for r in range(net.widths[k + 1]):
+            a = state[r]
+            if a == 0.0:
+                continue
+            n = net.offsets[k] + r
+            constant += a * net.biases[n]
+            size += abs(a * net.biases[n])
+            error += gamma * abs(a) * scratch.reach[n]
+            at = net.starts[k] + r * columns
+            for j in range(columns):
+                other[j] += a * net.matrices[at + j]
+        if k == 0:
+            break
+        for j in range(columns):
+            n = net.offsets[k - 1] + j
+            a = other[j]
+            if lines[0, n] == OFF:
+                a = 0.0
+            elif lines[0, n] == UNDECIDED:
+                scratch.coefficients[n] = a
+                if a > 0.0:
+                    a *= scratch.lower_slopes[n]
+                else:
+                    constant += a * lines[2, n]
+                    size += abs(a * lines[2, n])
+                    a *= lines[1, n]
+                error += 4.0 * U * abs(a) * lines[3, n] + TINY
+            state[j] = a
+    value = constant
+    for i in range(len(lo)):
+        a = other[i] + rows.inputs[s, i]
+        scratch.form[i] = a
+        value += a * lo[i] if a > 0.0 else a * hi[i]
+        size += (abs(a) + abs(rows.inputs[s, i])) * max(abs(lo[i]), abs(hi[i]))
+    terms = len(lo) + len(net.biases) + 32
+    error += 4.0 * terms * U * size
+    return value - error * (1.0 + 4.0 * terms * U) - TINY
+
+
+@compiled
+def _choose_slopes(net, lo, hi, lines, scratch, step):
+    """Move the lower slopes by a step towards what is best at the corner where the bound is least."""
+    state = scratch.state
+    other = scratch.other
+    for i in range(len(lo)):
+        state[i] = lo[i] if scratch.form[i] > 0.0 else hi[i]
+    for k in range(len(net.widths) - 2):
+        rows = net.widths[k + 1]
+        for r in range(rows):
+            other[r] = net.biases[net.offsets[k] + r]
+        for j in range(net.widths[k]):
+            h = state[j]
+            if h != 0.0:
+                at = net.starts[k] + j * rows
+                for r in range(rows):
+                    other[r] += h * net.weights[at + r]
+        for r in range(rows):
+            n = net.offsets[k] + r
+            z = other[r]
+            if lines[0, n] == ON:
                 state[r] = z
+            elif lines[0, n] == OFF:
+                state[r] = 0.0
+            elif scratch.coefficients[n] > 0.0:
+                slope = scratch.lower_slopes[n]
+                state[r] = slope * z
+                scratch.lower_slopes[n] = slope + step * ((1.0 if z > 0.0 else 0.0) - slope)
+            else:
+                state[r] = lines[1, n] * z + lines[2, n]

@@ -1,4 +1,4 @@
-r"""Zonotopes of one box through a ReLU network, rounded outward, as one compiled function.
+r"""Zonotopes of one box through a ReLU network, rounded outward.
 
 Every state $h$ of the network is enclosed, over a box of inputs, by
 $$h_i=c_i+\sum_gG_{gi}\varepsilon_g+[-e_i,e_i],\qquad\varepsilon_g\in[-1,1],$$
@@ -10,13 +10,11 @@ A ReLU on $z\in[l,h]$ with $l<0<h$ is $\lambda z+m\pm m$ for any $\lambda\in[0,1
 $2m=\max(-\lambda l,(1-\lambda)h)$: the difference $\max(z,0)-\lambda z$ is convex, zero at its least and largest at an
 end.
 
-Generators are rows, so that all inner loops run over neurons and are vectorised without re-ordering a sum.
+Generators are rows, so that all inner loops run over neurons and are vectorised without re-ordering a sum. Neurons that
+are zero over the box are left out: `active` lists the others, and columns stand in its order.
 """
 
-from typing import Any
-
-import numpy as np
-from numba import njit
+from .arrays import compiled
 
 U = 2.0**-53
 TINY = 1e-290  # more than all underflows of one sum
@@ -26,156 +24,182 @@ ON = 1.0
 UNDECIDED = 2.0
 
 
-def _compiled(function: Any) -> Any:
-    return njit(cache=True, nogil=True, error_model="numpy")(function)
+@compiled
+def enclose_box(net, lo, hi, zonotope):
+    """Enclose the outputs over the box `lo ≤ x ≤ hi`; returns the number of generators, or −1 beyond the range.
 
-
-@_compiled
-def enclose_box(
-    weights, magnitudes, biases, rectified, widths, starts, offsets, lo, hi, A, B, c, P, Q, e, on, share, lines
-):
-    r"""Enclose the outputs over the box `lo ≤ x ≤ hi`; returns the number of generators, or −1 beyond the range.
-
-    `weights` are the transposed matrices one after the other, layer $k$ from `starts[k]`, `magnitudes` their absolute
-    values; `biases` and `rectified` (is there a ReLU?) one after the other, layer $k$ from `offsets[k]`. On return
-    `P[g, r]` are the generators of output $r$, `c` its centre, `e` its error. `share[g, i]` is how much of generator
-    $g$ stems from input $i$. The rest is scratch: `A`, `B`, `Q` like `P`, `on` the neurons that are not zero.
-    `lines` holds, for each neuron in the order of `biases`, its state (see below), the slope and the offset of a line
-    above its ReLU, and a bound of its absolute value before it.
+    On return `generators`, `centre`, `error` and, in `columns[1]`, the radii without the error are those of the
+    outputs.
     """
-    inputs = widths[0]
-    layers = len(widths) - 1
-    generators = inputs
-    active = inputs
-    for i in range(inputs):
-        c[i] = 0.5 * lo[i] + 0.5 * hi[i]
-        # the radius reaches both ends, whatever the centre was rounded to
-        radius = max(hi[i] - c[i], c[i] - lo[i]) * (1.0 + 4.0 * U) + TINY
-        for g in range(inputs):
-            A[g, i] = 0.0
-        A[i, i] = radius if hi[i] > lo[i] else 0.0
-        e[i] = 0.0 if hi[i] > lo[i] else (1.0 + 2.0 * U) * max(hi[i] - c[i], c[i] - lo[i])
-        on[i] = i
-        for j in range(inputs):
-            share[i, j] = 0.0
-        share[i, i] = 1.0
+    _enclose_inputs(lo, hi, zonotope)
+    layers = len(net.widths) - 1
+    generators = net.widths[0]
+    active = net.widths[0]
     fresh = 0  # generators at the end of the list that belong to one neuron each
     for k in range(layers):
-        rows = widths[k + 1]
-        base = starts[k]
-        shift = offsets[k]
-        gamma = 2.0 * (active + generators + 32) * U
-        # the errors that enter, those of the sums included
-        for q in range(active):
-            Q[0, q] = abs(c[q])
-        for g in range(generators):
-            for q in range(active):
-                Q[0, q] += abs(A[g, q])
-        for q in range(active):
-            Q[0, q] = e[q] * (1.0 + 8.0 * U) + gamma * Q[0, q]
-        for r in range(rows):
-            B[0, r] = biases[shift + r]
-            B[1, r] = gamma * abs(biases[shift + r]) + TINY
-        for q in range(active):
-            at = base + on[q] * rows
-            centre = c[q]
-            error = Q[0, q]
-            for r in range(rows):
-                B[0, r] += centre * weights[at + r]
-                B[1, r] += error * magnitudes[at + r]
-        settled = generators - fresh
-        for g in range(settled):
-            for r in range(rows):
-                P[g, r] = 0.0
-            for q in range(active):
-                a = A[g, q]
-                if a != 0.0:
-                    at = base + on[q] * rows
-                    for r in range(rows):
-                        P[g, r] += a * weights[at + r]
-        for g in range(settled, generators):
-            for r in range(rows):
-                P[g, r] = 0.0
-        if fresh > 0:
-            g = settled
-            for q in range(active):
-                if g < generators and A[g, q] != 0.0:  # fresh generators stand in the order of their neurons
-                    a = A[g, q]
-                    at = base + on[q] * rows
-                    for r in range(rows):
-                        P[g, r] = a * weights[at + r]
-                    g += 1
-        for r in range(rows):
-            c[r] = B[0, r]
-            e[r] = B[1, r] * (1.0 + 2.0 * (active + 8) * U)
-            Q[1, r] = 0.0
-        for g in range(generators):
-            for r in range(rows):
-                Q[1, r] += abs(P[g, r])
-        if k == layers - 1:
-            break
-        # ReLU
-        widening = 2.0 * (generators + 8) * U
-        count = 0
-        undecided = 0
-        for r in range(rows):
-            radius = Q[1, r] + e[r]
-            radius += widening * (radius + abs(c[r])) + TINY
-            if not radius + abs(c[r]) < HUGE:
+        _apply_affine(net, k, active, generators, fresh, zonotope)
+        if k < layers - 1:
+            fresh = _bound_neurons(net, k, generators, zonotope)
+            if fresh < 0:
                 return -1
-            lines[3, shift + r] = radius + abs(c[r])
+            active = _rectify(net, k, generators, zonotope)
+            generators += fresh
+    return generators
+
+
+@compiled
+def _enclose_inputs(lo, hi, zonotope):
+    """One generator for every input; its radius reaches both ends, whatever the centre was rounded to."""
+    inputs = len(lo)
+    for i in range(inputs):
+        centre = 0.5 * lo[i] + 0.5 * hi[i]
+        radius = max(hi[i] - centre, centre - lo[i]) * (1.0 + 4.0 * U)
+        is_wide = hi[i] > lo[i]
+        zonotope.centre[i] = centre
+        zonotope.error[i] = 0.0 if is_wide else radius
+        zonotope.active[i] = i
+        for g in range(inputs):
+            zonotope.entering[g, i] = 0.0
+            zonotope.share[i, g] = 0.0
+        zonotope.entering[i, i] = radius + TINY if is_wide else 0.0
+        zonotope.share[i, i] = 1.0
+
+
+@compiled
+def _apply_affine(net, k, active, generators, fresh, zonotope):
+    """The affine map of layer `k`: centres, generators and errors, and the radii in `columns[1]`."""
+    rows = net.widths[k + 1]
+    base = net.starts[k]
+    shift = net.offsets[k]
+    sums = zonotope.sums
+    columns = zonotope.columns
+    entering = zonotope.entering
+    leaving = zonotope.generators
+    gamma = 2.0 * (active + generators + 32) * U
+    # the errors that enter, and those of all sums to come, as one error of what enters
+    for q in range(active):
+        columns[0, q] = abs(zonotope.centre[q])
+    for g in range(generators):
+        for q in range(active):
+            columns[0, q] += abs(entering[g, q])
+    for r in range(rows):
+        sums[0, r] = net.biases[shift + r]
+        sums[1, r] = gamma * abs(net.biases[shift + r]) + TINY
+    for q in range(active):
+        at = base + zonotope.active[q] * rows
+        centre = zonotope.centre[q]
+        error = zonotope.error[q] * (1.0 + 8.0 * U) + gamma * columns[0, q]
+        for r in range(rows):
+            sums[0, r] += centre * net.weights[at + r]
+            sums[1, r] += error * net.magnitudes[at + r]
+    settled = generators - fresh
+    for g in range(generators):
+        for r in range(rows):
+            leaving[g, r] = 0.0
+    for g in range(settled):
+        for q in range(active):
+            a = entering[g, q]
+            if a != 0.0:
+                at = base + zonotope.active[q] * rows
+                for r in range(rows):
+                    leaving[g, r] += a * net.weights[at + r]
+    g = settled
+    for q in range(active):  # fresh generators stand in the order of their neurons
+        if g < generators and entering[g, q] != 0.0:
+            a = entering[g, q]
+            at = base + zonotope.active[q] * rows
+            for r in range(rows):
+                leaving[g, r] = a * net.weights[at + r]
+            g += 1
+    for r in range(rows):
+        zonotope.centre[r] = sums[0, r]
+        zonotope.error[r] = sums[1, r] * (1.0 + 2.0 * (active + 8) * U)
+        columns[1, r] = 0.0
+    for g in range(generators):
+        for r in range(rows):
+            columns[1, r] += abs(leaving[g, r])
+
+
+@compiled
+def _bound_neurons(net, k, generators, zonotope):
+    """Bounds of what enters the ReLUs of layer `k`, in `columns[2]` and `columns[3]`, and the lines above undecided
+    ones; returns how many are undecided, −1 beyond the range."""
+    shift = net.offsets[k]
+    columns = zonotope.columns
+    lines = zonotope.lines
+    widening = 2.0 * (generators + 8) * U
+    undecided = 0
+    for r in range(net.widths[k + 1]):
+        centre = zonotope.centre[r]
+        radius = columns[1, r] + zonotope.error[r]
+        radius += widening * (radius + abs(centre)) + TINY
+        if not radius + abs(centre) < HUGE:
+            return -1
+        low = centre - radius
+        high = centre + radius
+        columns[2, r] = low
+        columns[3, r] = high
+        lines[3, shift + r] = (radius + abs(centre)) * (1.0 + 4.0 * U)
+        if not net.rectified[shift + r] or low >= 0.0:
+            lines[0, shift + r] = ON
+        elif high <= 0.0:
             lines[0, shift + r] = OFF
-            Q[2, r] = c[r] - radius
-            Q[3, r] = c[r] + radius
-            if rectified[shift + r] == 0:
-                on[count] = r
-                count += 1
-            elif Q[3, r] > 0.0:
-                on[count] = r
-                count += 1
-                if Q[2, r] < 0.0:
-                    undecided += 1
-        fresh = undecided
-        newest = generators
-        for q in range(count):
-            r = on[q]
-            low = Q[2, r]
-            high = Q[3, r]
-            if rectified[shift + r] == 0 or low >= 0.0:
-                Q[0, q] = 1.0
-                B[0, q] = c[r]
-                B[1, q] = e[r]
-                lines[0, shift + r] = ON
-                continue
+        else:
             slope = min(1.0, high / (high - low))
-            half = 0.5 * max(-slope * low, (1.0 - slope) * high) * (1.0 + 8.0 * U) + TINY
-            Q[0, q] = slope
-            B[0, q] = slope * c[r] + half
-            B[1, q] = slope * e[r] * (1.0 + 4.0 * U) + 8.0 * U * (slope * (abs(c[r]) + Q[1, r]) + half) + TINY
-            B[2, q] = half
             lines[0, shift + r] = UNDECIDED
             lines[1, shift + r] = slope
-            lines[2, shift + r] = 2.0 * half
-            total = 1e-300
-            for i in range(inputs):
-                total += abs(P[i, r])
-            for i in range(inputs):
-                share[newest, i] = abs(P[i, r]) / total
-            newest += 1
-        for g in range(generators):
-            for q in range(count):
-                A[g, q] = Q[0, q] * P[g, on[q]]
-        for g in range(generators, newest):
-            for q in range(count):
-                A[g, q] = 0.0
-        g = generators
+            lines[2, shift + r] = max(-slope * low, (1.0 - slope) * high) * (1.0 + 8.0 * U) + TINY
+            undecided += 1
+    return undecided
+
+
+@compiled
+def _rectify(net, k, generators, zonotope):
+    """What leaves the ReLUs of layer `k`, for the neurons that are not zero; returns how many these are."""
+    shift = net.offsets[k]
+    inputs = net.widths[0]
+    columns = zonotope.columns
+    sums = zonotope.sums
+    lines = zonotope.lines
+    count = 0
+    newest = generators
+    for r in range(net.widths[k + 1]):
+        n = shift + r
+        if lines[0, n] == OFF:
+            continue
+        q = count
+        zonotope.active[q] = r
+        count += 1
+        columns[0, q] = 1.0
+        sums[0, q] = zonotope.centre[r]
+        sums[1, q] = zonotope.error[r]
+        sums[2, q] = 0.0
+        if lines[0, n] == ON:
+            continue
+        slope = lines[1, n]
+        half = 0.5 * lines[2, n]
+        size = slope * (abs(zonotope.centre[r]) + columns[1, r]) + half
+        columns[0, q] = slope
+        sums[0, q] = slope * zonotope.centre[r] + half
+        sums[1, q] = slope * zonotope.error[r] * (1.0 + 4.0 * U) + 8.0 * U * size + TINY
+        sums[2, q] = half
+        total = TINY
+        for i in range(inputs):
+            total += abs(zonotope.generators[i, r])
+        for i in range(inputs):
+            zonotope.share[newest, i] = abs(zonotope.generators[i, r]) / total
+        newest += 1
+    for g in range(generators):
         for q in range(count):
-            c[q] = B[0, q]
-            e[q] = B[1, q]
-            r = on[q]
-            if rectified[shift + r] != 0 and Q[2, r] < 0.0:
-                A[g, q] = B[2, q]
-                g += 1
-        generators = newest
-        active = count
-    return generators
+            zonotope.entering[g, q] = columns[0, q] * zonotope.generators[g, zonotope.active[q]]
+    for g in range(generators, newest):
+        for q in range(count):
+            zonotope.entering[g, q] = 0.0
+    g = generators
+    for q in range(count):
+        zonotope.centre[q] = sums[0, q]
+        zonotope.error[q] = sums[1, q]
+        if lines[0, shift + zonotope.active[q]] == UNDECIDED:
+            zonotope.entering[g, q] = sums[2, q]
+            g += 1
+    return count

@@ -2,13 +2,23 @@
 
 import difflib
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
+from ftheta.networks.programs.call import RuleTable
 from ftheta.networks.programs.node import Node
 
 from .call import Call
-from .rules import RULES
 from .tensors import dtype_of
+
+
+@cache
+def _rules() -> RuleTable:
+    """The mathematics of the operators, imported when a node is to be computed: a file is read without JAX."""
+    from .rules import RULES
+
+    return RULES
+
 
 CONTROL = frozenset(("If", "Loop", "Scan", "SequenceMap"))
 
@@ -25,13 +35,14 @@ class Onnx:
     def near(self, node: Node) -> list[str] | None:
         if node.domain:
             return []
-        return None if node.op in RULES else difflib.get_close_matches(node.op[:60], RULES, n=2, cutoff=0.75)
+        rules = _rules()
+        return None if node.op in rules else difflib.get_close_matches(node.op[:60], rules, n=2, cutoff=0.75)
 
     def nests(self, node: Node) -> bool:
         return node.op in CONTROL
 
     def compute(self, node: Node, inputs: list[Any], read: set[str]) -> Any:
-        return RULES[node.op](Call(node, inputs, self.opset, read), *inputs)
+        return _rules()[node.op](Call(node, inputs, self.opset, read), *inputs)
 
     def is_whole(self, type: int, where: str) -> bool:
         return dtype_of(type, where).kind in "iub"

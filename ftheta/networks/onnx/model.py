@@ -3,12 +3,11 @@
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ftheta.logic.errors import SubjectError
-from ftheta.networks.programs.importing import Imported, import_program
 from ftheta.networks.programs.node import MAX_BYTES, MAX_NODES, Node, Port, ensure_order
 from ftheta.networks.programs.program import Program
 from ftheta.networks.reading import Allowance, Malformed, read_bytes, to_analysis_type, unpack_gzip
@@ -18,16 +17,21 @@ from .schema import MODEL
 from .tensors import Shelf, array_of
 from .wire import Budget, decode
 
+if TYPE_CHECKING:
+    from ftheta.networks.programs.importing import Imported
+
 MAX_FIELDS = 3_000_000
 OPSETS = range(7, 29)
 """Versions of the operators that the rules know. From 7 on, operators broadcast as NumPy does."""
 
 
-def read(path: Path, *, until: str | None = None, shape: tuple[int, ...] | None = None) -> Imported:
+def read(path: Path, *, until: str | None = None, shape: tuple[int, ...] | None = None) -> "Imported":
     """The network in an `.onnx` or `.onnx.gz` file, up to the node or tensor `until`.
 
     `shape` is that of one input, without the batch axis; it is needed where the file leaves lengths open.
     """
+    from ftheta.networks.programs.importing import import_program  # needs JAX, which reading alone does not
+
     return import_program(read_model(path).until(until), shape)
 
 

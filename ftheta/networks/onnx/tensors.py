@@ -5,7 +5,7 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-import jax.numpy as jnp
+import ml_dtypes
 import numpy as np
 
 from ftheta.logic.errors import SubjectError
@@ -24,7 +24,7 @@ DTYPES: Mapping[int, Any] = {
     11: np.dtype("<f8"),
     12: np.dtype("<u4"),
     13: np.dtype("<u8"),
-    16: np.dtype(jnp.bfloat16),
+    16: np.dtype(ml_dtypes.bfloat16),
 }
 """Element types by their number in `TensorProto.DataType`."""
 

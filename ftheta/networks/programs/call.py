@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 
+from ftheta.lazy import jnp
 from ftheta.logic.errors import SubjectError
 from ftheta.networks.reading import Malformed
 

@@ -1,0 +1,234 @@
+"""`ftheta verify`: a property of a network, decided; one question, or a list of them."""
+
+import csv
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from ftheta.logic.errors import FthetaError, UsageError
+
+from .common import Flag, Json, print_json
+
+if TYPE_CHECKING:
+    from ftheta.certify.verification import Verification
+
+EXIT = {"unsat": 0, "sat": 1, "unknown": 3, "timeout": 3}
+HEADER = ("onnx", "vnnlib", "answer", "verdict", "seconds", "cpu_seconds", "method")
+
+
+def verify(
+    network: str | None = None,
+    property: str | None = None,
+    *,
+    timeout: str = "60s",
+    witness: Path | None = None,
+    real: Annotated[bool, Flag] = False,
+    instances: Path | None = None,
+    each: str = "20s",
+    budget: str = "10m",
+    out: Path | None = None,
+    witnesses: Path | None = None,
+    threads: int | None = None,
+    json: Json = False,
+) -> int:
+    """Decide whether a property holds for every input of a set: proved, or refuted by a counter-example.
+
+    The first line is the answer to the question for counter-examples: unsat (the property holds), sat (with a
+    witness), unknown or timeout. Exit codes: 0 the property holds, 1 it is refuted, 3 undecided.
+
+    Parameters
+    ----------
+    network
+        A piecewise-affine network: an .onnx file, or anything else that `check --on` takes.
+    property
+        A VNN-LIB file, also packed (.vnnlib.gz).
+    timeout
+        How long one question may take, such as 60s or 5m.
+    witness
+        A file for the counter-example.
+    real
+        Answer a query about floating-point numbers over the real numbers.
+    instances
+        A .csv file with a network, a property and perhaps a time limit in each row; paths are relative to it.
+    each
+        How long each instance may take.
+    budget
+        How long all of them may take.
+    out
+        The results as .csv; rows that are there already are not computed again.
+    witnesses
+        A folder for the counter-examples of instances.
+    threads
+        How many threads search at once; one for each core by default.
+    """
+    if instances is not None:
+        if network is not None or property is not None:
+            raise UsageError("A list of instances names its networks itself.", got=f"{network} {property or ''}")
+        return _verify_all(instances, each, budget, out, witnesses, real, threads, json)
+    if network is None or property is None:
+        raise UsageError(
+            "A network and a property are needed.", remedy="ftheta verify net.onnx prop.vnnlib, or --instances FILE"
+        )
+    from ftheta.verifying import verify as decide
+
+    result = decide(network, property, budget=timeout, threads=threads, real=real)
+    _print_result(result, json)
+    if witness is not None and result.witness is not None:
+        witness.write_text(_witness_text(result))
+    return EXIT[result.answer]
+
+
+def _print_result(result: "Verification", as_json: bool) -> None:
+    if as_json:
+        print_json(_document(result))
+        return
+    print(result.answer)
+    if result.witness is not None:
+        print(_witness_text(result), end="")
+    note = f"{result.method}: {result.looked_at:,} subproblems in {result.seconds:.2f} s; about {result.meaning}"
+    print(note, file=sys.stderr)
+
+
+def _document(result: "Verification") -> dict[str, Any]:
+    point = result.witness
+    found = None if point is None else {"x": [str(v) for v in point.x], "y": [str(v) for v in point.y]}
+    return {
+        "answer": result.answer,
+        "holds": result.holds,
+        "witness": found,
+        "method": result.method,
+        "meaning": result.meaning,
+        "subproblems": result.looked_at,
+        "open": result.left,
+        "seconds": result.seconds,
+        "cpu_seconds": result.cpu_seconds,
+    }
+
+
+def _witness_text(result: "Verification") -> str:
+    from ftheta.certify.witnesses import write_witness
+
+    assert result.witness is not None
+    return write_witness(result.witness.x, result.witness.y)
+
+
+# ---- many instances ----
+
+
+def _verify_all(
+    instances: Path,
+    each: str,
+    budget: str,
+    out: Path | None,
+    witnesses: Path | None,
+    real: bool,
+    threads: int | None,
+    as_json: bool,
+) -> int:
+    """Decide a list of instances in one process, in their order; a row is written as soon as it is there."""
+    from ftheta.processes.budgets import parse_seconds
+
+    ends = time.monotonic() + parse_seconds(budget)
+    rows = list(_read_instances(instances))
+    done = {} if out is None else _read_results(out)
+    results = []
+    if witnesses is not None:
+        witnesses.mkdir(parents=True, exist_ok=True)
+    for network, property in rows:
+        row = done.get((network, property))
+        if row is None:
+            left = ends - time.monotonic()
+            row = _decide_instance(
+                instances.parent, network, property, min(parse_seconds(each), left), real, threads, witnesses
+            )
+            results.append(row)
+            if out is not None and left > 0:
+                _append(out, row)
+        else:
+            results.append(row)
+        if not as_json and out is None:
+            print(",".join(row.values()), flush=True)
+    if out is not None:
+        _write_results(out, results)
+    if as_json:
+        print_json(results)
+    verdicts = {row["verdict"] for row in results}
+    return 1 if "refuted" in verdicts else 0 if verdicts <= {"holds"} else 3
+
+
+def _decide_instance(
+    folder: Path, network: str, property: str, seconds: float, real: bool, threads: int | None, witnesses: Path | None
+) -> dict[str, str]:
+    from ftheta.verifying import verify as decide
+
+    row = dict.fromkeys(HEADER, "") | {"onnx": network, "vnnlib": property}
+    if seconds <= 0:
+        return row | {"answer": "timeout", "verdict": "not run within the budget"}
+    try:
+        result = decide(str(folder / network), folder / property, budget=seconds, threads=threads, real=real)
+    except FthetaError as error:
+        return row | {"answer": "unknown", "verdict": f"error: {error.what}"}
+    if result.witness is not None and witnesses is not None:
+        name = f"{_stem(network)}_{_stem(property)}.counterexample"
+        (witnesses / name).write_text(_witness_text(result))
+    verdict = {True: "holds", False: "refuted", None: "undecided"}[result.holds]
+    return row | {
+        "answer": result.answer,
+        "verdict": verdict,
+        "seconds": f"{result.seconds:.4f}",
+        "cpu_seconds": f"{result.cpu_seconds:.4f}",
+        "method": result.method,
+    }
+
+
+def _stem(path: str) -> str:
+    return Path(path).name.removesuffix(".gz").rpartition(".")[0]
+
+
+def _read_instances(path: Path) -> Iterator[tuple[str, str]]:
+    """Network and property of each row; a header is passed over."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError("The list of instances cannot be read.", where=str(path), got=f"{error}") from error
+    for number, row in enumerate(csv.reader(text.splitlines()), 1):
+        if not row or (number == 1 and row[0].strip() == "onnx"):
+            continue
+        if len(row) < 2:
+            raise UsageError(
+                "An instance is a network and a property.",
+                where=f"{path}:{number}",
+                got=",".join(row),
+                remedy="write net.onnx,property.vnnlib in each row",
+            )
+        yield row[0].strip(), row[1].strip()
+
+
+def _read_results(path: Path) -> dict[tuple[str, str], dict[str, str]]:
+    """Rows of an earlier run that were decided."""
+    if not path.exists():
+        return {}
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if set(row) == set(HEADER)]
+    return {(row["onnx"], row["vnnlib"]): row for row in rows if row["verdict"] in ("holds", "refuted")}
+
+
+def _append(path: Path, row: dict[str, str]) -> None:
+    is_new = not path.exists()
+    with path.open("a", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, HEADER)
+        if is_new:
+            writer.writeheader()
+        writer.writerow(row)
+
+
+def _write_results(path: Path, rows: list[dict[str, str]]) -> None:
+    """All rows in the order of the instances, put in place at once."""
+    beside = path.with_name(f"{path.name}.new")
+    with beside.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, HEADER)
+        writer.writeheader()
+        writer.writerows(rows)
+    beside.replace(path)

@@ -1,0 +1,158 @@
+"""Boxes are closed only where there is no counter-example, and counter-examples are exact."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ftheta.certify.boxes.arrays import allocate, net_arrays, row_arrays
+from ftheta.certify.boxes.relaxations import measure_reach, tighten_row
+from ftheta.certify.boxes.rows import bound_rows, mix_rows
+from ftheta.certify.boxes.zonotopes import enclose_box
+from ftheta.certify.questions import Box, Case, Question, Row
+from ftheta.certify.verification import Verification, decide
+from ftheta.logic import Basis, SubjectError
+from ftheta.pieces import Box as PieceBox
+from ftheta.pieces import pieces
+from ftheta.pieces.questions.extremes import extreme
+from ftheta.relu.exact import exact
+from ftheta.relu.network import ReluNetwork
+
+ONE = Fraction(1)
+
+
+def random_network(rng: np.random.Generator, widths: tuple[int, ...], grid: int = 8) -> ReluNetwork:
+    """Weights on a grid, so that ties and zeros are common."""
+    draw = lambda *shape: rng.integers(-2 * grid, 2 * grid + 1, shape) / grid
+    shapes = list(zip(widths[1:], widths[:-1]))
+    return ReluNetwork.dense([draw(*shape) for shape in shapes], [draw(shape[0]) for shape in shapes])
+
+
+def ask(net: ReluNetwork, lo: list, hi: list, unsafe: tuple[tuple[Row, ...], ...], **options: float) -> Verification:
+    box = Box(tuple(map(Fraction, lo)), tuple(map(Fraction, hi)))
+    question = Question(net.widths[0], net.widths[-1], (Case(box, unsafe),))
+    return decide(net, question, seconds=options.get("seconds", 20.0), threads=int(options.get("threads", 1)))
+
+
+def below(bound: Fraction, strict: bool = False) -> tuple[tuple[Row, ...], ...]:
+    """The first output is at most the bound."""
+    return ((Row({}, {0: ONE}, bound, strict),),)
+
+
+def exact_minimum(net: ReluNetwork, d: int) -> Fraction:
+    """The least first output on [−1, 1]^d: the network in rationals, where the exact pieces say that it is least."""
+    cells = pieces(net, PieceBox([-1.0] * d, [1.0] * d))
+    assert cells.certificate.basis is Basis.EXACT
+    return exact(net)(extreme(cells, 0, -1).point)[0]
+
+
+WIDTHS = ((2, 5, 1), (2, 4, 4, 1), (3, 5, 3, 1))
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([10, 20, 40]), st.sampled_from(WIDTHS))
+def test_thresholds_beside_the_exact_minimum_are_decided_rightly(seed: int, bits: int, widths: tuple[int, ...]) -> None:
+    net = random_network(np.random.default_rng(seed), widths)
+    d = widths[0]
+    least = exact_minimum(net, d)
+    step = Fraction(1, 2**bits)
+    under = ask(net, [-1] * d, [1] * d, below(least - step))
+    over = ask(net, [-1] * d, [1] * d, below(least + step))
+    assert under.answer != "sat" and over.answer != "unsat"
+    if bits == 10:
+        assert (under.answer, over.answer) == ("unsat", "sat")
+    if over.witness is not None:
+        assert exact(net)(over.witness.x) == over.witness.y and over.witness.y[0] <= least + step
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([1.0, 1e-9, 1e9, 2.0**-500]))
+def test_every_bound_is_below_the_excess_of_every_point(seed: int, scale: float) -> None:
+    rng = np.random.default_rng(seed)
+    widths = (3, 6, 5, 2)
+    shapes = list(zip(widths[1:], widths[:-1]))
+    net = ReluNetwork.dense([rng.normal(size=s) for s in shapes], [scale * rng.normal(size=s[0]) for s in shapes])
+    lo = scale * rng.normal(size=3)
+    hi = lo + scale * np.abs(rng.normal(size=3)) * rng.choice([0.0, 1e-6, 0.1, 1.0], 3)
+    rational = lambda: Fraction(int(rng.integers(-9, 10)), int(rng.integers(1, 10)))
+    unsafe = tuple(
+        tuple(Row({0: rational()}, {0: rational(), 1: rational()}, rational() * Fraction(scale)) for _ in range(2))
+        for _ in range(2)
+    )
+    arrays = net_arrays(net)
+    rows = row_arrays(unsafe, 3, 2)
+    zonotope, bounds, scratch = allocate(arrays, rows)
+    generators = enclose_box(arrays, lo, hi, zonotope)
+    assert generators >= 3
+    bound_rows(rows, lo, hi, generators, zonotope, bounds)
+    for d in range(2):
+        mix_rows(rows, d, generators, zonotope.share, bounds)
+    plain = bounds.least.copy()
+    measure_reach(arrays, zonotope.lines, lo, hi, scratch.reach)
+    for s in range(4):
+        tighten_row(arrays, rows, s, lo, hi, zonotope.lines, bounds, scratch)
+    assert (bounds.least >= plain).all()
+    flat = [row for disjunct in unsafe for row in disjunct]
+    realisation = exact(net)
+    for point in (lo, hi, *(lo + (hi - lo) * rng.uniform(size=(20, 3)))):
+        x = [Fraction(float(v)) for v in np.clip(point, lo, hi)]
+        y = realisation(x)
+        for s, row in enumerate(flat):
+            assert row.excess(x, y) >= Fraction(float(bounds.least[s]))
+        for d in range(2):
+            assert max(row.excess(x, y) for row in unsafe[d]) >= Fraction(float(bounds.least[4 + d]))
+
+
+def test_a_planted_counter_example_in_a_slab_is_found() -> None:
+    """The output falls below 0 only where |x₀ + x₁ − 1/3| < 2⁻¹², in six inputs."""
+    forms = np.zeros((2, 6))
+    forms[:, :2] = 1.0
+    net = ReluNetwork.dense(
+        [np.vstack([forms[0], -forms[1]]), np.ones((1, 2))], [np.array([-1 / 3, 1 / 3]), np.array([-(2.0**-12)])]
+    )
+    found = ask(net, [-1] * 6, [1] * 6, below(Fraction(0), strict=True))
+    assert found.answer == "sat" and exact(net)(found.witness.x)[0] < 0
+    assert ask(net, [-1] * 6, [1] * 6, below(-Fraction(2**-11))).answer == "unsat"
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_a_tie_is_decided_exactly_or_left_open(strict: bool) -> None:
+    """|x| ≥ 0 with equality at 0: at most 0 is met there, below 0 nowhere."""
+    net = ReluNetwork.dense([np.array([[1.0], [-1.0]]), np.ones((1, 2))], [np.zeros(2), np.zeros(1)])
+    answer = ask(net, [-1], [1], below(Fraction(0), strict), seconds=2.0).answer
+    assert answer != ("sat" if strict else "unsat")
+
+
+def test_constants_that_cancel_do_not_hide_a_counter_example() -> None:
+    """(2⁵⁶ + x) − 2⁵⁶ is x: in float64 it is 0."""
+    big = 2.0**56
+    net = ReluNetwork.dense([np.ones((1, 1)), np.ones((1, 1))], [np.array([big]), np.array([-big])])
+    answer = ask(net, [0], [1], ((Row({}, {0: -ONE}, -Fraction(1, 2)),),), seconds=2.0).answer
+    assert answer != "unsat"
+
+
+def test_the_answers_of_one_and_of_two_threads_agree() -> None:
+    net = random_network(np.random.default_rng(3), (3, 12, 12, 1))
+    least = exact_minimum(net, 3)
+    for bound, expected in ((least - 1, "unsat"), (least + 1, "sat")):
+        assert {ask(net, [-1] * 3, [1] * 3, below(bound), threads=n).answer for n in (1, 2)} == {expected}
+
+
+def test_a_budget_that_is_too_small_gives_no_verdict() -> None:
+    net = random_network(np.random.default_rng(1), (4, 30, 30, 1), grid=64)
+    result = ask(net, [-1] * 4, [1] * 4, below(Fraction(0)), seconds=1e-9)
+    assert result.answer == "timeout" and result.left > 0 and result.holds is None
+
+
+def test_a_question_about_another_network_is_refused() -> None:
+    net = random_network(np.random.default_rng(0), (2, 3, 1))
+    with pytest.raises(SubjectError, match="another network"):
+        decide(net, Question(3, 1, ()))
+
+
+def test_numbers_beyond_the_range_of_floats_close_nothing() -> None:
+    net = ReluNetwork.dense([np.full((2, 1), 1e200), np.full((1, 2), 1e200)], [np.zeros(2), np.zeros(1)])
+    assert ask(net, [-1], [1], below(Fraction(-1)), seconds=1.0).answer != "sat"
+    assert ask(net, [-1], [1], ((Row({}, {0: -ONE}, Fraction(-1)),),), seconds=1.0).answer != "unsat"
