@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ftheta.certify.verification import Verification
 
 EXIT = {"unsat": 0, "sat": 1, "unknown": 3, "timeout": 3}
-HEADER = ("onnx", "vnnlib", "answer", "verdict", "seconds", "cpu_seconds", "method")
+HEADER: tuple[str, ...] = ("onnx", "vnnlib", "answer", "verdict", "seconds", "cpu_seconds", "method")
 
 
 def verify(

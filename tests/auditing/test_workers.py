@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 
 from ftheta.auditing import compare, pool, whole
-from ftheta.auditing.budget import Clock, seconds_of
+from ftheta.auditing.budget import Clock
 from ftheta.auditing.plan import plan_tasks
 from ftheta.auditing.pool import AuditWorker
 from ftheta.auditing.whole import audit
 from ftheta.logic import Skipped, SubjectError, UsageError
 from ftheta.networks import random_mlp
+from ftheta.processes.budgets import seconds_of
 from ftheta.subjects import Network
 
 from . import planted
