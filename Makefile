@@ -27,9 +27,10 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/lint-imports
 	PYRIGHT_PYTHON_IGNORE_WARNINGS=1 $(BIN)/pyright
 
-# The loops behind exact pieces are compiled once, while one core is idle: else every test process would wait for them.
+# The loops behind exact pieces and verification are compiled once, while one core is idle: else every test process would wait for them.
 kernels: $(VENV)/.installed-dev
 	$(BIN)/python -m ftheta.pieces >/dev/null
+	$(BIN)/python -m ftheta.certify >/dev/null
 
 # The lab's tests need Chromium. Debian's is installed where that is allowed; elsewhere they are skipped, and the summary
 # says so. FTHETA_BROWSER_TESTS=required makes them fail instead.

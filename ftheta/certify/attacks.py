@@ -25,6 +25,7 @@ MOMENTUM = 0.75
 PROPOSALS = 4  # of one batch: an exact check is dear
 
 
+@np.errstate(over="ignore", invalid="ignore")  # a point at which numbers overflow is no counter-example
 def attack(
     net: ReluNetwork,
     case: Case,

@@ -18,11 +18,18 @@ from ftheta.logic.errors import SubjectError
 from ftheta.relu.exact import ExactNetwork, exact
 from ftheta.relu.network import ReluNetwork
 
+from .attacks import attack
 from .boxes import search_inputs
+from .neurons.search import search_neurons
 from .questions import Case, Question
 from .searches import Search
 
 Answer = Literal["sat", "unsat", "unknown", "timeout"]
+
+FEW_INPUTS = 16  # up to so many, boxes of inputs are bisected
+GLANCE = 0.05  # seconds for boxes before the first attack
+ATTACK = 0.1  # of the time for an attack
+ROUNDS = 3  # of the attack: the boxes themselves are attacked too
 
 
 @dataclass(frozen=True)
@@ -38,15 +45,16 @@ class Verification:
     """The answer to a question, and how it was come by.
 
     `answer` is "sat" with a `witness`, "unsat" where it is proved that there is none, "timeout" or "unknown" where
-    neither was shown within the budget. `meaning` is the function that the answer is about.
+    neither was shown within the budget. `meaning` is the function that the answer is about; of the `subproblems` looked
+    at, so many are `open`.
     """
 
     answer: Answer
     witness: Witness | None
     method: str
     meaning: str
-    looked_at: int
-    left: int
+    subproblems: int
+    open: int
     seconds: float
     cpu_seconds: float
 
@@ -83,26 +91,26 @@ def decide(net: ReluNetwork, question: Question, *, seconds: float = 60.0, threa
     began = time.perf_counter()
     began_cpu = time.process_time()
     _ensure_fit(net, question)
-    looked_at = 0
-    left = 0
+    subproblems = 0
+    open = 0
     methods: dict[str, None] = {}
     witness = None
     for position, case in enumerate(question.cases):
         remaining = began + seconds - time.perf_counter()
         if remaining <= 0:
-            left += len(question.cases) - position
+            open += len(question.cases) - position
             break
         if case.box.is_empty or not case.unsafe:
             continue
         judge = Judge(net, case)
         method, search = _search(net, case, judge, remaining, threads)
         methods[method] = None
-        looked_at += search.looked_at
-        left += search.left
+        subproblems += search.boxes
+        open += search.open
         witness = judge.witness
         if witness is not None:
             break
-    answer: Answer = "sat" if witness is not None else "unsat" if left == 0 else "unknown"
+    answer: Answer = "sat" if witness is not None else "unsat" if open == 0 else "unknown"
     elapsed = time.perf_counter() - began
     if answer == "unknown" and elapsed >= seconds:
         answer = "timeout"
@@ -113,19 +121,32 @@ def decide(net: ReluNetwork, question: Question, *, seconds: float = 60.0, threa
         witness,
         " and ".join(methods) or "nothing to search",
         net.meaning,
-        looked_at,
-        left,
+        subproblems,
+        open,
         elapsed,
         time.process_time() - began_cpu,
     )
 
 
 def _search(net: ReluNetwork, case: Case, judge: Judge, seconds: float, threads: int) -> tuple[str, Search]:
-    if any(not rows for rows in case.unsafe):
+    """From cheap to dear. Few inputs: some boxes, an attack, then all boxes; else `search_neurons` does likewise."""
+    if any(not rows for rows in case.unsafe):  # met by every input of the box
         centre = np.array([float((a + b) / 2) for a, b in zip(case.box.lo, case.box.hi)])
         judge.propose(centre)
-        return "one point", Search(False, centre, 1, 0)
-    return "input splitting", search_inputs(net, case, seconds=seconds, propose=judge.propose, threads=threads)
+        return "one point", Search(False, centre, -np.inf, 1, 0 if judge.witness else 1)
+    if net.widths[0] > FEW_INPUTS:
+        search = search_neurons(net, case, seconds=seconds, propose=judge.propose, threads=threads)
+        return "neuron splitting", search
+    began = time.perf_counter()
+    first = search_inputs(net, case, seconds=min(GLANCE, seconds), propose=judge.propose)
+    if first.closed or judge.witness is not None:
+        return "input splitting", first
+    left = seconds - (time.perf_counter() - began)
+    attack(net, case, np.random.default_rng(0), ATTACK * left, judge.propose, rounds=ROUNDS)
+    if judge.witness is not None:
+        return "attack", Search(False, None, -np.inf, first.boxes, first.open)
+    left = seconds - (time.perf_counter() - began)
+    return "input splitting", search_inputs(net, case, seconds=left, propose=judge.propose, threads=threads)
 
 
 def _ensure_fit(net: ReluNetwork, question: Question) -> None:

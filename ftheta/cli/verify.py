@@ -87,7 +87,7 @@ def _print_result(result: "Verification", as_json: bool) -> None:
     print(result.answer)
     if result.witness is not None:
         print(_witness_text(result), end="")
-    note = f"{result.method}: {result.looked_at:,} subproblems in {result.seconds:.2f} s; about {result.meaning}"
+    note = f"{result.method}: {result.subproblems:,} subproblems in {result.seconds:.2f} s; about {result.meaning}"
     print(note, file=sys.stderr)
 
 
@@ -100,8 +100,8 @@ def _document(result: "Verification") -> dict[str, Any]:
         "witness": found,
         "method": result.method,
         "meaning": result.meaning,
-        "subproblems": result.looked_at,
-        "open": result.left,
+        "subproblems": result.subproblems,
+        "open": result.open,
         "seconds": result.seconds,
         "cpu_seconds": result.cpu_seconds,
     }

@@ -143,7 +143,7 @@ def test_the_answers_of_one_and_of_two_threads_agree() -> None:
 def test_a_budget_that_is_too_small_gives_no_verdict() -> None:
     net = random_network(np.random.default_rng(1), (4, 30, 30, 1), grid=64)
     result = ask(net, [-1] * 4, [1] * 4, below(Fraction(0)), seconds=1e-9)
-    assert result.answer == "timeout" and result.left > 0 and result.holds is None
+    assert result.answer == "timeout" and result.open > 0 and result.holds is None
 
 
 def test_a_question_about_another_network_is_refused() -> None:

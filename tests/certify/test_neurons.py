@@ -13,8 +13,9 @@ from ftheta.certify.neurons.enclosing import begin_rows, enclose
 from ftheta.certify.neurons.frames import Frame
 from ftheta.certify.neurons.leaves import close_leaf
 from ftheta.certify.neurons.lines import Climb, bound_below, draw_lines, optimise, plain_lines
-from ftheta.certify.neurons.search import Search, search_neurons
+from ftheta.certify.neurons.search import search_neurons
 from ftheta.certify.questions import Box, Case, Row
+from ftheta.certify.searches import Search
 from ftheta.pieces import pieces
 from ftheta.pieces.domains import Box as PiecesBox
 from ftheta.relu.exact import exact

@@ -92,7 +92,8 @@ def search_inputs(
     if pool.error is not None:
         raise pool.error
     left = len(pool.boxes) + pool.stuck
-    return Search(pool.found is None and left == 0, pool.found, pool.looked_at, left)
+    closed = pool.found is None and left == 0
+    return Search(closed, pool.found, 0.0 if closed else -np.inf, pool.looked_at, left)
 
 
 def _compile(net: Net, rows: Rows) -> None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from time import monotonic
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from ftheta.certify.attacks import attack, descend, propagate
 from ftheta.certify.goals import set_goal
 from ftheta.certify.questions import Case
+from ftheta.certify.searches import Search
 from ftheta.relu.network import ReluNetwork
 
 from .domains import Domains, Pool
@@ -29,21 +29,6 @@ NEURON_STEPS = 20
 DOMAIN_PLAN = Climb(12, rate=0.1, fade=0.96, push_rate=0.1)
 ATTACK_EVERY = 16  # batches between two attacks from the corners of open domains
 ATTACK_SHARE = 0.1  # of the time, for attacks from random starts
-
-
-@dataclass(frozen=True, eq=False)
-class Search:
-    """`closed`: no input of the box meets a disjunct, proved. `found`: a point that `propose` accepted.
-
-    `least` is a proved lower bound, over the box, of the least (over the disjuncts) of the largest excess of a
-    disjunct's rows; `boxes` domains were looked at, `open` are left.
-    """
-
-    closed: bool
-    found: Array | None
-    least: float
-    boxes: int
-    open: int
 
 
 def search_neurons(

@@ -1,0 +1,135 @@
+"""`ftheta verify`: answers and exit codes, exact witnesses, lists of instances that go on where they stopped."""
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ftheta as ft
+from ftheta.certify.witnesses import read_witness
+from ftheta.cli import run
+from ftheta.networks.onnx import write
+from ftheta.relu.exact import exact
+from ftheta.relu.network import ReluNetwork
+
+BOX = "".join(f"(assert (>= X_{i} -1))(assert (<= X_{i} 1))\n" for i in (0, 1))
+DECLARED = "".join(f"(declare-const {name} Real)\n" for name in ("X_0", "X_1", "Y_0"))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The network |x₀| + |x₁|, and the questions whether it is at most −1/2, 1/2 or, being 0 only once, below 0."""
+    net = ReluNetwork.dense([np.vstack([np.eye(2), -np.eye(2)]), np.ones((1, 4))], [np.zeros(4), np.zeros(1)])
+    write(net, tmp_path / "net.onnx")
+    for name, row in {"never": "(<= Y_0 -0.5)", "often": "(<= Y_0 0.1)", "tie": "(< Y_0 0.0)"}.items():
+        (tmp_path / f"{name}.vnnlib").write_text(f"{DECLARED}{BOX}(assert {row})\n")
+    return tmp_path
+
+
+def test_the_answer_is_the_first_line_and_the_exit_code(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["verify", str(folder / "net.onnx"), str(folder / "never.vnnlib")]) == 0
+    assert capsys.readouterr().out.splitlines()[0] == "unsat"
+    witness = folder / "point.txt"
+    assert run(["verify", str(folder / "net.onnx"), str(folder / "often.vnnlib"), "--witness", str(witness)]) == 1
+    assert capsys.readouterr().out.splitlines()[0] == "sat"
+    x, y = read_witness(witness)
+    assert abs(x[0]) + abs(x[1]) == y[0] <= Fraction(1, 10)
+
+
+def test_json_says_what_the_answer_is_about(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["verify", str(folder / "net.onnx"), str(folder / "often.vnnlib"), "--json"]) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert told["answer"] == "sat" and told["holds"] is False and "stored weights" in told["meaning"]
+    x = [Fraction(v) for v in told["witness"]["x"]]
+    assert Fraction(told["witness"]["y"][0]) == abs(x[0]) + abs(x[1])
+
+
+def test_a_list_of_instances_keeps_its_order_and_goes_on_where_it_stopped(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    instances = folder / "instances.csv"
+    instances.write_text(
+        "onnx,vnnlib,timeout\nnet.onnx,never.vnnlib,5\nnet.onnx,often.vnnlib,5\nnone.onnx,tie.vnnlib,5\n"
+    )
+    out = folder / "results.csv"
+    words = ["verify", "--instances", str(instances), "--out", str(out), "--witnesses", str(folder / "points")]
+    assert run(words) == 1
+    with out.open() as file:
+        rows = list(csv.DictReader(file))
+    assert [row["answer"] for row in rows] == ["unsat", "sat", "unknown"] and "error" in rows[2]["verdict"]
+    assert (folder / "points" / "net_often.counterexample").exists()
+    marked = out.read_text().replace(rows[0]["seconds"], "12345")
+    out.write_text(marked)
+    assert run(words) == 1
+    assert "12345" in out.read_text()  # decided rows are not computed again
+
+
+@pytest.mark.parametrize(
+    "words, code, said",
+    [
+        ((), 2, "needed"),
+        (("net.onnx",), 2, "needed"),
+        (("missing.onnx", "never.vnnlib"), 4, "missing.onnx"),
+        (("net.onnx", "missing.vnnlib"), 4, "missing.vnnlib"),
+        (("never.vnnlib", "net.onnx"), 4, ""),
+        (("net.onnx", "never.vnnlib", "--timeout", "soon"), 2, "positive time"),
+        (("net.onnx", "never.vnnlib", "--threads", "0"), 2, "thread"),
+        (("--instances", "missing.csv"), 2, "missing.csv"),
+        (("net.onnx", "never.vnnlib", "--instances", "i.csv"), 2, "names its networks"),
+    ],
+)
+def test_what_cannot_be_decided_is_said(
+    folder: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], code: int, said: str
+) -> None:
+    os.chdir(folder)
+    assert run(["verify", *words]) == code
+    assert said in capsys.readouterr().err
+
+
+def test_a_property_of_another_shape_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = (
+        (folder / "never.vnnlib")
+        .read_text()
+        .replace("Y_0", "Y_1")
+        .replace("Y_1 Real", "Y_0 Real)(declare-const Y_1 Real")
+    )
+    (folder / "wide.vnnlib").write_text(text)
+    assert run(["verify", str(folder / "net.onnx"), str(folder / "wide.vnnlib")]) == 4
+    assert "another network" in capsys.readouterr().err
+
+
+def test_a_query_about_floats_is_refused_unless_reals_are_asked_for(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    query = """(vnnlib-version <2.0>)
+(declare-network f (declare-input X float32 [2]) (declare-output Y float32 [1]))
+(assert (and (<= X[0] 1.0) (>= X[0] -1.0) (<= X[1] 1.0) (>= X[1] -1.0) (<= Y[0] -0.5)))
+"""
+    (folder / "query.vnnlib").write_text(query)
+    words = ["verify", str(folder / "net.onnx"), str(folder / "query.vnnlib")]
+    assert run(words) == 4
+    assert "float32" in capsys.readouterr().err
+    assert run([*words, "--real"]) == 0
+
+
+def test_a_plain_chain_is_verified_without_jax(folder: Path) -> None:
+    program = (
+        "import sys; from ftheta.cli import run; "
+        "code = run(['verify', 'net.onnx', 'never.vnnlib']); assert 'jax' not in sys.modules; sys.exit(code)"
+    )
+    assert subprocess.run([sys.executable, "-c", program], cwd=folder, stdout=subprocess.DEVNULL).returncode == 0
+
+
+def test_the_library_decides_robustness_of_any_network() -> None:
+    net = ReluNetwork.dense([np.eye(2), np.array([[1.0, -1.0], [-1.0, 1.0]])], [np.ones(2), np.zeros(2)])
+    x = [0.3, 0.1]  # the first output leads by 2 (x₀ − x₁)
+    assert ft.verify(net, ft.Robust(x, 0.09)).holds is True
+    refuted = ft.verify(net, ft.Robust(x, 0.11))
+    assert refuted.holds is False and refuted.witness is not None
+    assert exact(net)(refuted.witness.x) == refuted.witness.y and refuted.witness.y[1] >= refuted.witness.y[0]
