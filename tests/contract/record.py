@@ -35,8 +35,12 @@ def record(result: Result) -> dict[str, Any]:
 
 
 def _record_claim(judged: Any) -> dict[str, Any]:
-    sides = {name: getattr(judged.claim, name, None) for name in ("left", "right", "slope", "achieved", "wanted")}
-    known = {name: [side.lo, side.hi] for name, side in sides.items() if isinstance(side, Enclosure)}
+    names = ("left", "right", "slope", "achieved", "wanted", "limit")
+    sides = {name: getattr(judged.claim, name, None) for name in names}
+    known: dict[str, Any] = {name: [side.lo, side.hi] for name, side in sides.items() if isinstance(side, Enclosure)}
+    values = getattr(judged.claim, "values", ())
+    if values:
+        known["values"] = [[value.lo, value.hi] for value in values]
     return {"what": judged.claim.what, "verdict": judged.judgement.verdict.value, **known}
 
 

@@ -138,8 +138,6 @@ def hat_function(
             "sup |f − h|": enclose_rational(distance),
             "integral": enclose_rational(f.mass),
             "hidden neurons": enclose_rational(count(layers).neurons),
-            "printed formula at 2": enclose_rational(PRINTED(2)),
-            "iterate at 2": enclose_rational(iterate(2)),
         },
         summary=f"f_θ has {len(f.kinks)} kinks; its largest distance to the hat is {float(distance):.6g}, asked: 0",
         examples=partial(_examples, iterates),
@@ -150,7 +148,8 @@ def _examples(iterates: int) -> Examples:
     """The hat by two layers, the hat applied to itself, and why two neurons are too few."""
     limit, name = (HAT, "h") if iterates % 2 else (RAMP, "min(|x|, 1)")
     deep = (realisation(DEEP) - HAT).largest[1]
-    far = (iterate_hat(iterates) - limit).largest[1]
+    iterate = iterate_hat(iterates)
+    far = (iterate - limit).largest[1]
     return Examples(
         claims=(
             Identity("sup |r(1 − r(x) − r(−x)) − h|", enclose_rational(deep), enclose_rational(0)),
@@ -160,7 +159,8 @@ def _examples(iterates: int) -> Examples:
                 enclose_rational(two_neuron_rank()),
                 enclose_rational(3),
             ),
-        )
+        ),
+        numbers={"printed formula at 2": enclose_rational(PRINTED(2)), "iterate at 2": enclose_rational(iterate(2))},
     )
 
 

@@ -97,12 +97,7 @@ def relu_univariate_zoo(
         ),
         as_printed=(Identity("r(x)^p + (−1)^p r(−x)^p = x^p at p = 0, x = 1", odd, enclose_rational(1)),),
         charts=(draw_neurons(f, net, f"{target.name} and its neurons"),),
-        numbers={
-            "kinks": enclose_rational(m),
-            "neurons": enclose_rational(neurons),
-            "fewest neurons possible": least,
-            "formula for x^0 at 1": odd,
-        },
+        numbers={"kinks": enclose_rational(m), "neurons": enclose_rational(neurons), "fewest neurons possible": least},
         tables=(tabulate_neurons(net),),
         summary=f"{target.name} has {m} kinks and takes {neurons} neurons",
         examples=partial(_examples, threshold, power),
@@ -123,6 +118,7 @@ def _examples(threshold: float, p: int) -> Examples:
             Identity(f"error of x^{p} at 0, ±1, …, ±{p}, which determine it", enclose_rational(power_error(p)), zero),
         ),
         charts=(_chart_shapes(threshold), _chart_powers(p)),
+        numbers={"formula for x^0 at 1": enclose_rational(printed_power(1, 0))},
     )
 
 

@@ -135,14 +135,13 @@ def loss_zoo(
     and top-1 are convex in $y$. A loss $\varphi(m)\ge0$ of the margin $m=yy'$ that falls on $m\le0$ and has
     $\varphi(0)\ge1$ bounds the zero-one loss, $$1\{m\le0\}\le\varphi(m),\qquad\text{for example}\quad
     1\{m\le0\}\le\frac{\log(1+e^{-m})}{\ln2}.$$ The range looked at is $|m|\le M$."""
-    examples = partial(_examples, rng.spawn(1)[0], reach)
+    examples = partial(_examples, rng.spawn(1)[0], reach, classes)
     if isinstance(subject, Target):
         loss = margin_loss(subject.f, subject.name)
         at = f"φ(0) = {float(loss.of(0.0)):.8g}, φ(2) = {float(loss.of(2.0)):.8g}"
         return Evidence(
             _surrogate_claims(loss, reach),
             (_margin_chart(loss),),
-            _reference_numbers(classes),
             as_printed=(_factor_two(),),
             summary=f"{loss.name}: {at} on margins up to {reach:g}",
             examples=examples,
@@ -162,9 +161,10 @@ def loss_zoo(
     )
 
 
-def _examples(rng: np.random.Generator, reach: float) -> Examples:
+def _examples(rng: np.random.Generator, reach: float, classes: int) -> Examples:
     """Which losses of the table are convex: true of the losses, whatever they are applied to."""
-    return Examples(_convexity_claims(reach), tables=(_convexity_table(rng),))
+    table = _convexity_table(rng)
+    return Examples(_convexity_claims(reach), tables=(table,), numbers=_reference_numbers(classes))
 
 
 # ---- a loss of the margin -------------------------------------------------------------------------------------------

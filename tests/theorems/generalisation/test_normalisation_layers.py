@@ -56,7 +56,7 @@ def test_weight_norm_gives_rows_of_length_one():
 
 def test_the_statement_in_rationals():
     result = run(normalisation_layers, steps=10)
-    numbers = result.numbers
+    numbers = result.example_numbers
     assert [judged.judgement.verdict for judged in result.examples[:4]] == [Verdict.PROVED] * 4
     assert result.as_printed[0].judgement.verdict is Verdict.REFUTED
     value, slope = rayleigh([Fraction(1), Fraction(0)], [Fraction(2), Fraction(1)])

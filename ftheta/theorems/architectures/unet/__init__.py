@@ -140,21 +140,18 @@ def _train_small_unet(
     images: np.ndarray, depth: int, channels: int, noise: float, steps: int, rng: np.random.Generator
 ) -> Evidence:
     """`images` have shape (n, 1, side, side)."""
-    published = published_unet()
-    numbers: dict[str, Enclosure | float] = {
-        "side 572 becomes": Enclosure.exact(published.shapes[-1][-1]),
-        "parameters of the published U-Net": Enclosure.exact(published.parameters),
-    }
     examples = partial(_examples, depth)
     side = images.shape[-1]
     if side % 2**depth:  # every pooling drops a last row and column of an odd side, and going up does not bring it back
         left = Identity(SIDES, Enclosure.exact((side >> depth << depth) - side), ZERO)
         summary = f"a side of {side} cannot be halved {depth} times"
-        return Evidence((left,), (), numbers, summary=summary, examples=examples)
+        return Evidence((left,), summary=summary, examples=examples)
     stack = padded_unet(side, depth, channels)
     kept = _identity_claims(stack, images)
-    numbers |= {"parameters": Enclosure.exact(stack.parameters)}
-    numbers["numbers at the bottom"] = Enclosure.exact((channels << depth) * (side >> depth) ** 2)
+    numbers: dict[str, Enclosure | float] = {
+        "parameters": Enclosure.exact(stack.parameters),
+        "numbers at the bottom": Enclosure.exact((channels << depth) * (side >> depth) ** 2),
+    }
     figure = _draw_the_u(stack, depth, channels)
     if len(images) < 8:
         return Evidence(
@@ -212,7 +209,11 @@ def _examples(depth: int) -> Examples:
         Identity("572 by the rule, level by level", Enclosure.exact(unpadded_side(572, 4)), Enclosure.exact(388)),
         Identity(f"rule − (s − 12·2ⁿ + 8), {len(sides)} sides, n = {depth}", Enclosure.exact(off), ZERO),
     )
-    return Examples(claims)
+    numbers = {
+        "side 572 becomes": Enclosure.exact(out),
+        "parameters of the published U-Net": Enclosure.exact(published.parameters),
+    }
+    return Examples(claims, numbers=numbers)
 
 
 def _identity_claims(stack: Stack, images: np.ndarray) -> tuple[Claim, ...]:

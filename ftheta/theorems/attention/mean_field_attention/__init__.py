@@ -133,20 +133,13 @@ def mean_field_attention(
     (transport, apart) = _transport_claim(flow)
     first = flow.law.largest
     last = flow.course[-1].largest
-    (t, variance) = _scalar_variance(flow)
     return Evidence(
         (_quadrature_claim(flow), *draws, *_particle_claims(flow, rng), transport),
         (_draw_ellipses(flow), rate, apart),
-        {
-            "s(t) of the scalar equation": variance,
-            "blow-up of the scalar equation": 1 / (2 * first),
-            "largest variance at 0": first,
-            "largest variance at t": last,
-            "W₂ at t": transport.left,
-        },
+        {"largest variance at 0": first, "largest variance at t": last, "W₂ at t": transport.left},
         summary=f"the largest variance grows from {first:.4g} to {last:.6g} at t = {time:g}; "
         f"with V = KᵀQ = 1 it would blow up at t = {1 / (2 * first):.4g}",
-        examples=partial(_examples, first, t, variance),
+        examples=partial(_examples, flow),
     )
 
 
@@ -262,10 +255,13 @@ def _scalar_variance(flow: GaussianFlow) -> tuple[float, float]:
     return t, one.gaussians(Gaussian(np.zeros(1), first * np.eye(1)), np.array([0.0, t]))[-1].largest
 
 
-def _examples(first: float, t: float, solved: float) -> Examples:
+def _examples(flow: GaussianFlow) -> Examples:
     """One dimension, V = M = 1: the equation solved, and s₀/(1 − 2s₀t)."""
+    first = flow.law.largest
+    t, solved = _scalar_variance(flow)
     what = f"variance at t = {t:.4g} of the scalar equation and s₀/(1 − 2s₀t)"
-    return Examples((Identity(what, _float(solved), _float(scalar(first, t))),))
+    numbers = {"s(t) of the scalar equation": solved, "blow-up of the scalar equation": 1 / (2 * first)}
+    return Examples((Identity(what, _float(solved), _float(scalar(first, t))),), numbers=numbers)
 
 
 def _transport_claim(flow: GaussianFlow) -> tuple[AtMost, Chart]:

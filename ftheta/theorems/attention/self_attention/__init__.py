@@ -112,10 +112,7 @@ def self_attention(
     signal = rng.normal(size=(7, 4))
     defect = heads.equivariance_defect(rng) if heads.tokens else None
     steep = Enclosure.measured(float(heads.steepness[-1]), samples=1)
-    numbers: dict[str, Enclosure | float] = {
-        "local Lipschitz constant": steep,
-        "tokens 0, R, −R: slope": slope_of_three(radius),
-    }
+    numbers: dict[str, Enclosure | float] = {"local Lipschitz constant": steep}
     if defect is not None:
         numbers["equivariance defect"] = Enclosure.measured(defect, samples=len(rows))
     ordered = f"; order is told by {heads.order}" if heads.tokens and heads.order else ""
@@ -208,7 +205,8 @@ def _examples(radius: float, tokens: np.ndarray, kernel: np.ndarray, signal: np.
             Identity("tokens ±1: the result and tanh 1", equal(pair), equal(float(np.tanh(1)))),
             Identity("tokens 0, R, −R: ∂y₁/∂x₁ and (2R² + 1)/3", equal(slope), equal((2 * radius**2 + 1) / 3)),
             Identity("convolution and attention by position alone", equal(gap), Enclosure.exact(0), atol=NEAR),
-        )
+        ),
+        numbers={"tokens 0, R, −R: slope": slope_of_three(radius)},
     )
 
 

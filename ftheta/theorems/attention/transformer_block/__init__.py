@@ -101,8 +101,6 @@ def transformer_block(
         {
             "parameters": exact(model.gpt.parameters),
             "parameters of a block": exact(model.gpt.parameters_of_a_block),
-            "block at d = 768": exact(block_parameters(768)),
-            "GPT-1": exact(GPT1.parameters),
             "tokens of the text": exact(model.tokens),
             "different tokens": exact(model.gpt.vocabulary),
             "loss": _measured_loss(trained),
@@ -212,7 +210,9 @@ def _measured_loss(trained: TrainedModel) -> Enclosure:
 def _examples(vectors: np.ndarray) -> Examples:
     large = (GPT1.vocabulary + GPT1.context) * GPT1.width + GPT1.layers * block_parameters(GPT1.width)
     what = "parameters of GPT-1, layer by layer, and (V + n)d + L(12d² + 13d)"
-    return Examples((Identity(what, exact(gpt1().parameters), exact(large)), *norm_claims(vectors)))
+    counted = Identity(what, exact(gpt1().parameters), exact(large))
+    numbers = {"block at d = 768": exact(block_parameters(768)), "GPT-1": exact(GPT1.parameters)}
+    return Examples((counted, *norm_claims(vectors)), numbers=numbers)
 
 
 def norm_claims(vectors: np.ndarray) -> tuple[Claim, ...]:

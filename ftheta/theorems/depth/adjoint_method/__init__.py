@@ -14,6 +14,7 @@ from ftheta.logic import (
     Curves,
     Enclosure,
     Evidence,
+    Examples,
     Finding,
     Identity,
     Knob,
@@ -124,14 +125,20 @@ def adjoint_method(
     return Evidence(
         claims=gradient_claims(found),
         charts=(_draw_errors(found),),
-        numbers={**size, **one, "(e^½ − 2)e^½": (exp(0.5) - 2) * exp(0.5)},
+        numbers={**size, **one},
         tables=(
             _derivative_table(found),
             Table("working memory of the compiled gradient", ("program", "bytes"), tuple(found.memory.items())),
         ),
         summary=f"with {found.depth} steps the discrete gradient is {found.errors[0]:.3g} off the continuous one, with "
         f"{found.depth * REFINEMENTS[-1]} steps {found.errors[-1]:.3g}",
+        examples=_examples,
     )
+
+
+def _examples() -> Examples:
+    r"""$\dot x=ax$ at $a=\frac12$ from 1 to the target 2: the derivative of $\frac12(x(1)-2)^2$ in closed form."""
+    return Examples(numbers={"(e^½ − 2)e^½": (exp(0.5) - 2) * exp(0.5)})
 
 
 def gradient_claims(found: Gradients) -> tuple[Claim, ...]:

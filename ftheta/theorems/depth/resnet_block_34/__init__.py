@@ -108,18 +108,10 @@ def resnet_block_34(
     largest = max(s.factors[0].max() for s in found)
     smallest = min(s.factors[1].min() for s in found)
     names = [f"of stage {k}" for k in range(1, len(found) + 1)] if len(found) > 1 else ["of the blocks"]
-    famous = resnet34()
     return Evidence(
         tuple(claim for name, stretch in zip(names, found) for claim in stretch_claims(stretch, name)),
         (_draw_block(), _draw_perturbation(found)),
-        {
-            "(1 − c/T)^T": lo,
-            "(1 + c/T)^T": hi,
-            "largest stretching": largest,
-            "smallest stretching": smallest,
-            "parameters of ResNet-34": Enclosure.exact(famous.parameters),
-            "weighted layers": Enclosure.exact(famous.depth),
-        },
+        {"(1 − c/T)^T": lo, "(1 + c/T)^T": hi, "largest stretching": largest, "smallest stretching": smallest},
         summary=f"{T} blocks stretch by {smallest:.6g} to {largest:.6g}, the bounds are {lo:.6g} and {hi:.6g}; "
         f"without the identity they stretch by at most {found[0].plain:.2g}",
         examples=partial(_examples, rng.spawn(1)[0]),
@@ -178,7 +170,8 @@ def _examples(rng: np.random.Generator) -> Examples:
         *count_claims(famous),
         Identity("weighted layers: 1 + 2·(3 + 4 + 6 + 3) + 1, in the table", exact(layers), exact(famous.depth)),
     )
-    return Examples(claims, (draw_parameters(famous),), (famous.table(),))
+    numbers = {"parameters of ResNet-34": exact(famous.parameters), "weighted layers": exact(famous.depth)}
+    return Examples(claims, (draw_parameters(famous),), (famous.table(),), numbers)
 
 
 def _draw_perturbation(found: Sequence[Stretch]) -> Curves:

@@ -144,7 +144,7 @@ def _descend(
     return Evidence(
         claims=(*slopes, *_claim_growth(path, longer, tau, seen["change under scaling"], tolerance)),
         charts=draw_growth(objective, w, tau, steps, path),
-        numbers=_example_numbers() | seen | {"growth of ‖w‖²": grown},
+        numbers=seen | {"growth of ‖w‖²": grown},
         tables=tables,
         as_printed=(_claim_as_printed(),),
         summary=told,
@@ -254,4 +254,4 @@ def _examples(seed: np.random.SeedSequence) -> Examples:
     what = "root mean square of training − evaluation"
     rate = Rate(what, 0.5, fit_rate(sizes, apart), tuple(map(float, sizes)), tuple(apart), sharp=True)
     exact = [Identity(what, Enclosure.exact(off), ZERO) for what, off in zero.items()]
-    return Examples((*exact, rate), (draw_batch_effect(sizes, apart),))
+    return Examples((*exact, rate), (draw_batch_effect(sizes, apart),), numbers=_example_numbers())

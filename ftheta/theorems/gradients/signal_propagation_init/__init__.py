@@ -122,8 +122,6 @@ def signal_propagation_init(
     return Evidence(
         claims=_claim_means(seen),
         numbers={
-            "factor at s² = 1/n": Enclosure.exact(KEEPS["relu"]),
-            "factor at s² = 2/n": Enclosure.exact(2 * KEEPS["relu"]),
             "gain of these layers": size,
             "factor fitted": seen.fitted,
             "z after one layer": seen.z() if word in KEEPS else 0.0,
@@ -158,7 +156,11 @@ def _claim_means(seen: Propagation) -> tuple[Claim, ...]:
 def _examples(rng: np.random.Generator, width: int, depth: int, activation: str, draws: int, own: float) -> Examples:
     depths = _draw_depths(rng, width, depth, activation, draws)
     scales = _draw_scales(rng, width, depth, activation, draws, own)
-    return Examples(claims=(), charts=(depths, scales))
+    numbers = {
+        "factor at s² = 1/n": Enclosure.exact(KEEPS["relu"]),
+        "factor at s² = 2/n": Enclosure.exact(2 * KEEPS["relu"]),
+    }
+    return Examples(charts=(depths, scales), numbers=numbers)
 
 
 def _draw_depths(rng: np.random.Generator, width: int, depth: int, activation: str, draws: int) -> Curves:

@@ -163,7 +163,6 @@ def _descend_law(sgd: Quadratic, rng: np.random.Generator) -> Evidence:
             "constant-step floor": Enclosure.exact(sgd.floor),
             "E e² at the end": exact[-1],
             "E e² at the end, constant step": level[-1],
-            "Π(1 − 1/(4ℓ)), ℓ ≤ 10⁴": mean_factor(Fraction(1, 4), 10_000),
             "z, decreasing steps": runs.z,
             "z, constant step": hovering.z,
         },
@@ -221,10 +220,11 @@ def _examples(sgd: Quadratic, rng: np.random.Generator) -> Examples:
     gap = Enclosure.exact(running_mean_gap(sgd.law, rng, DRAWS))
     slow = second_moments(decreasing(Fraction(1, 4)), sgd.law.variance, sgd.start, sgd.at)
     return Examples(
-        (
+        claims=(
             Identity(f"largest |θ_ℓ+1 − mean of ℓ draws|, ℓ ≤ {DRAWS}", gap, Enclosure.exact(0)),
             _fit_order(sgd, slow, "E e_ℓ² when μτ = 1/4", 0.5, sharp=True),
-        )
+        ),
+        numbers={"Π(1 − 1/(4ℓ)), ℓ ≤ 10⁴": mean_factor(Fraction(1, 4), 10_000)},
     )
 
 

@@ -107,6 +107,8 @@ def one_value_a_vertex(given: Dataset | Target) -> Finding:
     gist="Piecewise-linear finite elements are small ReLU networks, one hidden layer on the line and two in the plane "
     "and in space, so that networks contain the approximation spaces of classical numerical analysis.",
     see_also=("hat-function", "cpa-to-relu-compiler", "cpa-depth-bound", "one-hidden-layer-not-integrable"),
+    same_for_all="in rationals nothing is left between networks, coordinates and interpolants, whatever the values at "
+    "the vertices; sizes, and Poisson's equation on a line, depend on the mesh alone",
     sources=("gribonval-slides", "he2020", "arora2018"),
     assumes=(conforming, one_value_a_vertex),
     on=mesh,

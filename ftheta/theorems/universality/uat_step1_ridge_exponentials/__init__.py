@@ -82,6 +82,8 @@ def continuous_in_few_variables(subject: Target | Family) -> Finding:
     gist="Exponentials of linear forms span an algebra, so a network that is universal for functions of one variable "
     "is universal in every dimension: the first step of the proof of universality.",
     see_also=("uat-step2-mollification", "uat-step3-monomials", "uat-nonpolynomial-iff", "stone-weierstrass"),
+    same_for_all="the exponents are chosen here where the subject is a function alone: on all functions of as many "
+    "variables they are the same",
     sources=("gribonval-slides", "leshno1993", "pinkus1999"),
     assumes=(separating, continuous_in_few_variables),
     on=functions,

@@ -84,6 +84,8 @@ def something_to_learn(subject: Family | Dataset) -> Finding:
     gist="In the limit of infinitely many neurons that start in all directions, training by gradient flow can only "
     "stop at a global minimum: one reason why wide networks train well despite non-convexity.",
     see_also=("mean-field-limit", "overparam-gd", "ntk-kernel", "landscape-equivalent-minima"),
+    same_for_all="on data that no student learns, no energy rises and none succeeds: the largest rise is 0 and so are "
+    "all successes",
     sources=("peyre-slides", "peyre-notes", "chizat2018"),
     assumes=(something_to_learn, spread_start, flow_converges),
     on=students,

@@ -117,8 +117,6 @@ def ntk_kernel(
     lazy = lazy_training(subject.member(subject.scales[0], rng), found.X, found.y)
     lowest = eigenvalue_range(found.ntk[2:, 2:])[0]
     trained, formula = (Enclosure.equal(f) for f in found.train_linearised(time))
-    flow = kernel_flow(np.array([[2.0, 1.0], [1.0, 2.0]]), np.array([1.0, 0.0]), time)
-    nngp, derivative, ntk = two_layer(np.deg2rad(angle))
     mean = found.mean(0, 1)
     return Evidence(
         claims=(
@@ -129,18 +127,9 @@ def ntk_kernel(
             *observed_order("movement of Θ̂ in training", 0.5, *found.movements(), slack=0.2),
             *_claims_about_lazy_training(lazy),
         ),
-        examples=partial(_diagonal_of_limit, found.layers, found.X[:1]),
+        examples=partial(_examples, found.layers, found.X[:1], np.deg2rad(angle), time),
         charts=(_draw_against_angle(found), _draw_against_width(found), _draw_lazy_training(lazy)),
-        numbers={
-            "Θ_L at φ": found.ntk[0, 1],
-            "Θ_L at 0": found.ntk[0, 0],
-            "mean of Θ̂ at φ": mean,
-            "two-layer NTK": ntk,
-            "two-layer NNGP": nngp,
-            "two-layer σ′σ′": derivative,
-            "textbook flow 1": flow[0],
-            "textbook flow 2": flow[1],
-        },
+        numbers={"Θ_L at φ": found.ntk[0, 1], "Θ_L at 0": found.ntk[0, 0], "mean of Θ̂ at φ": mean},
         summary=f"at {angle:g}° and width {found.widths[-1]:g} the mean is {mean.middle:.5g}; "
         f"the limit is {found.ntk[0, 1]:.8g}",
     )
@@ -214,9 +203,21 @@ def _claims_about_lazy_training(lazy: Lazy) -> tuple[Claim, ...]:
     return *moved, Converges(what, Enclosure.exact(0), apart, tuple(lazy.scales.tolist()), within=0.05)
 
 
-def _diagonal_of_limit(layers: int, x: np.ndarray) -> Examples:
+def _examples(layers: int, x: np.ndarray, angle: float, time: float) -> Examples:
+    """The limit on its diagonal, that of two layers at this angle, and linearised training with a kernel by hand."""
     own = WideLimit((1.0,) * layers).kernels(x)[1][0, 0]
-    return Examples(claims=(Identity("Θ_L(x, x) = L + 1", Enclosure.equal(own), Enclosure.exact(layers + 1)),))
+    nngp, derivative, ntk = two_layer(angle)
+    flow = kernel_flow(np.array([[2.0, 1.0], [1.0, 2.0]]), np.array([1.0, 0.0]), time)
+    return Examples(
+        claims=(Identity("Θ_L(x, x) = L + 1", Enclosure.equal(own), Enclosure.exact(layers + 1)),),
+        numbers={
+            "two-layer NTK": ntk,
+            "two-layer NNGP": nngp,
+            "two-layer σ′σ′": derivative,
+            "textbook flow 1": flow[0],
+            "textbook flow 2": flow[1],
+        },
+    )
 
 
 def _draw_against_angle(found: tangent.Kernels) -> Curves:
