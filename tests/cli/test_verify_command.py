@@ -14,7 +14,7 @@ import pytest
 import ftheta as ft
 from ftheta.certify.witnesses import read_witness
 from ftheta.cli import run
-from ftheta.networks.onnx import write
+from ftheta.networks.onnx.write import write
 from ftheta.relu.exact import exact
 from ftheta.relu.network import ReluNetwork
 
