@@ -13,6 +13,7 @@ from ftheta.certify.neurons.enclosing import begin_rows, enclose
 from ftheta.certify.neurons.frames import Frame
 from ftheta.certify.neurons.leaves import close_leaf
 from ftheta.certify.neurons.lines import Climb, bound_below, draw_lines, optimise, plain_lines
+from ftheta.certify.neurons.refining import Effort
 from ftheta.certify.neurons.search import search_neurons
 from ftheta.certify.questions import Box, Case, Row
 from ftheta.certify.searches import Search
@@ -124,6 +125,25 @@ def test_bounds_hold_at_random_points_and_corners(seed: int, is_sparse: bool) ->
     for bound in (before, *all_bounds(tight, case, rng, 20)):
         assert np.all(bound <= excess + 1e-12)
     assert np.all(all_bounds(tight, case, rng, 20)[0] >= before - 1e-9)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_splitting_for_single_neurons_tightens_their_bounds_and_keeps_them_sound(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    net = random_net(rng, [5, 10, 8, 6, 1])
+    low = np.full(5, -0.7)
+    _, bounds = enclose(net, low, -low)
+    _, optimised = enclose(net, low, -low, Climb(20), bounds)
+    _, refined = enclose(net, low, -low, Climb(20), optimised, Effort(200, np.inf))
+    state = rng.uniform(low, -low, (20000, 5)).T
+    tighter = 0
+    for step, before, after in zip(net.steps, optimised, refined):
+        z = step.matrix @ state + step.offset[:, None]
+        assert np.all(after[0] <= z.min(1) + 1e-12) and np.all(z.max(1) <= after[1] + 1e-12)
+        assert np.all(before[0] <= after[0]) and np.all(after[1] <= before[1])
+        tighter += int((after[0] > before[0] + 1e-3).sum())
+        state = np.maximum(z, 0)
+    assert tighter > 0
 
 
 def triangle_minimum(frame: Frame, coefficients: np.ndarray, constant: float) -> float:

@@ -1,8 +1,8 @@
 r"""Which neuron to split next: scores read off the last pass, then a look at both halves of the best few.
 
 A coefficient $a$ of the output of an undecided ReLU costs the bound $|a|$ times the distance of its line from the ReLU.
-Three scores say how much a split may gain: BaBSR's (bias and intercept), the intercept alone, and the distance at the
-relaxed point itself. Of each the best are tried: the bounds of both halves with the parent's slopes, at one pass each.
+Two scores say how much a split may gain: BaBSR's (from bias and intercept) and the distance at the relaxed point
+itself. Of each the best are tried: the bounds of both halves with the parent's slopes, at one pass each.
 """
 
 from collections.abc import Sequence
@@ -12,11 +12,11 @@ import numpy as np
 from .frames import Array, Layer
 from .lines import Lines, Optimum, Start, draw_lines, estimate
 
-POOLS = (3, 1, 3)  # candidates of each score
+POOLS = (2, 2)  # candidates of each score
 
 
 def score_neurons(layers: Sequence[Layer], found: Optimum, lines: Lines) -> list[Array]:
-    """For every domain and undecided neuron three scores; −∞ for split neurons."""
+    """For every domain and undecided neuron two scores; −∞ for split neurons."""
     slope = np.concatenate([layer.slope for layer in layers]).astype(np.float32)
     offset = np.concatenate([layer.offset for layer in layers]).astype(np.float32)
     bias = np.concatenate([layer.rough_bias[: layer.undecided] for layer in layers])
@@ -30,7 +30,7 @@ def score_neurons(layers: Sequence[Layer], found: Optimum, lines: Lines) -> list
     is_split = lines.sign != 0
     return [
         np.where(is_split, -np.inf, score)
-        for score in (np.abs(shifted + intercept), -intercept, distance)
+        for score in (np.abs(shifted + intercept), distance)
     ]  # fmt: skip
 
 
@@ -55,7 +55,7 @@ def choose_splits(
     sign = lines.sign[rows]
     is_free = sign[np.arange(len(rows)), columns] == 0
     sign[np.arange(len(rows)), columns] = np.tile(np.array([1, -1], np.int8), domains * tried)
-    trial = draw_lines(layers, found.lower[rows], found.push[rows], sign)
+    trial = draw_lines(layers, found.lower[rows], found.push[rows], sign, np.float32)
     value = estimate(low, high, layers, start.select(rows), trial).reshape(domains, tried, 2)
     # gains beyond what closes a half count no more; the product wants both halves to gain
     parent = found.best[:, None, None]

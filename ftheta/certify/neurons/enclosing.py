@@ -11,6 +11,7 @@ from ftheta.relu.network import ReluNetwork
 from .frames import Array, Frame, Layer, Sums, enclose_sums, enter_box, make_layer, take_step, times
 from .kernels import TINY, U
 from .lines import Climb, Start, bound_below, draw_lines, optimise, plain_lines
+from .refining import Effort, refine_rows
 
 ROOM = 2_000_000  # entries of one array of parameters: more rows than fit are taken in turns
 
@@ -18,12 +19,17 @@ Bounds = Sequence[tuple[Array, Array]]
 
 
 def enclose(
-    net: ReluNetwork, low: Array, high: Array, plan: Climb | None = None, known: Bounds | None = None
+    net: ReluNetwork,
+    low: Array,
+    high: Array,
+    plan: Climb | None = None,
+    known: Bounds | None = None,
+    effort: Effort | None = None,
 ) -> tuple[Frame, list[tuple[Array, Array]]]:
     """The frame of a network over a box, and the bounds of all neurons of every hidden step.
 
-    With a `plan` the slopes are optimised for each bound of a neuron whose sign is open. `known` are bounds that were
-    proved before.
+    With a `plan` the slopes are optimised for each bound of a neuron whose sign is open, with an
+    `effort` the neurons below it are split too. `known` are bounds that were proved before.
     """
     states = enter_box(net, low, high)
     layers: list[Layer] = []
@@ -38,10 +44,10 @@ def enclose(
         if layers:
             open_rows = np.flatnonzero(step.rectified & (under < 0) & (above > 0))
             if known is None:
-                _tighten(low, high, layers, sums, open_rows, under, above, None)
+                _tighten(low, high, layers, sums, open_rows, under, above, None, None)
                 open_rows = open_rows[(under[open_rows] < 0) & (above[open_rows] > 0)]
             if plan is not None:
-                _tighten(low, high, layers, sums, open_rows, under, above, plan)
+                _tighten(low, high, layers, sums, open_rows, under, above, plan, effort)
         layer, states = make_layer(step, sums, under, above, first)
         layers.append(layer)
         bounds.append((under, above))
@@ -58,6 +64,7 @@ def _tighten(
     under: Array,
     above: Array,
     plan: Climb | None,
+    effort: Effort | None,
 ) -> None:
     """Raise `under` and lower `above` for some rows of a step."""
     neurons = sum(layer.undecided for layer in layers)
@@ -77,6 +84,8 @@ def _tighten(
             found = optimise(low, high, layers, start, lines, plan)
             lines = draw_lines(layers, found.lower, found.push, lines.sign)
         value = bound_below(low, high, layers, start, lines)
+        if effort is not None:
+            value = np.maximum(value, refine_rows(low, high, layers, start, lines.lower, effort))
         under[part] = np.maximum(under[part], value[: len(part)])
         above[part] = np.minimum(above[part], -value[len(part) :])
 

@@ -11,6 +11,7 @@ program. `optimise` looks for it in single precision, `bound_below` proves what 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from time import monotonic
+from typing import Any
 
 import numpy as np
 
@@ -52,14 +53,15 @@ class Lines:
         return Lines(*(getattr(self, f.name)[rows] for f in fields(self)))
 
 
-def draw_lines(layers: Sequence[Layer], lower: Array, push: Array, sign: Array) -> Lines:
-    """The lines of rows with these slopes, multipliers and signs, in double precision."""
-    slope = np.concatenate([np.zeros(0), *(layer.slope for layer in layers)])
-    offset = np.concatenate([np.zeros(0), *(layer.offset for layer in layers)])
-    upper = np.where(sign == 0, slope, (sign > 0).astype(np.float64))
-    above = np.where(sign == 0, offset, 0.0)
-    below = np.where(sign == 0, lower.astype(np.float64), upper)
-    return Lines(below, upper, above, push.astype(np.float64), sign)
+def draw_lines(layers: Sequence[Layer], lower: Array, push: Array, sign: Array, kind: Any = np.float64) -> Lines:
+    """The lines of rows with these slopes, multipliers and signs; in single precision they prove nothing."""
+    slope = np.concatenate([np.zeros(0), *(layer.slope for layer in layers)]).astype(kind)
+    offset = np.concatenate([np.zeros(0), *(layer.offset for layer in layers)]).astype(kind)
+    is_free = sign == 0
+    upper = np.where(is_free, slope, (sign > 0).astype(kind))
+    above = np.where(is_free, offset, kind(0))
+    below = np.where(is_free, lower.astype(kind, copy=False), upper)
+    return Lines(below, upper, above, push.astype(kind, copy=False), sign)
 
 
 def guess_slopes(layers: Sequence[Layer]) -> Array:
@@ -190,7 +192,8 @@ class _Rough:
 
 def estimate(low: Array, high: Array, layers: Sequence[Layer], start: Start, lines: Lines) -> Array:
     """The bounds that the lines give, in single precision: no proof."""
-    return _Rough(low, high, layers, start, lines).go_back()
+    with np.errstate(all="ignore"):
+        return _Rough(low, high, layers, start, lines).go_back()
 
 
 def optimise(
@@ -203,7 +206,12 @@ def optimise(
     mixture: Mixture | None = None,
 ) -> Optimum:
     """Climb along slopes and multipliers, and along the weights of a `mixture`, in single precision."""
-    batch = _Rough(low, high, layers, start, lines)
+    with np.errstate(all="ignore"):  # multipliers of a part of the box that is empty grow without bound
+        return _climb(_Rough(low, high, layers, start, lines), plan, mixture)
+
+
+def _climb(batch: _Rough, plan: Climb, mixture: Mixture | None) -> Optimum:
+    layers = batch.layers
     mean = np.zeros_like(batch.lower)
     square = np.zeros_like(batch.lower)
     best = np.full(len(batch.outputs), -np.inf, np.float32)

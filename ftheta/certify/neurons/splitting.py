@@ -40,17 +40,19 @@ class Task:
 
 @dataclass(eq=False)
 class Outcome:
-    """Bounded domains: those that are open, with their next splits, and what was seen at their relaxed points."""
+    """Bounded domains: those that are open, with their next splits and the corners of their relaxations, and the
+    targets and bounds of those that are closed."""
 
     open: Domains
-    closed: Array
     corners: Array
+    closed_targets: Array
+    closed_bounds: Array
 
 
 def bound_domains(task: Task, domains: Domains, plan: Climb) -> Outcome:
-    """Optimise, prove, and choose the next split of what stays open. `closed` are the bounds of closed domains."""
+    """Optimise, prove, and choose the next split of what stays open."""
     start = task.begin(domains.target, domains.weights)
-    lines = draw_lines(task.layers, domains.lower, domains.push, domains.sign)
+    lines = draw_lines(task.layers, domains.lower, domains.push, domains.sign, np.float32)
     mixture = None if task.mixing is None else task.mixing(domains.target, domains.weights)
     found = optimise(task.low, task.high, task.layers, start, lines, replace(plan, enough=1e-5), mixture)
     if found.weights is not None:
@@ -73,7 +75,7 @@ def bound_domains(task: Task, domains: Domains, plan: Climb) -> Outcome:
     if len(rows) and task.neurons:
         part = _select_optimum(found, rows)
         left.split = choose_splits(task.low, task.high, task.layers, start.select(rows), proved.select(rows), part)
-    return Outcome(left, bound[closed], found.corner[rows])
+    return Outcome(left, found.corner[rows], domains.target[closed], bound[closed])
 
 
 def halve(domains: Domains) -> Domains:
