@@ -5,9 +5,12 @@ import re
 import shlex
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from ftheta.cli import run
+from ftheta.networks.onnx.write import write
+from ftheta.relu.network import ReluNetwork
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -34,9 +37,18 @@ def test_python_examples_run_and_print_what_they_say(page, tmp_path, monkeypatch
     assert runner.summarize(verbose=False).failed == 0
 
 
+def write_files_of_the_pages(folder: Path) -> None:
+    """The files that a reader has and that command lines name: a network, and a property that it has."""
+    write(ReluNetwork.dense([np.eye(1), -np.eye(1)], [np.zeros(1), np.zeros(1)]), folder / "net.onnx")
+    asserted = "(assert (>= X_0 0))(assert (<= X_0 1))(assert (>= Y_0 2))"
+    (folder / "property.vnnlib").write_text(f"(declare-const X_0 Real)(declare-const Y_0 Real){asserted}")
+    (folder / "instances.csv").write_text("net.onnx,property.vnnlib,20\n")
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
 def test_command_lines_in_the_pages_run(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
+    write_files_of_the_pages(tmp_path)
     for block in blocks(page, "sh"):
         for line in block.splitlines():
             words = shlex.split(line, comments=True)
