@@ -89,7 +89,9 @@ def test_decimals_floats_and_rationals_are_taken_as_they_are():
     for eps in ("0.1", Decimal("0.1"), Fraction(1, 10)):
         assert ft.Robust([0], eps, label=0).question(2).cases[0].box.hi == (Fraction(1, 10),)
     assert ft.Robust([0], 0.1, label=0).question(2).cases[0].box.hi == (Fraction(0.1),)
-    assert ft.Robust(np.array([0.1], np.float32), 0, label=0).question(2).cases[0].box.hi == (Fraction(float(np.float32(0.1))),)
+    assert ft.Robust(np.array([0.1], np.float32), 0, label=0).question(2).cases[0].box.hi == (
+        Fraction(float(np.float32(0.1))),
+    )
 
 
 def test_clipping_cuts_the_box_exactly():
