@@ -148,6 +148,14 @@ def test_an_or_said_twice_is_not_multiplied_with_itself():
     assert len(case.unsafe) == 2
 
 
+@pytest.mark.parametrize(("first", "second"), [("<", "<="), ("<=", "<")])
+def test_a_strict_row_and_a_weak_one_are_two(first, second):
+    text = f"(assert (or ({first} Y_0 0) (<= Y_1 -9)))(assert (or ({second} Y_0 0) (<= Y_1 -99)))"
+    question = ask(TWO_IN_TWO_OUT + UNIT_BOX + text)
+    assert not question.admits(rationals(0, 0), rationals(0, 0))
+    assert question.admits(rationals(0, 0), rationals(-1, 0))
+
+
 def test_an_input_that_differs_from_a_number_lies_on_one_of_two_sides():
     question = ask(ONE_IN_ONE_OUT + "(assert (>= X_0 0)) (assert (<= X_0 1)) (assert (!= X_0 0.5))")
     assert [case.box for case in question.cases] == [unit((0, "0.5")), unit(("0.5", 1))]
@@ -583,6 +591,15 @@ def test_equal_products_are_one_output_and_what_cancels_is_none():
     question = query.question()
     assert question.outputs == 5
     assert len(question.cases[0].unsafe[0]) == 3
+
+
+def test_an_entry_written_with_other_spaces_is_the_same_variable():
+    query = parse_query(
+        NETWORK + UNIT_BOX_2 + "(assert (>= X [ 1 ] X[1]))(assert (<= Y[1] Y[01]))(assert (< X[0 ] Y [0]))"
+    )
+    (case,) = query.question().cases
+    assert case.unsafe == ((case.unsafe[0][0],),)
+    assert case.unsafe[0][0].inputs == {0: 1} and case.unsafe[0][0].outputs == {0: -1}
 
 
 def test_versions_that_are_not_known_are_refused():
