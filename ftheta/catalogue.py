@@ -12,7 +12,7 @@ from typing import Any
 
 import ftheta.theorems as root
 from ftheta.bibliography import references
-from ftheta.logic import Theorem, UsageError, suggest
+from ftheta.logic import Hypothesis, Theorem, UsageError, suggest
 
 INDEX = Path(__file__).parent / "theorems" / "index.json"
 
@@ -76,7 +76,8 @@ def _entry(t: Theorem, known: Mapping[str, str]) -> dict[str, Any]:
         "sources": {source: known[source] for source in t.sources},
         "takes": [kind.__name__ for kind in t.takes],
         "audited": t.audited and "Network" in [kind.__name__ for kind in t.takes],
-        "assumes": [{"name": h.name, "says": h.says, "remedy": h.remedy} for h in t.assumes],
+        "assumes": [_asked(h) for h in t.assumes],
+        "adapters": [{"takes": a.takes.__name__, **_asked(a.needs)} for a in t.adapters if a.needs is not None],
         "knobs": [json.loads(json.dumps(asdict(s))) for s in t.settings],
         "subject_knobs": sorted(t.subject_settings),
         "presets": {name: dict(knobs) for name, knobs in t.presets.items()},
@@ -85,6 +86,10 @@ def _entry(t: Theorem, known: Mapping[str, str]) -> dict[str, Any]:
         "gist": t.gist,
         "see_also": list(t.see_also),
     }
+
+
+def _asked(hypothesis: Hypothesis) -> dict[str, str]:
+    return {"name": hypothesis.name, "says": hypothesis.says, "remedy": hypothesis.remedy}
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from types import MappingProxyType
 from typing import Any, cast
@@ -12,12 +12,14 @@ import numpy as np
 
 from ftheta.lazy import double_precision
 from ftheta.logic import (
+    Adapter,
     Check,
     Claim,
     Enclosure,
     Evidence,
     Examples,
     Finding,
+    Hypothesis,
     Judged,
     Provenance,
     Result,
@@ -71,7 +73,7 @@ def run(
         evidence = Evidence(claims=())
         if force or not _any_failed(findings):
             rng = np.random.default_rng([seed, 1])
-            evidence = theorem.measure(chosen, rng, **named_knobs(theorem.measure, values))
+            evidence = theorem.measure(_adapt(theorem, chosen), rng, **named_knobs(theorem.measure, values))
         illustrated = evidence.examples() if examples and evidence.examples is not None else Examples()
     provenance = Provenance(
         versions=dict(_versions()),
@@ -84,7 +86,8 @@ def run(
         wall_seconds=time.perf_counter() - started + (0.0 if assessment is None else assessment.seconds),
         origin=origin,
     )
-    return _result(theorem, findings, evidence, illustrated, provenance)
+    asked = tuple(zip(theorem.list_hypotheses(chosen), findings, strict=True))
+    return _result(theorem, asked, evidence, illustrated, provenance)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +121,26 @@ def _as_taken(theorem: Theorem, subject: Any) -> Any:
     )
 
 
+def _adapt(theorem: Theorem, subject: Any) -> Any:
+    """The subject as one of the kind that the theorem is about."""
+    adapter = theorem.find_adapter(subject)
+    return subject if adapter is None else _apply_adapter(adapter, subject)
+
+
+@lru_cache(maxsize=4)  # hypotheses and evidence are about the same subject, and may remember what they found of it
+def _apply_adapter(adapter: Adapter, subject: Any) -> Any:
+    return adapter.adapt(subject)
+
+
 def _findings(theorem: Theorem, subject: Any, values: Mapping[str, Value]) -> tuple[Finding, ...]:
-    return tuple(h(subject, values) for h in theorem.assumes)
+    adapter = theorem.find_adapter(subject)
+    first: tuple[Finding, ...] = ()
+    if adapter is not None and adapter.needs is not None:
+        first = (adapter.needs(subject, values),)
+        if _any_failed(first):
+            return (*first, *(Finding.undecided(adapter.needs.name) for _ in theorem.assumes))
+    adapted = _adapt(theorem, subject)
+    return (*first, *(hypothesis(adapted, values) for hypothesis in theorem.assumes))
 
 
 def _any_failed(findings: Sequence[Finding]) -> bool:
@@ -167,11 +188,13 @@ def _used_knobs(theorem: Theorem, values: Mapping[str, Value], origin: str) -> d
     return {name: value for name, value in values.items() if name not in idle}
 
 
-def _result(
-    theorem: Theorem, findings: Sequence[Finding], evidence: Evidence, examples: Examples, provenance: Provenance
-) -> Result:
+Asked = tuple[tuple[Hypothesis, Finding], ...]
+"""Hypotheses, and what was found of each."""
+
+
+def _result(theorem: Theorem, asked: Asked, evidence: Evidence, examples: Examples, provenance: Provenance) -> Result:
     claims = _judge(evidence.claims)
-    verdict = conclude(findings, [j.judgement for j in claims])
+    verdict = conclude([finding for _, finding in asked], [j.judgement for j in claims])
     return Result(
         id=theorem.id,
         chapter=theorem.chapter,
@@ -181,8 +204,8 @@ def _result(
         errata=theorem.errata,
         verdict=verdict,
         vacuous=any(j.judgement.vacuous for j in claims),
-        summary=evidence.summary or _failure(theorem, findings, verdict),
-        checks=tuple(Check(h.name, h.says, h.remedy, f) for h, f in zip(theorem.assumes, findings)),
+        summary=evidence.summary or _failure(asked, verdict),
+        checks=tuple(Check(h.name, h.says, h.remedy, f) for h, f in asked),
         claims=claims,
         as_printed=_judge(evidence.as_printed),
         numbers=cast(dict[str, Enclosure], dict(evidence.numbers)),
@@ -200,11 +223,10 @@ def _judge(claims: tuple[Claim, ...]) -> tuple[Judged, ...]:
     return tuple(Judged(claim, claim.judge()) for claim in claims)
 
 
-def _failure(theorem: Theorem, findings: Sequence[Finding], verdict: Verdict) -> str:
+def _failure(asked: Asked, verdict: Verdict) -> str:
     if verdict is not Verdict.INAPPLICABLE:
         return ""
-    notes = [f"{h.name}: {f.note}" for h, f in zip(theorem.assumes, findings) if f.status is Status.FAILED]
-    return "; ".join(notes)
+    return "; ".join(f"{h.name}: {f.note}" for h, f in asked if f.status is Status.FAILED and not f.awaits)
 
 
 @cache

@@ -47,6 +47,7 @@ from .result import Result as Result
 from .result import Section as Section
 from .result import Skipped as Skipped
 from .table import Table as Table
+from .theorem import Adapter as Adapter
 from .theorem import Theorem as Theorem
 from .theorem import theorem as theorem
 from .verdict import Judgement as Judgement

@@ -11,6 +11,19 @@ from .hypothesis import Hypothesis
 from .knob import Setting, Value, settings_of
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class Adapter:
+    """How a subject of the kind `takes` is read as one of the kind that a theorem is about.
+
+    `adapt` makes the other subject. `needs` is what it asks of the one that is handed in, where it asks for anything:
+    it is checked before the hypotheses of the theorem, which are about the adapted subject.
+    """
+
+    takes: type
+    adapt: Callable[[Any], Any]
+    needs: Hypothesis | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Theorem:
     """What the decorator returns. `measure(subject, rng, **knobs)` gathers evidence and passes no judgement."""
@@ -33,7 +46,17 @@ class Theorem:
     takes: tuple[type, ...]
     audited: bool
     of_parameters: bool
+    adapters: tuple[Adapter, ...]
     measure: Callable[..., Evidence] = field(repr=False)
+
+    def find_adapter(self, subject: Any) -> Adapter | None:
+        """What reads the subject as one that the theorem is about; None where it is one already."""
+        return next((adapter for adapter in self.adapters if isinstance(subject, adapter.takes)), None)
+
+    def list_hypotheses(self, subject: Any) -> tuple[Hypothesis, ...]:
+        """What is asked of this subject: what its adapter needs, then the hypotheses of the theorem."""
+        adapter = self.find_adapter(subject)
+        return self.assumes if adapter is None or adapter.needs is None else (adapter.needs, *self.assumes)
 
     @property
     def subject_settings(self) -> frozenset[str]:
@@ -57,6 +80,7 @@ def theorem(
     same_for_all: str = "",
     audited: bool = True,
     of_parameters: bool = False,
+    adapters: tuple[Adapter, ...] = (),
 ) -> Callable[[Callable[..., Evidence]], Theorem]:
     r"""Make a theorem of `measure(subject, rng, *, knobs...) -> Evidence`.
 
@@ -75,6 +99,7 @@ def theorem(
     - `audited`: a theorem that takes a Network is part of every audit, unless it is about one network in particular.
     - `of_parameters`: it reads the parameters off the list of layers, and not the function alone. A network whose
       inputs are scaled first is then handed over as the layers that were trained, with scaled data.
+    - `adapters`: how subjects of other kinds are read as one of the kind that the theorem is about.
     """
 
     def wrap(measure: Callable[..., Evidence]) -> Theorem:
@@ -94,9 +119,10 @@ def theorem(
             see_also=see_also,
             same_for_all=same_for_all,
             settings=settings_of(measure, on),
-            takes=_subject_types(measure),
+            takes=(*_subject_types(measure), *(adapter.takes for adapter in adapters)),
             audited=audited,
             of_parameters=of_parameters,
+            adapters=adapters,
             measure=measure,
         )
 

@@ -27,9 +27,10 @@ def _parts(entry: Mapping[str, Any]) -> Iterator["RenderableType"]:
     yield indent(line(plain(entry["statement"])), below=1)
     if entry["assumes"]:
         yield heading("Hypotheses")
-        for asked in entry["assumes"]:
+        for asked in (*entry["assumes"], *entry["adapters"]):
             remedy: Styled = (f"\nto meet it: {letters(asked['remedy'])}", FAINT) if asked["remedy"] else ""
-            yield hanging_indent("·", FAINT, letters(asked["says"]) or asked["name"], remedy)
+            kind: Styled = (f"of a {asked['takes']}: ", FAINT) if "takes" in asked else ""
+            yield hanging_indent("·", FAINT, kind, letters(asked["says"]) or asked["name"], remedy)
         yield line("")
     if entry["knobs"]:
         yield heading("Options")

@@ -105,8 +105,9 @@ class Training:
     r"""Minimise `objective` $F(\theta)$ from `start` $\theta_0$.
 
     `optimum` is $\theta^*$ where it is known; `mu` and `smoothness` are the constants $\mu$ of strong convexity and
-    $L$ of smoothness that are claimed for it; `hessian` is the constant Hessian of a quadratic. What is stated is
-    assumed, and tested, unless the program of $F$ proves it.
+    $L$ of smoothness that are claimed for it; `hessian` is the constant Hessian of a quadratic; `least` is a lower
+    bound of $F$. What is stated is assumed, and tested, unless the program of $F$ proves it. `rows` counts the rows of
+    data over which $F$ is a mean: what one evaluation costs.
     """
 
     name: str
@@ -116,6 +117,8 @@ class Training:
     mu: float | None = None
     smoothness: float | None = None
     hessian: np.ndarray | None = None
+    least: float | None = None
+    rows: int = 1
 
     def __post_init__(self) -> None:
         if not callable(self.objective):
@@ -157,10 +160,12 @@ class Training:
         return array
 
     @classmethod
-    def quadratic(cls, name: str, hessian: np.ndarray, start: np.ndarray, **claimed: float) -> "Training":
-        r"""$F(\theta)=\frac12\theta^\top H\theta$ with minimiser 0; `claimed` may state `mu` and `smoothness`."""
+    def quadratic(
+        cls, name: str, hessian: np.ndarray, start: np.ndarray, mu: float | None = None, smoothness: float | None = None
+    ) -> "Training":
+        r"""$F(\theta)=\frac12\theta^\top H\theta$ with minimiser 0; `mu` and `smoothness` may be stated."""
         F = QuadraticForm(hessian)
-        return cls(name, F, start, np.zeros(len(F.matrix)), hessian=F.matrix, **claimed)
+        return cls(name, F, start, np.zeros(len(F.matrix)), mu, smoothness, F.matrix)
 
     @cached_property
     def fingerprint(self) -> str:

@@ -6,7 +6,8 @@ import numpy as np
 
 from ftheta.logic.enclosure import Basis
 from ftheta.logic.errors import SubjectError
-from ftheta.logic.hypothesis import Finding, hypothesis
+from ftheta.logic.hypothesis import Finding, Status, hypothesis
+from ftheta.logic.theorem import Adapter
 from ftheta.networks.activations import activation
 from ftheta.training.descent import Path, descend
 from ftheta.training.landscapes import Landscape, LastLayer, landscape
@@ -80,36 +81,71 @@ def loss_of(net: Network) -> Landscape:
     return found
 
 
+def training_of_loss(net: Network) -> Training:
+    """The loss of a network on its data as an objective to minimise; losses are at least 0."""
+    found = loss_of(net)
+    return Training(net.name, found.risk, found.start, least=0.0, rows=found.rows)
+
+
+@hypothesis(
+    "there is a loss: data with targets that fit the outputs",
+    remedy="give --data with one class per row, or one number per output",
+    name="a loss on labelled data",
+)
+def has_a_loss(net: Network) -> Finding:
+    """Whether the labels of a network's data ask for a loss."""
+    try:
+        found = loss_of(net)
+    except SubjectError as error:
+        return Finding.failed(error.what)
+    if not found.start.size:
+        return Finding.failed("the network has no parameters")
+    return Finding.proved(f"{found.loss} loss on {found.rows:,} rows", "labels and outputs counted")
+
+
+@hypothesis(
+    "there is a smooth loss: data with targets that fit the outputs, and activations without kinks",
+    remedy="give labelled --data, and use smooth activations (tanh, GELU, SiLU)",
+    name="a smooth loss on labelled data",
+)
+def has_a_smooth_loss(net: Network) -> Finding:
+    """Whether there is a loss, and no activation of the list of layers has kinks."""
+    found = has_a_loss.check(net)
+    used = [] if net.description is None else [layer.activation for layer in net.description.layers]
+    kinked = sorted({name for name in used if activation(name).piecewise_affine and name != "identity"})
+    if found.status is Status.FAILED or not kinked:
+        return found
+    return Finding.failed(f"{', '.join(kinked)} has kinks: the gradient jumps")
+
+
+LOSS_OF_A_NETWORK = Adapter(Network, training_of_loss, has_a_loss)
+SMOOTH_LOSS_OF_A_NETWORK = Adapter(Network, training_of_loss, has_a_smooth_loss)
+
+
 @hypothesis(
     r"$F$ is $L$-smooth and bounded below",
-    remedy="state the true `smoothness`; of a network use smooth activations (tanh, GELU, SiLU) and labelled --data",
+    remedy="state the true `smoothness`",
     name="a smooth objective that is bounded below",
 )
-def smooth_and_bounded_below(subject: Training | Network) -> Finding:
+def smooth_and_bounded_below(run: Training) -> Finding:
     """Proved from the program where it can be; else sampled, or assumed as stated."""
-    if isinstance(subject, Network):
-        try:
-            told = f"{loss_of(subject).loss} loss ≥ 0; the smoothness is the largest that the steps feel"
-        except SubjectError as error:
-            return Finding.failed(error.what)
-        used = [] if subject.description is None else [layer.activation for layer in subject.description.layers]
-        kinked = sorted({name for name in used if activation(name).piecewise_affine and name != "identity"})
-        return Finding.failed(f"{', '.join(kinked)} has kinks: the gradient jumps") if kinked else Finding.sampled(told)
-    floor = floor_of(subject)
+    if run.least is not None and run.smoothness is None:
+        return Finding.assumed(f"F ≥ {run.least:g}; no L is claimed: the smoothness is the largest that the steps feel")
+    floor = floor_of(run)
     if floor.fault:
         return Finding.failed(floor.fault)
-    if subject.smoothness is None:
+    if run.smoothness is None:
         return Finding.assumed("no L is claimed: the smoothness is the largest that the steps feel")
-    bound = _smoothness_everywhere(subject)
-    if bound is not None and bound <= subject.smoothness * (1 + 1e-12):  # outward rounding alone may exceed it
-        note = f"‖∇²F‖ ≤ {bound:.6g} everywhere, L = {subject.smoothness:g}"
+    bound = _smoothness_everywhere(run)
+    if bound is not None and bound <= run.smoothness * (1 + 1e-12):  # outward rounding alone may exceed it
+        note = f"‖∇²F‖ ≤ {bound:.6g} everywhere, L = {run.smoothness:g}"
         if floor.proof:
             why = f"a smooth program, its Hessian enclosed over all of space; {floor.proof}"
             return Finding.proved(note, why, basis=Basis.FLOAT)
         return Finding.assumed(f"{note}; that F is bounded below is not shown")
-    felt = max(steepest_secant(subject), *(abs(end) for e in curvature_of(subject) for end in (e.lo, e.hi)))
-    note = f"curvature up to {felt:.6g} met, L = {subject.smoothness:g}"
-    return Finding.failed(note) if felt > subject.smoothness * (1 + 1e-6) else Finding.sampled(note)
+    felt = max(steepest_secant(run), *(abs(end) for e in curvature_of(run) for end in (e.lo, e.hi)))
+    note = f"curvature up to {felt:.6g} met, L = {run.smoothness:g}"
+    return Finding.failed(note) if felt > run.smoothness * (1 + 1e-6) else Finding.sampled(note)
 
 
 def _smoothness_everywhere(run: Training) -> float | None:
@@ -119,26 +155,19 @@ def _smoothness_everywhere(run: Training) -> float | None:
     return smoothness_on_box(run.objective, np.full_like(run.start, -np.inf), np.full_like(run.start, np.inf))
 
 
-def descent_of(subject: Training | Network, steps: int, step: float) -> tuple[Path, float, float]:
+def descent_of(run: Training, steps: int, step: float) -> tuple[Path, float, float]:
     r"""Gradient descent with $\tau=h/L$, the $L$ that is claimed or that its steps feel, and $F_0-F^*$; `step` is $h$.
 
-    The loss of a network is at least 0; where no optimum is known the least value met takes the place of $F^*$.
+    Where neither an optimum nor a lower bound is known the least value met takes the place of $F^*$.
     """
-    if isinstance(subject, Network):
-        plain = loss_of(subject)
-        least = 0.0
-        claimed = None
-        objective = plain.risk
-        start = plain.start
-        steps = affordable(subject.parameters, plain.rows, steps)
+    steps = affordable(run.start.size, run.rows, steps)
+    if run.smoothness is None:
+        path, L = careful_descent(run.objective, run.start, steps, step)
     else:
-        objective = subject.objective
-        start = subject.start
-        claimed = subject.smoothness
-        least = None if subject.optimum is None else float(objective(subject.optimum))
-    if claimed is None:
-        path, L = careful_descent(objective, start, steps, step)
+        L = run.smoothness
+        path = descend(steepest(step / L), run.objective, run.start, steps)
+    if run.optimum is not None:
+        least = float(run.objective(run.optimum))
     else:
-        path = descend(steepest(step / claimed), objective, start, steps)
-        L = claimed
-    return path, L, float(path.values[0] - (np.nanmin(path.values) if least is None else least))
+        least = float(np.nanmin(path.values)) if run.least is None else run.least
+    return path, L, float(path.values[0] - least)

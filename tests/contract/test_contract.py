@@ -83,7 +83,8 @@ def test_each_knob_has_a_range_a_plain_meaning_and_a_default_within_its_limits(t
 
 @each_theorem
 def test_every_hypothesis_says_what_it_asks_and_how_to_meet_it(theorem: Theorem):
-    for hypothesis in theorem.assumes:
+    of_adapters = [adapter.needs for adapter in theorem.adapters if adapter.needs is not None]
+    for hypothesis in (*theorem.assumes, *of_adapters):
         assert hypothesis.says and hypothesis.remedy, hypothesis.name
 
 

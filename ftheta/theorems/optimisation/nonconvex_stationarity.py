@@ -28,8 +28,8 @@ from ftheta.logic import (
     hypothesis,
     theorem,
 )
-from ftheta.subjects import Network, Training
-from ftheta.subjects.problems import descent_of, loss_of, smooth_and_bounded_below
+from ftheta.subjects import Training
+from ftheta.subjects.problems import SMOOTH_LOSS_OF_A_NETWORK, descent_of, smooth_and_bounded_below
 from ftheta.subjects.stated import as_stated
 from ftheta.training.descent import Path
 from ftheta.training.worst_cases import flattest_gradient
@@ -53,7 +53,7 @@ def steeper_wave(rng: np.random.Generator) -> Training:
 
 
 @hypothesis(r"$0<\tau\le\frac1L$", remedy="take a smaller step", name="a step of at most 1/L")
-def step_at_most_one(subject: Training | Network, *, step: float) -> Finding:
+def step_at_most_one(run: Training, *, step: float) -> Finding:
     return Finding.decide(0 < step <= 1, f"τL = {step:g}", "a comparison of knobs", Enclosure.equal(step))
 
 
@@ -64,6 +64,7 @@ def step_at_most_one(subject: Training | Network, *, step: float) -> Finding:
     "soon meets a point whose gradient is small; that is all one can promise for a deep network.",
     see_also=("gd-strongly-convex", "pl-inequality", "nonconvex-tanh", "sgd-robbins-monro"),
     assumes=(smooth_and_bounded_below, step_at_most_one, as_stated),
+    adapters=(SMOOTH_LOSS_OF_A_NETWORK,),
     on=cosine,
     breaks_on=steeper_wave,
     presets={
@@ -74,7 +75,7 @@ def step_at_most_one(subject: Training | Network, *, step: float) -> Finding:
     },
 )
 def nonconvex_stationarity(
-    subject: Training | Network,
+    subject: Training,
     rng: np.random.Generator,
     *,
     steps: Annotated[int, Knob(1, 2000, "number of steps", "K", log=True, most=5000)] = 200,
@@ -89,12 +90,11 @@ def nonconvex_stationarity(
     $\tau=\frac1{L\sqrt K}$ the average of $\mathbb E\|\nabla F(\theta_k)\|^2$ is at most
     $\frac{2L(F_0-F^*)+\sigma^2}{\sqrt K}$."""
     path, L, room = descent_of(subject, steps, step)
-    objective = subject.objective if isinstance(subject, Training) else loss_of(subject).risk
     tau = step / L
     least = np.minimum.accumulate(path.slopes[:-1])
     bound = 2 * room / (tau * np.arange(1, len(path)))
     return Evidence(
-        claims=(_claim_decrease(objective, path, tau), _claim_flat_point(least, bound)),
+        claims=(_claim_decrease(subject.objective, path, tau), _claim_flat_point(least, bound)),
         charts=(_draw_gradients(subject.name, least, bound, room, tau, L),),
         numbers={"L": L, "least squared gradient": least[-1], "bound": bound[-1], "F₀ − F*": room},
         summary=f"L = {L:.4g}: {len(path) - 1} steps, least ‖∇F‖² {least[-1]:.4g}, bound {bound[-1]:.4g}",

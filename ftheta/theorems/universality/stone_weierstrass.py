@@ -9,6 +9,7 @@ import numpy as np
 from ftheta.approximation import bernstein as b
 from ftheta.approximation.suprema import Oscillation, ranges
 from ftheta.logic import (
+    Adapter,
     AtMost,
     Axis,
     Curves,
@@ -47,13 +48,18 @@ def even_powers(rng: np.random.Generator) -> Family:
     return algebra(rng, name="x", generators="1, x²")
 
 
-def generators_of(subject: Target | Family) -> list:
+def polynomials_for(f: Target) -> Family:
+    """A function alone: it is approximated by polynomials."""
+    return Family(f.name, lambda k, _: USUAL[k], f, tuple(range(len(USUAL))))
+
+
+def generators_of(subject: Family) -> list:
     rng = np.random.default_rng(0)
-    return [subject.member(k, rng) for k in subject.scales] if isinstance(subject, Family) else USUAL
+    return [subject.member(k, rng) for k in subject.scales]
 
 
 @hypothesis(r"$\mathcal A$ separates points and vanishes nowhere", remedy="add a generator, such as $x$ or 1")
-def separating(subject: Target | Family) -> Finding:
+def separating(subject: Family) -> Finding:
     f = target_of(subject)
     generators = generators_of(subject)
     pairs = b.find_unseparated(generators, f.lo[0], f.hi[0], POINTS)
@@ -71,6 +77,7 @@ def separating(subject: Target | Family) -> Finding:
     see_also=("uat-step1-ridge-exponentials", "uat-cybenko-hornik", "yarotsky-square"),
     sources=("gribonval-slides", "murari-slides", "popoviciu1935", "stone1948"),
     assumes=(continuous, separating),
+    adapters=(Adapter(Target, polynomials_for),),
     on=algebra,
     breaks_on=even_powers,
     presets={
@@ -81,7 +88,7 @@ def separating(subject: Target | Family) -> Finding:
     },
 )
 def stone_weierstrass(
-    subject: Target | Family,
+    subject: Family,
     rng: np.random.Generator,
     *,
     n: Annotated[int, Knob(1, 200, "degree", "n", log=True, most=500)] = 40,

@@ -10,6 +10,7 @@ import numpy as np
 from ftheta.approximation import staircases as s
 from ftheta.approximation.suprema import Oscillation, ranges
 from ftheta.logic import (
+    Adapter,
     AtMost,
     Axis,
     Curves,
@@ -45,15 +46,20 @@ def bounded_only(rng: np.random.Generator) -> Family:
     return sigmoids(rng, activation="constant ½")
 
 
-def sigmoid_of(subject: Target | Family) -> s.Scalar:
-    return subject.member(0, np.random.default_rng(0)) if isinstance(subject, Family) else s.SIGMOIDS["sigmoid"]
+def logistic_staircase_for(f: Target) -> Family:
+    """A function alone: the activation is the logistic sigmoid."""
+    return Family(f.name, lambda k, _: s.SIGMOIDS["sigmoid"], f, (0,))
+
+
+def sigmoid_of(subject: Family) -> s.Scalar:
+    return subject.member(0, np.random.default_rng(0))
 
 
 @hypothesis(
     r"$\sigma$ is non-decreasing, $\sigma(-\infty)=0$, $\sigma(\infty)=1$",
     remedy="take a sigmoid, or scale and shift σ",
 )
-def sigmoidal(subject: Target | Family, *, tail: float) -> Finding:
+def sigmoidal(subject: Family, *, tail: float) -> Finding:
     sigma = sigmoid_of(subject)
     z = s.steepness(sigma, tail)
     off = s.shortfall(sigma, z)
@@ -80,6 +86,7 @@ def sigmoidal(subject: Target | Family, *, tail: float) -> Finding:
         "hornik1991",
     ),
     assumes=(continuous, sigmoidal),
+    adapters=(Adapter(Target, logistic_staircase_for),),
     on=sigmoids,
     breaks_on=bounded_only,
     presets={
@@ -91,7 +98,7 @@ def sigmoidal(subject: Target | Family, *, tail: float) -> Finding:
     errata="Peyré's notes ask for a bounded σ alone: constants are bounded, and bounded σ with jumps need more care.",
 )
 def uat_cybenko_hornik(
-    subject: Target | Family,
+    subject: Family,
     rng: np.random.Generator,
     *,
     cells: Annotated[int, Knob(2, 64, "steps of the staircase", "n", log=True, most=256)] = 24,

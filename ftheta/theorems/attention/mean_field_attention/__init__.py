@@ -10,6 +10,7 @@ import numpy as np
 from ftheta.estimates import mean
 from ftheta.graph.enclosing import enclose_entry
 from ftheta.logic import (
+    Adapter,
     AtMost,
     Axis,
     Chart,
@@ -42,6 +43,9 @@ TAME = 0.6  # largest variance up to which particles stand for a Gaussian: beyon
 REPEATS = 160
 TIMES = 33
 SIGNIFICANT = 1e-4
+FEWEST = 8  # tokens of a sample
+MOST_BUMPS = 64
+WIDEST = 64  # numbers of a token
 NEIGHBOUR = 0.9  # the second flow starts from this share of the covariance, its mean moved a little
 
 
@@ -58,14 +62,22 @@ def gaussian_tokens(
     return Measure(f"{bumps} Gaussian of variance {variance:g}", atoms, np.full(bumps, 1 / bumps), float(variance**0.5))
 
 
-def cloud_of(tokens: Measure | Dataset) -> Cloud:
-    if isinstance(tokens, Measure) and len(tokens.atoms) <= 64:
+def measure_of_rows(data: Dataset) -> Measure:
+    return Measure.empirical(data.name, data.x.reshape(len(data), -1).astype(np.float64))
+
+
+def is_sample(tokens: Measure) -> bool:
+    """Whether a measure is nothing but tokens, enough of them to tell what they were drawn from."""
+    return tokens.spread == 0 and len(tokens.atoms) >= FEWEST and not np.ptp(tokens.weights)
+
+
+def cloud_of(tokens: Measure) -> Cloud:
+    if not is_sample(tokens) and len(tokens.atoms) <= MOST_BUMPS:
         return Cloud.mixture(tokens.atoms, tokens.weights, tokens.spread)
-    rows = tokens.atoms if isinstance(tokens, Measure) else tokens.x.reshape(len(tokens.x), -1).astype(np.float64)
-    if len(rows) < 8 or rows.shape[1] > 64:
-        got = f"{len(rows)} tokens of dimension {rows.shape[1]}"
-        raise SubjectError("8 tokens or more of at most 64 numbers are needed.", where=tokens.name, got=got)
-    return Cloud.surrogate(rows)
+    if tokens.atoms.shape[1] > WIDEST:
+        got = f"tokens of dimension {tokens.atoms.shape[1]}"
+        raise SubjectError(f"Tokens of at most {WIDEST} numbers are needed.", where=tokens.name, got=got)
+    return Cloud.surrogate(tokens.atoms)
 
 
 def matrices(cloud: Cloud, stretch: float, turn: float) -> Attention:
@@ -81,15 +93,15 @@ def check_normality(rows: np.ndarray) -> Finding:
 
 
 @hypothesis(r"$\mu=\mathcal N(m,\Sigma)$", remedy="give one atom with a spread, or tokens that look normal")
-def gaussian(tokens: Measure | Dataset) -> Finding:
-    if isinstance(tokens, Dataset):
-        return check_normality(tokens.x.reshape(len(tokens.x), -1).astype(np.float64))
+def gaussian(tokens: Measure) -> Finding:
+    if is_sample(tokens):
+        return check_normality(tokens.atoms)
     holds = len(tokens.atoms) == 1 and tokens.spread > 0
     return Finding.decide(holds, f"{len(tokens.atoms)} atoms with spread {tokens.spread:.4g}", "the law is given so")
 
 
 @hypothesis("$t$ is before the blow-up", remedy="look at an earlier time, or scale the tokens down")
-def before_blow_up(tokens: Measure | Dataset, *, time: float, stretch: float, turn: float) -> Finding:
+def before_blow_up(tokens: Measure, *, time: float, stretch: float, turn: float) -> Finding:
     cloud = cloud_of(tokens)
     end = matrices(cloud, stretch, turn).blow_up(cloud.law, 1.05 * time)
     seen = f"blows up at t = {end:.4g}" if np.isfinite(end) else "stays bounded"
@@ -101,6 +113,7 @@ def before_blow_up(tokens: Measure | Dataset, *, time: float, stretch: float, tu
     title="Attention over a measure of tokens",
     sources=("peyre-slides", "peyre-notes", "sander2022", "castin2025"),
     assumes=(gaussian, before_blow_up),
+    adapters=(Adapter(Dataset, measure_of_rows),),
     on=gaussian_tokens,
     breaks_on=lambda rng: gaussian_tokens(rng, bumps=2),
     presets={
@@ -115,7 +128,7 @@ def before_blow_up(tokens: Measure | Dataset, *, time: float, stretch: float, tu
     see_also=("attention-particle-flow", "self-attention", "mean-field-limit"),
 )
 def mean_field_attention(
-    tokens: Measure | Dataset,
+    tokens: Measure,
     rng: np.random.Generator,
     *,
     time: Annotated[float, Knob(0.1, 2, "depth at which the cloud is looked at", "t", least=1e-4, most=20)] = 1.0,

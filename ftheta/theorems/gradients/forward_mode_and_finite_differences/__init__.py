@@ -9,6 +9,7 @@ import numpy as np
 
 from ftheta.graph.differences import ULP
 from ftheta.logic import (
+    Adapter,
     AtMost,
     Axis,
     Curves,
@@ -46,13 +47,17 @@ def two_hinges(rng: np.random.Generator) -> Target:
     return ridge(rng, function="two hinges", dimension=1)
 
 
-def program(subject: Target | Network) -> Slopes | None:
-    """A function at the middle of its box; the sum of a network's outputs at its first data row, or at 1/2."""
-    if isinstance(subject, Target):
-        return slopes_of(subject.f, subject.example, subject.arguments)
-    x = np.full(subject.input_shape, 0.5) if subject.data is None else np.asarray(subject.data.x[0], np.float64)
-    total = lambda x: jnp.sum(subject.apply(subject.params, x))
-    return slopes_of(total, (x,))
+def sum_of_outputs(net: Network) -> Target:
+    """The sum of a network's outputs at one input, its first row of data or 1/2: the box is that point."""
+    x = np.full(net.input_shape, 0.5) if net.data is None else np.asarray(net.data.x[0], np.float64)
+    total = lambda x: jnp.sum(net.apply(net.params, jnp.reshape(x, net.input_shape)))
+    point = tuple(x.ravel().tolist())
+    return Target(net.name, total, point, point)
+
+
+def program(subject: Target) -> Slopes | None:
+    """A function at the middle of its box."""
+    return slopes_of(subject.f, subject.example, subject.arguments)
 
 
 @hypothesis(
@@ -60,7 +65,7 @@ def program(subject: Target | Network) -> Slopes | None:
     remedy="move the point off kinks, write the function in jax.numpy, or return one number",
     name="two derivatives",
 )
-def twice_differentiable(subject: Target | Network) -> Finding:
+def twice_differentiable(subject: Target) -> Finding:
     found = program(subject)
     if found is None:
         return Finding.failed("the function has no graph with forward mode and one number as result")
@@ -80,7 +85,8 @@ def twice_differentiable(subject: Target | Network) -> Finding:
     gist="Finite differences trade truncation against rounding and lose half of the digits at best; forward-mode "
     "differentiation is exact up to rounding, but takes one pass per input.",
     see_also=("reverse-mode", "backprop-mlp", "worked-example-graph"),
-    assumes=(real_inputs, twice_differentiable),
+    assumes=(twice_differentiable,),
+    adapters=(Adapter(Network, sum_of_outputs, real_inputs),),
     on=ridge,
     breaks_on=two_hinges,
     presets={
@@ -92,7 +98,7 @@ def twice_differentiable(subject: Target | Network) -> Finding:
     },
 )
 def forward_mode_and_finite_differences(
-    subject: Target | Network,
+    subject: Target,
     rng: np.random.Generator,
     *,
     epsilon: Annotated[float, Knob(1e-12, 0.1, "step of the difference", "ε", log=True, least=1e-15, most=1.0)] = 0.01,

@@ -23,13 +23,12 @@ from ftheta.logic import (
     Knob,
     Rate,
     Series,
-    SubjectError,
     Witness,
     hypothesis,
     theorem,
 )
-from ftheta.subjects import Network, Training
-from ftheta.subjects.problems import loss_of
+from ftheta.subjects import Training
+from ftheta.subjects.problems import LOSS_OF_A_NETWORK
 from ftheta.theorems.charts_descent import draw_excess
 from ftheta.training.adaptive import RATIONAL, Adam
 from ftheta.training.descent import Path, descend
@@ -58,24 +57,13 @@ def vertical(rng: np.random.Generator) -> Training:
     return Training("√|θ| from its vertical slope at 0", lambda t: jnp.sum(jnp.sqrt(jnp.abs(t))), np.array([0.0, 1.0]))
 
 
-def objective_of(subject: Training | Network) -> tuple[Callable[[Any], Any], np.ndarray]:
-    if isinstance(subject, Network):
-        landscape = loss_of(subject)
-        return landscape.risk, landscape.start
-    return subject.objective, subject.start
-
-
 @hypothesis(
     r"$\nabla F(\theta_0)$ and its square are finite numbers of float64",
-    remedy="start elsewhere; of a network give data with labels that fit",
+    remedy="start elsewhere",
     name="a finite gradient",
 )
-def finite_gradient(subject: Training | Network) -> Finding:
-    try:
-        objective, start = objective_of(subject)
-    except SubjectError as error:
-        return Finding.failed(error.what)
-    g = np.asarray(call_compiled(jax.grad(objective), start))
+def finite_gradient(subject: Training) -> Finding:
+    g = np.asarray(call_compiled(jax.grad(subject.objective), subject.start))
     tiny = (g != 0) & (np.abs(g) < SMALL)
     bad = int((~np.isfinite(g)).sum())
     note = f"{g.size:,} slopes: {bad} not finite, {int((g == 0).sum())} zero, {int(tiny.sum())} tiny"
@@ -85,7 +73,7 @@ def finite_gradient(subject: Training | Network) -> Finding:
 @hypothesis(
     r"$\epsilon=0$ and $\beta_1<\sqrt{\beta_2}$", remedy="take ε = 0, and β₂ nearer to 1", name="ε = 0 and β₁ < √β₂"
 )
-def undamped(subject: Training | Network, *, epsilon: float, beta1: float, beta2: float) -> Finding:
+def undamped(subject: Training, *, epsilon: float, beta1: float, beta2: float) -> Finding:
     note = f"ε = {epsilon:g}, β₁ = {beta1:g}, √β₂ = {beta2**0.5:.4g}"
     return Finding.decide(epsilon == 0 and beta1**2 < beta2, note, "a comparison of knobs")
 
@@ -98,6 +86,7 @@ def undamped(subject: Training | Network, *, epsilon: float, beta1: float, beta2
     see_also=("first-order-family", "sgd-robbins-monro", "transformer-block-optimisers", "open-problems-register"),
     same_for_all="the first step is −α sign(∇F) and the scale of the gradients drops out on every loss",
     assumes=(finite_gradient, undamped),
+    adapters=(LOSS_OF_A_NETWORK,),
     on=badly_scaled,
     breaks_on=vertical,
     presets={
@@ -108,7 +97,7 @@ def undamped(subject: Training | Network, *, epsilon: float, beta1: float, beta2
     },
 )
 def adam(
-    subject: Training | Network,
+    subject: Training,
     rng: np.random.Generator,
     *,
     alpha: Annotated[float, Knob(1e-4, 1, "step size", "α", log=True, least=1e-8, most=100)] = 0.01,
@@ -125,12 +114,10 @@ def adam(
     $-\alpha\,\mathrm{sign}(g)$, and no step exceeds $\alpha S_t$,
     $S_t^2=\frac{(1-\beta_1)^2}{1-\beta_2}\sum_{j<t}\big(\tfrac{\beta_1^2}{\beta_2}\big)^j\frac{1-\beta_2^t}{(1-\beta_1^t)^2}$.
     On $Cx,-x,-x,\dots$ over $[-1,1]$ Adam ends at $+1$, the worst point; AMSGrad has no regret on average."""
-    objective, start = objective_of(subject)
-    if isinstance(subject, Network):
-        steps = affordable(subject.parameters, len(subject.data or ()), steps)
+    steps = affordable(subject.start.size, subject.rows, steps)
     rule = Adam(alpha, beta1, beta2, epsilon)
-    path, race = _race_with_descent(rule, objective, start, steps, subject.name)
-    slopes = partial(_gradients_along, path, objective)
+    path, race = _race_with_descent(rule, subject.objective, subject.start, steps, subject.name)
+    slopes = partial(_gradients_along, path, subject.objective)
     gradients = slopes(COMPARED)
     return Evidence(
         claims=(

@@ -1,12 +1,13 @@
 """Two layers are a sum of ridge functions, and more of them are never worse."""
 
 from functools import partial
-from typing import Annotated, TypeAlias
+from typing import Annotated
 
 import jax.numpy as jnp
 import numpy as np
 
 from ftheta.logic import (
+    Adapter,
     AtMost,
     Claim,
     Enclosure,
@@ -31,7 +32,6 @@ from .ridges import Ridges, draw_ridges, largest_change_across, square_interpola
 
 ZERO = Enclosure.exact(0)
 TOLERANCE = 1e-7  # of the residual's products with the terms, some of which were left out
-Goal: TypeAlias = Target | Dataset | Family
 TARGETS = {
     "wave": Target("sin 2πx + x/2", lambda x: jnp.sin(2 * jnp.pi * x) + x / 2, (-1.0,), (1.0,)),
     "bump": Target("exp(−4|x|²) + x₁x₂", lambda x: jnp.exp(-4 * x @ x) + x[0] * x[1], (-1.0, -1.0), (1.0, 1.0)),
@@ -57,13 +57,18 @@ def drawn_anew(rng: np.random.Generator) -> Family:
     return random_ridges(rng, choice="drawn anew")
 
 
-def terms_of(subject: Goal, p: int, dimension: int) -> Ridges:
-    rng = np.random.default_rng(0)
-    return subject.member(p, rng) if isinstance(subject, Family) else draw_ridges(rng, p, dimension)
+def ridges_for(goal: Target | Dataset) -> Family:
+    """A function or data alone: ridge functions are drawn one after the other to fit them."""
+    dimension = goal.dimension if isinstance(goal, Target) else int(np.prod(goal.x.shape[1:]))
+    return Family(goal.name, lambda p, rng: draw_ridges(rng, p, dimension), goal)
+
+
+def terms_of(subject: Family, p: int) -> Ridges:
+    return subject.member(p, np.random.default_rng(0))
 
 
 @hypothesis("there are real values to fit", remedy="give a Target with finite values, or data with one label a row")
-def finite_values(subject: Goal) -> Finding:
+def finite_values(subject: Family) -> Finding:
     try:
         x, y = points_and_values(subject)
     except FthetaError as error:
@@ -72,12 +77,10 @@ def finite_values(subject: Goal) -> Finding:
 
 
 @hypothesis("the $p$ terms are the first of more", remedy="keep the terms that are there and add new ones")
-def nested_terms(subject: Goal, *, terms: int) -> Finding:
-    if not isinstance(subject, Family):
-        return Finding.proved("the terms are drawn one after the other", "drawn here")
-    most = subject.member(terms, np.random.default_rng(0))
+def nested_terms(subject: Family, *, terms: int) -> Finding:
+    most = terms_of(subject, terms)
     fewer = choose_sizes(terms)
-    apart = [p for p in fewer if not subject.member(p, np.random.default_rng(0)).begins(most)]
+    apart = [p for p in fewer if not terms_of(subject, p).begins(most)]
     if apart:
         return Finding.failed(f"not at p = {apart[0]}")
     return Finding.proved(f"bit for bit at {len(fewer)} sizes", "compared as they are used")
@@ -92,6 +95,7 @@ def nested_terms(subject: Goal, *, terms: int) -> Finding:
     "error is exactly 0",
     sources=("peyre-slides", "peyre-notes"),
     assumes=(finite_values, nested_terms),
+    adapters=(Adapter(Target, ridges_for), Adapter(Dataset, ridges_for)),
     on=random_ridges,
     breaks_on=drawn_anew,
     presets={
@@ -103,7 +107,7 @@ def nested_terms(subject: Goal, *, terms: int) -> Finding:
     errata="Peyré's notes leave out the output weights in one occurrence of $f_q$: without them the sum does not fit.",
 )
 def two_layer_ridge_sum(
-    subject: Goal,
+    subject: Family,
     rng: np.random.Generator,
     *,
     terms: Annotated[int, Knob(1, 300, "ridge functions at most", "p", log=True, most=500)] = 100,
@@ -115,7 +119,7 @@ def two_layer_ridge_sum(
     with $p$ when terms are added. With $\sigma=r$ and $n$ terms, $x^2$ is interpolated on $[0,1]$ with
     $$\sup_{[0,1]}|x^2-f_\theta|=\frac1{4n^2}.$$"""
     x, y = points_and_values(subject)
-    found = fit_more_and_more(lambda p: terms_of(subject, p, x.shape[1]), x, y, terms, activation)
+    found = fit_more_and_more(lambda p: terms_of(subject, p), x, y, terms, activation)
     return Evidence(
         claims=_claim_best_weights(found),
         as_printed=(claim_no_weights_needed(found),),

@@ -10,6 +10,7 @@ import numpy as np
 from ftheta.approximation.goal import goal_of
 from ftheta.approximation.ridge_exponentials import fit_exponentials, lattice
 from ftheta.logic import (
+    Adapter,
     AtMost,
     Axis,
     Bars,
@@ -55,21 +56,24 @@ def one_axis(rng: np.random.Generator) -> Family:
     return functions(rng, along="x₁ only")
 
 
-def directions_of(subject: Target | Family, reach: int) -> np.ndarray:
-    if isinstance(subject, Family):
-        return np.unique(subject.member(reach, np.random.default_rng(0)), axis=0)
-    spacing = 1.0 / float(goal_of(subject, None).halves.max())
-    return lattice(subject.dimension, reach, spacing)
+def directions_for(f: Target) -> Family:
+    """A function alone: the directions lie on a lattice in units of the inverse size of its box."""
+    spacing = 1.0 / float(goal_of(f, None).halves.max())
+    return Family(f.name, lambda reach, _: lattice(f.dimension, reach, spacing), f, (2, 3))
+
+
+def directions_of(subject: Family, reach: int) -> np.ndarray:
+    return np.unique(subject.member(reach, np.random.default_rng(0)), axis=0)
 
 
 @hypothesis("the exponentials separate points", remedy="take directions that span the space")
-def separating(subject: Target | Family, *, reach: int) -> Finding:
+def separating(subject: Family, *, reach: int) -> Finding:
     least = algebra.separation(directions_of(subject, reach))
     return Finding.decide(least.lo > LEAST, f"least singular value {least.middle:.6g}", "in float64", least)
 
 
 @hypothesis(r"$f$ is continuous on a box with $d\le3$", remedy="give a Target of at most three variables without jumps")
-def continuous_in_few_variables(subject: Target | Family) -> Finding:
+def continuous_in_few_variables(subject: Family) -> Finding:
     target = target_of(subject)
     if target.dimension > 3:
         return Finding.failed(f"{target.dimension} variables")
@@ -86,6 +90,7 @@ def continuous_in_few_variables(subject: Target | Family) -> Finding:
     "variables they are the same",
     sources=("gribonval-slides", "leshno1993", "pinkus1999"),
     assumes=(separating, continuous_in_few_variables),
+    adapters=(Adapter(Target, directions_for),),
     on=functions,
     breaks_on=one_axis,
     presets={
@@ -96,7 +101,7 @@ def continuous_in_few_variables(subject: Target | Family) -> Finding:
     },
 )
 def uat_step1_ridge_exponentials(
-    subject: Target | Family,
+    subject: Family,
     rng: np.random.Generator,
     *,
     reach: Annotated[int, Knob(1, 4, "directions on a lattice up to", "r", most=6)] = 2,
