@@ -9,6 +9,7 @@ import numpy as np
 
 from ftheta.certify.curvature_sign import scalar_graph, value_at
 from ftheta.logic import (
+    Adapter,
     AtMost,
     Axis,
     Basis,
@@ -28,7 +29,7 @@ from ftheta.logic import (
     hypothesis,
     theorem,
 )
-from ftheta.risks.outputs import outputs_of
+from ftheta.risks.outputs import asked_loss, outputs_of
 from ftheta.risks.softmax import MOST_CLASSES, variance_gap
 from ftheta.risks.surrogates import (
     LN2,
@@ -65,25 +66,37 @@ def natural_logistic(rng: np.random.Generator) -> Target:
     return margin_loss_named(rng, margin="natural logistic")
 
 
-def _predictions_of(subject: Target | Dataset | Network) -> tuple[np.ndarray, np.ndarray] | None:
-    """Predictions and targets: the rows x and y of data, or what a network says of its data."""
-    if isinstance(subject, Dataset):
-        return None if subject.y is None else (subject.x.astype(float), subject.y)
-    found = outputs_of(subject) if isinstance(subject, Network) else None
-    return None if found is None else (found.predictions, found.y)
+def predictions_of(net: Network) -> Dataset:
+    """What a network says of its data, with the targets."""
+    found = outputs_of(net)
+    if found is None:
+        raise SubjectError("There are no labels that fit the outputs.", where=net.name)
+    return Dataset(net.name, found.predictions, found.y)
+
+
+@hypothesis(
+    "there are predictions with targets", remedy="give --data with labels that fit the outputs", name="labelled data"
+)
+def has_targets(net: Network) -> Finding:
+    loss = asked_loss(net)
+    return Finding.decide(loss is not None, f"the {loss} loss" if loss else "no targets", "counted", basis=Basis.EXACT)
+
+
+def _predictions_and_targets(data: Dataset) -> tuple[np.ndarray, np.ndarray] | None:
+    return None if data.y is None else (data.x.astype(float), data.y)
 
 
 @hypothesis(
     "there is a loss to look at: a function of the margin, or predictions with targets",
-    remedy="give a function of one number, data with predictions x and targets y, or a network with --data",
+    remedy="give a function of one number, or data with predictions x and targets y",
     name="a loss to look at",
 )
-def something_to_judge(subject: Target | Dataset | Network) -> Finding:
+def something_to_judge(subject: Target | Dataset) -> Finding:
     if isinstance(subject, Target):
         return Finding.decide(
             subject.dimension == 1, f"a function of {subject.dimension}", "counted", basis=Basis.EXACT
         )
-    rows = _predictions_of(subject)
+    rows = _predictions_and_targets(subject)
     if rows is None:
         return Finding.failed("no targets")
     fitting = accepted_losses(rows[1], rows[0].shape[1:])
@@ -94,7 +107,7 @@ def something_to_judge(subject: Target | Dataset | Network) -> Finding:
 @hypothesis(
     r"$\varphi(0)\ge1$", remedy="divide by φ(0): the logistic loss by ln 2, which counts it in bits", name="φ(0) ≥ 1"
 )
-def one_at_zero(subject: Target | Dataset | Network) -> Finding:
+def one_at_zero(subject: Target | Dataset) -> Finding:
     if not isinstance(subject, Target):
         return Finding.proved("the logistic loss in bits", "log₂(1 + e⁰) = 1")
     excess = above_one(subject.f) if subject.dimension == 1 else Enclosure()
@@ -109,6 +122,7 @@ def one_at_zero(subject: Target | Dataset | Network) -> Finding:
     see_also=("softmax-calculus", "bayes-predictors", "mle-interpretations", "linear-model-convex-erm"),
     sources=("peyre-slides", "murari-slides", "scaman-slides", "bartlett2006"),
     assumes=(something_to_judge, one_at_zero),
+    adapters=(Adapter(Network, predictions_of, has_targets),),
     on=margin_loss_named,
     breaks_on=natural_logistic,
     presets={
@@ -124,7 +138,7 @@ def one_at_zero(subject: Target | Dataset | Network) -> Finding:
     other.""",
 )
 def loss_zoo(
-    subject: Target | Dataset | Network,
+    subject: Target | Dataset,
     rng: np.random.Generator,
     *,
     reach: Annotated[float, Knob(1, 1000, "margins up to", "M", log=True, least=1e-6, most=1e6)] = 1000.0,
@@ -146,7 +160,7 @@ def loss_zoo(
             summary=f"{loss.name}: {at} on margins up to {reach:g}",
             examples=examples,
         )
-    predicted = _predictions_of(subject)
+    predicted = _predictions_and_targets(subject)
     if predicted is None:
         return Evidence(())
     table, risks = _loss_table(*predicted)

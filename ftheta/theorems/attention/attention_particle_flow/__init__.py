@@ -7,6 +7,7 @@ from typing import Annotated
 import numpy as np
 
 from ftheta.logic import (
+    Adapter,
     AtMost,
     Claim,
     Converges,
@@ -38,7 +39,7 @@ NEAR = 1e-6  # of integrations with local errors of 1e-8
 DEPTHS = (8, 16, 32, 64, 128)
 MOST_TOKENS = 300  # for which layers of several depths are compared with the flow
 LEADERS_AT = 10.0  # time at which leaders are looked for
-Tokens = Measure | Dataset | Network
+Tokens = Measure | Network
 
 # -- subjects and hypotheses -------------------------------------------------------------------------------
 
@@ -100,6 +101,7 @@ def known_to_meet(cloud: Tokens, *, beta: float, kind: str) -> Finding:
     title="Tokens are particles that cluster",
     sources=("peyre-slides", "murari-slides", "peyre-notes", "geshkovski2025", "geshkovski2023", "criscitiello2024"),
     assumes=(tokens_on_the_sphere, identity_matrices, known_to_meet),
+    adapters=(Adapter(Dataset, tokens_of),),
     on=uniform_tokens,
     breaks_on=tokens_off_the_sphere,
     presets={

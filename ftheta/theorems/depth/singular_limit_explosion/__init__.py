@@ -9,6 +9,7 @@ import numpy as np
 
 from ftheta.estimates import worst_ratio
 from ftheta.logic import (
+    Adapter,
     AtMost,
     Axis,
     Curves,
@@ -20,13 +21,12 @@ from ftheta.logic import (
     Knob,
     Series,
     Status,
-    SubjectError,
     Witness,
     hypothesis,
     theorem,
 )
 from ftheta.subjects import Network, Training
-from ftheta.subjects.problems import loss_of
+from ftheta.subjects.problems import has_a_loss, training_of_loss
 
 from .divergence import FEWEST, FURTHER, SETTLED, GradientFlow, affordable_gradients, gradient_flow
 
@@ -40,29 +40,26 @@ def scalar_flow(
 
 
 @lru_cache(8)
-def follow_flow(subject: Training | Network, until: float, penalty: float = 0.0) -> GradientFlow:
-    """The gradient flow of the loss of a subject, with a penalty `γ‖θ‖²`."""
-    if isinstance(subject, Training):
-        return gradient_flow(subject.objective, subject.start, until, penalty)
-    loss = loss_of(subject)
-    budget = affordable_gradients(subject.apply, subject.params, subject.input_shape, loss.rows)
-    return gradient_flow(loss.risk, loss.start, until, penalty, rtol=1e-5, evaluations=budget)
+def follow_flow(run: Training, until: float, penalty: float = 0.0) -> GradientFlow:
+    """The gradient flow of a loss, with a penalty `γ‖θ‖²`; less exactly where it is a mean over rows of data."""
+    if run.rows == 1:
+        return gradient_flow(run.objective, run.start, until, penalty)
+    budget = affordable_gradients(run.objective, run.start)
+    return gradient_flow(run.objective, run.start, until, penalty, rtol=1e-5, evaluations=budget)
 
 
 @hypothesis(
     "there is a loss to train on",
-    remedy="give a Training, or a network with labelled --data, not too large",
+    remedy="give labelled --data; the network must not be too large",
     name="a loss to train on",
 )
-def has_a_loss(subject: Training | Network) -> Finding:
-    if isinstance(subject, Training):
-        return Finding.proved(f"{subject.start.size} parameters", "a Training is a loss")
-    try:
-        loss = loss_of(subject)
-    except SubjectError as error:
-        return Finding.failed(error.what)
-    many = affordable_gradients(subject.apply, subject.params, subject.input_shape, loss.rows)
-    note = f"{loss.loss} loss on {loss.rows} rows; {many} gradients are affordable, required: {FEWEST}"
+def has_affordable_loss(net: Network) -> Finding:
+    found = has_a_loss.check(net)
+    if found.status is Status.FAILED:
+        return found
+    run = training_of_loss(net)
+    many = affordable_gradients(run.objective, run.start)
+    note = f"{found.note}; {many} gradients are affordable, required: {FEWEST}"
     return Finding.decide(many >= FEWEST, note, "counted", Enclosure.exact(many))
 
 
@@ -71,9 +68,7 @@ def has_a_loss(subject: Training | Network) -> Finding:
     remedy="train longer: raise t",
     name="weights whose norm keeps growing",
 )
-def keeps_growing(subject: Training | Network, *, until: float) -> Finding:
-    if has_a_loss.check(subject).status is Status.FAILED:
-        return Finding.failed("there is no loss that could be followed")
+def keeps_growing(subject: Training, *, until: float) -> Finding:
     run = follow_flow(subject, until)
     grown = f"‖θ‖ is {run.norms[-1]:.4g} at t = {run.times[-1]:.3g}, {run.growth:+.3g} since the root of that time"
     note = f"{grown}; F is {run.beyond[0.0]:.4g} there and {run.beyond[1.0]:.4g} one unit beyond"
@@ -84,7 +79,8 @@ def keeps_growing(subject: Training | Network, *, until: float) -> Finding:
 @theorem(
     title="Weights that explode: an infimum that is not attained",
     sources=("peyre-slides", "peyre-notes"),
-    assumes=(has_a_loss, keeps_growing),
+    assumes=(keeps_growing,),
+    adapters=(Adapter(Network, training_of_loss, has_affordable_loss),),
     on=scalar_flow,
     breaks_on=lambda rng: scalar_flow(rng, target=2.0),
     presets={
@@ -98,7 +94,7 @@ def keeps_growing(subject: Training | Network, *, until: float) -> Finding:
     see_also=("neural-ode-limit", "flow-diffeomorphism", "implicit-bias", "explicit-regularisation"),
 )
 def singular_limit_explosion(
-    subject: Training | Network,
+    subject: Training,
     rng: np.random.Generator,
     *,
     until: Annotated[float, Knob(1, 1e4, "time of the gradient flow", "t", log=True, most=1e8)] = 1000.0,

@@ -32,15 +32,14 @@ WORK = 1e10
 FURTHER = (0.25, 1.0, 4.0)  # steps beyond the end, along its direction
 
 
-def affordable_gradients(apply: Callable[[Any, Any], Any], params: Any, shape: tuple[int, ...], rows: int) -> int:
-    """How many gradients of a network's loss on this many rows can be taken: by its operations."""
+def affordable_gradients(objective: Callable[[Any], Any], start: np.ndarray) -> int:
+    """How many gradients of an objective can be taken: by its operations."""
     try:
-        graph = trace(apply, params, jax.ShapeDtypeStruct(shape, np.float64))
-        spent = cost(graph, wrt=graph.argument(0))
+        spent = cost(trace(objective, start))
     except GraphError:
         return 0
     of_a_gradient = spent.forward_total + spent.reverse_total
-    return int(min(OF_NETWORKS, WORK / (max(of_a_gradient.flops, 1) * rows)))
+    return int(min(OF_NETWORKS, WORK / max(of_a_gradient.flops, 1)))
 
 
 @dataclass(frozen=True, eq=False)
