@@ -8,7 +8,7 @@ import pytest
 
 import ftheta as ft
 from ftheta.logic import Identity, SubjectError, UsageError, Verdict
-from ftheta.networks.transformers import gpt as gpt_module
+from ftheta.networks.layers import tokens
 from ftheta.networks.transformers import text
 from ftheta.networks.transformers.text_model import TextModel
 from ftheta.running import run
@@ -43,9 +43,9 @@ def test_a_mask_hides_what_comes_and_without_it_a_witness_is_found():
 
 
 def test_a_mask_that_shows_one_token_too_many_is_noticed(monkeypatch):
-    real = gpt_module.attention_weights
+    real = tokens.attention_weights
     shifted = lambda q, k, mask: real(q, k, np.tri(q.shape[-2], k=1, dtype=bool))
-    monkeypatch.setattr(gpt_module, "attention_weights", shifted)
+    monkeypatch.setattr(tokens, "attention_weights", shifted)
     assert causality(model(context=5)) is Verdict.REFUTED  # a size of its own: nothing is compiled for it yet
 
 
