@@ -1,5 +1,6 @@
 """The words of a theorem. Nothing here imports JAX or NumPy."""
 
+from .adapter import Adapter as Adapter
 from .chart import Axis as Axis
 from .chart import Bars as Bars
 from .chart import Chart as Chart
@@ -47,7 +48,6 @@ from .result import Result as Result
 from .result import Section as Section
 from .result import Skipped as Skipped
 from .table import Table as Table
-from .theorem import Adapter as Adapter
 from .theorem import Theorem as Theorem
 from .theorem import theorem as theorem
 from .verdict import Judgement as Judgement

@@ -6,22 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
+from .adapter import Adapter
 from .evidence import Evidence
 from .hypothesis import Hypothesis
 from .knob import Setting, Value, settings_of
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Adapter:
-    """How a subject of the kind `takes` is read as one of the kind that a theorem is about.
-
-    `adapt` makes the other subject. `needs` is what it asks of the one that is handed in, where it asks for anything:
-    it is checked before the hypotheses of the theorem, which are about the adapted subject.
-    """
-
-    takes: type
-    adapt: Callable[[Any], Any]
-    needs: Hypothesis | None = None
 
 
 @dataclass(frozen=True, slots=True)
