@@ -7,9 +7,12 @@ import pytest
 
 from ftheta.certify.goals import set_goal
 from ftheta.certify.neurons.enclosing import begin_rows, enclose
+from ftheta.certify.neurons.frames import enter_box, take_step
+from ftheta.certify.neurons.kernels import bound_corner, bound_lines
 from ftheta.certify.neurons.lines import bound_below, plain_lines
+from ftheta.certify.neurons.targets import Targets
 from ftheta.certify.questions import Box, Case, Row
-from ftheta.relu.network import ReluNetwork
+from ftheta.relu.network import ExactNetwork, ReluNetwork
 
 
 def exact_forms(net: ReluNetwork) -> list[tuple[list[Fraction], Fraction]]:
@@ -104,3 +107,66 @@ def test_bounds_of_neurons_hold_their_exact_ranges() -> None:
             for form, a, b in zip(exact_forms(part), low.tolist(), high.tolist()):
                 least, largest = exact_ends(form, box)
                 assert Fraction(a) <= least and largest <= Fraction(b)
+
+
+def test_every_term_of_the_error_is_counted() -> None:
+    """The terms back each other up in whole bounds: here each one stands alone."""
+    A = np.array([[2.0, -3.0, 5.0]])
+    lower, upper, offset, push = (np.array([row]) for row in ([0.5, 0.5], [0.25, 0.25], [4.0, 4.0], [0.0, 1.0]))
+    weights = np.array([1.0, 10.0, 100.0])
+    for gamma, start in ((0.0, 0.0), (0.5, 7.0)):
+        G = np.empty_like(A)
+        constant = np.array([start])
+        error = np.array([0.0])
+        bound_lines(A, 0, 2, lower, upper, offset, push, weights, G, constant, error, gamma)
+        assert G.tolist() == [[1.0, 0.25, 5.0]]
+        assert constant[0] == start - 12.0
+        assert error[0] == 1.0 + 2.5 + 500.0 + gamma * (start + 12.0)
+    value = np.empty(1)
+    bound_corner(np.array([[2.0, -3.0]]), np.array([-1.0, -4.0]), np.ones(2), np.array([5.0]), np.ones(1), 0.5, value)
+    assert value[0] <= 5.0 - 5.0 - (1.0 + 0.5 * (5.0 + 14.0))
+
+
+def test_biases_that_cancel_count_in_the_error() -> None:
+    """A constant of 2⁶⁰ on the way rounds off what is added to it."""
+    big = 2.0**60
+    net = ReluNetwork.dense([[[1.0]], [[1.0]], [[1.0]]], [[big], [0.0], [-big]])
+    for shift in range(1, 40):  # the least value is −shift, and 2⁶⁰ − shift is no float
+        box = Box((Fraction(-shift),), (Fraction(0),))
+        assert prove_row(net, Case(box, ((Row({}, {0: Fraction(1)}, Fraction(-shift)),),))) <= 0
+
+
+def test_rows_of_the_question_bring_their_own_errors() -> None:
+    case = Case(Box((Fraction(0),), (Fraction(1),)), ((Row({0: Fraction(1)}, {0: Fraction(1, 3)}, Fraction(1, 7)),),))
+    net = ReluNetwork.dense([[[3.0]]], [[1.0]])
+    frame, _ = enclose(net, np.zeros(1), np.ones(1))
+    error = begin_rows(set_goal(case, 1, 1), frame, np.eye(1)).error[0]
+    own = 2 * 34 * 2.0**-53 * (4 / 3 + 1 + 1 / 7)
+    assert error >= frame.last.error[0] / 3 + own * (1 - 1e-12)
+
+
+def test_lines_lie_above_relus_for_every_rounding_of_their_slopes() -> None:
+    rng = np.random.default_rng(5)
+    w = rng.normal(size=(400, 1)) * 10.0 ** rng.integers(-3, 4, (400, 1))
+    net = ReluNetwork.dense([w, np.ones((1, 400))], [rng.uniform(-1, 1, 400) * np.abs(w[:, 0]), np.zeros(1)])
+    layer = enclose(net, -np.ones(1), np.ones(1))[0].layers[0]
+    assert layer.undecided > 300
+    unit = Fraction(1, 2**53)
+    for s, t, bottom, top in zip(*(v.tolist() for v in (layer.slope, layer.offset, layer.low, layer.high))):
+        for slope in (Fraction(s) * (1 - unit), Fraction(s) * (1 + unit)):
+            assert Fraction(t) >= max(-slope * Fraction(bottom), (1 - slope) * Fraction(top))
+
+
+def test_long_weights_add_to_the_errors_of_their_rows() -> None:
+    third = Fraction(1, 3)
+    net = ExactNetwork.dense([[[third], [1]], [[1, 1]]], [[0, 0], [0]]).in_floats()
+    sums = take_step(net.steps[0], enter_box(net, np.array([-1.0]), np.array([1.0])))
+    assert sums.slack[0] >= abs(Fraction(float(third)) - third) and sums.slack[1] == 0
+    assert sums.error[0] >= sums.gamma / 3 + sums.slack[0]
+
+
+def test_a_bound_of_zero_excludes_strict_rows_alone() -> None:
+    box = Box((Fraction(0),), (Fraction(1),))
+    for strict in (False, True):
+        goal = set_goal(Case(box, ((Row({}, {0: Fraction(1)}, Fraction(0), strict),),)), 1, 1)
+        assert Targets(goal).closes(np.array([-1.0, 0.0, 1.0]), np.ones((3, 1))).tolist() == [False, strict, True]
