@@ -35,8 +35,10 @@ class Step:
 
     @property
     def ratio(self) -> float:
-        """The error over its bound, from below."""
-        return self.error.lo / self.bound.hi if self.bound.hi > 0 else float(self.error.lo > 0) * np.inf
+        """The error over its bound, from below; no error is within every bound."""
+        if self.error.lo == 0:
+            return 0.0
+        return self.error.lo / self.bound.hi if self.bound.hi > 0 else np.inf
 
 
 @dataclass(frozen=True, eq=False)
