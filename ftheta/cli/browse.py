@@ -48,7 +48,7 @@ def show(id: str, *, json: Json = False) -> int:
 
 def doctor(*, json: Json = False) -> int:
     """Say what is installed, in which version, and what each extra would add."""
-    from ftheta.diagnosis import diagnose
+    from .diagnosis import diagnose
 
     report = diagnose()
     if json:

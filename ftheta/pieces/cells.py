@@ -20,9 +20,9 @@ from ftheta.relu.network import ReluNetwork
 from .domains import Domain, Polyline
 from .enumeration import NO_LABEL, Tally
 from .maps import input_map, maps_of
-from .methods.signs import ExactForms, exact_body
+from .measures import volumes
 from .plan import Plan
-from .questions.measures import volumes
+from .signs import ExactForms, exact_body
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class Cells:
     coordinate are `units[label]`) or `-1-i` for side `i` of the domain. Coordinates are those of the domain.
     """
 
-    has_corners = True  # not so in many dimensions: `ftheta.pieces.methods.by_points`
+    has_corners = True  # not so in many dimensions: `ftheta.pieces.by_points`
 
     plan: Plan
     domain: Domain

@@ -10,9 +10,9 @@ from ftheta.logic.errors import UsageError
 from .cells import Cells
 from .domains import Polyline
 from .enumeration import NO_LABEL
+from .measures import following
 from .methods.rational import pattern_names
 from .questions.corner_values import map_error, size_of
-from .questions.measures import following
 from .questions.ways import Ways
 
 # -- hyperplanes and places -----------------------------------------------------------------------

@@ -7,11 +7,11 @@ import numpy as np
 
 from ftheta.logic.enclosure import Basis, Enclosure
 
+from .by_points import PointComplex
 from .cells import Certificate
 from .complex import Complex
 from .domains import LARGEST_BOX, Box, Domain, Polyline, Space, domain_volume
 from .enumeration import NO_LABEL, Chunk, Tally
-from .methods.by_points import PointComplex
 from .plan import Plan
 from .questions.corner_values import exact_corner
 from .setting import Exactness, begin, checked_budget
@@ -70,7 +70,7 @@ def count_pieces(
     """The number of pieces, nothing stored, by `workers` threads: exactly, or at least those found in the budget."""
     budget = checked_budget(max_cells, max_seconds, max_work)
     if isinstance(domain, Space):
-        from .methods.space import count_in_space
+        from .space import count_in_space
 
         return count_in_space(net, domain, exact, budget)
     parts = begin(net, domain, exact, budget, store=False, maps=False, workers=workers)

@@ -12,8 +12,8 @@ from ftheta.relu.network import ReluNetwork
 
 from .domains import LARGEST_BOX, Box, Domain, Polygon, Polyline, Segment, Space
 from .enumeration import Budget, Chunk, Tally, enumerate_cells
-from .methods.signs import exact_body
 from .plan import Plan, make_plan
+from .signs import exact_body
 
 Exactness: TypeAlias = bool | Literal["auto"]
 LP_COUNTS_FASTER = 6  # from this dimension on, linear programs decide faster than the corners of cells
@@ -100,7 +100,7 @@ def _begin(
         return Enumeration(plan, run.tally, chunks(run, budget, deadline, maps and store))
     kernel = _kernel(plan, domain, exact == "auto", store, maps, deadline)
     if workers > 1 and getattr(kernel, "can_be_shared", False):
-        from .kernels.workers import enumerate_together
+        from .methods.workers import enumerate_together
 
         return Enumeration(plan, kernel.tally, enumerate_together(kernel, workers, budget, deadline))
     return Enumeration(plan, kernel.tally, enumerate_cells(kernel, budget, deadline))

@@ -8,7 +8,7 @@ from flint import fmpq  # type: ignore[import-untyped]
 
 from ftheta.logic import Axis, Curves, Series, Table
 from ftheta.logic.chart import Role
-from ftheta.relu.elementary.constructions import ridges
+from ftheta.relu.elementary import ridges
 from ftheta.relu.line.cpa1d import PiecewiseAffine
 from ftheta.relu.line.points import on_line
 from ftheta.relu.matrices import fraction

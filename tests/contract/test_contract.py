@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ftheta.bibliography import references
-from ftheta.catalogue import theorems
+from ftheta.catalogue import references, theorems
 from ftheta.logic import Enclosure, Result, Status, Theorem, Verdict
 from ftheta.report.document import from_json, to_json
 from ftheta.report.render import render

@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 CLAIMS = {"AtMost", "Identity", "Rate", "Converges", "Exists", "Evidence"}
 CHARTS = {"Curves", "Bars", "Heatmap", "Histogram", "Points", "Regions", "Diagram", "Motion", "Dag", "draw_curves"}
 BUILDERS = ("theorems", "auditing", "logic", "report", "running")
-PUBLIC = ("__main__", "auditing", "catalogue", "checking", "cli", "diagnosis", "lab", "report", "running", "subjects")
+PUBLIC = ("__main__", "auditing", "catalogue", "checking", "cli", "lab", "report", "running", "subjects", "verifying")
 
 # what `ft.graph`, `ft.pieces` and `ft.approximate` hand to a user can draw itself
 DRAWS_ITSELF = {

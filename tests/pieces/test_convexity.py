@@ -15,7 +15,7 @@ from ftheta.networks import random_mlp
 from ftheta.pieces.functions.convexity import Difference, cells_of_maximum, convex_fit, facets, largest_gap
 from ftheta.pieces.functions.partitions import Budget, pieces_of
 from ftheta.pieces.functions.polyhedra import everywhere
-from ftheta.relu.elementary.constructions import absolute, hat
+from ftheta.relu.elementary import absolute, hat
 from ftheta.relu.exact import exact
 from ftheta.relu.geometry import value
 from ftheta.relu.matrices import fraction

@@ -11,7 +11,7 @@ from flint import fmpq_mat
 from ftheta.logic import UsageError
 from ftheta.pieces import Box, Polygon, decompile, equal, pieces
 from ftheta.relu.exact import exact
-from ftheta.relu.meshes.mesh import Mesh
+from ftheta.relu.mesh import Mesh
 from ftheta.relu.network import ReluNetwork
 
 from .networks import KINDS, adversarial_network, default_network

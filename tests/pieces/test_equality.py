@@ -11,7 +11,7 @@ from ftheta.logic import Basis, Enclosure, Identity, UsageError, Verdict
 from ftheta.networks.description import Dense, Description
 from ftheta.pieces import Box, Equality, Polygon, Polyline, Segment, Space, equal
 from ftheta.relu.calculus import pad
-from ftheta.relu.elementary.constructions import identity
+from ftheta.relu.elementary import identity
 from ftheta.relu.exact import exact
 from ftheta.relu.line.cpa1d import realisation
 from ftheta.relu.maxima.maximum import maximum

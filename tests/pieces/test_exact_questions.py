@@ -11,8 +11,8 @@ from ftheta.logic import Basis, UsageError
 from ftheta.pieces import Box, Polygon, Polyline, Segment, pieces
 from ftheta.pieces.enumeration import Budget
 from ftheta.pieces.methods.rational import RationalEnumeration, initial_vertices
-from ftheta.pieces.methods.signs import exact_body
 from ftheta.pieces.plan import make_plan
+from ftheta.pieces.signs import exact_body
 from ftheta.relu.counts import firing
 from ftheta.relu.exact import exact
 from ftheta.relu.network import ReluNetwork

@@ -12,8 +12,8 @@ from scipy.optimize import linprog
 
 from ftheta.logic import Basis, UsageError
 from ftheta.pieces import Box, Polygon, count_pieces, pieces, stream_pieces
+from ftheta.pieces.by_points import PointComplex
 from ftheta.pieces.enumeration import Budget, enumerate_cells
-from ftheta.pieces.methods.by_points import PointComplex
 from ftheta.pieces.methods.lp import LPKernel
 from ftheta.pieces.methods.lp_exact import Bounds, least, rationals
 from ftheta.pieces.plan import make_plan

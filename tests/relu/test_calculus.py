@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ftheta.logic import SubjectError
 from ftheta.relu.calculus import combination, compose, compose_sparse, pad, parallel, postcompose, precompose, stack
 from ftheta.relu.counts import count, firing, is_plain
-from ftheta.relu.elementary.constructions import hat
+from ftheta.relu.elementary import hat
 from ftheta.relu.exact import round_weights
 from ftheta.relu.line.points import on_line
 from ftheta.relu.matrices import rational

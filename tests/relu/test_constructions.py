@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ftheta.logic import SubjectError, UsageError
+from ftheta.relu import elementary as make
 from ftheta.relu.counts import count, is_plain
-from ftheta.relu.elementary import constructions as make
 from ftheta.relu.line.cpa1d import PiecewiseAffine, absolute, affine, from_breaks, relu
 from ftheta.relu.line.points import from_slopes, line_network, on_line, restrict_to_line, through_points
 from ftheta.relu.line.sawtooth import (

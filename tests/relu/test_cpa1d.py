@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from ftheta.logic import SubjectError
 from ftheta.networks import Dense, Description
-from ftheta.relu.elementary.hat import DEEP, HAT, shallow
 from ftheta.relu.line.cpa1d import (
     PiecewiseAffine,
     absolute,
@@ -24,6 +23,7 @@ from ftheta.relu.line.cpa1d import (
     realisation,
     relu,
 )
+from ftheta.relu.line.hat import DEEP, HAT, shallow
 from ftheta.theorems.piecewise.hat_function import PRINTED, RAMP, far_field_rank, iterate_hat, two_neuron_rank
 
 numbers = st.fractions(min_value=-4, max_value=4, max_denominator=8)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ftheta.logic import Verdict
 from ftheta.networks.description import random_mlp
 from ftheta.pieces import Polygon
-from ftheta.relu.elementary.constructions import hat
+from ftheta.relu.elementary import hat
 from ftheta.relu.exact import from_description, round_weights
 from ftheta.relu.maxima.depth_bounds import enough, maximum_with_zero, necessary
 from ftheta.relu.maxima.sums import depth_bound, recent_hidden_layers

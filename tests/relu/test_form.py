@@ -188,7 +188,7 @@ def test_constants_known_signs_and_unused_neurons_cost_nothing() -> None:
 
 def test_the_form_of_the_hat_is_proved_to_be_the_hat() -> None:
     net = relu_form(lambda x: jnp.maximum(0.0, 1 - jnp.abs(x)), jnp.zeros(1))
-    from ftheta.relu.elementary.constructions import hat
+    from ftheta.relu.elementary import hat
 
     assert on_line(net) == on_line(hat())
 

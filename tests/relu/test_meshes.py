@@ -16,7 +16,7 @@ from ftheta.relu.exact import exact, round_weights
 from ftheta.relu.geometry import barycentric, overlap, positive_part, value, where_all_positive
 from ftheta.relu.maxima.planar import planar_nodal, planar_sum
 from ftheta.relu.maxima.sums import MaximaSum, depth_bound, recent_hidden_layers
-from ftheta.relu.meshes.mesh import Mesh
+from ftheta.relu.mesh import Mesh
 from ftheta.relu.meshes.nodal import (
     compile_cpa,
     convex_network,

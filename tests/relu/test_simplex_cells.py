@@ -9,13 +9,13 @@ from hypothesis import given, settings
 
 from ftheta.logic import SubjectError
 from ftheta.relu.calculus import pad
-from ftheta.relu.elementary.constructions import hat
+from ftheta.relu.elementary import hat
 from ftheta.relu.exact import round_weights
 from ftheta.relu.geometry import value
 from ftheta.relu.line.points import on_line
 from ftheta.relu.maxima.depth_bounds import maximum_with_zero
 from ftheta.relu.maxima.maximum import maximum
-from ftheta.relu.meshes.mesh import Mesh
+from ftheta.relu.mesh import Mesh
 from ftheta.relu.meshes.simplex_cells import box_mesh, box_simplices, cells, integral, largest, volume
 from ftheta.relu.network import ExactNetwork
 

@@ -12,7 +12,7 @@ from ftheta.relu.counts import count
 from ftheta.relu.geometry import value
 from ftheta.relu.maxima.sums import MaximaSum, depth_bound
 from ftheta.relu.maxima.wang_sun import few_maxima, lifted_star
-from ftheta.relu.meshes.mesh import Mesh
+from ftheta.relu.mesh import Mesh
 from ftheta.relu.meshes.nodal import compile_cpa, fem_basis, lattice_nodal
 
 from .test_meshes import assert_interpolates, sample

@@ -17,7 +17,7 @@ from ftheta.relu.geometry import Form, Point, Simplex, plus, positive_part
 from ftheta.relu.linear_programs import has_interior, irredundant
 from ftheta.relu.matrices import rational
 
-from ..methods.signs import common_zero
+from ..signs import common_zero
 
 Side = tuple[int, ...]
 Corner = tuple[int, ...]

@@ -9,9 +9,9 @@ from ..enumeration import double_room
 from ..kernels import parts as at
 from ..kernels.box import run
 from ..kernels.box_corners import WIDTH, Path, Scratch, Stack
-from ..kernels.calling import CompiledKernel
 from ..plan import UNIT_ROUNDOFF, Plan
-from .signs import ExactForms, common_zero, dyadic, orient
+from ..signs import ExactForms, common_zero, dyadic, orient
+from .compiled_kernel import CompiledKernel
 
 START_DEPTH = 32
 DIRECTIONS = 3  # for the volume of a cell

@@ -5,10 +5,10 @@ from collections.abc import Iterable
 import numpy as np
 
 from ..kernels import parts as at
-from ..kernels.calling import CompiledKernel
 from ..kernels.line import TINY, Path, Scratch, Stack, run
 from ..plan import Plan
-from .signs import ExactForms, common_zero, dyadic, orient
+from ..signs import ExactForms, common_zero, dyadic, orient
+from .compiled_kernel import CompiledKernel
 
 START_DEPTH = 64
 

@@ -11,8 +11,8 @@ from ..kernels import parts as at
 from ..kernels.lp import FRESH, run
 from ..kernels.lp_cells import ACTIVE, BOTH, INACTIVE, SIDE, Cells, Path, Stack
 from ..plan import UNIT_ROUNDOFF, Plan
+from ..signs import ExactForms
 from .lp_exact import Bounds, Form, bounded_by, deepest, least, meeting_point, rationals, value_at
-from .signs import ExactForms
 
 START_DEPTH = 64
 START_ROOM = 32

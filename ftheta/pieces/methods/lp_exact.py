@@ -11,7 +11,7 @@ import numpy as np
 from flint import fmpq, fmpq_mat, fmpz_mat
 
 from ..enumeration import clock
-from .signs import dyadic
+from ..signs import dyadic
 
 Form = Sequence[int]
 ZERO = fmpq(0)

@@ -6,10 +6,10 @@ import numpy as np
 
 from ..enumeration import double_room
 from ..kernels import parts as at
-from ..kernels.calling import CompiledKernel
 from ..kernels.plane import Path, Scratch, Stack, run
 from ..plan import Plan
-from .signs import ExactForms, common_zero, orient, polygon_sides
+from ..signs import ExactForms, common_zero, orient, polygon_sides
+from .compiled_kernel import CompiledKernel
 
 START_DEPTH = 64
 START_ROOM = 32

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..enumeration import ANSWER, CHUNK, NO_LABEL, Budget, Chunk, Tally
 from ..plan import Plan
-from .signs import ExactForms, sign_at
+from ..signs import ExactForms, sign_at
 
 
 @dataclass(frozen=True, slots=True)

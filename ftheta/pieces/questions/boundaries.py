@@ -14,7 +14,7 @@ from ftheta.logic.errors import UsageError
 
 from ..cells import Cells
 from ..enumeration import NO_LABEL
-from ..methods.signs import sign_at
+from ..signs import sign_at
 from .corner_values import corner_values, exact_corner, is_exact, map_error, size_of
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from flint import fmpz_mat
 
 from ..enumeration import NO_LABEL
-from ..methods.signs import ExactForms, common_zero, orient
+from ..signs import ExactForms, common_zero, orient
 
 Point = tuple[int, ...]  # homogeneous (x, w), w > 0
 Form = tuple[int, ...]

@@ -16,7 +16,7 @@ from ftheta.logic.errors import UsageError
 
 from ..cells import Cells
 from ..methods.rational import Vertex, split
-from ..methods.signs import exact_body
+from ..signs import exact_body
 from .boundaries import clip
 from .corner_values import corner_values, is_exact, map_error, size_of
 from .corners import Form

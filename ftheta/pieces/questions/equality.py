@@ -25,10 +25,10 @@ from ftheta.relu.symmetry.folding import distance
 
 from ..domains import Box, Domain, Polygon, Polyline, Segment, Space
 from ..enumeration import Budget, Chunk, clock
-from ..methods.signs import ExactForms, exact_body
 from ..normal_forms import AnyNetwork, exact_network_of
 from ..plan import Plan
 from ..setting import Enumeration, begin, checked_budget
+from ..signs import ExactForms, exact_body
 from .corners import Form, corners_of, planes_of
 from .output_forms import OutputForms
 

@@ -19,8 +19,8 @@ from ftheta.logic.errors import UsageError
 
 from ..cells import Cells
 from ..domains import Chart, Polyline
-from ..methods.signs import exact_sum
 from ..plan import UNIT_ROUNDOFF
+from ..signs import exact_sum
 from .corner_values import is_exact, map_error, size_of
 from .output_forms import OutputForms
 

@@ -15,8 +15,8 @@ from flint import fmpz, fmpz_mat
 
 from ftheta.relu.network import Step
 
-from ..methods.signs import dyadic, exact_sum, step_integers
 from ..plan import Plan
+from ..signs import dyadic, exact_sum, step_integers
 
 BATCH = 256
 ZERO = fmpz(0)

@@ -11,7 +11,7 @@ from flint import fmpz_mat
 from ftheta.logic.errors import UsageError
 
 from ..cells import Cells
-from ..methods.signs import sign_at
+from ..signs import sign_at
 from .corners import Form, Point, corners_of, planes_of
 
 Face = frozenset[int]  # the numbers of its vertices

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from ftheta.logic.enclosure import Enclosure
 
-from ..elementary.constructions import ridges
+from ..elementary import ridges
 from ..network import ExactNetwork
 from .cpa1d import PiecewiseAffine
 from .points import line_network

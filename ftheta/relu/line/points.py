@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from ftheta.logic.errors import SubjectError
 
-from ..elementary.constructions import ridges
+from ..elementary import ridges
 from ..exact import exact
 from ..matrices import Number, fraction, rational
 from ..network import ExactNetwork, ReluNetwork

@@ -7,7 +7,7 @@ from fractions import Fraction
 from ftheta.logic.errors import UsageError
 
 from ..calculus import compose, parallel, postcompose, precompose, stack
-from ..elementary.constructions import absolute, ridges
+from ..elementary import absolute, ridges
 from ..matrices import Number, fraction, rational
 from ..network import ExactNetwork
 

@@ -6,7 +6,7 @@ from typing import Any, Literal
 from ftheta.logic.errors import UsageError
 
 from ..calculus import compose, parallel, precompose, stack
-from ..elementary.constructions import identity
+from ..elementary import identity
 from ..matrices import ExactMatrix, Number
 from ..network import ExactNetwork
 

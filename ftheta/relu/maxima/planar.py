@@ -19,7 +19,7 @@ from flint import fmpq  # type: ignore[import-untyped]
 from ftheta.logic.errors import SubjectError
 
 from ..geometry import Form, Point, overlap
-from ..meshes.mesh import Mesh
+from ..mesh import Mesh
 from .sums import MaximaSum, Term
 
 ZERO = fmpq(0)

@@ -19,7 +19,7 @@ from ftheta.logic.errors import SubjectError
 
 from ..geometry import Form, Point, constant, interpolant, plus, times, value
 from ..matrices import rational
-from ..meshes.mesh import Mesh
+from ..mesh import Mesh
 from .sums import MaximaSum
 
 ZERO = fmpq(0)

@@ -17,8 +17,8 @@ from ..maxima.maximum import max_affine, max_min
 from ..maxima.planar import planar_nodal, planar_sum
 from ..maxima.sums import MaximaSum, Term
 from ..maxima.wang_sun import few_maxima, lifted_star
+from ..mesh import Mesh
 from ..network import ExactNetwork
-from .mesh import Mesh
 
 
 def compile_cpa(points: Any, simplices: Any, values: Sequence[Any]) -> ExactNetwork:

@@ -12,7 +12,7 @@ from ftheta.pieces.functions.partitions import Piece
 from ftheta.pieces.functions.polyhedra import everywhere
 from ftheta.pieces.normal_forms import normal_form, relu_network
 from ftheta.pieces.pictures import axes_of
-from ftheta.relu.elementary.hat import DEEP
+from ftheta.relu.line.hat import DEEP
 from ftheta.relu.network import ExactNetwork
 from ftheta.subjects import Network
 from ftheta.theorems.charts_cells import draw_cells

@@ -24,7 +24,6 @@ from ftheta.logic import (
 )
 from ftheta.logic.chart import Role
 from ftheta.networks import count
-from ftheta.relu.elementary.hat import DEEP, HAT, shallow
 from ftheta.relu.line.cpa1d import (
     PiecewiseAffine,
     absolute,
@@ -37,6 +36,7 @@ from ftheta.relu.line.cpa1d import (
     realisation,
     relu,
 )
+from ftheta.relu.line.hat import DEEP, HAT, shallow
 from ftheta.subjects import Network
 from ftheta.subjects.layers import describes_this_function
 

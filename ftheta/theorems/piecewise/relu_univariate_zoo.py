@@ -9,7 +9,7 @@ import numpy as np
 
 from ftheta.logic import AtMost, Axis, Curves, Evidence, Examples, Finding, Identity, Knob, hypothesis, theorem
 from ftheta.relu.counts import count
-from ftheta.relu.elementary.constructions import absolute, identity, minimum, ramp, repu_power, soft_threshold
+from ftheta.relu.elementary import absolute, identity, minimum, ramp, repu_power, soft_threshold
 from ftheta.relu.line.cpa1d import PiecewiseAffine, affine, enclose_rational, from_jumps
 from ftheta.relu.line.fewest import fewest
 from ftheta.relu.line.points import from_slopes, on_line

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ftheta.networks import Dense, Description, random_mlp
-from ftheta.relu.elementary.hat import shallow
+from ftheta.relu.line.hat import shallow
 from ftheta.theorems.perceptrons.depth_conventions import claim_never_negative, misprint_universal
 from ftheta.theorems.perceptrons.depth_conventions.conventions import (
     depths,

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ftheta.logic import SubjectError
-from ftheta.relu.elementary.constructions import hat
+from ftheta.relu.elementary import hat
 from ftheta.relu.exact import exact
 from ftheta.relu.line.points import restrict_to_line
 from ftheta.relu.local import is_clean, kink, slope

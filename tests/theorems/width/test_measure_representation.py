@@ -11,8 +11,8 @@ from scipy.optimize import linprog
 
 from ftheta.networks import random_mlp
 from ftheta.networks.description import Dense, Description
-from ftheta.relu.elementary.hat import HAT, shallow
 from ftheta.relu.line.cpa1d import affine, combination, from_jumps, realisation, relu
+from ftheta.relu.line.hat import HAT, shallow
 from ftheta.theorems.width.measure_representation import claims_about_hat, claims_about_network, variation
 
 rationals = st.fractions(-3, 3, max_denominator=8)

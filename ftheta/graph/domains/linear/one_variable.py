@@ -5,11 +5,12 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+import ftheta.graph.domains.linear.curves as curves
+import ftheta.graph.domains.linear.sampled as sampled
 from ftheta.graph.domains.interval import PLAIN_RULES
 from ftheta.graph.domains.interval.decisions import strict_compare
 from ftheta.graph.domains.interval.intervals import Interval
 from ftheta.graph.domains.interval.rounding import Array
-from ftheta.graph.domains.linear import curves, sampled
 from ftheta.graph.domains.linear.curves import Curve
 from ftheta.graph.domains.linear.derivatives import Evaluate, evaluator
 from ftheta.graph.domains.linear.relaxations import Lines

@@ -26,9 +26,9 @@ from ftheta.logic import (
 from ftheta.networks import ACTIVATIONS, Dense, Description, random_mlp
 from ftheta.networks.description import require_layers
 from ftheta.networks.realisation import states
-from ftheta.relu.elementary.hat import shallow
 from ftheta.relu.exact import exact
 from ftheta.relu.line.cpa1d import enclose_rational
+from ftheta.relu.line.hat import shallow
 from ftheta.subjects import Network
 from ftheta.subjects.layers import describes_this_function, has_layers
 

@@ -29,7 +29,7 @@ from ftheta.pieces.functions.partitions import Piece
 from ftheta.pieces.functions.polyhedra import Polyhedron
 from ftheta.pieces.normal_forms import normal_form
 from ftheta.pieces.pictures import axes_of
-from ftheta.relu.elementary.hat import shallow
+from ftheta.relu.line.hat import shallow
 from ftheta.subjects import Dataset, Network
 from ftheta.theorems.claims_cells import agreement_claim
 

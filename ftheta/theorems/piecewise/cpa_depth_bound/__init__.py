@@ -36,7 +36,7 @@ from ftheta.relu.local import across, kink
 from ftheta.relu.matrices import fraction, rational
 from ftheta.relu.maxima.depth_bounds import BrokenKink, enough, maximum_with_zero, necessary
 from ftheta.relu.maxima.sums import depth_bound, recent_hidden_layers
-from ftheta.relu.meshes.mesh import Mesh
+from ftheta.relu.mesh import Mesh
 from ftheta.relu.meshes.nodal import nodal
 from ftheta.relu.meshes.simplex_cells import box_mesh
 from ftheta.relu.network import ExactNetwork, ReluNetwork

@@ -13,7 +13,7 @@ from scipy.spatial import Delaunay, QhullError
 
 from ftheta.logic import SubjectError
 from ftheta.relu.geometry import Form
-from ftheta.relu.meshes.mesh import Mesh
+from ftheta.relu.mesh import Mesh
 
 
 @dataclass(frozen=True, eq=False)

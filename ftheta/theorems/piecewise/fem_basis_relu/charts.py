@@ -8,7 +8,7 @@ import numpy as np
 from ftheta.logic import Axis, Chart, Curves, Heatmap, Regions, Series
 from ftheta.relu.exact import round_weights
 from ftheta.relu.matrices import fraction
-from ftheta.relu.meshes.mesh import Mesh
+from ftheta.relu.mesh import Mesh
 from ftheta.relu.meshes.nodal import nodal
 
 from .elements import Elements

@@ -17,7 +17,7 @@ from ftheta.logic import SubjectError
 from ftheta.relu.counts import count
 from ftheta.relu.geometry import Form, Point, centre, constant, plus, value
 from ftheta.relu.matrices import fraction, vector
-from ftheta.relu.meshes.mesh import Mesh
+from ftheta.relu.mesh import Mesh
 from ftheta.relu.meshes.nodal import compile_cpa, nodal
 from ftheta.relu.meshes.simplex_cells import box_mesh, cells
 from ftheta.relu.network import ExactNetwork

@@ -9,7 +9,7 @@ from ftheta.logic import Enclosure
 from ftheta.relu.counts import count
 from ftheta.relu.line.cpa1d import enclose_rational
 from ftheta.relu.maxima.depth_bounds import necessary
-from ftheta.relu.meshes.mesh import Mesh
+from ftheta.relu.mesh import Mesh
 from ftheta.relu.meshes.nodal import nodal
 from ftheta.relu.meshes.simplex_cells import box_mesh, box_simplices, integral
 from ftheta.relu.network import ExactNetwork

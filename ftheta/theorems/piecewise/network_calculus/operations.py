@@ -7,7 +7,7 @@ import numpy as np
 
 from ftheta.relu.calculus import compose, compose_sparse, pad, parallel, postcompose, precompose, stack
 from ftheta.relu.counts import count
-from ftheta.relu.elementary.constructions import identity
+from ftheta.relu.elementary import identity
 from ftheta.relu.network import ExactNetwork
 
 

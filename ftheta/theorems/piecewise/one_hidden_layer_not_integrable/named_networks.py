@@ -8,7 +8,7 @@ from flint import fmpq  # type: ignore[import-untyped]
 from ftheta.networks.description import Dense, Description, random_mlp
 from ftheta.relu.describe import describe_layers
 from ftheta.relu.exact import exact
-from ftheta.relu.meshes.mesh import Mesh
+from ftheta.relu.mesh import Mesh
 from ftheta.relu.meshes.nodal import nodal
 from ftheta.relu.meshes.simplex_cells import box_mesh, box_simplices, integral
 

@@ -14,7 +14,7 @@ from math import sqrt
 
 import numpy as np
 
-from ftheta.relu.elementary.constructions import ridges
+from ftheta.relu.elementary import ridges
 from ftheta.relu.line.cpa1d import PiecewiseAffine
 from ftheta.relu.line.points import through_points
 from ftheta.relu.network import ExactNetwork

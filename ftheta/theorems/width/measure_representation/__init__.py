@@ -28,8 +28,8 @@ from ftheta.logic import (
     theorem,
 )
 from ftheta.networks.description import require_layers
-from ftheta.relu.elementary.hat import HAT, shallow
 from ftheta.relu.line.cpa1d import PiecewiseAffine, realisation
+from ftheta.relu.line.hat import HAT, shallow
 from ftheta.subjects import Network, Spectrum, Target
 from ftheta.subjects.layers import read_off_layers
 

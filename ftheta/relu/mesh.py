@@ -12,8 +12,8 @@ from flint import fmpq  # type: ignore[import-untyped]
 
 from ftheta.logic.errors import SubjectError
 
-from ..geometry import Form, Point, Simplex, barycentric, interpolant, overlap, value
-from ..matrices import rational, vector
+from .geometry import Form, Point, Simplex, barycentric, interpolant, overlap, value
+from .matrices import rational, vector
 
 Facet = tuple[int, ...]
 

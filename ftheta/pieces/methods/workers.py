@@ -9,8 +9,8 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import fields
 
 from ..enumeration import Budget, Chunk, Tally, clock
-from . import parts as status
-from .calling import CompiledKernel
+from ..kernels import parts as status
+from .compiled_kernel import CompiledKernel
 
 PAUSE_AFTER = 500_000  # units of work between two looks at who is idle: about a millisecond
 

@@ -10,7 +10,7 @@ from math import factorial
 import numpy as np
 from scipy.spatial import ConvexHull
 
-from ..enumeration import NO_LABEL
+from .enumeration import NO_LABEL
 
 MOST_FLAGS = 120  # d! at every corner: up to five dimensions
 BATCH = 1 << 17  # corners that are handled at once

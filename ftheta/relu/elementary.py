@@ -5,8 +5,8 @@ from typing import Any
 
 from ftheta.logic.errors import UsageError
 
-from ..matrices import Number, rational
-from ..network import ExactNetwork
+from .matrices import Number, rational
+from .network import ExactNetwork
 
 
 def identity(n: int = 1) -> ExactNetwork:

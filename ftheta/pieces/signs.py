@@ -18,7 +18,7 @@ from scipy import sparse
 
 from ftheta.relu.network import Step
 
-from ..plan import Plan
+from .plan import Plan
 
 REMEMBERED = 256  # prefixes whose forms are kept
 SPARSE = 4  # a matrix with fewer than one non-zero weight in so many is read row by row

@@ -4,7 +4,7 @@ import numpy as np
 
 from ftheta.networks.description import Dense, Description
 
-from ..line.cpa1d import absolute, affine, relu
+from .cpa1d import absolute, affine, relu
 
 HAT = relu(affine(0, 1) - absolute(affine(1)))
 r"""$h(x)=\max\{0,1-|x|\}$."""

@@ -10,10 +10,10 @@ from typing import Any
 
 from ftheta.logic.enclosure import Basis, Enclosure
 
-from ..domains import Space
-from ..enumeration import Budget, Tally, enumerate_cells
-from ..plan import make_plan
-from ..setting import Exactness, checked_arguments
+from .domains import Space
+from .enumeration import Budget, Tally, enumerate_cells
+from .plan import make_plan
+from .setting import Exactness, checked_arguments
 
 
 def count_in_space(net: Any, space: Space, exact: Exactness, budget: Budget) -> Enclosure:
@@ -42,7 +42,7 @@ def count_in_space(net: Any, space: Space, exact: Exactness, budget: Budget) -> 
 
 
 def _compile(plan, generators, exact, limits, deadline, found) -> Tally:
-    from .box import BoxKernel, simplex_body
+    from .methods.box import BoxKernel, simplex_body
 
     kernel = BoxKernel(plan, *simplex_body(generators), ask=exact == "auto", store=True, maps=False)
     for chunk in enumerate_cells(kernel, limits, deadline):
@@ -51,8 +51,8 @@ def _compile(plan, generators, exact, limits, deadline, found) -> Tally:
 
 
 def _rational(plan, generators, exact, limits, deadline, found) -> Tally:
-    from .box import simplex_body
-    from .rational import RationalEnumeration, initial_vertices
+    from .methods.box import simplex_body
+    from .methods.rational import RationalEnumeration, initial_vertices
 
     corners, sides, _, _ = simplex_body(generators)
     whole = lambda rows: [tuple(int(x) for x in row) for row in rows]

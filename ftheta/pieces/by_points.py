@@ -15,13 +15,13 @@ from flint import fmpq
 
 from ftheta.logic.errors import UsageError
 
-from ..cells import Cell, Certificate, unpack_patterns
-from ..complex import Complex
-from ..domains import Box
-from ..enumeration import Chunk
-from ..plan import Plan
-from .lp_exact import Bounds, Form, deepest, least, rationals, value_at
-from .rational import pattern_names
+from .cells import Cell, Certificate, unpack_patterns
+from .complex import Complex
+from .domains import Box
+from .enumeration import Chunk
+from .methods.lp_exact import Bounds, Form, deepest, least, rationals, value_at
+from .methods.rational import pattern_names
+from .plan import Plan
 
 Point = Sequence[fmpq]
 

@@ -1,1 +1,0 @@
-"""Small functions as networks."""
