@@ -59,7 +59,9 @@ class Bounds:
         return f"[{self.lower}, {self.upper}] ({self.method}; {self.meaning})"
 
 
-def bounds(f: Any, inputs: Region, *, method: Method = "crown", rows: ArrayLike | None = None) -> Bounds:
+def bounds(
+    f: Any, inputs: Region, *, method: Method = "crown", rows: ArrayLike | None = None, steps: int = 20
+) -> Bounds:
     r"""Bounds of `f` over a set of inputs, sound to rounding.
 
     Parameters
@@ -71,18 +73,24 @@ def bounds(f: Any, inputs: Region, *, method: Method = "crown", rows: ArrayLike 
         array given to a function is one input.
     method
         "interval": interval arithmetic, node by node. "crown": affine functions taken back through the program from its
-        outputs, and from every slot that a non-linear node reads; always met with intervals.
+        outputs, and from every slot that a non-linear node reads; always met with intervals. "alpha-crown": the same
+        with the slopes below ReLUs chosen for each bound, by `steps` steps of ascent.
     rows
         A matrix $C$: bounds of $Cf(x)$, with $f(x)$ flattened, in place of those of every output. They are far sharper
         than differences of bounds.
     """
     if method not in METHODS:
         raise UsageError("That is no method of bounding.", got=method, remedy=f"one of {', '.join(METHODS)}")
+    if steps < 0:
+        raise UsageError("The number of steps is at least 0.", got=steps)
     sets, is_batch = read_region(inputs, _input_shape(f))
     shape = sets.hull.shape[1:]
     program = _program(f, shape)
     functionals = _read_rows(rows, program)
-    found = [linear_bounds(program, [sets.part(part)], functionals, method=method) for part in _parts(program, sets)]
+    found = [
+        linear_bounds(program, [sets.part(part)], functionals, method=method, steps=steps)
+        for part in _parts(program, sets)
+    ]
     back = program.graph.outputs[0].shape if functionals is None else (len(functionals),)
     front = (*((len(sets.hull.lo),) if is_batch else ()), *back)
     return Bounds(

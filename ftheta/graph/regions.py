@@ -46,28 +46,45 @@ def regions(graph: Graph) -> dict[int, Region]:
             continue
         out = node.outputs[0]
         variable[out.id], inside[out.id] = source, nodes
-        members = tuple(nodes[i] for i in sorted(nodes))
-        knots = _knots(graph, source, members)
-        if out.is_real and _paths_meet(node, moving) and len(knots) <= MOST_KNOTS:
-            found[out.id] = Region(source, members, knots)
-    inner = _inner(graph, variable, found)
+        if out.is_real and _paths_meet(node, moving):
+            region = _from_fork(graph, source, tuple(nodes[i] for i in sorted(nodes)))
+            if len(region.knots) <= MOST_KNOTS:
+                found[out.id] = region
+    inner = _inner(graph, found)
     return {
         slot: region for slot, region in found.items() if slot not in inner or _leads_to_partial(graph, inside, slot)
     }
 
 
-def _inner(graph: Graph, variable: dict[int, Slot], found: dict[int, Region]) -> set[int]:
-    """Slots read only on the way to a later slot with a region of the same variable, which computes them anew."""
-    readers: dict[int, list[Slot]] = {}
+def _from_fork(graph: Graph, source: Slot, nodes: tuple[Node, ...]) -> Region:
+    """The region from the last slot that all paths pass: of `f(x + b)` that is x + b, with the knots of f."""
+    variable = source
+    rest = nodes
+    for number, node in enumerate(nodes[:-1]):
+        later = nodes[number + 1 :]
+        known = {node.outputs[0].id, *(after.outputs[0].id for after in later), *graph.fixed}
+        if node.outputs[0].is_real and all(slot.id in known for after in later for slot in after.inputs):
+            variable = node.outputs[0]
+            rest = later
+    return Region(variable, rest, _knots(graph, variable, rest))
+
+
+def _inner(graph: Graph, found: dict[int, Region]) -> set[int]:
+    """Slots read only on the way to a later slot with a region that computes them anew."""
+    readers: dict[int, list[int]] = {}
     for node in graph.nodes:
         for slot in node.inputs:
-            readers.setdefault(slot.id, []).append(node.outputs[0])
+            readers.setdefault(slot.id, []).append(node.outputs[0].id)
+    computed = {slot: {node.id for node in region.nodes} for slot, region in found.items()}
     inner: set[int] = set()
     for slot in reversed(graph.slots):
         later = readers.get(slot.id, [])
-        leads_on = [variable[r.id] == variable[slot.id] and (r.id in found or r.id in inner) for r in later]
-        if later and all(leads_on) and slot not in graph.outputs:
+        if not later or slot in graph.outputs or slot.id not in graph.producers:
+            continue
+        producer = graph.producers[slot.id].id
+        if all(producer in computed.get(reader, ()) for reader in later):
             inner.add(slot.id)
+            computed[slot.id] = set.intersection(*(computed[reader] for reader in later))
     return inner
 
 

@@ -20,17 +20,18 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from ftheta.graph.domains.interval.rounding import Array
-from ftheta.graph.domains.linear.backward import Form, Relaxed, bound_below
+from ftheta.graph.domains.linear.backward import Form, Relaxed
 from ftheta.graph.domains.linear.program import Program
-from ftheta.graph.domains.linear.refining import enclose, plainly
+from ftheta.graph.domains.linear.refining import enclose
 from ftheta.graph.domains.linear.rounding import least_over
 from ftheta.graph.domains.linear.sets import BallSet, BoxSet, InputSet
+from ftheta.graph.domains.linear.slopes import optimise
 from ftheta.graph.graph import Slot
 
 __all__ = ["METHODS", "BallSet", "BoxSet", "Form", "InputSet", "LinearBounds", "Method", "Program", "linear_bounds"]
 
-Method: TypeAlias = Literal["interval", "crown"]
-METHODS: tuple[Method, ...] = ("interval", "crown")
+Method: TypeAlias = Literal["interval", "crown", "alpha-crown"]
+METHODS: tuple[Method, ...] = ("interval", "crown", "alpha-crown")
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,18 +47,26 @@ class LinearBounds:
 
 
 def linear_bounds(
-    program: Program, sets: Sequence[InputSet], rows: Array | None = None, *, method: Method = "crown", output: int = 0
+    program: Program,
+    sets: Sequence[InputSet],
+    rows: Array | None = None,
+    *,
+    method: Method = "crown",
+    steps: int = 20,
+    output: int = 0,
 ) -> LinearBounds:
     """Bounds of the functionals `rows` (functionals, *shape) of an output, by default of its entries.
 
-    `sets` has one set for each input of the program, all with the same number of boxes.
+    `sets` has one set for each input of the program, all with the same number of boxes. With "alpha-crown", free slopes
+    are chosen by so many steps of ascent, for the functionals and for every slot that is bounded on the way.
     """
-    relaxed = enclose(program, sets, None if method == "interval" else plainly)
+    steps = steps if method == "alpha-crown" else 0
+    relaxed = enclose(program, sets, refine=method != "interval", steps=steps)
     slot = program.graph.outputs[output]
     functionals = np.eye(slot.size).reshape(-1, *slot.shape) if rows is None else rows
     seeds = np.broadcast_to(functionals, (len(sets[0].hull.lo), *functionals.shape))
-    lower, lower_form = _below(relaxed, sets, slot, seeds, method)
-    upper, upper_form = _below(relaxed, sets, slot, -seeds, method)
+    lower, lower_form = _below(relaxed, sets, slot, seeds, method, steps)
+    upper, upper_form = _below(relaxed, sets, slot, -seeds, method, steps)
     if rows is None:
         x = relaxed.enclosures[slot.id]
         lower = np.fmax(lower, x.lo.reshape(lower.shape))
@@ -65,12 +74,14 @@ def linear_bounds(
     return LinearBounds(lower, -upper, lower_form, upper_form, relaxed)
 
 
-def _below(relaxed: Relaxed, sets: Sequence[InputSet], slot: Slot, seeds: Array, method: Method) -> tuple[Array, Form]:
+def _below(
+    relaxed: Relaxed, sets: Sequence[InputSet], slot: Slot, seeds: Array, method: Method, steps: int
+) -> tuple[Array, Form]:
     """Lower bounds of functionals of a slot: by its enclosure, and by back-substitution."""
     x = relaxed.enclosures[slot.id]
     plain = Form((None,) * len(sets), *least_over(seeds, x.lo, x.hi))
     value = plain.least(sets)
     if method == "interval":
         return value, plain
-    found, form = bound_below(relaxed, sets, {slot.id: seeds})
-    return np.fmax(found, value), form
+    best = optimise(relaxed, sets, {slot.id: seeds}, steps)
+    return np.fmax(best.value, value), best.form

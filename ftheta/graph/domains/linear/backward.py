@@ -95,8 +95,13 @@ class Relaxed:
         return Branches(plan.operands, places, relaxed, output, real, self.enclosures[slot.id])
 
     @np.errstate(all="ignore")
-    def pull_back(self, seeds: Mapping[int, Array], slopes: Slopes | None = None) -> Form:
-        """The functionals with coefficients `seeds` (slot id → (boxes, functionals, *shape)) as forms of the inputs."""
+    def pull_back(
+        self, seeds: Mapping[int, Array], slopes: Slopes | None = None, reached: dict[int, Array] | None = None
+    ) -> Form:
+        """The functionals with coefficients `seeds` (slot id → (boxes, functionals, *shape)) as forms of the inputs.
+
+        `reached` is filled with the coefficients that every slot on the way had.
+        """
         held = dict(seeds)
         shape = next(iter(seeds.values())).shape[:2]
         total = _Total(np.zeros(shape), np.zeros(shape))
@@ -107,6 +112,8 @@ class Relaxed:
             if slot.id not in self.program.varying:
                 total.add(*least_over(A, self.enclosures[slot.id].lo, self.enclosures[slot.id].hi))
                 continue
+            if reached is not None:
+                reached[slot.id] = A
             relaxation = self.relaxation(slot)
             pulled = relaxation.pull(A, None if slopes is None else slopes.get(slot.id))
             total.add(pulled.offset, pulled.error)
@@ -133,11 +140,3 @@ def _by_intervals(program: Program, inputs: Sequence[Interval]) -> Relaxed:
     with precision(program.graph):
         found = forward(INTERVAL, program.graph, *[x.map(lambda end: end[0]) for x in inputs]).values
     return Relaxed(program, {number: x.map(lambda end: end[None]) for number, x in found.items()})
-
-
-def bound_below(
-    relaxed: Relaxed, sets: Sequence[InputSet], seeds: Mapping[int, Array], slopes: Slopes | None = None
-) -> tuple[Array, Form]:
-    """Lower bounds (boxes, functionals) of functionals over the sets of inputs, and the forms that they come from."""
-    form = relaxed.pull_back(seeds, slopes)
-    return form.least(sets), form

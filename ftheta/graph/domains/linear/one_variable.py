@@ -77,9 +77,10 @@ def _at_entries(constant: Interval, variable: Slot, entries: Array) -> Interval:
 @np.errstate(all="ignore")
 def slopes_at_kink(region: Region, graph: Graph, constants: Mapping[int, Interval]) -> tuple[float, float] | None:
     """The two slopes of a function that is 0 at 0 and linear on either side: leaky ReLUs, however they are spelt."""
-    if any(_is_array(constants[k]) for k in _constants_of(region, constants)):
+    uniform = {k: _uniform(constants[k]) for k in _constants_of(region, constants)}
+    if any(value is None for value in uniform.values()):
         return None
-    evaluate = _evaluator(region, graph, constants)
+    evaluate = _evaluator(region, graph, {k: value for k, value in uniform.items() if value is not None})
     found = evaluate(Interval(np.array([-np.inf, 0.0, 0.0]), np.array([0.0, 0.0, np.inf])))
     slopes = found.slope
     if slopes is None or found.value.lo[1] != 0.0 or found.value.hi[1] != 0.0:
@@ -93,8 +94,10 @@ def _constants_of(region: Region, constants: Mapping[int, Interval]) -> Sequence
     return [slot.id for node in region.nodes for slot in node.inputs if slot.id in constants]
 
 
-def _is_array(x: Interval) -> bool:
-    return x.shape != ()
+def _uniform(x: Interval) -> Interval | None:
+    """A constant as one number, if it is the same at all entries."""
+    same = x.lo.size > 0 and bool(np.all(x.lo == x.lo.flat[0]) and np.all(x.hi == x.hi.flat[0]))
+    return x.map(lambda end: np.asarray(end.flat[0])) if same else None
 
 
 KINKED = frozenset(("abs", "max", "min", "clamp", "sign"))
@@ -124,8 +127,8 @@ Pair = tuple[float, float]
 def _as_affine(slot: Slot, affine: Mapping[int, Pair], constants: Mapping[int, Interval]) -> Pair | None:
     if slot.id in affine:
         return affine[slot.id]
-    value = constants.get(slot.id)
-    return None if value is None or value.shape != () or value.is_bool else (0.0, float(value.lo))
+    value = _uniform(constants[slot.id]) if slot.id in constants else None
+    return None if value is None or value.is_bool else (0.0, float(value.lo))
 
 
 def _meeting_points(forms: Sequence[Pair]) -> list[float]:

@@ -1,7 +1,7 @@
 """Enclosures of every slot: intervals first, and where a non-linear node reads a slot, the bounds by back-substitution
 from there, met with the intervals. All in the order of the nodes, so that every later enclosure profits."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,10 +10,11 @@ import numpy as np
 from ftheta.graph.domains.interval import INTERVAL
 from ftheta.graph.domains.interval.intervals import Interval
 from ftheta.graph.domains.interval.rounding import Array
-from ftheta.graph.domains.linear.backward import Relaxed, bound_below
+from ftheta.graph.domains.linear.backward import Relaxed
 from ftheta.graph.domains.linear.planning import plan_slot
 from ftheta.graph.domains.linear.program import Program
 from ftheta.graph.domains.linear.sets import InputSet
+from ftheta.graph.domains.linear.slopes import optimise
 from ftheta.graph.errors import GraphError
 from ftheta.graph.graph import Graph, Node, Slot
 from ftheta.graph.interpret import forward, precision
@@ -21,17 +22,10 @@ from ftheta.graph.interpret import forward, precision
 CHUNK = 1 << 22
 """Coefficients of one slot that are held at a time."""
 
-Bound = Callable[[Relaxed, Sequence[InputSet], Mapping[int, Array]], Array]
-"""Lower bounds (boxes, functionals) of the functionals with these coefficients."""
 
-
-def plainly(relaxed: Relaxed, sets: Sequence[InputSet], seeds: Mapping[int, Array]) -> Array:
-    """Lower bounds with the default slopes."""
-    return bound_below(relaxed, sets, seeds)[0]
-
-
-def enclose(program: Program, sets: Sequence[InputSet], bound: Bound | None = plainly) -> Relaxed:
-    """Enclosures of all slots over a batch of sets of inputs; without `bound`, by intervals alone."""
+def enclose(program: Program, sets: Sequence[InputSet], *, refine: bool = True, steps: int = 0) -> Relaxed:
+    """Enclosures of all slots over a batch of sets of inputs; without `refine`, by intervals alone. Free slopes are
+    chosen by so many steps of ascent, for each bound by itself."""
     boxes = len(sets[0].hull.lo)
     if boxes > 1 and program.has_branches:
         raise GraphError("boxes are bounded one at a time where a `cond` depends on the inputs", got=f"{boxes} boxes")
@@ -39,10 +33,10 @@ def enclose(program: Program, sets: Sequence[InputSet], bound: Bound | None = pl
     relaxed = Relaxed(program, known)
     graph = known.graph
     hulls = [part.hull if boxes > 1 else _without_axis(part.hull) for part in sets]
-    wanted = {} if bound is None else _slots_to_refine(program, all(part.is_box for part in sets))
+    wanted = _slots_to_refine(program, all(part.is_box for part in sets)) if refine else {}
     here = {known.slot_there(number): number for number in wanted}
 
-    def refine(_: Graph) -> Any:
+    def prepare(_: Graph) -> Any:
         sharpen = INTERVAL.refine(graph) if INTERVAL.refine is not None else None
 
         def at_node(node: Node, values: Mapping[int, Interval], outputs: tuple[Interval, ...]) -> tuple[Interval, ...]:
@@ -54,14 +48,16 @@ def enclose(program: Program, sets: Sequence[InputSet], bound: Bound | None = pl
 
     def at_slot(there: Slot, x: Interval) -> Interval:
         number = here.get(there.id)
-        if number is None or bound is None:
+        if number is None:
             return x
         slot = program.graph.slots[number]
+        for count in (0, steps) if steps else (0,):
+            known.put(number, x)
+            x = known.as_found(refine_slot(relaxed, sets, slot, wanted[number], count))
         known.put(number, x)
-        known.put(number, x := known.as_found(refine_slot(relaxed, sets, slot, bound, wanted[number])))
         return x
 
-    domain = replace(INTERVAL, refine=refine)
+    domain = replace(INTERVAL, refine=prepare)
     with precision(program.graph):
         known.values = forward(domain, graph, *hulls).values
     return relaxed
@@ -125,7 +121,7 @@ MAPPED = ("dot_general", "conv_general_dilated", "reduce_sum", "mul", "div")
 # ---- one slot -------------------------------------------------------------------------------------------------------
 
 
-def refine_slot(relaxed: Relaxed, sets: Sequence[InputSet], slot: Slot, bound: Bound, only_signs: bool) -> Interval:
+def refine_slot(relaxed: Relaxed, sets: Sequence[InputSet], slot: Slot, only_signs: bool, steps: int = 0) -> Interval:
     """The enclosure of a slot, met with bounds by back-substitution: of all its entries, or with `only_signs` of those
     alone whose sign is open."""
     x = relaxed.enclosures[slot.id]
@@ -136,7 +132,8 @@ def refine_slot(relaxed: Relaxed, sets: Sequence[InputSet], slot: Slot, bound: B
     for part in _chunks(relaxed.program.graph, len(lo), entries.shape[1]):
         chosen = entries[:, part]
         seeds = one_entry_each(slot, chosen)
-        found = bound(relaxed, sets, {slot.id: np.concatenate([seeds, -seeds], 1)})
+        both = {slot.id: np.concatenate([seeds, -seeds], 1)}
+        found = optimise(relaxed, sets, both, steps).value
         asked = np.take_along_axis(is_open, chosen, 1)  # a bound of a box depends on that box alone
         below, above = (np.where(asked, bounds, -np.inf) for bounds in np.split(found, 2, axis=1))
         least, most = (np.take_along_axis(end, chosen, 1) for end in (lo, hi))
