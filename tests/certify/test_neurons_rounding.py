@@ -101,7 +101,8 @@ def test_bounds_of_neurons_hold_their_exact_ranges() -> None:
             [rng.normal(size=4) + 20, rng.normal(size=6), np.zeros(1)],
         )
         box = float_box(rng, 3) if turn % 2 else random_box(rng, 3)
-        _, bounds = enclose(net, *(np.array(side) for side in box.outer()))
+        lower, upper = box.outer()
+        _, bounds = enclose(net, np.array(lower), np.array(upper))
         for depth, (low, high) in enumerate(bounds, 1):
             part = ReluNetwork.dense([s.matrix for s in net.steps[:depth]], [s.offset for s in net.steps[:depth]])
             for form, a, b in zip(exact_forms(part), low.tolist(), high.tolist()):
