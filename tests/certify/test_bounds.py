@@ -1,9 +1,7 @@
 """`ft.bounds`: what it takes, what it returns, and what it refuses."""
 
 import csv
-import os
 from itertools import pairwise
-from pathlib import Path
 from typing import Any, cast
 
 import jax
@@ -16,7 +14,7 @@ from ftheta.certify.bounds import Bounds
 from ftheta.logic import UsageError
 from ftheta.networks.description import Dense, Description
 
-VNNCOMP = Path(os.environ.get("FTHETA_VNNCOMP", "../shared/data/vnncomp"))
+from .vnncomp import BENCHMARKS, read_box
 
 
 def small_network() -> ft.Network:
@@ -151,11 +149,9 @@ def test_what_makes_no_sense_is_refused(name):
         BAD[name](small_network())
 
 
-@pytest.mark.skipif(not VNNCOMP.is_dir(), reason="FTHETA_VNNCOMP names no folder of instances")
+@pytest.mark.skipif(not BENCHMARKS.is_dir(), reason="FTHETA_VNNCOMP names no folder of instances")
 def test_nine_of_the_fifteen_digits_of_mnist_fc_are_certified_without_branching():
-    from .vnncomp import read_box
-
-    folder = VNNCOMP / "mnist_fc"
+    folder = BENCHMARKS / "mnist_fc"
     net = ft.load(folder / "onnx" / "mnist-net_256x2.onnx.gz")
     assert isinstance(net, ft.Network)
     with (folder / "instances.csv").open() as file:

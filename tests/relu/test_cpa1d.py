@@ -165,7 +165,7 @@ def test_no_network_of_two_neurons_is_compactly_supported_unless_it_is_zero(inne
 def test_networks_without_an_exact_form_say_why():
     wide = Description((Dense(np.ones((1, 2)), np.zeros(1)),))
     smooth = Description((Dense(np.ones((1, 1)), np.zeros(1), "tanh"),))
-    assert exact_form(None) == "no list of layers"
+    assert exact_form(None) == "a function whose layers are not known"
     assert exact_form(wide) == "2 inputs, 1 outputs"
     assert "tanh" in str(exact_form(smooth))
     with pytest.raises(SubjectError, match="too many pieces"):

@@ -4,7 +4,7 @@ import jax
 import numpy as np
 import pytest
 
-from ftheta.networks.transformers.attention import (
+from ftheta.networks.operators.attention import (
     Projections,
     attend,
     causal_attention,

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from ftheta.networks.transformers.attention import KINDS, Projections
+from ftheta.networks.operators.attention import KINDS, Projections
 from ftheta.networks.transformers.heads import attention_in
 
 N = 6

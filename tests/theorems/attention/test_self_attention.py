@@ -9,8 +9,8 @@ import pytest
 
 import ftheta as ft
 from ftheta.logic import Verdict
+from ftheta.networks.operators.attention import KINDS, Projections, self_attention
 from ftheta.networks.transformers import Gpt
-from ftheta.networks.transformers.attention import KINDS, Projections, self_attention
 from ftheta.networks.transformers.heads import attention_in
 from ftheta.running import run
 from ftheta.subjects import Dataset, Network

@@ -26,7 +26,7 @@ from ftheta.logic import (
     hypothesis,
     theorem,
 )
-from ftheta.networks.transformers.attention import KINDS, Projections
+from ftheta.networks.operators.attention import KINDS, Projections
 from ftheta.subjects import Network
 from ftheta.subjects.tokens import attention_of
 

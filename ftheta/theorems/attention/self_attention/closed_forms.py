@@ -6,12 +6,7 @@ import jax
 import numpy as np
 
 from ftheta.graph.compiling import call_compiled
-from ftheta.networks.transformers.attention import (
-    Projections,
-    cyclic_convolution_as_attention,
-    jacobian,
-    self_attention,
-)
+from ftheta.networks.operators.attention import Projections, cyclic_convolution_as_attention, jacobian, self_attention
 
 
 def scalar_results(tokens: np.ndarray, radius: float) -> tuple[float, float, float]:

@@ -13,7 +13,7 @@ import numpy as np
 from ftheta.estimates import largest
 from ftheta.graph.compiling import call_compiled
 from ftheta.logic import Enclosure
-from ftheta.networks.transformers.attention import Projections, jacobian, self_attention
+from ftheta.networks.operators.attention import Projections, jacobian, self_attention
 from ftheta.networks.transformers.heads import Attention
 
 NEAR = 1e-9  # rounding of a few float64 operations, relative to the numbers in them
