@@ -22,14 +22,19 @@ from .attacks import attack
 from .boxes import search_inputs
 from .neurons.search import search_neurons
 from .questions import Case, Question
+from .repairing import relax_equations, repair
 from .searches import Search
+from .simplifying import drop_cancelled_outputs
 
 Answer = Literal["sat", "unsat", "unknown", "timeout"]
+Point = tuple[Fraction, ...]
 
 FEW_INPUTS = 16  # up to so many, boxes of inputs are bisected
 GLANCE = 0.05  # seconds for boxes before the first attack
 ATTACK = 0.1  # of the time for an attack
 ROUNDS = 3  # of the attack: the boxes themselves are attacked too
+NEAR = 1e-2  # of the size of a row, by which a point may miss it and still be worth moving
+REPAIRS = 64  # points that are moved so that a row holds exactly, of one case
 
 
 @dataclass(frozen=True)
@@ -71,10 +76,12 @@ class Judge:
         self._net = net
         self._exact: ExactNetwork | None = None
         self._case = case
+        self._repairs = REPAIRS
         self.witness: Witness | None = None
 
     def propose(self, point: np.ndarray) -> bool:
-        """Whether the point, moved into the box by what rounding took it out, is a counter-example."""
+        """Whether the point is a counter-example, moved into the box by what rounding took it out, or to where rows
+        hold that it almost meets."""
         if not np.isfinite(point).all():
             return False
         box = self._case.box
@@ -83,7 +90,23 @@ class Judge:
         y = self._exact(x)
         if self._case.admits(x, y):
             self.witness = Witness(x, y)
+        elif self._repairs > 0 and self._case.ball is None:
+            self._repairs -= 1
+            self._repair(self._exact, point, x, y)
         return self.witness is not None
+
+    def _repair(self, in_rationals: ExactNetwork, point: np.ndarray, x: Point, y: Point) -> None:
+        """Move the point to where the rows of the disjunct hold that it misses least."""
+        nearest = min(self._case.unsafe, key=lambda rows: max((row.excess(x, y) for row in rows), default=Fraction(0)))
+        size = max(map(abs, (*x, *y)), default=Fraction(0)) + max((abs(row.bound) for row in nearest), default=0)
+        if any(row.excess(x, y) > Fraction(NEAR) * size for row in nearest):
+            return
+        moved = repair(self._net, in_rationals, self._case, nearest, point)
+        if moved is None or not self._case.box.contains(moved):
+            return
+        image = in_rationals(moved)
+        if self._case.admits(moved, image):
+            self.witness = Witness(moved, image)
 
 
 def decide(net: ReluNetwork, question: Question, *, seconds: float = 60.0, threads: int = 1) -> Verification:
@@ -100,6 +123,8 @@ def decide(net: ReluNetwork, question: Question, *, seconds: float = 60.0, threa
         if remaining <= 0:
             open += len(question.cases) - position
             break
+        if not case.box.is_empty:
+            case = drop_cancelled_outputs(net, case)
         if case.box.is_empty or not case.unsafe:
             continue
         judge = Judge(net, case)
@@ -134,10 +159,21 @@ def _search(net: ReluNetwork, case: Case, judge: Judge, seconds: float, threads:
         centre = np.array([float((a + b) / 2) for a, b in zip(case.box.lo, case.box.hi)])
         judge.propose(centre)
         return "one point", Search(False, centre, -np.inf, 1, 0 if judge.witness else 1)
+    began = time.perf_counter()
+    relaxed = relax_equations(case)
+    if relaxed is not None:  # no point meets an equation by chance: such that almost do are moved
+        attack(net, relaxed, np.random.default_rng(0), ATTACK * seconds, judge.propose, rounds=ROUNDS)
+        if judge.witness is not None:
+            return "attack", Search(False, None, -np.inf, 1, 1)
+        seconds -= time.perf_counter() - began
     if net.widths[0] > FEW_INPUTS:
         search = search_neurons(net, case, seconds=seconds, propose=judge.propose, threads=threads)
         return "neuron splitting", search
     began = time.perf_counter()
+    if relaxed is not None:
+        search_inputs(net, relaxed, seconds=min(GLANCE, seconds), propose=judge.propose)
+        if judge.witness is not None:
+            return "input splitting", Search(False, None, -np.inf, 1, 1)
     first = search_inputs(net, case, seconds=min(GLANCE, seconds), propose=judge.propose)
     if first.closed or judge.witness is not None:
         return "input splitting", first

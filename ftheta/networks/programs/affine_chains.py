@@ -26,6 +26,26 @@ class AffineStep:
     rectified: bool = False
 
 
+@dataclass(frozen=True)
+class Tap:
+    """A tensor of a chain: what `last` makes of the state before step number `step`; its shape has the batch axis.
+
+    `last` is that step as far as the tensor goes: without the constant that is added after it, or without the ReLU.
+    """
+
+    step: int
+    last: AffineStep
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class AffineChain:
+    """The steps of a chain, and its tensors by name."""
+
+    steps: tuple[AffineStep, ...]
+    tensors: dict[str, Tap]
+
+
 @dataclass
 class _Reading:
     """The steps so far; `shape` is that of the vector they make, with its batch axis."""
@@ -60,7 +80,13 @@ class _Reading:
 
 def read_affine_chain(program: Program) -> tuple[AffineStep, ...] | None:
     """The steps of a program with one input and one output that is a plain chain; None for every other program."""
-    if len(program.inputs) != 1 or len(program.outputs) != 1 or program.inputs[0].dims is None:
+    chain = read_tensors_of_chain(program) if len(program.outputs) == 1 else None
+    return None if chain is None else chain.steps
+
+
+def read_tensors_of_chain(program: Program) -> AffineChain | None:
+    """The steps and tensors of a program with one input that is a plain chain; it may return several of its tensors."""
+    if len(program.inputs) != 1 or program.inputs[0].dims is None:
         return None
     dims = program.inputs[0].dims
     open_axes = [axis for axis, n in enumerate(dims) if not n]
@@ -68,14 +94,18 @@ def read_affine_chain(program: Program) -> tuple[AffineStep, ...] | None:
         return None
     reading = _Reading([], tuple(n or 1 for n in dims))
     name = program.inputs[0].name
+    tensors = dict[str, Tap]()
     for node in program.nodes:
         if not _read_node(program, node, name, reading):
             return None
         name = node.outputs[0]
-    if name != program.outputs[0].name or not reading.steps:
+        if reading.steps:
+            tensors[name] = Tap(len(reading.steps) - 1, reading.steps[-1], reading.shape)
+    outputs = {port.name for port in program.outputs}
+    if name not in outputs or not outputs <= set(tensors):
         return None
     finite = all(np.isfinite(step.matrix).all() and np.isfinite(step.offset).all() for step in reading.steps)
-    return tuple(reading.steps) if finite else None
+    return AffineChain(tuple(reading.steps), tensors) if finite else None
 
 
 def _read_node(program: Program, node: Node, name: str, reading: _Reading) -> bool:
