@@ -8,6 +8,7 @@ witness in float64 is handed to `propose`, which decides exactly.
 
 from collections.abc import Callable
 from time import monotonic
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -18,6 +19,20 @@ from .questions import Case
 
 Propose = Callable[[Array], bool]
 
+
+class Differentiable(Protocol):
+    """A network with values and gradients in floats; `widths` begin with its inputs and end with its outputs."""
+
+    @property
+    def widths(self) -> tuple[int, ...]: ...
+
+    def propagate(self, x: Array) -> tuple[Array, Any]: ...
+
+    def pull_back(self, passed: Any, cotangents: Array) -> Array: ...
+
+
+Attacked: TypeAlias = ReluNetwork | Differentiable
+
 ROUND = 64  # points at once
 DESCENT = 40  # steps of a run
 DIVERSIFYING = 5  # steps along random directions before it
@@ -27,7 +42,7 @@ PROPOSALS = 4  # of one batch: an exact check is dear
 
 @np.errstate(over="ignore", invalid="ignore")  # a point at which numbers overflow is no counter-example
 def attack(
-    net: ReluNetwork,
+    net: Attacked,
     case: Case,
     rng: np.random.Generator,
     seconds: float,
@@ -65,7 +80,7 @@ def attack(
 
 
 def descend(
-    net: ReluNetwork,
+    net: Attacked,
     goal: Goal,
     low: Array,
     high: Array,
@@ -116,14 +131,16 @@ def descend(
     return _offer(x, value, propose)
 
 
-def sign_step(net: ReluNetwork, goal: Goal, low: Array, high: Array, starts: Array, aims: Array) -> Array:
+def sign_step(net: Attacked, goal: Goal, low: Array, high: Array, starts: Array, aims: Array) -> Array:
     """FGSM: the corner of the box against the sign of the gradient at each start."""
     _, slope = _excess_and_slope(net, goal, starts, aims)
     return np.where(slope > 0, low, np.where(slope < 0, high, starts))
 
 
-def propagate(net: ReluNetwork, x: Array) -> tuple[Array, list[Array]]:
-    """The outputs at points `(n, d)`, and for each step which coordinates are passed on."""
+def propagate(net: Attacked, x: Array) -> tuple[Array, Any]:
+    """The outputs at points `(n, d)`, and what `pull_back` needs: of a chain, which coordinates each step passes on."""
+    if not isinstance(net, ReluNetwork):
+        return net.propagate(x)
     state = x
     passed = []
     for step in net.steps:
@@ -134,14 +151,16 @@ def propagate(net: ReluNetwork, x: Array) -> tuple[Array, list[Array]]:
     return state, passed
 
 
-def pull_back(net: ReluNetwork, passed: list[Array], cotangents: Array) -> Array:
+def pull_back(net: Attacked, passed: Any, cotangents: Array) -> Array:
     """The gradients at the inputs of linear functions of the outputs."""
+    if not isinstance(net, ReluNetwork):
+        return net.pull_back(passed, cotangents)
     for step, on in zip(reversed(net.steps), reversed(passed)):
         cotangents = (step.matrix.T @ (cotangents * on).T).T
     return cotangents
 
 
-def _excess_and_slope(net: ReluNetwork, goal: Goal, x: Array, aims: Array) -> tuple[Array, Array]:
+def _excess_and_slope(net: Attacked, goal: Goal, x: Array, aims: Array) -> tuple[Array, Array]:
     """The largest excess of the rows of each point's disjunct, and its gradient."""
     y, passed = propagate(net, x)
     excess = np.where(goal.member[aims], goal.excess(x, y), -np.inf)
@@ -164,7 +183,7 @@ def _offer(x: Array, value: Array, propose: Propose) -> Array | None:
 
 
 def _choose_starts(
-    net: ReluNetwork, low: Array, high: Array, chosen: Array, rng: np.random.Generator
+    net: Attacked, low: Array, high: Array, chosen: Array, rng: np.random.Generator
 ) -> tuple[Array, Array]:
     """Random points whose outputs are driven apart, spread over the disjuncts."""
     aims = rng.choice(chosen, ROUND) if len(chosen) > ROUND else np.resize(rng.permutation(chosen), ROUND)

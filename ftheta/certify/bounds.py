@@ -85,7 +85,7 @@ def bounds(
         raise UsageError("The number of steps is at least 0.", got=steps)
     sets, is_batch = read_region(inputs, _input_shape(f))
     shape = sets.hull.shape[1:]
-    program = _program(f, shape)
+    program = read_program(f, shape)
     functionals = _read_rows(rows, program)
     found = [
         linear_bounds(program, [sets.part(part)], functionals, method=method, steps=steps)
@@ -131,7 +131,8 @@ def _input_shape(f: Any) -> tuple[int, ...] | None:
     return None
 
 
-def _program(f: Any, shape: tuple[int, ...]) -> Program:
+def read_program(f: Any, shape: tuple[int, ...]) -> Program:
+    """The program of a network or of a function of one array, prepared for bounds."""
     if not (hasattr(f, "apply") and hasattr(f, "params")):
         return _prepare(f, shape)
     if f not in _PROGRAMS:

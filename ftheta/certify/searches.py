@@ -1,6 +1,7 @@
 """What a search for a counter-example has come to."""
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
@@ -19,3 +20,16 @@ class Search:
     least: float
     boxes: int
     open: int
+
+
+@dataclass(frozen=True)
+class Witness:
+    """A counter-example: an input, exact, and the output of the network there.
+
+    Every entry of the output lies `within` so much of `y`, and all numbers there meet the question; 0 where `y` is
+    exact.
+    """
+
+    x: tuple[Fraction, ...]
+    y: tuple[Fraction, ...]
+    within: Fraction = Fraction(0)

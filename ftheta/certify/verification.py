@@ -10,7 +10,7 @@ Networks of few inputs are searched by bisecting boxes (`boxes/`), wider ones by
 import time
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -23,8 +23,12 @@ from .boxes import search_inputs
 from .neurons.search import search_neurons
 from .questions import Case, Question
 from .repairing import relax_equations, repair
-from .searches import Search
+from .searches import Search, Witness
 from .simplifying import drop_cancelled_outputs
+
+if TYPE_CHECKING:
+    from .programs.judging import EnclosingJudge
+    from .programs.network import TracedNetwork
 
 Answer = Literal["sat", "unsat", "unknown", "timeout"]
 Point = tuple[Fraction, ...]
@@ -35,14 +39,6 @@ ATTACK = 0.1  # of the time for an attack
 ROUNDS = 3  # of the attack: the boxes themselves are attacked too
 NEAR = 1e-2  # of the size of a row, by which a point may miss it and still be worth moving
 REPAIRS = 64  # points that are moved so that a row holds exactly, of one case
-
-
-@dataclass(frozen=True)
-class Witness:
-    """A counter-example: an input and the output of the network there, both exact."""
-
-    x: tuple[Fraction, ...]
-    y: tuple[Fraction, ...]
 
 
 @dataclass(frozen=True)
@@ -109,8 +105,10 @@ class Judge:
             self.witness = Witness(moved, image)
 
 
-def decide(net: ReluNetwork, question: Question, *, seconds: float = 60.0, threads: int = 1) -> Verification:
-    """Answer a question about a ReLU network within so many seconds."""
+def decide(
+    net: "ReluNetwork | TracedNetwork", question: Question, *, seconds: float = 60.0, threads: int = 1
+) -> Verification:
+    """Answer a question about a network within so many seconds."""
     began = time.perf_counter()
     began_cpu = time.process_time()
     _ensure_fit(net, question)
@@ -123,12 +121,11 @@ def decide(net: ReluNetwork, question: Question, *, seconds: float = 60.0, threa
         if remaining <= 0:
             open += len(question.cases) - position
             break
-        if not case.box.is_empty:
+        if isinstance(net, ReluNetwork) and not case.box.is_empty:
             case = drop_cancelled_outputs(net, case)
         if case.box.is_empty or not case.unsafe:
             continue
-        judge = Judge(net, case)
-        method, search = _search(net, case, judge, remaining, threads)
+        judge, (method, search) = _search_case(net, case, remaining, threads)
         methods[method] = None
         subproblems += search.boxes
         open += search.open
@@ -151,6 +148,19 @@ def decide(net: ReluNetwork, question: Question, *, seconds: float = 60.0, threa
         elapsed,
         time.process_time() - began_cpu,
     )
+
+
+def _search_case(
+    net: "ReluNetwork | TracedNetwork", case: Case, seconds: float, threads: int
+) -> "tuple[Judge | EnclosingJudge, tuple[str, Search]]":
+    if isinstance(net, ReluNetwork):
+        judge = Judge(net, case)
+        return judge, _search(net, case, judge, seconds, threads)
+    from .programs.judging import EnclosingJudge
+    from .programs.search import search_program
+
+    judge = EnclosingJudge(net, case)
+    return judge, search_program(net, case, seconds=seconds, propose=judge.propose)
 
 
 def _search(net: ReluNetwork, case: Case, judge: Judge, seconds: float, threads: int) -> tuple[str, Search]:
@@ -185,14 +195,14 @@ def _search(net: ReluNetwork, case: Case, judge: Judge, seconds: float, threads:
     return "input splitting", search_inputs(net, case, seconds=left, propose=judge.propose, threads=threads)
 
 
-def _ensure_fit(net: ReluNetwork, question: Question) -> None:
+def _ensure_fit(net: "ReluNetwork | TracedNetwork", question: Question) -> None:
     if (net.widths[0], net.widths[-1]) != (question.inputs, question.outputs):
         raise SubjectError(
             "The question is about another network.",
             got=f"{question.inputs} inputs and {question.outputs} outputs",
             remedy=f"the network has {net.widths[0]} inputs and {net.widths[-1]} outputs",
         )
-    if net.is_long:
+    if isinstance(net, ReluNetwork) and net.is_long:
         raise SubjectError(
             "The weights of this network are rationals that float64 cannot hold.",
             remedy="round them first (ftheta.relu.round_weights): then the answer is about the rounded network",

@@ -41,7 +41,7 @@ def verify(
     Parameters
     ----------
     network
-        A piecewise-affine network: an .onnx file, or anything else that `check --on` takes.
+        A network: an .onnx file, or anything else that `check --on` takes.
     property
         A VNN-LIB file, also packed (.vnnlib.gz).
     timeout

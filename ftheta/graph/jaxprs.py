@@ -12,6 +12,7 @@ A jaxpr is nested (jit in scan in checkpoint ...) and full of constants. The wal
 Everything else becomes one node that evaluates one equation. Only `compiling.py` touches `jax.extend.core` besides.
 """
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -193,7 +194,7 @@ class _Walk:
             node = _node(0, eqn, [operand], [result], source, self.budget, self.fold_rounded)
             values = [MOVES[node.primitive](node, given[0])]  # JAX would compile it for this shape
         else:
-            with jax.core.ensure_compile_time_eval():
+            with _precision_of(eqn), jax.core.ensure_compile_time_eval():
                 values = _one_equation(eqn)(*given)
         if not self._stays(eqn, inputs):
             return [self.constant(value, v.aval, source) for value, v in zip(values, eqn.outvars)]
@@ -358,6 +359,16 @@ def _one_equation(eqn: Any) -> Callable[..., tuple[Any, ...]]:
     info = jex.DebugInfo("equation", eqn.primitive.name, ("",) * len(invars), ("",) * len(outvars))
     jaxpr = jex.Jaxpr((), invars, outvars, [eqn.replace(invars=invars, outvars=outvars)], eqn.effects, info)
     return lambda *values: tuple(jax.core.eval_jaxpr(jaxpr, (), *values))
+
+
+def _precision_of(eqn: Any) -> contextlib.AbstractContextManager[None]:
+    """The precision mode that an equation was traced in: a function may choose 64 bits for itself."""
+    wide = any(jnp.dtype(v.aval.dtype).itemsize == 8 for v in (*eqn.invars, *eqn.outvars) if _has_plain_type(v))
+    return jax.enable_x64(True) if wide else contextlib.nullcontext()
+
+
+def _has_plain_type(v: Any) -> bool:
+    return isinstance(getattr(v.aval, "dtype", None), np.dtype)
 
 
 def _frames(eqn: Any) -> list[Any]:

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from ftheta.certify.questions import Question
-from ftheta.certify.verification import Verification, Witness, decide
+from ftheta.certify.verification import Verification, decide
 from ftheta.certify.vnnlib.queries import Query
 from ftheta.logic.errors import SubjectError, UsageError
 from ftheta.relu.network import ReluNetwork
@@ -17,6 +17,8 @@ from .queries import make_instance
 
 if TYPE_CHECKING:
     from ftheta.certify.properties import Property
+
+    from .networks import AnyNetwork
 
 SOUND_TYPES = frozenset(("", "real"))
 """Element types of a query that are answered: a verdict is about real numbers."""
@@ -32,7 +34,7 @@ def verify(
 ) -> Verification:
     """Decide whether a property holds of a network: of the real function with its stored weights.
 
-    `net` is a `ReluNetwork`, a subject, a file, or anything `load` turns into a network; it must be piecewise affine.
+    `net` is a `ReluNetwork`, a subject, a file, or anything `load` turns into a network.
     For a query about several networks it is a mapping from their names to such. `property` is a VNN-LIB file, what
     `read_query` made of one, a `Question`, or a property such as `Robust(x, eps)`. `threads` search at once, one for
     each core by default. `real` answers a query whose element types are floats over the real numbers.
@@ -70,10 +72,10 @@ def _verify_query(net: Any, query: Query, seconds: float, threads: int, real: bo
     result = decide(instance.network, instance.question, seconds=seconds, threads=threads)
     if result.witness is None:
         return result
-    return replace(result, witness=Witness(instance.lift(result.witness.x), result.witness.y))
+    return replace(result, witness=replace(result.witness, x=instance.lift(result.witness.x)))
 
 
-def read_question_for(network: ReluNetwork, property: Any) -> Question:
+def read_question_for(network: "AnyNetwork", property: Any) -> Question:
     """The question by which a property of this network is decided."""
     if isinstance(property, Question):
         return property
@@ -86,8 +88,10 @@ def read_question_for(network: ReluNetwork, property: Any) -> Question:
     )
 
 
-def _label(network: ReluNetwork, x: tuple[Fraction, ...]) -> int:
+def _label(network: "AnyNetwork", x: tuple[Fraction, ...]) -> int:
     """The largest output at a rational point, decided exactly; of equal ones the first."""
+    if not isinstance(network, ReluNetwork):
+        return network.label(x)
     from ftheta.relu.exact import exact
 
     y = exact(network)(x)

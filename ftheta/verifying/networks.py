@@ -1,30 +1,65 @@
-"""Networks as verification needs them: ReLU normal forms, of files and of anything that can be loaded."""
+"""Networks as verification needs them: ReLU normal forms, of files and of anything that can be loaded, and programs
+where there is none."""
 
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from ftheta.certify.joining import network_of_tensors, stack_on_one_input
+from ftheta.logic.errors import SubjectError
 from ftheta.relu.network import ReluNetwork, Step
 
 if TYPE_CHECKING:
+    from ftheta.certify.programs.network import TracedNetwork
     from ftheta.networks.programs.program import Program
 
+    AnyNetwork: TypeAlias = ReluNetwork | TracedNetwork
 
-def read_network(net: Any) -> ReluNetwork:
-    """The normal form of a network. A plain chain in an ONNX file is read without tracing it."""
-    if isinstance(net, ReluNetwork):
+
+def read_network(net: Any) -> "AnyNetwork":
+    """The normal form of a network; where it has none, or none without rounding, its program.
+
+    A plain chain in an ONNX file is read without tracing it.
+    """
+    if isinstance(net, ReluNetwork) or _is_traced(net):
         return net
     if is_onnx(net):
         chain = _read_chain(Path(net))
         if chain is not None:
             return chain
-    from ftheta.pieces.normal_forms import network_of
+    return _form_or_program(_load(net))
 
-    return network_of(_load(net))
+
+def _form_or_program(net: Any) -> "AnyNetwork":
+    from ftheta.pieces.normal_forms import network_of, normal_form
+
+    if not hasattr(net, "apply") or not hasattr(net, "example"):
+        return network_of(net)
+    form = normal_form(net)
+    if form.network is not None and not form.refusal and not form.network.rounded:
+        return form.network
+    from ftheta.certify.programs.network import TracedNetwork
+
+    return TracedNetwork(net, form.refusal or form.meaning)
+
+
+def _is_traced(net: Any) -> bool:
+    return hasattr(net, "enclose_at")
+
+
+def require_normal_form(net: "AnyNetwork", what: str) -> ReluNetwork:
+    """The network, if it has a normal form; else an error that says what is decided for such networks alone."""
+    if isinstance(net, ReluNetwork):
+        return net
+    raise SubjectError(
+        f"{what} are decided for piecewise-affine networks alone.",
+        where=net.name,
+        got=net.refusal,
+        remedy="ask about one network and its outputs",
+    )
 
 
 def read_program(path: Path) -> "Program":
@@ -37,16 +72,17 @@ def read_program(path: Path) -> "Program":
         return read_model(path)
 
 
-def read_tensors(program: "Program", path: Path, names: Sequence[str]) -> ReluNetwork:
-    """The normal form of the network from the input of a graph to some of its tensors, one after the other."""
+def read_tensors(program: "Program", path: Path, names: Sequence[str]) -> "AnyNetwork":
+    """The network from the input of a graph to some of its tensors, one after the other."""
     from ftheta.networks.programs.affine_chains import read_tensors_of_chain
 
     chain = read_tensors_of_chain(program)
     if chain is not None and set(names) <= set(chain.tensors):
         return network_of_tensors(chain, names)
-    from ftheta.pieces.normal_forms import network_of
-
-    return stack_on_one_input([network_of(_load(path, until=name)) for name in names])
+    found = [_form_or_program(_load(path, until=name)) for name in names]
+    if len(found) == 1:
+        return found[0]
+    return stack_on_one_input([require_normal_form(net, "Queries about several tensors") for net in found])
 
 
 def is_onnx(net: Any) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ftheta.certify.equalities import Substitution, solve_equations
 from ftheta.certify.joining import draw_inputs, stand_side_by_side
@@ -18,9 +18,11 @@ from ftheta.certify.normal_form import make_cases
 from ftheta.certify.questions import Question
 from ftheta.certify.vnnlib.queries import Interface, Query, Tensor
 from ftheta.logic.errors import SubjectError, UsageError, suggest
-from ftheta.relu.network import ReluNetwork
 
-from .networks import is_onnx, read_network, read_program, read_tensors
+from .networks import is_onnx, read_network, read_program, read_tensors, require_normal_form
+
+if TYPE_CHECKING:
+    from .networks import AnyNetwork
 
 ONNX_TYPES = {1: "float32", 10: "float16", 11: "float64", 16: "bfloat16"}
 """Numbers of element types in ONNX files, those of floats."""
@@ -30,7 +32,7 @@ ONNX_TYPES = {1: "float32", 10: "float16", 11: "float64", 16: "bfloat16"}
 class Instance:
     """A network and the question about it; `lift` takes its inputs back to those of the query."""
 
-    network: ReluNetwork
+    network: "AnyNetwork"
     question: Question
     substitution: Substitution
 
@@ -43,9 +45,14 @@ def make_instance(query: Query, networks: Any, *, any_type: bool = False) -> Ins
 
     The element types of the files must be those of the query, unless it may be about `any_type`.
     """
-    joined = stand_side_by_side(read_networks(query, networks, any_type=any_type))
+    found = read_networks(query, networks, any_type=any_type)
+    several = "Queries about several networks"
+    joined = found[0] if len(found) == 1 else stand_side_by_side([require_normal_form(net, several) for net in found])
     solution = solve_equations(query.formula, query.inputs)
-    network = joined if solution.is_trivial else draw_inputs(joined, *solution.matrix())
+    if solution.is_trivial:
+        network = joined
+    else:
+        network = draw_inputs(require_normal_form(joined, "Equations between inputs"), *solution.matrix())
 
     def name(k: int) -> str:
         return query.name_input(solution.kept[k])
@@ -55,11 +62,11 @@ def make_instance(query: Query, networks: Any, *, any_type: bool = False) -> Ins
     return Instance(network, question, solution)
 
 
-def read_networks(query: Query, networks: Any, *, any_type: bool) -> list[ReluNetwork]:
-    """The normal forms of the networks of a query, each with its hidden nodes as further outputs."""
+def read_networks(query: Query, networks: Any, *, any_type: bool) -> "list[AnyNetwork]":
+    """The networks of a query, each with its hidden nodes as further outputs."""
     sources = _assign(query, networks)
-    found = dict[tuple[str, tuple[str, ...]], ReluNetwork]()
-    read = list[ReluNetwork]()
+    found = dict[tuple[str, tuple[str, ...]], "AnyNetwork"]()
+    read = list["AnyNetwork"]()
     for network in query.networks:
         own = network.equal_to or network.name
         key = own, tuple(tensor.node for tensor in network.hidden)
@@ -106,7 +113,7 @@ def _assign(query: Query, networks: Any) -> dict[str, Any]:
     return dict(networks)
 
 
-def _read(query: Query, network: Interface, source: Any, any_type: bool) -> ReluNetwork:
+def _read(query: Query, network: Interface, source: Any, any_type: bool) -> "AnyNetwork":
     for tensor in network.inputs:
         if tensor.initialized or len(network.inputs) > 1:
             raise SubjectError(
@@ -136,7 +143,7 @@ def _read(query: Query, network: Interface, source: Any, any_type: bool) -> Relu
     return read
 
 
-def _read_onnx(query: Query, network: Interface, path: Path, any_type: bool) -> ReluNetwork:
+def _read_onnx(query: Query, network: Interface, path: Path, any_type: bool) -> "AnyNetwork":
     program = read_program(path)
     is_old = query.version[0] < 2  # version 1.0 has neither shapes nor types
     if not is_old:

@@ -323,3 +323,13 @@ def test_slots_know_their_size_and_whether_they_are_real():
     assert g["x"].is_real and not g["n"].is_real and g["x"].size == 3 and str(g["x"]) == "x:float64[3]"
     assert cost(g).forward_total.flops == 6
     assert trace(lambda x: x, jnp.ones(2, jnp.bfloat16)).inputs[0].is_real
+
+
+def test_constants_of_a_function_that_chooses_64_bits_for_itself():
+    def f(x):
+        with jax.enable_x64(True):
+            shift = jax.nn.relu(jnp.asarray(np.arange(3.0)) @ jnp.asarray(np.ones((3, 2))))
+            return x.astype(np.float64) + shift
+
+    graph = trace(f, np.zeros(2, np.float32), fold_rounded=False)
+    assert graph.outputs[0].dtype == np.float64

@@ -23,10 +23,12 @@ from ftheta.graph.regions import Region, regions
 class Program:
     """A graph without custom derivatives and with further expressions of some slots.
 
-    `constants` are the enclosures of the slots that do not depend on the inputs; `restated` gives the slot of another
-    expression of a slot, `patterns` and `regions` the formulas and the functions of one variable.
+    `source` is the graph that it was made of. `constants` are the enclosures of the slots that do not depend on the
+    inputs; `restated` gives the slot of another expression of a slot, `patterns` and `regions` the formulas and the
+    functions of one variable.
     """
 
+    source: Graph
     graph: Graph
     constants: Mapping[int, Interval]
     restated: Mapping[int, int]
@@ -39,7 +41,7 @@ class Program:
     @classmethod
     def of(cls, graph: Graph) -> "Program":
         whole, restated = _with_expressions(without_custom_calls(graph))
-        return cls(whole, _constants(whole), restated, patterns(whole), regions(whole))
+        return cls(graph, whole, _constants(whole), restated, patterns(whole), regions(whole))
 
     def linear_terms(self, node: Node, output: int) -> Terms | None:
         """The maps whose sum is an output of the node, None where it is not linear; made once."""

@@ -1,0 +1,226 @@
+r"""Branch and bound over boxes of inputs, in batches: bound, exclude, clip, and halve what is left.
+
+A box is halved along the input in which the gradient of its worst row changes most across the box: with half widths
+$w$, $\sum_j|\partial_jf(c+w_ie_i)-\partial_jf(c-w_ie_i)|\,w_j$ measures how far from affine the row is along input $i$,
+and that is what an affine bound errs by. The gradients are floats: they choose, they prove nothing.
+"""
+
+from collections.abc import Callable
+from time import monotonic
+
+import numpy as np
+
+from ftheta.certify.attacks import attack, descend
+from ftheta.certify.goals import set_goal
+from ftheta.certify.questions import Box, Case
+from ftheta.certify.searches import Search
+from ftheta.graph.domains.interval.intervals import Interval
+from ftheta.graph.domains.linear import BoxSet
+from ftheta.graph.domains.linear.refining import enclose
+
+from .network import TracedNetwork
+from .rows import Excluded, Rows, bound_rows, exclude
+
+Array = np.ndarray
+Propose = Callable[[Array], bool]
+Progress = Callable[[float, int, int], None]
+"""Called with the least bound proved so far, the boxes looked at and those that are open."""
+
+ROOM = 1 << 24  # numbers of all slots and boxes of a batch
+MOST_AT_ONCE = 1024  # boxes
+FILL = 16  # few boxes are halved several times, so that a batch is worth its overhead
+TURN = 4.0  # seconds that a batch should take at most
+ATTACK_SHARE = 0.1  # of the time, for attacks
+CORNERS = 16  # of a batch, that are tried as counter-examples
+SLOPE_STEPS = 20  # of ascent for the slopes below kinks, over the whole box
+MOST_OPEN = 2_000_000  # boxes in memory: beyond, those nearest to closed come first
+
+
+class BoxSearch:
+    """One search: what is open, and what is proved of the rest."""
+
+    def __init__(
+        self, net: TracedNetwork, case: Case, seconds: float, propose: Propose, progress: Progress | None = None
+    ) -> None:
+        self.net = net
+        self.case = case
+        self.begun = monotonic()
+        self.end = self.begun + seconds
+        self.propose = propose
+        self.progress = progress
+        self.rows = Rows.of(net, case)
+        self.goal = set_goal(case, *net.widths)
+        self.inner = floats_inside(case.box)
+        self.rng = np.random.default_rng(0)
+        low, high = (np.array(side, np.float64)[None] for side in case.box.outer())
+        self.low, self.high = low, high
+        self.open = np.ones((1, len(case.unsafe)), bool)
+        self.bound = np.full(1, -np.inf)
+        self.row = np.zeros(1, int)
+        self.closed_least = np.inf
+        self.boxes = 0
+        self.stuck = 0
+        self.stuck_least = np.inf
+        self.found: Array | None = None
+        self.attacking = 0.0
+        self.batch = 1
+        numbers = sum(slot.size for slot in net.program.graph.slots if slot.id in net.program.varying)
+        self.most = 1 if net.program.has_branches else max(1, min(MOST_AT_ONCE, ROOM // max(1, numbers)))
+
+    # ---- bounds ------------------------------------------------------------------------------------------------------
+
+    def look(self, low: Array, high: Array, was_open: Array, steps: int = 0) -> Excluded:
+        """Bound the open rows over a batch of boxes."""
+        shape = (len(low), *self.net.shape)
+        sets = [BoxSet(Interval(low.reshape(shape), high.reshape(shape)))]
+        relaxed = enclose(self.net.program, sets, steps=steps)
+        numbers = self.rows.used_by(np.flatnonzero(was_open.any(0)))
+        found = bound_rows(self.net, self.rows, numbers, relaxed, sets, steps)
+        self.boxes += len(low)
+        return exclude(self.rows, found, was_open, low, high)
+
+    def keep(self, outcome: Excluded) -> None:
+        """Put back what is open."""
+        stays = outcome.open.any(1)
+        self.low = np.concatenate([self.low, outcome.low[stays]])
+        self.high = np.concatenate([self.high, outcome.high[stays]])
+        self.open = np.concatenate([self.open, outcome.open[stays]])
+        self.bound = np.concatenate([self.bound, outcome.bound[stays]])
+        self.row = np.concatenate([self.row, outcome.row[stays]])
+
+    def take(self, count: int) -> tuple[Array, Array, Array, Array, Array]:
+        """The boxes with the lowest bounds, taken out."""
+        order = self.bound if len(self.bound) < MOST_OPEN else -self.bound
+        picked = np.argpartition(order, count - 1)[:count] if count < len(order) else np.arange(len(order))
+        rest = np.ones(len(order), bool)
+        rest[picked] = False
+        taken = self.low[picked], self.high[picked], self.open[picked], self.bound[picked], self.row[picked]
+        self.low, self.high, self.open = self.low[rest], self.high[rest], self.open[rest]
+        self.bound, self.row = self.bound[rest], self.row[rest]
+        return taken
+
+    # ---- halves ------------------------------------------------------------------------------------------------------
+
+    def halve(self, low: Array, high: Array, row: Array) -> tuple[Array, Array, Array]:
+        """Both halves of every box, and the numbers of their parents; a box that no float divides is left out."""
+        axis = self.choose_axes(low, high, row)
+        at = np.arange(len(low))
+        middle = low[at, axis] / 2 + high[at, axis] / 2
+        divides = (middle > low[at, axis]) & (middle < high[at, axis])
+        first_high, second_low = high.copy(), low.copy()
+        first_high[at, axis] = middle
+        second_low[at, axis] = middle
+        parents = np.flatnonzero(divides)
+        lows = np.concatenate([low[parents], second_low[parents]])
+        highs = np.concatenate([first_high[parents], high[parents]])
+        return lows, highs, np.concatenate([parents, parents])
+
+    def choose_axes(self, low: Array, high: Array, row: Array) -> Array:
+        """Along which input each box is halved."""
+        boxes, inputs = low.shape
+        centre = low / 2 + high / 2
+        half = high / 2 - low / 2
+        steps = half[:, None] * np.eye(inputs)
+        points = np.concatenate([centre[:, None] + steps, centre[:, None] - steps], 1)
+        cotangents = np.repeat(self.rows.outputs[row], 2 * inputs, axis=0)
+        slopes = self.net.pull_back(points.reshape(-1, inputs), cotangents).reshape(boxes, 2, inputs, inputs)
+        change = np.abs(slopes[:, 0] - slopes[:, 1]) @ half[..., None]
+        score = np.nan_to_num(change[..., 0], posinf=1e300)
+        # where nothing is seen to bend, the widest share of the whole box
+        whole = self.case_width()
+        score = score + 1e-9 * score.max(1, keepdims=True) * half / whole + 1e-300 * half / whole
+        return np.where(half > 0, score, -1.0).argmax(1)
+
+    def case_width(self) -> Array:
+        low, high = (np.array(side, np.float64) for side in self.case.box.outer())
+        return np.maximum(high - low, 1e-300)
+
+    # ---- points ------------------------------------------------------------------------------------------------------
+
+    def try_points(self, points: Array) -> None:
+        """Whether one of the points is a counter-example, or near one."""
+        low, high = self.inner
+        if not len(points):
+            return
+        x = np.clip(points, low, high)
+        y, _ = self.net.propagate(x)
+        worst = self.goal.worst(self.goal.excess(x, y))
+        order = np.argsort(worst.min(1))
+        for r in order[:2]:
+            if worst[r].min() <= 0 and self.propose(x[r]):
+                self.found = x[r].copy()
+                return
+        if self.attacking < ATTACK_SHARE * (monotonic() - self.begun):
+            begun = monotonic()
+            chosen = order[:CORNERS]
+            self.found = descend(
+                self.net, self.goal, low, high, x[chosen], worst[chosen].argmin(1), self.propose, steps=20, end=self.end
+            )
+            self.attacking += monotonic() - begun
+
+    # ---- the search --------------------------------------------------------------------------------------------------
+
+    def run(self) -> Search:
+        """From cheap to dear: the whole box, an attack, slopes chosen for it, halves."""
+        low, high, was_open, _, _ = self.take(1)
+        outcome = self.look(low, high, was_open)
+        self.keep(outcome)
+        if len(self.low) and monotonic() < self.end:
+            begun = monotonic()
+            seconds = max(ATTACK_SHARE * (self.end - begun), 1.0)
+            aims = np.flatnonzero(self.open.any(0))
+            self.found = attack(
+                self.net, self.case, self.rng, min(seconds, self.end - begun), self.propose, rounds=3, disjuncts=aims
+            )
+            self.attacking += monotonic() - begun
+            if self.found is None:
+                self.try_points(self.low / 2 + self.high / 2)
+        while self.found is None and len(self.low) and monotonic() < self.end:
+            self.advance()
+            if self.progress is not None:
+                self.progress(self.least(), self.boxes, len(self.low))
+        open = len(self.low) + self.stuck
+        closed = self.found is None and open == 0
+        return Search(closed, self.found, self.least(), self.boxes, 0 if closed else max(1, open))
+
+    def least(self) -> float:
+        return float(min(self.bound.min(initial=np.inf), self.stuck_least))
+
+    def advance(self) -> None:
+        """Halve a batch of boxes, bound the halves."""
+        begun = monotonic()
+        low, high, was_open, bound, row = self.take(max(1, self.batch // 2))
+        wanted = max(2, min(FILL, self.most))
+        while True:
+            low, high, parents = self.halve(low, high, row)
+            missing = np.setdiff1d(np.arange(len(row)), parents)
+            self.stuck += len(missing)
+            self.stuck_least = min(self.stuck_least, bound[missing].min(initial=np.inf))
+            was_open, bound, row = was_open[parents], bound[parents], row[parents]
+            if not len(low) or 2 * len(low) > wanted:
+                break
+        if not len(low):
+            return
+        for start in range(0, len(low), self.most):
+            part = slice(start, start + self.most)
+            outcome = self.look(low[part], high[part], was_open[part])
+            outcome.bound[:] = np.maximum(outcome.bound, bound[part])
+            self.keep(outcome)
+            open = outcome.open.any(1)
+            if open.any():
+                order = np.argsort(outcome.bound[open])[:CORNERS]
+                self.try_points((outcome.low[open] / 2 + outcome.high[open] / 2)[order])
+            if self.found is not None or (monotonic() > self.end and part.stop < len(low)):
+                rest = slice(part.stop, None)
+                self.keep(Excluded(was_open[rest], low[rest], high[rest], bound[rest], row[rest]))
+                break
+        took = monotonic() - begun
+        room = min(TURN, max(0.1, (self.end - monotonic()) / 4))
+        self.batch = int(np.clip(min(2 * len(low), len(low) * room / max(took, 1e-3)), 2, self.most))
+
+
+def floats_inside(box: Box) -> tuple[Array, Array]:
+    """The ends of the largest box of floats inside; where no float lies between two ends, the one next to them."""
+    low, high = (np.array(side, np.float64) for side in box.inner())
+    middle = np.array([float((a + b) / 2) for a, b in zip(box.lo, box.hi)])
+    return np.where(low <= high, low, middle), np.where(low <= high, high, middle)

@@ -1,0 +1,91 @@
+"""A network as a traced program: its values and gradients in floats, and enclosures of its outputs."""
+
+from collections.abc import Callable
+from fractions import Fraction
+from functools import cached_property
+from math import prod
+from typing import Any
+
+import jax
+import numpy as np
+
+from ftheta.certify.bounds import MEANING, read_program
+from ftheta.certify.questions import round_down, round_up
+from ftheta.graph.domains.interval import intervals
+from ftheta.graph.domains.interval.intervals import Interval
+from ftheta.graph.domains.linear import Program
+from ftheta.logic.errors import SubjectError
+
+Array = np.ndarray
+AT_ONCE = 64
+"""Points evaluated at a time: programs are compiled for one number of them."""
+
+
+class TracedNetwork:
+    """The real function that a program denotes, with its constants as stored.
+
+    `widths` are the numbers of inputs and outputs, flattened in the order of a question. In floats, `propagate` and
+    `pull_back` serve attacks; `enclose_at` encloses the outputs at a rational point.
+    """
+
+    meaning = MEANING
+    rounded = ""
+
+    def __init__(self, net: Any, refusal: str = "") -> None:
+        """`refusal` says why the network has no ReLU normal form."""
+        self.refusal = refusal
+        self.name: str = getattr(net, "name", "")
+        self.shape: tuple[int, ...] = net.input_shape
+        self.program: Program = read_program(net, self.shape)
+        self.output_shape: tuple[int, ...] = self.program.graph.outputs[0].shape
+        self.widths = (prod(self.shape), prod(self.output_shape))
+        self._function: Callable[[Any], Any] = lambda x: net.apply(net.params, x.reshape(self.shape)).ravel()
+
+    def enclose_at(self, x: tuple[Fraction, ...]) -> Interval:
+        """The outputs (flat) at a rational point, with outward rounding."""
+        ends = [np.array([turn(v) for v in x]).reshape(self.shape) for turn in (round_down, round_up)]
+        found = intervals(self.program.source, Interval(*ends)).values[self.program.source.outputs[0].id]
+        return found.map(np.ravel)
+
+    def label(self, x: tuple[Fraction, ...]) -> int:
+        """The largest output at a rational point."""
+        y = self.enclose_at(x)
+        best = int(y.lo.argmax())
+        others = np.delete(y.hi, best)
+        if not np.all(y.lo[best] > others):
+            raise SubjectError(
+                "Which output is largest cannot be told within rounding.",
+                where=self.name,
+                remedy="state the label: ft.Robust(x, eps, label=…)",
+            )
+        return best
+
+    # ---- in floats ---------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _values(self) -> Callable[[Any], Any]:
+        return jax.jit(jax.vmap(self._function))
+
+    @cached_property
+    def _slopes(self) -> Callable[[Any, Any], Any]:
+        return jax.jit(jax.vmap(lambda x, cotangent: jax.vjp(self._function, x)[1](cotangent)[0]))
+
+    def propagate(self, x: Array) -> tuple[Array, Array]:
+        """The outputs at points `(n, inputs)`, and what `pull_back` needs."""
+        return _in_parts(self._values, x), x
+
+    def pull_back(self, passed: Array, cotangents: Array) -> Array:
+        """The gradients at the points of linear functions of the outputs."""
+        return _in_parts(self._slopes, passed, cotangents)
+
+
+def _in_parts(function: Callable[..., Any], *arrays: Array) -> Array:
+    """Row by row, always with the same number of rows."""
+    parts = []
+    count = len(arrays[0])
+    with jax.enable_x64(True):
+        for start in range(0, count, AT_ONCE):
+            rows = [array[start : start + AT_ONCE] for array in arrays]
+            padded = [np.concatenate([part, np.repeat(part[:1], AT_ONCE - len(part), axis=0)]) for part in rows]
+            parts.append(np.asarray(function(*padded))[: len(rows[0])])
+    return np.concatenate(parts)

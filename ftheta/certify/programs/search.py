@@ -1,0 +1,23 @@
+"""Decide a case of a question for a traced network: by boxes of inputs where these are few."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ftheta.certify.questions import Case
+from ftheta.certify.searches import Search
+
+from .boxes import BoxSearch
+from .network import TracedNetwork
+
+Propose = Callable[[np.ndarray], bool]
+
+FEW_INPUTS = 40  # up to so many, boxes of inputs are bisected
+
+
+def search_program(net: TracedNetwork, case: Case, *, seconds: float, propose: Propose) -> tuple[str, Search]:
+    """The method, and what it came to."""
+    if any(not rows for rows in case.unsafe):  # met by every input of the box
+        centre = np.array([float((a + b) / 2) for a, b in zip(case.box.lo, case.box.hi)])
+        return "one point", Search(False, centre, -np.inf, 1, 0 if propose(centre) else 1)
+    return "input splitting", BoxSearch(net, case, seconds, propose).run()
