@@ -20,6 +20,7 @@ from ftheta.relu.network import ReluNetwork
 
 from .attacks import attack
 from .boxes import search_inputs
+from .leaves import LeafSolver
 from .neurons.search import search_neurons
 from .questions import Case, Question
 from .repairing import relax_equations, repair
@@ -73,6 +74,7 @@ class Judge:
         self._exact: ExactNetwork | None = None
         self._case = case
         self._repairs = REPAIRS
+        self._leaves = LeafSolver(net, case)
         self.witness: Witness | None = None
 
     def propose(self, point: np.ndarray) -> bool:
@@ -90,6 +92,20 @@ class Judge:
             self._repairs -= 1
             self._repair(self._exact, point, x, y)
         return self.witness is not None
+
+    def finish(self, low: np.ndarray, high: np.ndarray) -> bool | np.ndarray:
+        """Decide a small box in rationals: True if it is closed, a counter-example, or False if it is not decided."""
+        if self._case.ball is not None or not self._leaves.is_able:
+            return False
+        answer = self._leaves.solve(low, high)
+        if isinstance(answer, bool):
+            return answer
+        self._exact = exact(self._net) if self._exact is None else self._exact
+        image = self._exact(answer)
+        if not self._case.admits(answer, image):
+            return False
+        self.witness = Witness(answer, image)
+        return np.array([float(v) for v in answer])
 
     def _repair(self, in_rationals: ExactNetwork, point: np.ndarray, x: Point, y: Point) -> None:
         """Move the point to where the rows of the disjunct hold that it misses least."""
@@ -192,7 +208,8 @@ def _search(net: ReluNetwork, case: Case, judge: Judge, seconds: float, threads:
     if judge.witness is not None:
         return "attack", Search(False, None, -np.inf, first.boxes, first.open)
     left = seconds - (time.perf_counter() - began)
-    return "input splitting", search_inputs(net, case, seconds=left, propose=judge.propose, threads=threads)
+    search = search_inputs(net, case, seconds=left, propose=judge.propose, finish=judge.finish, threads=threads)
+    return "input splitting", search
 
 
 def _ensure_fit(net: "ReluNetwork | TracedNetwork", question: Question) -> None:
