@@ -21,6 +21,7 @@ from .check import check
 from .common import print_json
 from .cores import fit, graph, pieces
 from .lab import lab
+from .supports import supports
 from .sweep import sweep
 from .verify import verify
 
@@ -33,7 +34,7 @@ app = App(
 )
 
 app.command(list_, name="list")
-for command in (show, check, verify, audit, graph, pieces, fit, approximate, sweep, lab, doctor):
+for command in (show, check, verify, supports, audit, graph, pieces, fit, approximate, sweep, lab, doctor):
     app.command(command)
 
 
@@ -65,6 +66,9 @@ def run(words: Sequence[str]) -> int:
 def _attempt(words: Sequence[str]) -> int:
     debug = "--debug" in words
     words = [w for w in words if w != "--debug"]
+    if words == ["--name"]:  # of a solver, as the VNN-LIB standard has it
+        print("ftheta")
+        return 0
     try:
         code = app(words, exit_on_error=False, print_error=False)
         return code if isinstance(code, int) else 0

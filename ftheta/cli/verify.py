@@ -13,15 +13,18 @@ from .common import Flag, Json, print_json
 
 if TYPE_CHECKING:
     from ftheta.certify.verification import Verification
+    from ftheta.certify.vnnlib.queries import Query
 
 EXIT = {"unsat": 0, "sat": 1, "unknown": 3, "timeout": 3}
 HEADER: tuple[str, ...] = ("onnx", "vnnlib", "answer", "verdict", "seconds", "cpu_seconds", "method")
 
 
 def verify(
-    network: str | None = None,
-    property: str | None = None,
+    first: str | None = None,
+    second: str | None = None,
+    /,
     *,
+    network: Annotated[list[str] | None, Flag] = None,
     timeout: str = "60s",
     witness: Path | None = None,
     real: Annotated[bool, Flag] = False,
@@ -40,10 +43,12 @@ def verify(
 
     Parameters
     ----------
+    first
+        A network (an .onnx file, or anything else that `check --on` takes), followed by a property; or a query.
+    second
+        The property: a VNN-LIB file, also packed (.vnnlib.gz).
     network
-        A network: an .onnx file, or anything else that `check --on` takes.
-    property
-        A VNN-LIB file, also packed (.vnnlib.gz).
+        For a query, the file of a network that it declares, such as --network f=a.onnx; once per network.
     timeout
         How long one question may take, such as 60s or 5m.
     witness
@@ -64,29 +69,61 @@ def verify(
         How many threads search at once; one for each core by default.
     """
     if instances is not None:
-        if network is not None or property is not None:
-            raise UsageError("A list of instances names its networks itself.", got=f"{network} {property or ''}")
+        if first is not None or second is not None or network:
+            raise UsageError("A list of instances names its networks itself.", got=f"{first or network} {second or ''}")
         return _verify_all(instances, each, budget, out, witnesses, real, threads, json)
-    if network is None or property is None:
-        raise UsageError(
-            "A network and a property are needed.", remedy="ftheta verify net.onnx prop.vnnlib, or --instances FILE"
-        )
+    from ftheta.certify.vnnlib import read_query
     from ftheta.verifying import verify as decide
 
-    result = decide(network, property, budget=timeout, threads=threads, real=real)
-    _print_result(result, json)
+    networks, path = _choose_files(first, second, network)
+    query = read_query(path)
+    result = decide(networks, query, budget=timeout, threads=threads, real=real)
+    _print_result(result, query, json)
     if witness is not None and result.witness is not None:
-        witness.write_text(_witness_text(result))
+        witness.write_text(_witness_text(result, query))
     return EXIT[result.answer]
 
 
-def _print_result(result: "Verification", as_json: bool) -> None:
+def _choose_files(first: str | None, second: str | None, named: list[str] | None) -> tuple[Any, str]:
+    """The networks, one or by name, and the file with the property."""
+    if named and first is not None and second is None:
+        return _name_networks(named), first
+    if first is not None and second is not None and not named:
+        return first, second
+    if first is not None and second is None and _is_property(first):
+        return {}, first
+    raise UsageError(
+        "A network and a property are needed, or a query and its networks.",
+        got=" ".join(filter(None, (first, second, *(f"--network {words}" for words in named or ())))),
+        remedy="ftheta verify net.onnx prop.vnnlib, ftheta verify query.vnnlib --network f=a.onnx, or --instances FILE",
+    )
+
+
+def _is_property(path: str) -> bool:
+    return path.lower().endswith((".vnnlib", ".vnnlib.gz"))
+
+
+def _name_networks(words: list[str]) -> dict[str, str]:
+    """`f=a.onnx` and so on, as a mapping."""
+    found = dict[str, str]()
+    for word in words:
+        name, equals, path = word.partition("=")
+        if not (equals and name and path):
+            raise UsageError("A network of a query is given by its name and its file.", got=word, remedy="f=a.onnx")
+        if name in found:
+            raise UsageError("A network of the query has two files.", got=f"{name}={found[name]} and {word}")
+        found[name] = path
+    return found
+
+
+def _print_result(result: "Verification", query: "Query", as_json: bool) -> None:
     if as_json:
         print_json(_document(result))
         return
-    print(result.answer)
+    is_new = query.version[0] >= 2
+    print("timed-out" if result.answer == "timeout" and is_new else result.answer)  # the word of VNN-LIB 2.0
     if result.witness is not None:
-        print(_witness_text(result), end="")
+        print(_witness_text(result, query), end="")
     note = f"{result.method}: {result.subproblems:,} subproblems in {result.seconds:.2f} s; about {result.meaning}"
     print(note, file=sys.stderr)
 
@@ -107,10 +144,13 @@ def _document(result: "Verification") -> dict[str, Any]:
     }
 
 
-def _witness_text(result: "Verification") -> str:
-    from ftheta.certify.witnesses import write_witness
+def _witness_text(result: "Verification", query: "Query") -> str:
+    """A counter-example as competitions exchange it, or tensor by tensor as VNN-LIB 2.0 says."""
+    from ftheta.certify.witnesses import write_assignment, write_witness
 
     assert result.witness is not None
+    if query.version[0] >= 2:
+        return write_assignment(query, result.witness.x, result.witness.y)
     return write_witness(result.witness.x, result.witness.y)
 
 
@@ -161,18 +201,20 @@ def _verify_all(
 def _decide_instance(
     folder: Path, network: str, property: str, seconds: float, real: bool, threads: int | None, witnesses: Path | None
 ) -> dict[str, str]:
+    from ftheta.certify.vnnlib import read_query
     from ftheta.verifying import verify as decide
 
     row = dict.fromkeys(HEADER, "") | {"onnx": network, "vnnlib": property}
     if seconds <= 0:
         return row | {"answer": "timeout", "verdict": "not run within the budget"}
     try:
-        result = decide(str(folder / network), folder / property, budget=seconds, threads=threads, real=real)
+        query = read_query(folder / property)
+        result = decide(str(folder / network), query, budget=seconds, threads=threads, real=real)
     except FthetaError as error:
         return row | {"answer": "unknown", "verdict": f"error: {error.what}"}
     if result.witness is not None and witnesses is not None:
         name = f"{_stem(network)}_{_stem(property)}.counterexample"
-        (witnesses / name).write_text(_witness_text(result))
+        (witnesses / name).write_text(_witness_text(result, query))
     verdict = {True: "holds", False: "refuted", None: "undecided"}[result.holds]
     return row | {
         "answer": result.answer,

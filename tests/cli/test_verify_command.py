@@ -1,6 +1,7 @@
 """`ftheta verify`: answers and exit codes, exact witnesses, lists of instances that go on where they stopped."""
 
 import csv
+import itertools
 import json
 import os
 import subprocess
@@ -14,6 +15,7 @@ import pytest
 import ftheta as ft
 from ftheta.certify.witnesses import read_witness
 from ftheta.cli import run
+from ftheta.networks.onnx.rules import RULES
 from ftheta.networks.onnx.write import write
 from ftheta.relu.exact import exact
 from ftheta.relu.network import ReluNetwork
@@ -133,3 +135,78 @@ def test_the_library_decides_robustness_of_any_network() -> None:
     refuted = ft.verify(net, ft.Robust(x, 0.11))
     assert refuted.holds is False and refuted.witness is not None
     assert exact(net)(refuted.witness.x) == refuted.witness.y and refuted.witness.y[1] >= refuted.witness.y[0]
+
+
+TWINS = """(vnnlib-version <2.0>)
+(declare-network f (declare-input A real [2]) (declare-output B real [1]))
+(declare-network g (isomorphic-to f) (declare-input C real [2]) (declare-output D real [1]))
+(assert (and (<= A[0] 1.0) (>= A[0] -1.0) (<= A[1] 1.0) (>= A[1] -1.0) (== C[0] A[0]) (== C[1] (+ A[1] 0.1))))
+"""
+
+
+def test_a_query_about_two_networks_is_answered_by_assignments(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    os.chdir(folder)
+    Path("query.vnnlib").write_text(TWINS + "(assert (>= D[0] (+ B[0] 0.1)))")
+    words = ["verify", "query.vnnlib", "--network", "f=net.onnx", "--network", "g=net.onnx", "--witness", "point.txt"]
+    assert run(words) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "sat" and lines[1] == "A real [2]" and "D real [1]" in lines
+    assert Path("point.txt").read_text().splitlines() == lines[1:]
+    a, c = (Fraction(lines[k + 1]) for k in (lines.index("A real [2]") + 1, lines.index("C real [2]") + 1))
+    assert c == a + Fraction(1, 10)
+    Path("query.vnnlib").write_text(TWINS + "(assert (> D[0] (+ B[0] 0.1)))")
+    assert run(words) == 0
+
+
+@pytest.mark.parametrize(
+    "words, said",
+    [
+        (("query.vnnlib",), "has no file"),
+        (("query.vnnlib", "--network", "f=net.onnx"), "has no file"),
+        (("query.vnnlib", "--network", "f=net.onnx", "--network", "h=net.onnx"), "no network of this name"),
+        (("query.vnnlib", "--network", "net.onnx"), "its name and its file"),
+        (("query.vnnlib", "--network", "f=net.onnx", "--network", "f=net.onnx"), "two files"),
+        (("net.onnx", "query.vnnlib"), "several networks"),
+        (("net.onnx", "query.vnnlib", "--network", "f=net.onnx"), "needed"),
+    ],
+)
+def test_networks_of_a_query_have_their_names(
+    folder: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], said: str
+) -> None:
+    os.chdir(folder)
+    Path("query.vnnlib").write_text(TWINS + "(assert (> D[0] B[0]))")
+    assert run(["verify", *words]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_query_that_takes_too_long_is_timed_out(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The word of VNN-LIB 2.0; version 1.0 has another one."""
+    rng = np.random.default_rng(0)
+    sizes = [12, 60, 60, 60, 1]
+    weights = [rng.normal(size=(b, a)) for a, b in itertools.pairwise(sizes)]
+    net = ReluNetwork.dense(weights, [np.zeros(len(W)) for W in weights])
+    write(net, folder / "hard.onnx")
+    names = [f"X[{i}]" for i in range(12)]
+    bounds = "".join(f"(assert (and (<= {x} 1.0) (>= {x} -1.0)))" for x in names)
+    declared = "(vnnlib-version <2.0>)(declare-network f (declare-input X real [12]) (declare-output Y real [1]))"
+    (folder / "hard.vnnlib").write_text(f"{declared}{bounds}(assert (>= Y[0] 20000.0))")
+    words = ["verify", str(folder / "hard.vnnlib"), "--network", f"f={folder / 'hard.onnx'}", "--timeout", "1"]
+    assert run(words) == 3
+    assert capsys.readouterr().out.splitlines()[0] == "timed-out"
+
+
+def test_what_is_supported_is_said_in_the_words_of_the_standard(capsys: pytest.CaptureFixture[str]) -> None:
+    def say(capability: str) -> list[str]:
+        assert run(["supports", capability]) == 0
+        return capsys.readouterr().out.split()
+
+    assert say("--onnx-opset-versions") == ["7", "28"]
+    assert "real" in say("--onnx-element-types")
+    assert set(say("--onnx-operators")) <= set(RULES)
+    assert say("--multiple-network-theories") == ["SNET", "MENET", "MINET", "MNET"]
+    assert say("--serialise-assignments") == ["false"]
+    assert run(["supports"]) == 2 and run(["supports", "--vnnlib-versions", "--onnx-operators"]) == 2
+    capsys.readouterr()
+    assert run(["--name"]) == 0 and capsys.readouterr().out == "ftheta\n"

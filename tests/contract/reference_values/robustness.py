@@ -10,9 +10,7 @@ VALUES = {
             {"kind": "second difference", "inputs": 8},
         ),
     ],
-    "linear-relaxation-bounds": [
-        Reference({"CROWN below r(x)": -1, "linear program of r(x) − r(x)": -0.5}),
-    ],
+    "linear-relaxation-bounds": [Reference({"CROWN below r(x)": -1, "linear program of r(x) − r(x)": -0.5})],
     "verification-np-hard": [
         Reference({"clauses": 8, "most clauses satisfied": 7, "neurons": 14}, {"kind": "all eight clauses"}),
         Reference({"clauses": 6, "most clauses satisfied": 5, "neurons": 12}, {"kind": "two of three"}),
