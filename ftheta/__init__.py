@@ -21,6 +21,7 @@ _HOME = {
     "Result": "ftheta.logic",
     "Verdict": "ftheta.logic",
     "approximate": "ftheta.approximation",
+    "attack": "ftheta.certify.perturbations",
     "audit": "ftheta.auditing",
     "barron_norm": "ftheta.approximation.spectral_norm",
     "bounds": "ftheta.certify.bounds",
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     from ftheta.catalogue import theorems as theorems
     from ftheta.certify.bounds import Ball as Ball
     from ftheta.certify.bounds import bounds as bounds
+    from ftheta.certify.perturbations import attack as attack
     from ftheta.certify.properties import Outputs as Outputs
     from ftheta.certify.properties import Robust as Robust
     from ftheta.checking import check as check

@@ -1,0 +1,157 @@
+"""Attacks on labels: closed forms of linear classifiers, exact answers of the verifier, points inside their sets."""
+
+from fractions import Fraction
+from math import inf
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import ftheta as ft
+from ftheta.certify.perturbations import METHODS, _soften
+from ftheta.logic.errors import SubjectError, UsageError
+from ftheta.networks import Dense, Description, random_mlp
+from ftheta.pieces.normal_forms import network_of
+from ftheta.relu.exact import exact
+
+DUAL = {1: inf, 2: 2, inf: 1}
+
+
+def linear(w, b: float) -> ft.Network:
+    weight = np.stack([np.asarray(w, float), np.zeros(len(w))])
+    return ft.Network.described(Description((Dense(weight, np.array([b, 0.0])),)), "linear")
+
+
+def relu_network(seed: int, *widths: int) -> ft.Network:
+    return ft.Network.described(random_mlp(np.random.default_rng(seed), widths, "relu", bias=0.5), "random")
+
+
+def length_of(difference: list[Fraction], norm: float) -> Fraction:
+    """Exactly; in ℓ2 the square."""
+    sizes = [abs(d) for d in difference]
+    return max(sizes) if norm == inf else sum((d if norm == 1 else d * d for d in sizes), Fraction(0))
+
+
+@pytest.mark.parametrize("norm, expected", [(2, 1.4), (inf, 1.0), (1, 1.75)])
+def test_the_nearest_point_of_a_half_space(norm, expected):
+    """The catalogue's example: w = (3, 4), x = (1, 1)."""
+    found = ft.attack(linear([3, 4], 0.0), [1.0, 1.0], norm=norm)
+    assert found.flipped and found.other == 1
+    assert expected <= found.distance <= expected * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("norm", DUAL)
+def test_rows_of_a_linear_classifier(norm):
+    """|w·x + b| / ‖w‖_q for every row at once; within a little less nothing is found, within a little more it is."""
+    rng = np.random.default_rng(0)
+    w = rng.normal(size=6)
+    x = rng.normal(size=(20, 6))
+    expected = np.abs(x @ w + 0.3) / np.linalg.norm(w, DUAL[norm])
+    net = linear(w, 0.3)
+    found = ft.attack(net, x, norm=norm)
+    assert found.flipped.all()
+    np.testing.assert_allclose(found.distance, expected, rtol=1e-4)
+    assert np.all(found.distance >= expected * (1 - 1e-12))
+    for k in range(3):
+        assert not ft.attack(net, x[k], 0.99 * expected[k], norm=norm, steps=20).flipped
+        assert ft.attack(net, x[k], 1.01 * expected[k], norm=norm, steps=20).flipped
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("norm", DUAL)
+def test_a_point_found_is_inside_and_flipped_in_rationals(method, norm):
+    net = relu_network(3, 5, 12, 12, 3)
+    form = exact(network_of(net))
+    x = np.random.default_rng(1).uniform(-1, 1, (12, 5))
+    eps = 0.6
+    found = ft.attack(net, x, eps, norm=norm, clip=(-1, 1), method=method, steps=30)
+    assert found.flipped.any()
+    for k in np.flatnonzero(found.flipped):
+        there = found.x[k]
+        difference = [Fraction(a) - Fraction(b) for a, b in zip(there.tolist(), x[k].tolist())]
+        size = length_of(difference, norm)
+        assert size <= Fraction(eps) ** (2 if norm == 2 else 1)
+        assert size <= Fraction(float(found.distance[k])) ** (2 if norm == 2 else 1)
+        assert np.all(np.abs(there) <= 1)
+        y = form(tuple(Fraction(v) for v in there.tolist()))
+        assert y[found.other[k]] >= y[found.label[k]]
+    assert np.isnan(found.x[~found.flipped]).all() and np.isinf(found.distance[~found.flipped]).all()
+
+
+def test_the_nearest_points_found_are_nearly_those_that_the_verifier_proves():
+    """In ℓ∞ the exact radius lies between two answers of the verifier; an attack never undercuts it."""
+    net = relu_network(5, 3, 10, 10, 3)
+    x = np.random.default_rng(2).uniform(-1, 1, (6, 3))
+    found = ft.attack(net, x)
+    close = 0
+    for k in np.flatnonzero(found.flipped):
+        refuted = ft.verify(net, ft.Robust(x[k], float(found.distance[k])), budget="20s", threads=1)
+        assert refuted.answer == "sat"
+        proved = ft.verify(net, ft.Robust(x[k], 0.95 * float(found.distance[k])), budget="20s", threads=1)
+        close += proved.answer == "unsat"
+    assert close >= found.flipped.sum() - 1
+
+
+def test_a_smooth_network_of_images():
+    def f(x):
+        return jnp.stack([jnp.tanh(x).sum(), jnp.sin(x[0, 0]) + 0.5])
+
+    net = ft.Network.of(f, example=(2, 2))
+    x = np.full((2, 2), 0.4)
+    found = ft.attack(net, x, norm=2, clip=(0, 1))
+    assert found.flipped and found.x.shape == (2, 2) and found.label == 0 and found.other == 1
+    assert float(np.tanh(found.x).sum()) <= float(np.sin(found.x[0, 0]) + 0.5) + 1e-12
+    assert 0 < found.distance < 1
+
+
+def test_a_constant_network_is_not_flipped():
+    net = linear([0.0, 0.0], 1.0)
+    assert not ft.attack(net, [0.0, 0.0]).flipped
+    assert not ft.attack(net, [0.0, 0.0], 10.0).flipped
+
+
+def test_a_row_that_already_has_another_label_is_at_distance_zero():
+    found = ft.attack(linear([1.0, 0.0], 0.0), [[2.0, 0.0]], label=[1])
+    assert found.flipped.all() and found.distance[0] == pytest.approx(0, abs=1e-6)
+
+
+@settings(deadline=None)
+@given(st.lists(st.floats(-3, 3), min_size=1, max_size=6), st.floats(0, 4))
+def test_projection_onto_an_l1_ball_is_the_nearest_point(delta, radius):
+    row = np.array([delta])
+    there = _soften(row, np.array([radius]))[0]
+    assert np.abs(there).sum() <= radius + 1e-9
+    rng = np.random.default_rng(0)
+    others = rng.laplace(size=(200, len(delta)))
+    others *= (radius * rng.random(200) / np.abs(others).sum(1))[:, None]
+    assert np.linalg.norm(there - row[0]) <= np.linalg.norm(others - row[0], axis=1).min() + 1e-9
+
+
+@pytest.mark.parametrize(
+    "words, wrong",
+    [
+        ("no attack", {"method": "cw"}),
+        ("norm is", {"norm": 3}),
+        ("negative", {"eps": -1}),
+        ("a number", {"eps": "wide"}),
+        ("do not fit", {"x": [1.0, 2.0, 3.0]}),
+        ("finite", {"x": [np.nan, 0.0]}),
+        ("outside clip", {"clip": (2, 3)}),
+        ("clip is a pair", {"clip": 5}),
+        ("number of an output", {"label": 7}),
+        ("at least one step", {"steps": 0}),
+        ("on a network", {"net": "file.onnx"}),
+    ],
+)
+def test_wrong_words_are_refused(words, wrong):
+    given_words = {"net": linear([1.0, 2.0], 0.0), "x": [1.0, 1.0], **wrong}
+    with pytest.raises(UsageError, match=words):
+        ft.attack(given_words.pop("net"), given_words.pop("x"), given_words.pop("eps", None), **given_words)
+
+
+def test_one_output_has_no_label():
+    net = ft.Network.of(lambda x: x.sum(keepdims=True), example=(2,))
+    with pytest.raises(SubjectError, match="two outputs"):
+        ft.attack(net, [0.0, 0.0])
