@@ -8,15 +8,19 @@ thousand disjuncts each are a thousand cases that share one list.
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from itertools import chain
+from math import isfinite
 
 from ftheta.logic.errors import SubjectError
 
 from .allocating import paused_collection
 from .formulas import And, Formula, fold
-from .questions import Box, Case, Row
+from .questions import Box, Case, Row, round_down, round_up
 
 MOST_ROWS = 20_000_000
 """Rows and bounds that conjunctions of disjunctions may be multiplied out to."""
+CLIPPING_SWEEPS = 3
+MOST_DIGITS = 256
+"""Bits of a bound that is found by clipping; longer ones are rounded outward, since the row that gave them stays."""
 FEW = 512
 """Disjuncts up to this number are compared with one another: those that imply another one are left out."""
 
@@ -199,6 +203,7 @@ def _make_cases(formula: Formula, inputs: int, name: Callable[[int], str], where
         if not len(branch.lower) == len(branch.upper) == inputs:
             _fill_in(branch)
             _ensure_bounded(branch, inputs, name, f"{where}, case {k + 1} of {len(branches)}" if k else where)
+        _clip(branch)
         box = Box(_in_order(branch.lower, inputs), _in_order(branch.upper, inputs))
         key = _key(box) if len(branches) > 1 else ()
         boxes.setdefault(key, box)
@@ -272,6 +277,35 @@ def _fill_in(branch: _Branch) -> None:
                 continue
             bounds[k] = (row.bound - total + smallest.get(k, 0)) / p
             waiting.extend(rows_with[k])
+
+
+def _clip(branch: _Branch) -> None:
+    r"""Bounds that rows of inputs imply: $p_kx_k\le c-\sum_{i\ne k}\min p_ix_i$. The rows stay: the set is the same."""
+    rows = [row for row in branch.rows if len(row.inputs) > 1 and not row.outputs]
+    lower, upper = branch.lower, branch.upper
+    for _ in range(CLIPPING_SWEEPS):
+        is_tighter = False
+        for row in rows:
+            smallest = {i: p * (lower if p > 0 else upper)[i] for i, p in row.inputs.items()}
+            room = row.bound - sum(smallest.values(), Fraction(0))
+            for i, p in row.inputs.items():
+                value = (room + smallest[i]) / p
+                if p > 0 and value < upper[i]:
+                    upper[i] = min(upper[i], _shorten(value, round_up))
+                    is_tighter = True
+                elif p < 0 and value > lower[i]:
+                    lower[i] = max(lower[i], _shorten(value, round_down))
+                    is_tighter = True
+        if not is_tighter or branch.is_empty:
+            break
+
+
+def _shorten(value: Fraction, rounded: Callable[[Fraction], float]) -> Fraction:
+    """The value, or a float next to it where it has too many digits."""
+    if max(value.numerator.bit_length(), value.denominator.bit_length()) <= MOST_DIGITS:
+        return value
+    near = rounded(value)
+    return Fraction(near) if isfinite(near) else value
 
 
 def _without_implied(disjuncts: Iterable[Disjunct]) -> list[Disjunct]:

@@ -8,6 +8,7 @@ Networks of few inputs are searched by bisecting boxes (`boxes/`), wider ones by
 """
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
@@ -22,6 +23,7 @@ from .attacks import attack
 from .boxes import search_inputs
 from .leaves import LeafSolver
 from .neurons.search import search_neurons
+from .pruning import split_case
 from .questions import Case, Question
 from .repairing import relax_equations, repair
 from .searches import Search, Witness
@@ -132,15 +134,11 @@ def decide(
     open = 0
     methods: dict[str, None] = {}
     witness = None
-    for position, case in enumerate(question.cases):
+    for case in _parts(net, question):
         remaining = began + seconds - time.perf_counter()
         if remaining <= 0:
-            open += len(question.cases) - position
+            open += 1
             break
-        if isinstance(net, ReluNetwork) and not case.box.is_empty:
-            case = drop_cancelled_outputs(net, case)
-        if case.box.is_empty or not case.unsafe:
-            continue
         judge, (method, search) = _search_case(net, case, remaining, threads)
         methods[method] = None
         subproblems += search.boxes
@@ -157,13 +155,27 @@ def decide(
     return Verification(
         answer,
         witness,
-        " and ".join(methods) or "nothing to search",
+        " and ".join(methods) or "bounds",
         net.meaning,
         subproblems,
         open,
         elapsed,
         time.process_time() - began_cpu,
     )
+
+
+def _parts(net: "ReluNetwork | TracedNetwork", question: Question) -> Iterator[Case]:
+    """The cases that have to be searched, in parts of not too many disjuncts."""
+    for case in question.cases:
+        if case.box.is_empty or not case.unsafe:
+            continue
+        if not isinstance(net, ReluNetwork):
+            yield case
+            continue
+        for part in split_case(net, case):
+            simpler = drop_cancelled_outputs(net, part)
+            if simpler.unsafe:
+                yield simpler
 
 
 def _search_case(
