@@ -10,6 +10,9 @@ WORKERS ?= 2
 HURRIED := --xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false \
 	--xla_cpu_parallel_codegen_split_count=1 --xla_cpu_multi_thread_eigen=false
 
+# Tests start hundreds of processes, each of which would compile JAX from its sources again.
+test nightly: export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: demo test lint kernels chromium bench trials index nightly lock clean
 
 demo: $(VENV)/.installed

@@ -7,9 +7,10 @@ import signal
 import sys
 from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
-from ftheta.processes.caching import compiled_kept
+from ftheta.processes.caching import compiled_kept, trim
 
 settings.register_profile("house", deadline=None, derandomize="CI" in os.environ, max_examples=40)
 settings.register_profile("night", deadline=None, max_examples=400)  # by --hypothesis-profile
@@ -18,11 +19,22 @@ settings.load_profile("house")
 # A shell that starts the suite in the background lets it ignore Ctrl-C, and so would every process under test.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# What one test process has compiled, the other one and the programs they start need not compile again.
+# What one test process has compiled, the other one and the programs they start need not compile again, and neither need
+# it itself after it has let programs go. Nothing of the user's cache is used.
+COMPILED = Path(__file__).parents[1] / "build" / "compiled"
+COMPILED.mkdir(parents=True, exist_ok=True)
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(COMPILED))
+os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
 os.environ.update(compiled_kept())
 
 # Programs and their graphs are kept: to look through all of them after every few hundred new objects finds nothing.
 gc.set_threshold(50_000, 20, 20)
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Forget programs that were compiled long ago."""
+    if not hasattr(session.config, "workerinput"):
+        trim(COMPILED, 500_000_000)
 
 
 class _Memory:

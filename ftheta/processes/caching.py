@@ -20,17 +20,14 @@ def cache_folder(*parts: str) -> Path | None:
 def compiled_kept() -> dict[str, str]:
     """The environment of a process whose compiled programs are kept for the next one; empty if they cannot be.
 
-    Where JAX_COMPILATION_CACHE_DIR is set, they are kept there.
+    Where JAX_COMPILATION_CACHE_DIR is set, they are kept there; what JAX's other variables say stays too.
     """
     named = os.environ.get("JAX_COMPILATION_CACHE_DIR")
     folder = named or cache_folder("compiled")
     if folder is None:
         return {}
-    return {
-        "JAX_COMPILATION_CACHE_DIR": str(folder),
-        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.05",
-        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "0",
-    }
+    usual = {"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.05", "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "0"}
+    return {"JAX_COMPILATION_CACHE_DIR": str(folder)} | {key: os.environ.get(key, usual[key]) for key in usual}
 
 
 def trim(folder: Path, most: int) -> None:
