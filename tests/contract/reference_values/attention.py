@@ -15,7 +15,7 @@ VALUES = {
     "transformer-block": [
         Reference({"block at d = 768": 7_087_872, "GPT-1": 116_534_784, "parameters of a block": 12 * 32**2 + 13 * 32})
     ],
-    "transformer-block-optimisers": [Reference({"all tokens alike": log(43), "seeds": 5})],
+    "transformer-block-optimisers": [Reference({"all tokens alike": log(43)})],
     "self-attention": [
         Reference({"tokens 0, R, −R: slope": (2 * 9 + 1) / 3}),
         Reference({"tokens 0, R, −R: slope": (2 * 100**2 + 1) / 3}, {"radius": 100, "inputs": 1, "tokens": 2}),

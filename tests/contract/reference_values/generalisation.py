@@ -117,9 +117,6 @@ VALUES = {
         )
     ],
     "architecture-and-stability-penalties": [
-        Reference(
-            {"penalty of the linear map": 16, "noise loss of the example": 9.02, "x² at 1: what s² multiplies": 6},
-            {"steps": 50},
-        )
+        Reference({"penalty of the linear map": 16, "noise loss of the example": 9.02}, {"steps": 50})
     ],
 }
