@@ -3,6 +3,7 @@
 import ast
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -34,25 +35,37 @@ def modules() -> Mapping[str, Path]:
     return found
 
 
-@cache
-def tree(module: str) -> ast.Module:
-    return ast.parse(modules()[module].read_text(encoding="utf-8"))
+@dataclass(frozen=True)
+class Module:
+    """What is needed of a module's syntax tree, which itself would take much memory."""
+
+    imports: set[str]  # of other modules, in functions too
+    calls: list[tuple[str, int]]  # what is called, and in which line
 
 
 @cache
-def imports(module: str) -> set[str]:
-    """The modules that a module imports, in functions too."""
-    is_package = modules()[module].name == "__init__.py"
-    here = module.split(".") if is_package else module.split(".")[:-1]
+def read(name: str) -> Module:
+    nodes = list(ast.walk(ast.parse(modules()[name].read_text(encoding="utf-8"))))
+    calls = [(_called(node), node.lineno) for node in nodes if isinstance(node, ast.Call)]
+    return Module(_imported(name, nodes) & modules().keys() - {name}, calls)
+
+
+def _called(call: ast.Call) -> str:
+    return call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
+
+
+def _imported(name: str, nodes: Iterable[ast.AST]) -> set[str]:
+    is_package = modules()[name].name == "__init__.py"
+    here = name.split(".") if is_package else name.split(".")[:-1]
     found = set()
-    for node in ast.walk(tree(module)):
+    for node in nodes:
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             above = here[: len(here) - node.level + 1] if node.level else []
             base = ".".join([*above, *([node.module] if node.module else [])])
             found |= {base} | {f"{base}.{alias.name}" for alias in node.names}
-    return found & modules().keys() - {module}
+    return found
 
 
 def reach(start: Iterable[str]) -> set[str]:
@@ -62,7 +75,7 @@ def reach(start: Iterable[str]) -> set[str]:
         module = waiting.pop()
         if module not in seen:
             seen.add(module)
-            waiting += imports(module)
+            waiting += read(module).imports
     return seen
 
 
@@ -74,10 +87,8 @@ def test_claims_and_charts_are_built_in_theorems_and_in_the_audit():
     for module in modules():
         if room(module) in BUILDERS or module in DRAWS_ITSELF:
             continue
-        for node in ast.walk(tree(module)):
-            if isinstance(node, ast.Call):
-                name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
-                assert name not in CLAIMS | CHARTS, f"{module}:{node.lineno} builds {name}"
+        for called, line in read(module).calls:
+            assert called not in CLAIMS | CHARTS, f"{module}:{line} builds {called}"
 
 
 def test_a_core_serves_two_theorems_the_audit_or_the_public_interface():
