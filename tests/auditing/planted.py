@@ -107,7 +107,7 @@ def __getattr__(name: str) -> Network:
     return Network.described(random_mlp(np.random.default_rng(0), (2, 3, 1)), "read")
 
 
-LOADING = 4.0
+LOADING = 2.0
 
 
 def loaded_slowly():
@@ -128,5 +128,5 @@ class Doubles:
 def compiles(net, rng):
     """A kernel is compiled for longer than the audit may take."""
     with compilation.while_compiling():
-        time.sleep(4)
+        time.sleep(2)
     return quick(net, rng)

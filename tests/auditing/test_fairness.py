@@ -109,7 +109,7 @@ class SlowToLoad:
 def test_reading_the_network_takes_nothing_off_the_budget(monkeypatch):
     monkeypatch.setattr(whole, "plan_tasks", lambda only, skip: [planted.task("quick")])
     net = Network("slow to load", planted.Doubles(SlowToLoad()), (), (2,))
-    found = audit(net, budget=2.0, workers=1)
+    found = audit(net, budget=1.0, workers=1)
     assert not found.skipped and [fact.name for section in found.sections for fact in section.facts] == ["drawn"]
     assert found.seconds > planted.LOADING
 
@@ -117,7 +117,7 @@ def test_reading_the_network_takes_nothing_off_the_budget(monkeypatch):
 @pytest.mark.parametrize("workers", [0, 1])
 def test_a_kernel_that_is_compiled_takes_nothing_off_the_budget(monkeypatch, workers):
     monkeypatch.setattr(whole, "plan_tasks", lambda only, skip: [planted.task("compiles"), planted.task("quick")])
-    found = audit(NET, budget=2.0, workers=workers)
+    found = audit(NET, budget=1.0, workers=workers)
     assert not found.skipped and len(found.sections[0].facts) == 2
 
 

@@ -128,7 +128,7 @@ def test_a_task_that_takes_too_long_is_tried_again_where_nothing_can_be_set_asid
 
 def test_a_task_that_never_ends_is_stopped_and_says_how_it_gets_more_time(monkeypatch):
     begun = monotonic()
-    found = audited(monkeypatch, "slow slow", 8.0, workers=1)
+    found = audited(monkeypatch, "slow slow", 2.0, workers=1)
     (missing,) = set(found.skipped)
     assert missing.unfinished and missing.reason.startswith(("stopped after", "not begun")) and not found.sections
     assert "--budget 2m" in missing.remedy and "--only" in missing.remedy
@@ -160,7 +160,7 @@ def test_workers_and_this_process_find_the_same(monkeypatch):
 
 
 def test_in_this_process_a_timer_interrupts(monkeypatch):
-    found = audited(monkeypatch, "busy quick", 4.0, workers=0)
+    found = audited(monkeypatch, "busy quick", 1.0, workers=0)
     assert skipped(found)["busy"].reason.startswith("stopped after") and facts(found) == ["drawn"]
 
 

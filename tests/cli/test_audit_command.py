@@ -122,13 +122,20 @@ DATA = {
 
 
 @pytest.mark.parametrize("name", DATA)
-def test_data_that_cannot_be_used_are_named_with_their_place(capsys, folder, name):
+def test_data_that_cannot_be_used_are_named_with_their_place(capsys, folder, inside, name):
     np.savez(name, **DATA[name][0])
     code, out, err = words(capsys, "audit", "one.npz", "--data", name)
     assert code == 4 and DATA[name][1] in err and out == "" and "Traceback" not in err
 
 
-def test_files_that_are_no_networks_are_refused_with_a_remedy(capsys, folder):
+def test_data_that_cannot_be_used_are_named_by_workers_too(capsys, folder):
+    name = "wide.npz"
+    np.savez(name, **DATA[name][0])
+    code, out, err = words(capsys, "audit", "one.npz", "--data", name)
+    assert code == 4 and DATA[name][1] in err and out == "" and "Traceback" not in err
+
+
+def test_files_that_are_no_networks_are_refused_with_a_remedy(capsys, folder, inside):
     whole = Path("one.onnx").read_bytes()
     files = {
         "cut.onnx": (whole[: len(whole) // 2], ""),
@@ -209,10 +216,16 @@ def test_networks_of_different_shape_are_not_compared(capsys, folder):
 
 
 CUT = """
-import signal, sys
+import os, signal, sys
+from pathlib import Path
 signal.signal(signal.SIGINT, signal.default_int_handler)
 import ftheta.auditing.whole as whole
 from tests.auditing.planted import task
+keep = whole.Run._done
+def tell(self, task, outcome):
+    keep(self, task, outcome)
+    Path(os.environ["PLANTED_FLAG"] + "-done").touch()
+whole.Run._done = tell
 whole.plan_tasks = lambda only, skip: [task(name) for name in ("quick", "waits", "slow", "busy")]
 from ftheta.cli import run
 sys.exit(run(["audit", "digits-mlp", "--out", "report.html", "--budget", "1h"]))
@@ -225,9 +238,9 @@ def test_ctrl_c_keeps_what_is_done_and_writes_the_report(folder, whole_group):
     env = {**os.environ, "PYTHONPATH": str(ROOT), "PLANTED_FLAG": str(flag)}
     started = [sys.executable, "-c", CUT]
     process = subprocess.Popen(started, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env, start_new_session=True)
-    while not flag.exists() and process.poll() is None:
-        time.sleep(0.1)
-    time.sleep(0.5)
+    quick_is_done = folder / "begun-done"
+    while not (flag.exists() and quick_is_done.exists()) and process.poll() is None:
+        time.sleep(0.02)
     (os.killpg if whole_group else os.kill)(process.pid, signal.SIGINT)
     out, err = process.communicate(timeout=120)
     assert process.returncode == 130 and b"Traceback" not in err, err

@@ -169,13 +169,29 @@ def test_data_of_the_wrong_shape_are_refused(capsys, tmp_path):
     assert code == 4 and "do not fit" in err and "(64,)" in err
 
 
-def test_interrupting_a_run_says_so_and_leaves_no_traceback():
-    # a test run in the background would pass on "ignore": the child first heeds interrupts again
-    heeding = "import signal, runpy; signal.signal(signal.SIGINT, signal.default_int_handler); "
-    start = [sys.executable, "-c", heeding + "runpy.run_module('ftheta', run_name='__main__')"]
+# A test run in the background would pass on "ignore": the child first heeds interrupts again. It says when it computes.
+COMPUTING = """
+import runpy, signal, sys
+from pathlib import Path
+signal.signal(signal.SIGINT, signal.default_int_handler)
+flag = Path(sys.argv.pop(1))
+import ftheta.running as running
+run = running.run
+def tell(*arguments, **options):
+    flag.touch()
+    return run(*arguments, **options)
+running.run = tell
+runpy.run_module("ftheta", run_name="__main__")
+"""
+
+
+def test_interrupting_a_run_says_so_and_leaves_no_traceback(tmp_path):
+    flag = tmp_path / "computing"
+    start = [sys.executable, "-c", COMPUTING, str(flag)]
     slow = [*start, "check", "double-descent-networks", "--preset", "thirty widths, five seeds"]
     process = subprocess.Popen(slow, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    time.sleep(4.0)
+    while not flag.exists() and process.poll() is None:
+        time.sleep(0.02)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=120)
     assert process.returncode == 130 and "interrupted" in err and "Traceback" not in err and out == ""
