@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -342,7 +343,8 @@ def test_the_exact_real_power_lies_inside(x, y):
 
 
 def test_margins_are_what_the_documentation_says():
-    assert (NUMPY, SCIPY) == (8, 16)
+    page = (Path(__file__).parents[2] / "docs" / "graph.md").read_text(encoding="utf-8")
+    assert f"a margin of {NUMPY} or {SCIPY} ulps" in page
     x = np.linspace(-3, 3, 101)
     np.testing.assert_array_equal(MONOTONE["erf"].f(x), special.erf(x))  # SciPy's own, to which the margin belongs
 
