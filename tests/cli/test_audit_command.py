@@ -219,13 +219,15 @@ CUT = """
 import os, signal, sys
 from pathlib import Path
 signal.signal(signal.SIGINT, signal.default_int_handler)
+import ftheta.auditing.pool as pool
 import ftheta.auditing.whole as whole
 from tests.auditing.planted import task
-keep = whole.Run._done
-def tell(self, task, outcome):
-    keep(self, task, outcome)
-    Path(os.environ["PLANTED_FLAG"] + "-done").touch()
-whole.Run._done = tell
+hear = pool.Pool._on_message
+def tell(self, worker, frame, done):
+    hear(self, worker, frame, lambda task, outcome: (done(task, outcome), Path("done").touch()))
+    if self.portraits:
+        Path("described").touch()
+pool.Pool._on_message = tell
 whole.plan_tasks = lambda only, skip: [task(name) for name in ("quick", "waits", "slow", "busy")]
 from ftheta.cli import run
 sys.exit(run(["audit", "digits-mlp", "--out", "report.html", "--budget", "1h"]))
@@ -238,8 +240,8 @@ def test_ctrl_c_keeps_what_is_done_and_writes_the_report(folder, whole_group):
     env = {**os.environ, "PYTHONPATH": str(ROOT), "PLANTED_FLAG": str(flag)}
     started = [sys.executable, "-c", CUT]
     process = subprocess.Popen(started, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env, start_new_session=True)
-    quick_is_done = folder / "begun-done"
-    while not (flag.exists() and quick_is_done.exists()) and process.poll() is None:
+    events = [flag, folder / "done", folder / "described"]
+    while not all(event.exists() for event in events) and process.poll() is None:
         time.sleep(0.02)
     (os.killpg if whole_group else os.kill)(process.pid, signal.SIGINT)
     out, err = process.communicate(timeout=120)
