@@ -69,6 +69,12 @@ def _percent(share: float) -> str:
     return f"{100 * share:.{digits}g} %"
 
 
+def _share(share: float) -> str:
+    """0.95, and never 1 for less than everything."""
+    digits = 6 if share < 0.999995 else 12
+    return f"{share:.{digits}g}"
+
+
 def _nominally(e: Enclosure) -> str:
     """The word before a level that nothing guarantees at this number of samples."""
     return "" if e.nominal is None else "nominal "
@@ -77,7 +83,7 @@ def _nominally(e: Enclosure) -> str:
 def basis(e: Enclosure) -> str:
     """How a number is known, in a few words."""
     if e.basis is Basis.SAMPLED:
-        confidence = "" if e.level is None else f" at {_nominally(e)}confidence {e.level:g}"
+        confidence = "" if e.level is None else f" at {_nominally(e)}confidence {_share(e.level)}"
         assumed = f" ({e.assuming})" if e.assuming else ""
         return f"{e.sample_count}{confidence}{assumed}"
     return {Basis.EXACT: "exact or rounded outward", Basis.FLOAT: "float64"}[e.basis]

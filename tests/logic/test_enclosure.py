@@ -33,6 +33,13 @@ def test_an_integer_beyond_the_floats_is_still_enclosed(n):
     assert e.lo <= n <= e.hi
 
 
+@given(finite, finite.map(abs))
+def test_a_value_with_its_error_is_enclosed_in_rationals(value, error):
+    e = Enclosure.around(value, error)
+    assert e.basis is Basis.EXACT
+    assert Fraction(value) - Fraction(error) in e and Fraction(value) + Fraction(error) in e
+
+
 @given(st.integers(1, 10**6))
 def test_a_ball_of_arb_is_enclosed(n):
     ball = arb(n).sqrt()

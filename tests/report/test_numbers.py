@@ -1,11 +1,14 @@
+import re
+from decimal import Decimal
 from math import inf, nan
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from ftheta.logic import AtMost, Claim, Enclosure, Identity, Result, Verdict
 from ftheta.logic.verdict import MEANING
-from ftheta.report.numbers import enclosure, number, typeset
+from ftheta.report.numbers import basis, enclosure, number, typeset
 from ftheta.report.reproduce import command, snippet
 from ftheta.report.sides import Sides, sides
 from ftheta.report.verdicts import LOOKS, look
@@ -56,6 +59,16 @@ def test_exponents_are_raised_on_paper() -> None:
 )
 def test_an_enclosure_says_what_is_known(known: Enclosure, written: str) -> None:
     assert enclosure(known) == written
+
+
+@given(st.integers(1, 10), st.booleans())
+def test_no_level_below_one_is_written_as_certain(nines: int, guaranteed: bool) -> None:
+    level = 1 - 10.0**-nines
+    make = Enclosure.estimate if guaranteed else Enclosure.approximate
+    known = make(4.0, 0.02, samples=100, assuming="", **{"confidence" if guaranteed else "nominal": level})
+    share = Decimal(re.findall(r"[\d.]+", enclosure(known))[-1]) / 100
+    confidence = Decimal(re.findall(r"confidence ([\d.]+)", basis(known))[-1])
+    assert share == confidence == 1 - Decimal(10) ** -nines
 
 
 @given(enclosures())
