@@ -14,6 +14,7 @@ _HOME = {
     "Measure": "ftheta.subjects",
     "Network": "ftheta.subjects",
     "Outputs": "ftheta.certify.properties",
+    "Polytope": "ftheta.certify.bounds",
     "Robust": "ftheta.certify.properties",
     "Target": "ftheta.subjects",
     "Training": "ftheta.subjects",
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     from ftheta.auditing import audit as audit
     from ftheta.catalogue import theorems as theorems
     from ftheta.certify.bounds import Ball as Ball
+    from ftheta.certify.bounds import Polytope as Polytope
     from ftheta.certify.bounds import bounds as bounds
     from ftheta.certify.perturbations import attack as attack
     from ftheta.certify.properties import Outputs as Outputs

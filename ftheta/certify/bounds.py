@@ -2,6 +2,7 @@ r"""Bounds of a network over a set of inputs: numbers, and affine functions of t
 
     ft.bounds(net, (lo, hi))                      # a box
     ft.bounds(net, ft.Ball(x, 0.1, norm=2))       # a ball in ℓ1, ℓ2 or ℓ∞, around one input or around many
+    ft.bounds(net, ft.Polytope(lo, hi, G, c))     # the part of a box where Gx ≤ c
     ft.bounds(net, (lo, hi), rows=C)              # of the rows of C times the outputs
 
 Meant is the real function with the stored weights: weights are taken at their exact values, arithmetic is that of real
@@ -22,6 +23,7 @@ from ftheta.graph.jaxprs import trace
 from ftheta.logic.errors import SubjectError, UsageError
 
 from .input_regions import Ball as Ball
+from .input_regions import Polytope as Polytope
 from .input_regions import Region, read_region
 
 Array = np.ndarray
@@ -69,12 +71,13 @@ def bounds(
     f
         A network (anything `ft.load` makes one of), a list of layers, or a JAX function of one array.
     inputs
-        A box `(lo, hi)` or a `Ball`. Arrays with one more axis than an input of the network are a batch of sets; an
-        array given to a function is one input.
+        A box `(lo, hi)`, a `Ball` or a `Polytope`. Arrays with one more axis than an input of the network are a batch
+        of sets; an array given to a function is one input.
     method
-        "interval": interval arithmetic, node by node. "crown": affine functions taken back through the program from its
-        outputs, and from every slot that a non-linear node reads; always met with intervals. "alpha-crown": the same
-        with the slopes below ReLUs chosen for each bound, by `steps` steps of ascent.
+        "interval": interval arithmetic, node by node. "forward": affine functions of the input carried from node to
+        node in one pass. "crown": affine functions taken back through the program from its outputs, and from every slot
+        that a non-linear node reads: as a rule the sharper one. "alpha-crown": the same with the slopes below ReLUs
+        chosen for each bound, by `steps` steps of ascent. All are met with intervals.
     rows
         A matrix $C$: bounds of $Cf(x)$, with $f(x)$ flattened, in place of those of every output. They are far sharper
         than differences of bounds.

@@ -1,4 +1,5 @@
-"""Sets of inputs as a user writes them: a box of two arrays, or a ball; one of them, or one a row."""
+"""Sets of inputs as a user writes them: a box of two arrays, a ball, or a box with linear constraints; one, or one a
+row."""
 
 from dataclasses import dataclass
 from math import inf
@@ -8,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ftheta.graph.domains.interval.intervals import Interval
-from ftheta.graph.domains.linear import BallSet, BoxSet, InputSet
+from ftheta.graph.domains.linear import BallSet, BoxSet, InputSet, PolytopeSet
 from ftheta.logic.errors import UsageError
 
 NORMS = (1, 2, inf)
@@ -26,17 +27,28 @@ class Ball:
     norm: float = inf
 
 
-Region: TypeAlias = tuple[ArrayLike, ArrayLike] | Ball
+@dataclass(frozen=True, eq=False)
+class Polytope:
+    r"""All $x$ with $l\le x\le h$, entry by entry, and $Gx\le c$: `lo` $l$, `hi` $h$, `limits` $c$, and `rows` $G$ with
+    one column for each entry of $x$. With one box a row, the constraints are those of all of them."""
+
+    lo: ArrayLike
+    hi: ArrayLike
+    rows: ArrayLike
+    limits: ArrayLike
+
+
+Region: TypeAlias = tuple[ArrayLike, ArrayLike] | Ball | Polytope
 
 
 def read_region(region: Region, shape: tuple[int, ...] | None) -> tuple[InputSet, bool]:
     """A batch of sets of inputs of this shape (None: as they come), and whether a batch was asked for."""
     if isinstance(region, Ball):
         return _read_ball(region, shape)
+    if isinstance(region, Polytope):
+        return _read_polytope(region, shape)
     if not isinstance(region, (tuple, list)) or len(region) != 2:
-        raise UsageError(
-            "A set of inputs is a box (lo, hi) or a Ball(centre, radius, norm).", got=type(region).__name__
-        )
+        raise UsageError("A set of inputs is a box (lo, hi), a Ball or a Polytope.", got=type(region).__name__)
     lo, hi = (_numbers(end, "an end of the box") for end in region)
     if lo.shape != hi.shape:
         raise UsageError("The ends of a box have one shape.", got=f"{lo.shape} and {hi.shape}")
@@ -58,6 +70,22 @@ def _read_ball(ball: Ball, shape: tuple[int, ...] | None) -> tuple[InputSet, boo
     if ball.norm == inf:
         return BoxSet(Interval.around(centre, radius.reshape(-1, *[1] * (centre.ndim - 1)))), is_batch
     return BallSet(centre, radius, int(ball.norm)), is_batch
+
+
+def _read_polytope(polytope: Polytope, shape: tuple[int, ...] | None) -> tuple[InputSet, bool]:
+    box, is_batch = read_region((polytope.lo, polytope.hi), shape)
+    assert isinstance(box, BoxSet)
+    inner = box.hull.shape[1:]
+    rows = np.atleast_2d(_numbers(polytope.rows, "the rows"))
+    limits = np.atleast_1d(_numbers(polytope.limits, "the limits"))
+    if rows.ndim != 2 or rows.shape[1] != int(np.prod(inner)) or limits.shape != rows.shape[:1]:
+        raise UsageError(
+            "The rows of a polytope have one column for each entry of an input, and one limit each.",
+            got=f"rows {rows.shape}, limits {limits.shape}, inputs {inner}",
+        )
+    if not (np.isfinite(rows).all() and np.isfinite(limits).all()):
+        raise UsageError("The rows and limits of a polytope are finite numbers.", got="an infinity")
+    return PolytopeSet(box, rows.reshape(len(rows), *inner), limits), is_batch
 
 
 def _numbers(x: ArrayLike, what: str) -> np.ndarray:

@@ -8,10 +8,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import linprog
 
 import ftheta as ft
 from ftheta.certify.bounds import Bounds
 from ftheta.logic import UsageError
+from ftheta.networks import random_mlp
 from ftheta.networks.description import Dense, Description
 
 from .vnncomp import BENCHMARKS, read_box
@@ -162,3 +166,71 @@ def test_nine_of_the_fifteen_digits_of_mnist_fc_are_certified_without_branching(
         rows = np.eye(10)[label] - np.delete(np.eye(10), label, 0)
         certified += bool(ft.bounds(net, (lo, hi), rows=rows).lower.min() > 0)
     assert len(names) == 15 and certified >= 9
+
+
+# ---- linear constraints ----------------------------------------------------------------------------------------------
+
+
+def draw_polytope(rng: np.random.Generator, inputs: int, constraints: int) -> tuple[np.ndarray, ...]:
+    """The ends of a box, rows and limits, with a point inside."""
+    lo = rng.uniform(-1, 0, inputs)
+    hi = lo + rng.uniform(0.2, 1.5, inputs)
+    G = rng.standard_normal((constraints, inputs))
+    inside = rng.uniform(lo, hi)
+    return lo, hi, G, G @ inside + rng.uniform(0, 0.2, constraints)
+
+
+def affine_network(w: np.ndarray, b: np.ndarray) -> ft.Network:
+    return ft.Network.of(lambda x: w @ x + b, example=(w.shape[1],))
+
+
+@given(st.integers(0, 10**6), st.integers(1, 3))
+def test_an_affine_map_over_a_polytope_is_bounded_as_by_a_linear_program(seed, constraints):
+    """Never above the optimum; with one constraint equal to it, with more no worse than without any of them."""
+    rng = np.random.default_rng(seed)
+    w, b = rng.standard_normal((2, 5)), rng.standard_normal(2)
+    lo, hi, G, limits = draw_polytope(rng, 5, constraints)
+    found = ft.bounds(affine_network(w, b), ft.Polytope(lo, hi, G, limits))
+    plain = ft.bounds(affine_network(w, b), (lo, hi))
+    ends = np.stack([lo, hi], 1)
+    for j in range(2):
+        for sign, bound, loose in ((1.0, found.lower[j], plain.lower[j]), (-1.0, -found.upper[j], -plain.upper[j])):
+            best = linprog(sign * w[j], G, limits, bounds=ends, method="highs")
+            assert best.status == 0
+            optimum = best.fun + sign * b[j]
+            assert loose - 1e-12 <= bound <= optimum + 1e-7
+            if constraints == 1:
+                assert bound == pytest.approx(optimum, abs=1e-7)
+
+
+def test_a_network_over_a_polytope_holds_its_points_and_is_sharper_than_over_the_box():
+    rng = np.random.default_rng(3)
+    net = ft.Network.described(random_mlp(rng, (4, 12, 12, 2), "relu", bias=0.3), "random")
+    lo, hi, G, limits = draw_polytope(rng, 4, 2)
+    x = rng.uniform(lo, hi, (20000, 4))
+    x = x[np.all(x @ G.T <= limits, axis=1)]
+    assert len(x) > 100
+    y = np.asarray(net(x))
+    for method in ("forward", "crown", "alpha-crown"):
+        found = ft.bounds(net, ft.Polytope(lo, hi, G, limits), method=method)
+        box = ft.bounds(net, (lo, hi), method=method)
+        assert np.all(found.lower <= y.min(0) + 1e-12) and np.all(found.upper >= y.max(0) - 1e-12)
+        assert np.all(found.upper - found.lower <= box.upper - box.lower + 1e-12)
+        assert np.any(found.upper - found.lower < 0.98 * (box.upper - box.lower))
+
+
+def test_numbers_that_cancel_in_a_constraint_are_paid_for():
+    """2⁵⁶x₁ − 2⁵⁶x₂ ≤ 1 says nothing about x₁ + x₂ that a bound could be wrong about; exact values at a corner."""
+    big = 2.0**56
+    net = affine_network(np.array([[1.0, 1.0], [big, -big]]), np.array([0.0, 1.0]))
+    found = ft.bounds(net, ft.Polytope([0.0, 0.0], [1.0, 1.0], [[-big, big]], [1.0]))
+    assert found.lower[0] <= 0 and found.upper[0] >= 2
+    assert found.lower[1] <= 0  # attained where the constraint is an equality
+    assert found.lower[1] > -1000
+
+
+def test_rows_of_a_polytope_that_do_not_fit_are_refused():
+    net = affine_network(np.eye(2), np.zeros(2))
+    for rows, limits in (([[1.0]], [0.0]), ([[1.0, 1.0]], [0.0, 1.0]), ([[np.inf, 0.0]], [1.0])):
+        with pytest.raises(UsageError):
+            ft.bounds(net, ft.Polytope([0, 0], [1, 1], rows, limits))

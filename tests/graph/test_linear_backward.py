@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ftheta.graph import Interval, trace
-from ftheta.graph.domains.linear import BallSet, BoxSet, Program, linear_bounds
+from ftheta.graph.domains.linear import BallSet, BoxSet, Method, Program, linear_bounds
 
 from .linear_soundness import found_wrong
 from .soundness import boxes
@@ -42,14 +42,14 @@ def exact_network(params, x):
     return h
 
 
-def bound_network(params, lo, hi, activation=jax.nn.relu):
-    program = Program.of(trace(lambda x: mlp(activation, params, x), lo, fold_rounded=False))
-    return linear_bounds(program, [BoxSet(Interval(lo[None], hi[None]))])
+def bound_network(params, lo, hi, method: Method = "crown"):
+    program = Program.of(trace(lambda x: mlp(jax.nn.relu, params, x), lo, fold_rounded=False))
+    return linear_bounds(program, [BoxSet(Interval(lo[None], hi[None]))], method=method)
 
 
-def missed_by(params, x) -> int:
+def missed_by(params, x, method: Method = "crown") -> int:
     """Outputs whose exact value is outside of the bounds over the box of one point, or of the forms there."""
-    found = bound_network(params, x, x)
+    found = bound_network(params, x, x, method)
     missed = 0
     for j, value in enumerate(exact_network(params, x)):
         missed += not (Fraction(float(found.lower[0, j])) <= value <= Fraction(float(found.upper[0, j])))

@@ -8,8 +8,9 @@ above it; these follow from enclosures of its operands, which are refined in the
     maps.py          linear maps with their transposes (`affine.py` the table, `moves.py`, `windows.py`)
     relaxations.py   affine functions below and above a slot (`relaxing.py` the table, `kinks.py` …)
     backward.py      functionals taken back to the inputs
+    forward.py       forms of all slots, carried forward from the inputs
     refining.py      enclosures of all slots, in the order of the nodes
-    sets.py          boxes and balls of inputs
+    sets.py          boxes, balls and polytopes of inputs
     rounding.py      what all of it may err by
 """
 
@@ -21,10 +22,11 @@ import numpy as np
 
 from ftheta.graph.domains.interval.rounding import Array
 from ftheta.graph.domains.linear.backward import Form, Relaxed
+from ftheta.graph.domains.linear.forward import Forward
 from ftheta.graph.domains.linear.program import Program
 from ftheta.graph.domains.linear.refining import enclose
 from ftheta.graph.domains.linear.rounding import least_over
-from ftheta.graph.domains.linear.sets import BallSet, BoxSet, InputSet
+from ftheta.graph.domains.linear.sets import BallSet, BoxSet, InputSet, PolytopeSet
 from ftheta.graph.domains.linear.slopes import Best, optimise
 from ftheta.graph.graph import Slot
 
@@ -36,13 +38,14 @@ __all__ = [
     "InputSet",
     "LinearBounds",
     "Method",
+    "PolytopeSet",
     "Program",
     "bound_below",
     "linear_bounds",
 ]
 
-Method: TypeAlias = Literal["interval", "crown", "alpha-crown"]
-METHODS: tuple[Method, ...] = ("interval", "crown", "alpha-crown")
+Method: TypeAlias = Literal["interval", "forward", "crown", "alpha-crown"]
+METHODS: tuple[Method, ...] = ("interval", "forward", "crown", "alpha-crown")
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,11 +71,12 @@ def linear_bounds(
 ) -> LinearBounds:
     """Bounds of the functionals `rows` (functionals, *shape) of an output, by default of its entries.
 
-    `sets` has one set for each input of the program, all with the same number of boxes. With "alpha-crown", free slopes
+    `sets` has one set for each input of the program, all with the same number of boxes. "forward" carries forms from
+    the inputs to the outputs, "crown" takes functionals back. With "alpha-crown", free slopes
     are chosen by so many steps of ascent, for the functionals and for every slot that is bounded on the way.
     """
     steps = steps if method == "alpha-crown" else 0
-    relaxed = enclose(program, sets, refine=method != "interval", steps=steps)
+    relaxed = enclose(program, sets, refine=method != "interval", steps=steps, carry=method == "forward")
     slot = program.graph.outputs[output]
     functionals = np.eye(slot.size).reshape(-1, *slot.shape) if rows is None else rows
     seeds = np.broadcast_to(functionals, (len(sets[0].hull.lo), *functionals.shape))
@@ -94,6 +98,9 @@ def _below(
     value = plain.least(sets)
     if method == "interval":
         return value, plain
+    if method == "forward":
+        form = Forward(relaxed, sets).of_rows(slot, seeds[0])
+        return np.fmax(form.least(sets), value), form
     best = optimise(relaxed, sets, {slot.id: seeds}, steps)
     return np.fmax(best.value, value), best.form
 

@@ -11,6 +11,7 @@ from ftheta.graph.domains.interval import INTERVAL
 from ftheta.graph.domains.interval.intervals import Interval
 from ftheta.graph.domains.interval.rounding import Array
 from ftheta.graph.domains.linear.backward import Relaxed
+from ftheta.graph.domains.linear.forward import Forward
 from ftheta.graph.domains.linear.planning import plan_slot
 from ftheta.graph.domains.linear.program import Program
 from ftheta.graph.domains.linear.sets import InputSet
@@ -23,14 +24,17 @@ CHUNK = 1 << 22
 """Coefficients of one slot that are held at a time."""
 
 
-def enclose(program: Program, sets: Sequence[InputSet], *, refine: bool = True, steps: int = 0) -> Relaxed:
+def enclose(
+    program: Program, sets: Sequence[InputSet], *, refine: bool = True, steps: int = 0, carry: bool = False
+) -> Relaxed:
     """Enclosures of all slots over a batch of sets of inputs; without `refine`, by intervals alone. Free slopes are
-    chosen by so many steps of ascent, for each bound by itself."""
+    chosen by so many steps of ascent, for each bound by itself. With `carry`, forms are carried forward instead."""
     boxes = len(sets[0].hull.lo)
     if boxes > 1 and program.has_branches:
         raise GraphError("boxes are bounded one at a time where a `cond` depends on the inputs", got=f"{boxes} boxes")
     known = _Known(program, boxes)
     relaxed = Relaxed(program, known)
+    carried = Forward(relaxed, sets) if carry else None
     graph = known.graph
     hulls = [part.hull if boxes > 1 else _without_axis(part.hull) for part in sets]
     wanted = _slots_to_refine(program, all(part.is_box for part in sets)) if refine else {}
@@ -51,6 +55,11 @@ def enclose(program: Program, sets: Sequence[InputSet], *, refine: bool = True, 
         if number is None:
             return x
         slot = program.graph.slots[number]
+        if carried is not None:
+            known.put(number, x)
+            x = known.as_found(carried.refine(slot))
+            known.put(number, x)
+            return x
         for count in (0, steps) if steps else (0,):
             known.put(number, x)
             x = known.as_found(refine_slot(relaxed, sets, slot, wanted[number], count))

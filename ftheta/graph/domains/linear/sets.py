@@ -1,7 +1,8 @@
 r"""Sets of inputs, and the least value of a linear functional over them.
 
 For a box $\{l\le x\le h\}$ it is $\sum_jA_j^+l_j+A_j^-h_j$, for a ball $\{\|x-c\|_p\le r\}$ it is
-$\langle A,c\rangle-r\|A\|_q$ with $\frac1p+\frac1q=1$. Every set is a batch: arrays (boxes, *shape).
+$\langle A,c\rangle-r\|A\|_q$ with $\frac1p+\frac1q=1$. Linear constraints have multipliers. Every set is a batch: arrays
+(boxes, *shape).
 """
 
 from collections.abc import Sequence
@@ -12,7 +13,7 @@ import numpy as np
 
 from ftheta.graph.domains.interval.intervals import Interval
 from ftheta.graph.domains.interval.rounding import SMALLEST_NORMAL, Array
-from ftheta.graph.domains.linear.rounding import least_over, rows, sum_doubt
+from ftheta.graph.domains.linear.rounding import least_over, lost_to_underflow, rows, sum_doubt, weigh
 
 Least = tuple[Array, Array]
 """The value (boxes, functionals), and an error to take off it."""
@@ -110,6 +111,84 @@ class BallSet:
 
     def part(self, chosen: slice) -> "BallSet":
         return BallSet(self.centre[chosen], self.radius[chosen], self.norm)
+
+
+@dataclass(frozen=True, eq=False)
+class PolytopeSet:
+    r"""All x of a box with $\langle G_i,x\rangle\le h_i$ for the `rows` $G$ (constraints, *shape) and the `limits` $h$
+    (constraints,), the same for all boxes.
+
+    For every $\lambda\ge0$ the least value of $\langle A,x\rangle$ is at least that of
+    $\langle A+\sum_i\lambda_iG_i,x\rangle-\sum_i\lambda_ih_i$ over the box. The multipliers are chosen one after
+    another, each of them as well as it can be.
+    """
+
+    box: BoxSet
+    rows: Array
+    limits: Array
+
+    SWEEPS = 3
+
+    @property
+    def hull(self) -> Interval:
+        return self.box.hull
+
+    @property
+    def is_box(self) -> bool:
+        return False
+
+    @np.errstate(all="ignore")
+    def least(self, A: Array) -> Least:
+        multipliers = self._multipliers(A)
+        moved = self._move(A, multipliers)
+        value, error = self.box.least(moved)
+        paid = multipliers @ self.limits
+        total = value - paid
+        sizes = np.abs(A) + np.tensordot(multipliers, np.abs(self.rows), 1)
+        terms = len(self.limits) + 2
+        doubt = sum_doubt(terms) * (weigh(sizes, self.hull.magnitude) + multipliers @ np.abs(self.limits))
+        underflow = lost_to_underflow(terms, self.hull.magnitude)[:, None] + terms * SMALLEST_NORMAL
+        return total, error + doubt + underflow + sum_doubt(2) * np.abs(total)
+
+    def _move(self, A: Array, multipliers: Array) -> Array:
+        return A + np.tensordot(multipliers, self.rows, 1)
+
+    def _multipliers(self, A: Array) -> Array:
+        """(boxes, functionals, constraints), in plain floats: each choice gives a bound."""
+        multipliers = np.zeros((*A.shape[:2], len(self.limits)))
+        for _ in range(self.SWEEPS if len(self.limits) > 1 else 1):
+            for i in range(len(self.limits)):
+                multipliers[..., i] = 0.0
+                multipliers[..., i] = self._best(rows(self._move(A, multipliers)), i)
+        return multipliers
+
+    def _best(self, a: Array, i: int) -> Array:
+        r"""The multiplier of one row where the slope of the concave bound changes its sign.
+
+        At 0 the slope is the excess of the row at the lowest corner; at $-a_j/G_j$ entry $j$ of the corner moves to its
+        other end, which lowers the slope.
+        """
+        g = self.rows[i].ravel()
+        lo, hi = (end.reshape(len(end), 1, -1) for end in (self.hull.lo, self.hull.hi))
+        turns = np.where(g * a < 0, -a / np.where(g == 0, 1.0, g), np.inf)
+        at_low = (a > 0) | ((a == 0) & (g > 0))
+        slope = (g * np.where(at_low, lo, hi)).sum(-1) - self.limits[i]
+        order = np.argsort(turns, axis=-1)
+        turns = np.take_along_axis(turns, order, -1)
+        drops = np.take_along_axis(np.broadcast_to(np.abs(g) * (hi - lo), a.shape), order, -1)
+        left = slope[..., None] - np.cumsum(np.where(np.isfinite(turns), drops, 0.0), -1)
+        reached = (left <= 0) & np.isfinite(turns)
+        first = np.take_along_axis(turns, reached.argmax(-1)[..., None], -1)[..., 0]
+        last = np.where(np.isfinite(turns), turns, 0.0).max(-1)
+        best = np.where(reached.any(-1), first, 2 * last)  # no input meets the row: any large multiplier shows it
+        return np.where((slope > 0) & np.isfinite(best), best, 0.0)
+
+    def lowest_point(self, A: Array) -> Array:
+        with np.errstate(all="ignore"):
+            return self.box.lowest_point(self._move(A, self._multipliers(A)))
+
+    def part(self, chosen: slice) -> "PolytopeSet":
+        return PolytopeSet(self.box.part(chosen), self.rows, self.limits)
 
 
 def _beside(numbers: Array, x: Array) -> Array:
