@@ -1,8 +1,8 @@
 r"""Sets of inputs, and the least value of a linear functional over them.
 
 For a box $\{l\le x\le h\}$ it is $\sum_jA_j^+l_j+A_j^-h_j$, for a ball $\{\|x-c\|_p\le r\}$ it is
-$\langle A,c\rangle-r\|A\|_q$ with $\frac1p+\frac1q=1$. Linear constraints have multipliers. Every set is a batch: arrays
-(boxes, *shape).
+$\langle A,c\rangle-r\|A\|_q$ with $\frac1p+\frac1q=1$. Linear constraints have multipliers. Every set is a batch:
+arrays (boxes, *shape).
 """
 
 from collections.abc import Sequence
