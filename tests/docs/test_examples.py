@@ -38,11 +38,21 @@ def test_python_examples_run_and_print_what_they_say(page, tmp_path, monkeypatch
     assert runner.summarize(verbose=False).failed == 0
 
 
+NAMES = (("f", "X", "Y"), ("g", "V", "W"))
+"""Of two networks, their inputs and their outputs."""
+
+
 def write_files_of_the_pages(folder: Path) -> None:
-    """The files that a reader has and that command lines name: a network, and a property that it has."""
-    write(ReluNetwork.dense([np.eye(1), -np.eye(1)], [np.zeros(1), np.zeros(1)]), folder / "net.onnx")
+    """The files that a reader has and that command lines name: networks, and properties that they have."""
+    for name in ("net.onnx", "a.onnx", "b.onnx"):
+        write(ReluNetwork.dense([np.eye(1), -np.eye(1)], [np.zeros(1), np.zeros(1)]), folder / name)
     asserted = "(assert (>= X_0 0))(assert (<= X_0 1))(assert (>= Y_0 2))"
     (folder / "property.vnnlib").write_text(f"(declare-const X_0 Real)(declare-const Y_0 Real){asserted}")
+    declared = (
+        f"(declare-network {f} (declare-input {x} real [1,1]) (declare-output {y} real [1,1]))" for f, x, y in NAMES
+    )
+    asserted = "(assert (and (>= X[0,0] 0.0) (<= X[0,0] 1.0) (== V[0,0] X[0,0]) (> Y[0,0] (+ W[0,0] 1.0))))"
+    (folder / "query.vnnlib").write_text(f"(vnnlib-version <2.0>)\n{' '.join(declared)}\n{asserted}")
     (folder / "instances.csv").write_text("net.onnx,property.vnnlib,20\n")
 
 
