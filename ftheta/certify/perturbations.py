@@ -8,20 +8,19 @@ intervals rounded outward; the point lies within the radius and within `clip` ex
 nothing: `ft.verify(net, ft.Robust(x, eps))` decides.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from math import inf
 from typing import Any, Literal, TypeAlias
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ftheta.graph.enclosing import enclose
 from ftheta.logic.errors import SubjectError, UsageError
 
+from .margins import Classifier, Problem
 from .questions import round_up
 
 Array = np.ndarray
@@ -33,9 +32,7 @@ MOMENTUM = 0.75
 BEYOND = 1e-7  # how far past the boundary a point is moved, relative to its distance: intervals can tell there
 SEGMENT = 30  # bisections between an input and a point that is flipped
 WALK = 40  # linearised steps towards the nearest class
-CLASSES = 10  # of the largest other outputs, towards which a linearised step may go
 SHRINKS = 24  # times that a smaller radius is tried
-SPARSE = 0.03  # of the entries that one step in ℓ1 changes
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,115 +111,6 @@ def attack(
 # ---- what is attacked ------------------------------------------------------------------------------------------------
 
 
-class Classifier:
-    """A network on flat inputs, compiled for batches of a few sizes: rows are filled up to a power of two."""
-
-    def __init__(self, net: Any) -> None:
-        shape = net.input_shape
-
-        def outputs(x: jax.Array) -> jax.Array:
-            return jnp.ravel(net.apply(net.params, x.reshape(shape)))
-
-        def margin(x: jax.Array, label: jax.Array) -> jax.Array:
-            y = outputs(x)
-            return y[label] - jnp.max(jnp.where(jnp.arange(len(y)) == label, -jnp.inf, y))
-
-        def differences(x: jax.Array, label: jax.Array) -> tuple[jax.Array, jax.Array]:
-            y, pull = jax.vjp(outputs, x)
-            count = min(CLASSES, len(y) - 1)
-            _, others = jax.lax.top_k(jnp.where(jnp.arange(len(y)) == label, -jnp.inf, y), count)
-            rows = jax.nn.one_hot(label, len(y), dtype=y.dtype) - jax.nn.one_hot(others, len(y), dtype=y.dtype)
-            return rows @ y, jax.vmap(lambda row: pull(row)[0])(rows)
-
-        self.outputs = jax.vmap(outputs)
-        self._values = jax.jit(self.outputs)
-        self._margin_and_slope = jax.jit(jax.vmap(jax.value_and_grad(margin)))
-        self._differences = jax.jit(jax.vmap(differences))
-
-    def values(self, x: Array) -> Array:
-        """The outputs, (rows, outputs)."""
-        return _in_batches(self._values, x)[0]
-
-    def margin_and_slope(self, x: Array, label: Array) -> tuple[Array, Array]:
-        """The output of the label minus the largest other one, and its gradient."""
-        value, slope = _in_batches(self._margin_and_slope, x, label)
-        return value, np.nan_to_num(slope)
-
-    def differences(self, x: Array, label: Array) -> tuple[Array, Array]:
-        """For the largest other outputs: the margin of the label over each, and its gradient."""
-        value, slope = _in_batches(self._differences, x, label)
-        return value, np.nan_to_num(slope)
-
-
-def _in_batches(function: Callable[..., Any], *arrays: Array) -> tuple[Array, ...]:
-    rows = len(arrays[0])
-    size = 1 << max(0, rows - 1).bit_length()
-    padded = [np.concatenate([a, np.repeat(a[:1], size - rows, axis=0)]) for a in arrays]
-    return tuple(np.asarray(part)[:rows] for part in jax.tree.leaves(function(*padded)))
-
-
-@dataclass(frozen=True, eq=False)
-class Problem:
-    """Inputs `x` (rows, entries) of a classifier with their labels, and the ends of what an entry may be."""
-
-    net: Classifier
-    x: Array
-    label: Array
-    low: Array
-    high: Array
-    norm: float
-    shape: tuple[int, ...]
-
-    def margin(self, x: Array) -> Array:
-        """The output of the label minus the largest other one."""
-        return split_margin(self.net.values(x), self.label)
-
-    def length(self, delta: Array) -> Array:
-        """The norm of each row."""
-        return np.linalg.norm(delta, ord=self.norm, axis=1)
-
-    def project(self, x: Array, centre: Array, radius: Array) -> Array:
-        """Into the box, then towards the centre into the ball: the centre lies in the box, so that this stays there."""
-        delta = np.clip(x, self.low, self.high) - centre
-        if self.norm == inf:
-            return centre + np.clip(delta, -radius[:, None], radius[:, None])
-        if self.norm == 2:
-            length = self.length(delta)
-            return centre + delta * np.minimum(1.0, radius / np.maximum(length, 1e-300))[:, None]
-        return centre + _soften(delta, radius)
-
-    def steepest(self, slope: Array) -> Array:
-        """The direction of length 1 in which a step lowers the margin most (in ℓ1: that of several large entries)."""
-        if self.norm == inf:
-            return -np.sign(slope)
-        if self.norm == 2:
-            return -slope / np.maximum(self.length(slope), 1e-300)[:, None]
-        count = max(1, round(SPARSE * slope.shape[1]))
-        least = -np.partition(-np.abs(slope), count - 1, axis=1)[:, count - 1 : count]
-        chosen = np.where(np.abs(slope) >= least, -np.sign(slope), 0.0)
-        return chosen / np.maximum(np.abs(chosen).sum(1, keepdims=True), 1.0)
-
-
-def split_margin(y: Array, label: Array) -> Array:
-    """The output of the label minus the largest other one."""
-    rows = np.arange(len(y))
-    others = y.copy()
-    others[rows, label] = -inf
-    return y[rows, label] - others.max(1)
-
-
-def _soften(delta: Array, radius: Array) -> Array:
-    r"""The nearest rows with $\|\delta\|_1\le r$: all entries moved towards 0 by one threshold."""
-    size = np.abs(delta)
-    ranked = -np.sort(-size, axis=1)
-    excess = ranked.cumsum(1) - radius[:, None]
-    counts = np.arange(1, delta.shape[1] + 1)
-    kept = np.maximum((ranked - excess / counts > 0).sum(1), 1)
-    threshold = np.maximum(excess[np.arange(len(delta)), kept - 1] / kept, 0.0)
-    inside = size.sum(1) <= radius
-    return np.where(inside[:, None], delta, np.sign(delta) * np.maximum(size - threshold[:, None], 0.0))
-
-
 def _read_radius(eps: float | str) -> Fraction:
     try:
         radius = Fraction(eps)
@@ -287,19 +175,13 @@ def _search(
         todo = np.flatnonzero(least > 0)
         if not len(todo):
             break
-        part = _part(problem, todo)
+        part = problem.part(todo)
         start = part.x if k == 0 else _diversify(part, radius[todo], rng)
         x, value = _descend(part, radius[todo], start, steps, is_adaptive=method == "apgd")
         better = value < least[todo]
         best[todo[better]] = x[better]
         least[todo[better]] = value[better]
     return best
-
-
-def _part(problem: Problem, rows: Array) -> Problem:
-    return Problem(
-        problem.net, problem.x[rows], problem.label[rows], problem.low, problem.high, problem.norm, problem.shape
-    )
 
 
 def _diversify(problem: Problem, radius: Array, rng: np.random.Generator, steps: int = 5) -> Array:
@@ -359,13 +241,13 @@ def _walk(problem: Problem, rng: np.random.Generator) -> Array:
         value, slope = problem.net.differences(x[todo], problem.label[todo])
         step = _nearest_step(problem, x[todo], value, slope)
         x[todo] = np.clip(x[todo] + 1.05 * step + 1e-12 * rng.standard_normal(step.shape), problem.low, problem.high)
-        flipped = _part(problem, todo).margin(x[todo]) < 0
+        flipped = problem.part(todo).margin(x[todo]) < 0
         found[todo[flipped]] = x[todo[flipped]]
     todo = np.flatnonzero(np.isnan(found[:, 0]))
     for scale in (0.1, 1.0, 10.0, 100.0):  # of the size of an input: where no linear model leads anywhere
         if not len(todo):
             break
-        part = _part(problem, todo)
+        part = problem.part(todo)
         radius = scale * (1.0 + part.length(part.x))
         there = _search(part, radius, "apgd", WALK, 2, rng)
         flipped = part.margin(there) < 0
@@ -405,14 +287,14 @@ def _shrink(problem: Problem, found: Array, steps: int, starts: int, rng: np.ran
         rows = np.flatnonzero(np.isfinite(best[:, 0]) & (share > 1e-4))
         if not len(rows):
             break
-        part = _part(problem, rows)
+        part = problem.part(rows)
         radius = (1 - share[rows]) * part.length(best[rows] - part.x)
         start = best[rows] if turn % max(2, starts) else _diversify(part, radius, rng)
         there, value = _descend(
             part, radius, part.project(start, part.x, radius), max(10, steps // 4), is_adaptive=True
         )
         met = value < 0
-        best[rows[met]] = _towards_input(_part(problem, rows[met]), there[met])
+        best[rows[met]] = _towards_input(problem.part(rows[met]), there[met])
         share[rows[~met]] *= 0.5
     return best
 
@@ -424,7 +306,7 @@ def _search_nearest(
     todo = np.flatnonzero(problem.margin(points) > 0)
     if not len(todo):
         return points
-    part = _part(problem, todo)
+    part = problem.part(todo)
     nearest = _shrink(part, _walk(part, rng), steps, starts, rng)
     near = part.length(nearest - part.x) <= radius[todo]
     points[todo[near]] = nearest[near]

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ftheta as ft
-from ftheta.certify.perturbations import METHODS, _soften
+from ftheta.certify.margins import project_to_l1
+from ftheta.certify.perturbations import METHODS
 from ftheta.logic.errors import SubjectError, UsageError
 from ftheta.networks import Dense, Description, random_mlp
 from ftheta.pieces.normal_forms import network_of
@@ -121,7 +122,7 @@ def test_a_row_that_already_has_another_label_is_at_distance_zero():
 @given(st.lists(st.floats(-3, 3), min_size=1, max_size=6), st.floats(0, 4))
 def test_projection_onto_an_l1_ball_is_the_nearest_point(delta, radius):
     row = np.array([delta])
-    there = _soften(row, np.array([radius]))[0]
+    there = project_to_l1(row, np.array([radius]))[0]
     assert np.abs(there).sum() <= radius + 1e-9
     rng = np.random.default_rng(0)
     others = rng.laplace(size=(200, len(delta)))

@@ -1,0 +1,127 @@
+r"""The margin of a label over all others, its gradient, and steps that lower it within a ball in ℓ1, ℓ2 or ℓ∞."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import inf
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+Array = np.ndarray
+CLASSES = 10  # of the largest other outputs, that are compared with that of the label
+SPARSE = 0.03  # of the entries that one step in ℓ1 changes
+
+
+class Classifier:
+    """A network on flat inputs, compiled for batches of a few sizes: rows are filled up to a power of two."""
+
+    def __init__(self, net: Any) -> None:
+        shape = net.input_shape
+
+        def outputs(x: jax.Array) -> jax.Array:
+            return jnp.ravel(net.apply(net.params, x.reshape(shape)))
+
+        def margin(x: jax.Array, label: jax.Array) -> jax.Array:
+            y = outputs(x)
+            return y[label] - jnp.max(jnp.where(jnp.arange(len(y)) == label, -jnp.inf, y))
+
+        def differences(x: jax.Array, label: jax.Array) -> tuple[jax.Array, jax.Array]:
+            y, pull = jax.vjp(outputs, x)
+            count = min(CLASSES, len(y) - 1)
+            _, others = jax.lax.top_k(jnp.where(jnp.arange(len(y)) == label, -jnp.inf, y), count)
+            rows = jax.nn.one_hot(label, len(y), dtype=y.dtype) - jax.nn.one_hot(others, len(y), dtype=y.dtype)
+            return rows @ y, jax.vmap(lambda row: pull(row)[0])(rows)
+
+        self.outputs = jax.vmap(outputs)
+        self._values = jax.jit(self.outputs)
+        self._margin_and_slope = jax.jit(jax.vmap(jax.value_and_grad(margin)))
+        self._differences = jax.jit(jax.vmap(differences))
+
+    def values(self, x: Array) -> Array:
+        """The outputs, (rows, outputs)."""
+        return _in_batches(self._values, x)[0]
+
+    def margin_and_slope(self, x: Array, label: Array) -> tuple[Array, Array]:
+        """The output of the label minus the largest other one, and its gradient."""
+        value, slope = _in_batches(self._margin_and_slope, x, label)
+        return value, np.nan_to_num(slope)
+
+    def differences(self, x: Array, label: Array) -> tuple[Array, Array]:
+        """For the largest other outputs: the margin of the label over each, and its gradient."""
+        value, slope = _in_batches(self._differences, x, label)
+        return value, np.nan_to_num(slope)
+
+
+def _in_batches(function: Callable[..., Any], *arrays: Array) -> tuple[Array, ...]:
+    rows = len(arrays[0])
+    size = 1 << max(0, rows - 1).bit_length()
+    padded = [np.concatenate([a, np.repeat(a[:1], size - rows, axis=0)]) for a in arrays]
+    return tuple(np.asarray(part)[:rows] for part in jax.tree.leaves(function(*padded)))
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Inputs `x` (rows, entries) of a classifier with their labels, and the ends of what an entry may be."""
+
+    net: Classifier
+    x: Array
+    label: Array
+    low: Array
+    high: Array
+    norm: float
+    shape: tuple[int, ...]
+
+    def margin(self, x: Array) -> Array:
+        """The output of the label minus the largest other one."""
+        return margin_of(self.net.values(x), self.label)
+
+    def part(self, rows: Array) -> "Problem":
+        """Some of the rows."""
+        return replace(self, x=self.x[rows], label=self.label[rows])
+
+    def length(self, delta: Array) -> Array:
+        """The norm of each row."""
+        return np.linalg.norm(delta, ord=self.norm, axis=1)
+
+    def project(self, x: Array, centre: Array, radius: Array) -> Array:
+        """Into the box, then towards the centre into the ball: the centre lies in the box, so that this stays there."""
+        delta = np.clip(x, self.low, self.high) - centre
+        if self.norm == inf:
+            return centre + np.clip(delta, -radius[:, None], radius[:, None])
+        if self.norm == 2:
+            length = self.length(delta)
+            return centre + delta * np.minimum(1.0, radius / np.maximum(length, 1e-300))[:, None]
+        return centre + project_to_l1(delta, radius)
+
+    def steepest(self, slope: Array) -> Array:
+        """The direction of length 1 in which a step lowers the margin most (in ℓ1: that of several large entries)."""
+        if self.norm == inf:
+            return -np.sign(slope)
+        if self.norm == 2:
+            return -slope / np.maximum(self.length(slope), 1e-300)[:, None]
+        count = max(1, round(SPARSE * slope.shape[1]))
+        least = -np.partition(-np.abs(slope), count - 1, axis=1)[:, count - 1 : count]
+        chosen = np.where(np.abs(slope) >= least, -np.sign(slope), 0.0)
+        return chosen / np.maximum(np.abs(chosen).sum(1, keepdims=True), 1.0)
+
+
+def margin_of(y: Array, label: Array) -> Array:
+    """The output of the label minus the largest other one."""
+    rows = np.arange(len(y))
+    others = y.copy()
+    others[rows, label] = -inf
+    return y[rows, label] - others.max(1)
+
+
+def project_to_l1(delta: Array, radius: Array) -> Array:
+    r"""The nearest rows with $\|\delta\|_1\le r$: all entries moved towards 0 by one threshold."""
+    size = np.abs(delta)
+    ranked = -np.sort(-size, axis=1)
+    excess = ranked.cumsum(1) - radius[:, None]
+    counts = np.arange(1, delta.shape[1] + 1)
+    kept = np.maximum((ranked - excess / counts > 0).sum(1), 1)
+    threshold = np.maximum(excess[np.arange(len(delta)), kept - 1] / kept, 0.0)
+    inside = size.sum(1) <= radius
+    return np.where(inside[:, None], delta, np.sign(delta) * np.maximum(size - threshold[:, None], 0.0))
