@@ -42,6 +42,11 @@ class Substitution:
     def is_trivial(self) -> bool:
         return len(self.kept) == len(self.forms)
 
+    @property
+    def only_copies(self) -> bool:
+        """Whether every input is one that is kept."""
+        return all(not constant and list(form.values()) == [ONE] for form, constant in self.forms)
+
     def lift(self, u: Sequence[Fraction]) -> tuple[Fraction, ...]:
         """All inputs, from those that are kept."""
         place = {i: k for k, i in enumerate(self.kept)}
@@ -82,6 +87,11 @@ def solve_equations(formula: Formula, inputs: int) -> Substitution:
     rewritten = fold(formula, rewrite, lambda parts: And(tuple(parts)), lambda parts: Or(tuple(parts)))
     fixed = [_fix(len(kept) + k, c) for k, c in enumerate(constants)]
     return Substitution(forms, kept, constants, And((rewritten, *(row for pair in fixed for row in pair))))
+
+
+def leave_equations(formula: Formula, inputs: int) -> Substitution:
+    """All inputs as they are."""
+    return Substitution(tuple(({i: ONE}, ZERO) for i in range(inputs)), tuple(range(inputs)), (), formula)
 
 
 def is_float(value: Fraction) -> bool:

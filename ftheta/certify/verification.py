@@ -21,9 +21,11 @@ from ftheta.relu.network import ReluNetwork
 
 from .attacks import attack
 from .boxes import search_inputs
+from .deviations import FLOAT_TYPES, require_weights
+from .floating import FloatJudge, cover_readings, describe, list_readings, search_in_floats, split_disjuncts
 from .leaves import LeafSolver
 from .neurons.search import search_neurons
-from .pruning import split_case
+from .pruning import MANY, split_case
 from .questions import Case, Question
 from .repairing import relax_equations, repair
 from .searches import Search, Witness
@@ -164,6 +166,57 @@ def decide(
     )
 
 
+def decide_in_floats(
+    net: ReluNetwork,
+    question: Question,
+    element_type: str,
+    *,
+    rounds_constants: bool,
+    seconds: float = 60.0,
+    threads: int = 1,
+) -> Verification:
+    """Answer a question about what a program of type `float32` or `float64` computes, in any order of summation.
+
+    The steps of the network are those of the program. With `rounds_constants`, the constants of the question may be
+    read as they are written or as the nearest numbers of the type: an answer holds for both.
+    """
+    began = time.perf_counter()
+    began_cpu = time.process_time()
+    _ensure_fit(net, question)
+    kind = FLOAT_TYPES[element_type]
+    require_weights(net, kind)
+    few = net.widths[0] <= FEW_INPUTS
+    subproblems = 0
+    open = 0
+    witness = None
+
+    def search(net: ReluNetwork, case: Case, judge: FloatJudge, seconds: float) -> tuple[str, Search]:
+        return _search(net, case, judge, seconds, threads)
+
+    cases = [case for case in question.cases if case.unsafe]
+    for part in (part for case in cases for part in split_disjuncts(case, MANY)):
+        left = began + seconds - time.perf_counter()
+        wide = cover_readings(part, kind) if rounds_constants else part
+        if wide.box.is_empty:
+            continue
+        if left <= 0:
+            open += 1
+            break
+        written = list_readings(part, kind) if rounds_constants else (part,)
+        witness, looked_at, left_open = search_in_floats(net, wide, written, kind, search, left, few)
+        subproblems += looked_at
+        open += left_open
+        if witness is not None:
+            break
+    answer: Answer = "sat" if witness is not None else "unsat" if open == 0 else "unknown"
+    elapsed = time.perf_counter() - began
+    if answer == "unknown" and elapsed >= seconds:
+        answer = "timeout"
+    method = "input splitting" if few else "neuron splitting"
+    cpu_seconds = time.process_time() - began_cpu
+    return Verification(answer, witness, method, describe(kind), subproblems, open, elapsed, cpu_seconds)
+
+
 def _parts(net: "ReluNetwork | TracedNetwork", question: Question) -> Iterator[Case]:
     """The cases that have to be searched, in parts of not too many disjuncts."""
     for case in question.cases:
@@ -191,7 +244,9 @@ def _search_case(
     return judge, search_program(net, case, seconds=seconds, propose=judge.propose)
 
 
-def _search(net: ReluNetwork, case: Case, judge: Judge, seconds: float, threads: int) -> tuple[str, Search]:
+def _search(
+    net: ReluNetwork, case: Case, judge: Judge | FloatJudge, seconds: float, threads: int
+) -> tuple[str, Search]:
     """From cheap to dear. Few inputs: some boxes, an attack, then all boxes; else `search_neurons` does likewise."""
     if any(not rows for rows in case.unsafe):  # met by every input of the box
         centre = np.array([float((a + b) / 2) for a, b in zip(case.box.lo, case.box.hi)])

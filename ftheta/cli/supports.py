@@ -6,7 +6,9 @@ from ftheta.logic.errors import UsageError
 
 from .common import Flag
 
-ELEMENT_TYPES = ("real",)
+ELEMENT_TYPES = ("real", "float32", "float64")
+OF_FLOATS = frozenset(("Add", "Dropout", "Flatten", "Gemm", "Identity", "MatMul", "Relu", "Reshape", "Squeeze", "Sub"))
+"""Operators of plain chains, which are also verified as they are computed."""
 OPERATORS = (
     *("Abs", "Add", "AveragePool", "BatchNormalization", "Clip", "Concat", "Conv", "ConvTranspose", "Cos", "Div"),
     *("Dropout", "Elu", "Erf", "Exp", "Expand", "Flatten", "Gather", "Gelu", "Gemm", "GlobalAveragePool", "Identity"),
@@ -62,7 +64,7 @@ def supports(
     answers = (
         (onnx_opset_versions, (OPSETS[0], OPSETS[-1])),
         (onnx_element_types, ELEMENT_TYPES),
-        (onnx_operators, OPERATORS),
+        (onnx_operators, [name if name in OF_FLOATS else f"{name} real" for name in OPERATORS]),
         (vnnlib_versions, ("1.0", "2.0")),
         (hidden_node_theories, ("NH", "H")),
         (multiple_input_output_theories, ("SIO",)),

@@ -28,6 +28,7 @@ def verify(
     timeout: str = "60s",
     witness: Path | None = None,
     real: Annotated[bool, Flag] = False,
+    meaning: str | None = None,
     instances: Path | None = None,
     each: str = "20s",
     budget: str = "10m",
@@ -55,6 +56,9 @@ def verify(
         A file for the counter-example.
     real
         Answer a query about floating-point numbers over the real numbers.
+    meaning
+        What the answer is about: real (the real function with the stored weights), float32 or float64 (what a program
+        of that type computes, in any order of summation). A query of VNN-LIB 2.0 says so by its element types.
     instances
         A .csv file with a network, a property and perhaps a time limit in each row; paths are relative to it.
     each
@@ -71,13 +75,13 @@ def verify(
     if instances is not None:
         if first is not None or second is not None or network:
             raise UsageError("A list of instances names its networks itself.", got=f"{first or network} {second or ''}")
-        return _verify_all(instances, each, budget, out, witnesses, real, threads, json)
+        return _verify_all(instances, each, budget, out, witnesses, _choose_meaning(real, meaning), threads, json)
     from ftheta.certify.vnnlib import read_query
     from ftheta.verifying import verify as decide
 
     networks, path = _choose_files(first, second, network)
     query = read_query(path)
-    result = decide(networks, query, budget=timeout, threads=threads, real=real)
+    result = decide(networks, query, budget=timeout, threads=threads, real=real, meaning=meaning)
     _print_result(result, query, json)
     if witness is not None and result.witness is not None:
         witness.write_text(_witness_text(result, query))
@@ -97,6 +101,12 @@ def _choose_files(first: str | None, second: str | None, named: list[str] | None
         got=" ".join(filter(None, (first, second, *(f"--network {words}" for words in named or ())))),
         remedy="ftheta verify net.onnx prop.vnnlib, ftheta verify query.vnnlib --network f=a.onnx, or --instances FILE",
     )
+
+
+def _choose_meaning(real: bool, meaning: str | None) -> str | None:
+    if real and meaning not in (None, "real"):
+        raise UsageError("The answer is either about real numbers or about floats.", got=f"--real --meaning {meaning}")
+    return "real" if real else meaning
 
 
 def _is_property(path: str) -> bool:
@@ -163,7 +173,7 @@ def _verify_all(
     budget: str,
     out: Path | None,
     witnesses: Path | None,
-    real: bool,
+    meaning: str | None,
     threads: int | None,
     as_json: bool,
 ) -> int:
@@ -181,7 +191,7 @@ def _verify_all(
         if row is None:
             left = ends - time.monotonic()
             row = _decide_instance(
-                instances.parent, network, property, min(parse_seconds(each), left), real, threads, witnesses
+                instances.parent, network, property, min(parse_seconds(each), left), meaning, threads, witnesses
             )
             results.append(row)
             if out is not None and left > 0:
@@ -199,7 +209,13 @@ def _verify_all(
 
 
 def _decide_instance(
-    folder: Path, network: str, property: str, seconds: float, real: bool, threads: int | None, witnesses: Path | None
+    folder: Path,
+    network: str,
+    property: str,
+    seconds: float,
+    meaning: str | None,
+    threads: int | None,
+    witnesses: Path | None,
 ) -> dict[str, str]:
     from ftheta.certify.vnnlib import read_query
     from ftheta.verifying import verify as decide
@@ -209,7 +225,7 @@ def _decide_instance(
         return row | {"answer": "timeout", "verdict": "not run within the budget"}
     try:
         query = read_query(folder / property)
-        result = decide(str(folder / network), query, budget=seconds, threads=threads, real=real)
+        result = decide(str(folder / network), query, budget=seconds, threads=threads, meaning=meaning)
     except FthetaError as error:
         return row | {"answer": "unknown", "verdict": f"error: {error.what}"}
     if result.witness is not None and witnesses is not None:

@@ -6,13 +6,14 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from ftheta.certify.deviations import FLOAT_TYPES
 from ftheta.certify.questions import Question
-from ftheta.certify.verification import Verification, decide
+from ftheta.certify.verification import Verification, decide, decide_in_floats
 from ftheta.certify.vnnlib.queries import Query
-from ftheta.logic.errors import SubjectError, UsageError
+from ftheta.logic.errors import SubjectError, UsageError, suggest
 from ftheta.relu.network import ReluNetwork
 
-from .networks import read_network
+from .networks import read_network, require_chain, require_normal_form
 from .queries import make_instance
 
 if TYPE_CHECKING:
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 
     from .networks import AnyNetwork
 
-SOUND_TYPES = frozenset(("", "real"))
-"""Element types of a query that are answered: a verdict is about real numbers."""
+MEANINGS = ("real", *FLOAT_TYPES)
+"""What an answer may be about: the real function, or what a program computes in floats of a type."""
 
 
 def verify(
@@ -31,13 +32,17 @@ def verify(
     budget: str | float = "60s",
     threads: int | None = None,
     real: bool = False,
+    meaning: str | None = None,
 ) -> Verification:
     """Decide whether a property holds of a network: of the real function with its stored weights.
 
     `net` is a `ReluNetwork`, a subject, a file, or anything `load` turns into a network.
     For a query about several networks it is a mapping from their names to such. `property` is a VNN-LIB file, what
     `read_query` made of one, a `Question`, or a property such as `Robust(x, eps)`. `threads` search at once, one for
-    each core by default. `real` answers a query whose element types are floats over the real numbers.
+    each core by default.
+
+    `meaning` is "real", "float32" or "float64": the last two ask about what a program of that type computes, in any
+    order of summation. A query says so by its element types; `real` answers it over the real numbers all the same.
     """
     from ftheta.processes.budgets import parse_seconds
 
@@ -49,30 +54,68 @@ def verify(
         from ftheta.certify.vnnlib import read_query
 
         property = read_query(os.fspath(property))
+    if meaning is not None and meaning not in MEANINGS:
+        raise UsageError("There is no such meaning.", got=meaning, remedy=suggest(meaning, MEANINGS, "real or float32"))
+    if real and meaning not in (None, "real"):
+        raise UsageError("The answer is either about real numbers or about floats.", got=f"real and {meaning}")
     if isinstance(property, Query):
-        return _verify_query(net, property, seconds, count, real)
+        return _verify_query(net, property, seconds, count, "real" if real else meaning)
     if isinstance(net, Mapping):
         raise UsageError("Several networks are those of a VNN-LIB query.", got=f"a {type(property).__name__}")
     network = read_network(net)
-    return decide(network, read_question_for(network, property), seconds=seconds, threads=count)
+    question = read_question_for(network, property)
+    if meaning in FLOAT_TYPES:
+        require_chain(net)
+        network = require_normal_form(network, "Questions about floats")
+        return decide_in_floats(network, question, meaning, rounds_constants=False, seconds=seconds, threads=count)
+    return decide(network, question, seconds=seconds, threads=count)
 
 
-def _verify_query(net: Any, query: Query, seconds: float, threads: int, real: bool) -> Verification:
-    refused = sorted(query.element_types - SOUND_TYPES)
-    if query.version[0] >= 2 and refused and not real:
-        raise SubjectError(
-            "A query about floating-point numbers is not answered: bounds here are about real numbers.",
-            where=query.where,
-            got=f"element type {refused[0]}",
-            remedy="declare it real, or ask for the answer over the reals (--real)",
-        )
+def _verify_query(net: Any, query: Query, seconds: float, threads: int, meaning: str | None) -> Verification:
+    kind = _element_type(query) if meaning is None else meaning
     if query.products:
-        raise SubjectError("Queries about products are read, but not decided yet.", where=query.where)
-    instance = make_instance(query, net, any_type=real)
-    result = decide(instance.network, instance.question, seconds=seconds, threads=threads)
+        raise SubjectError(
+            "Products of variables are read, but not decided yet.",
+            where=query.multiplied_at or query.where,
+            remedy="linear arithmetic is decided",
+        )
+    instance = make_instance(query, net, any_type=meaning is not None, in_floats=kind != "real")
+    if kind == "real":
+        result = decide(instance.network, instance.question, seconds=seconds, threads=threads)
+    else:
+        _refuse_arithmetic(query, kind)
+        network = require_normal_form(instance.network, "Queries about floats")
+        result = decide_in_floats(
+            network, instance.question, kind, rounds_constants=True, seconds=seconds, threads=threads
+        )
     if result.witness is None:
         return result
     return replace(result, witness=replace(result.witness, x=instance.lift(result.witness.x)))
+
+
+def _element_type(query: Query) -> str:
+    """The one type that a query is about, if answers are sound for it."""
+    if query.version[0] < 2:
+        return "real"
+    types = sorted(query.element_types)
+    if len(types) == 1 and types[0] in MEANINGS:
+        return types[0]
+    refused = [name for name in types if name not in MEANINGS]
+    raise SubjectError(
+        "The query is about numbers for which no answer would be sound.",
+        where=query.where,
+        got=f"element type {refused[0]}" if refused else f"element types {' and '.join(types)}",
+        remedy=f"declare all tensors {', '.join(MEANINGS)}, or ask for the answer over the reals (--real)",
+    )
+
+
+def _refuse_arithmetic(query: Query, kind: str) -> None:
+    if query.computed_at:
+        raise SubjectError(
+            f"Arithmetic in a query about {kind} rounds; only comparisons of two numbers are decided.",
+            where=query.computed_at,
+            remedy="compare tensors with numbers or with each other, or ask for the answer over the reals (--real)",
+        )
 
 
 def read_question_for(network: "AnyNetwork", property: Any) -> Question:

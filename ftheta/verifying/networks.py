@@ -85,6 +85,24 @@ def read_tensors(program: "Program", path: Path, names: Sequence[str]) -> "AnyNe
     return stack_on_one_input([require_normal_form(net, "Queries about several tensors") for net in found])
 
 
+def require_chain(net: Any, names: Sequence[str] = ()) -> None:
+    """Raise unless the steps of the normal form are those of the program: a plain chain of dense layers and ReLUs, with
+    these tensors among its own."""
+    if isinstance(net, ReluNetwork):
+        return
+    if is_onnx(net):
+        from ftheta.networks.programs.affine_chains import read_tensors_of_chain
+
+        chain = read_tensors_of_chain(read_program(Path(os.fspath(net))))
+        if chain is not None and set(names) <= set(chain.tensors):
+            return
+    raise SubjectError(
+        "What a program computes in floats is decided for plain chains of dense layers and ReLUs alone.",
+        where=str(net) if is_onnx(net) else type(net).__name__,
+        remedy="give such a chain in an ONNX file, or ask about the real function (--real)",
+    )
+
+
 def is_onnx(net: Any) -> bool:
     """Whether this is the name of an ONNX file, packed or not."""
     return isinstance(net, (str, os.PathLike)) and os.fspath(net).lower().endswith((".onnx", ".onnx.gz"))

@@ -12,14 +12,14 @@ from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ftheta.certify.equalities import Substitution, solve_equations
+from ftheta.certify.equalities import Substitution, leave_equations, solve_equations
 from ftheta.certify.joining import draw_inputs, stand_side_by_side
 from ftheta.certify.normal_form import make_cases
 from ftheta.certify.questions import Question
 from ftheta.certify.vnnlib.queries import Interface, Query, Tensor
 from ftheta.logic.errors import SubjectError, UsageError, suggest
 
-from .networks import is_onnx, read_network, read_program, read_tensors, require_normal_form
+from .networks import is_onnx, read_network, read_program, read_tensors, require_chain, require_normal_form
 
 if TYPE_CHECKING:
     from .networks import AnyNetwork
@@ -40,15 +40,23 @@ class Instance:
         return self.substitution.lift(u)
 
 
-def make_instance(query: Query, networks: Any, *, any_type: bool = False) -> Instance:
+def make_instance(query: Query, networks: Any, *, any_type: bool = False, in_floats: bool = False) -> Instance:
     """The question of a query about its networks: one network, or a mapping from names to networks.
 
-    The element types of the files must be those of the query, unless it may be about `any_type`.
+    The element types of the files must be those of the query, unless it may be about `any_type`. `in_floats`, networks
+    are what their programs compute: these must be chains, and only equations that make inputs the same are used.
     """
+    if in_floats:
+        sources = _assign(query, networks)
+        for network in query.networks:
+            nodes = [tensor.node for tensor in network.hidden]
+            require_chain(sources[network.equal_to or network.name], nodes)
     found = read_networks(query, networks, any_type=any_type)
     several = "Queries about several networks"
     joined = found[0] if len(found) == 1 else stand_side_by_side([require_normal_form(net, several) for net in found])
     solution = solve_equations(query.formula, query.inputs)
+    if in_floats and not solution.only_copies:
+        solution = leave_equations(query.formula, query.inputs)
     if solution.is_trivial:
         network = joined
     else:

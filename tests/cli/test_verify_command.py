@@ -106,18 +106,39 @@ def test_a_property_of_another_shape_is_refused(folder: Path, capsys: pytest.Cap
     assert "another network" in capsys.readouterr().err
 
 
-def test_a_query_about_floats_is_refused_unless_reals_are_asked_for(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    query = """(vnnlib-version <2.0>)
-(declare-network f (declare-input X float32 [2]) (declare-output Y float32 [1]))
+FLOATS = """(vnnlib-version <2.0>)
+(declare-network f (declare-input X TYPE [2]) (declare-output Y TYPE [1]))
 (assert (and (<= X[0] 1.0) (>= X[0] -1.0) (<= X[1] 1.0) (>= X[1] -1.0) (<= Y[0] -0.5)))
 """
-    (folder / "query.vnnlib").write_text(query)
+
+
+@pytest.mark.parametrize(
+    "element_type, row, said",
+    [
+        ("float16", "", "float16"),  # a type for which nothing is sound
+        ("float32", "", "float32"),  # the file is in float64
+        ("float64", "(assert (<= (+ Y[0] X[0]) 1.0))", "query.vnnlib:4:13"),  # arithmetic would be rounded
+    ],
+)
+def test_a_query_about_floats_that_cannot_be_sound_is_refused_unless_reals_are_asked_for(
+    folder: Path, capsys: pytest.CaptureFixture[str], element_type: str, row: str, said: str
+) -> None:
+    (folder / "query.vnnlib").write_text(FLOATS.replace("TYPE", element_type) + row)
     words = ["verify", str(folder / "net.onnx"), str(folder / "query.vnnlib")]
     assert run(words) == 4
-    assert "float32" in capsys.readouterr().err
+    assert said in capsys.readouterr().err
     assert run([*words, "--real"]) == 0
+
+
+def test_a_query_about_floats_is_answered_about_floats(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "query.vnnlib").write_text(FLOATS.replace("TYPE", "float64"))
+    words = ["verify", str(folder / "net.onnx"), str(folder / "query.vnnlib"), "--json"]
+    assert run(words) == 0
+    assert "float64 program" in json.loads(capsys.readouterr().out)["meaning"]
+    words = ["verify", str(folder / "net.onnx"), str(folder / "tie.vnnlib"), "--meaning"]
+    assert run([*words, "float32"]) == 3  # rounding may make it negative, as far as bounds can tell
+    assert run([*words, "float31"]) == 2
+    assert run([*words, "float32", "--real"]) == 2
 
 
 def test_a_plain_chain_is_verified_without_jax(folder: Path) -> None:
@@ -200,11 +221,11 @@ def test_a_query_that_takes_too_long_is_timed_out(folder: Path, capsys: pytest.C
 def test_what_is_supported_is_said_in_the_words_of_the_standard(capsys: pytest.CaptureFixture[str]) -> None:
     def say(capability: str) -> list[str]:
         assert run(["supports", capability]) == 0
-        return capsys.readouterr().out.split()
+        return capsys.readouterr().out.splitlines()
 
     assert say("--onnx-opset-versions") == ["7", "28"]
     assert "real" in say("--onnx-element-types")
-    assert set(say("--onnx-operators")) <= set(RULES)
+    assert {line.split()[0] for line in say("--onnx-operators")} <= set(RULES)
     assert say("--multiple-network-theories") == ["SNET", "MENET", "MINET", "MNET"]
     assert say("--serialise-assignments") == ["false"]
     assert run(["supports"]) == 2 and run(["supports", "--vnnlib-versions", "--onnx-operators"]) == 2

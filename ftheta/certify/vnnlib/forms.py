@@ -91,6 +91,8 @@ class FormReader:
         self.dialect = dialect
         self.numbers = dict[str, Fraction]()
         self.negates = False  # whether there is a `not` in the assertion that is being read
+        self.computed_at: int | None = None  # the first arithmetic that would round in floats
+        self.multiplied_at: int | None = None  # the first product of things that vary
 
     def read(self) -> tuple[Formula, ...]:
         """All forms of the file; declarations go to the dialect."""
@@ -266,6 +268,8 @@ class FormReader:
             expected = "at least two operands" if head == "/" else "at least one operand"
             raise self.wrong_arity(head, len(operands), expected, position)
         element_type, is_decimal = self.common_type(operands, position)
+        if self.computed_at is None and (len(operands) > 1 and not _changes_sign(head, operands)):
+            self.computed_at = position
         if head == "*":
             result = self.product(operands, position)
         elif head == "/":
@@ -288,8 +292,11 @@ class FormReader:
                 constant *= operand.constant
         if not varying or not constant:
             return Linear({}, constant if not varying else ZERO)
-        product = varying[0] if len(varying) == 1 else self.dialect.multiply(varying, position)
-        return product.scaled(constant)
+        if len(varying) == 1:
+            return varying[0].scaled(constant)
+        if self.multiplied_at is None:
+            self.multiplied_at = position
+        return self.dialect.multiply(varying, position).scaled(constant)
 
     def quotient(self, operands: Sequence[Linear], position: int) -> Linear:
         result = operands[0]
@@ -367,6 +374,12 @@ class FormReader:
             got=shorten(head) if head else "a parenthesis without an operator",
             remedy=suggest(head, known, f"use one of {' '.join(known)}"),
         )
+
+
+def _changes_sign(head: str, operands: Sequence[Linear]) -> bool:
+    """Whether this is a product by 1 or −1, which is exact in any type."""
+    constants = [operand.constant for operand in operands if not operand.terms]
+    return head == "*" and len(constants) == len(operands) - 1 and all(abs(constant) == 1 for constant in constants)
 
 
 def _join(operator: str, below: Row, above: Row) -> Formula:

@@ -65,7 +65,8 @@ class Query:
     Inputs are numbered through all networks: the entries of all input tensors in the order of their declaration, row
     by row. Outputs are numbered likewise, of each network first its output tensors and then its hidden ones. The last
     outputs are `products`, which stand for terms of the formula that are not linear: each is a product of affine forms
-    of inputs and of outputs before it.
+    of inputs and of outputs before it. `computed_at` and `multiplied_at` say where the first arithmetic of the file is
+    that rounds in floats, and the first product.
     """
 
     where: str
@@ -73,6 +74,8 @@ class Query:
     networks: tuple[Interface, ...]
     formula: Formula = field(repr=False)
     products: tuple[Product, ...] = ()
+    computed_at: str = ""
+    multiplied_at: str = ""
 
     @property
     def input_tensors(self) -> tuple[Tensor, ...]:

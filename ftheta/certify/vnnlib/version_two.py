@@ -27,10 +27,14 @@ _MOST_DIGITS_OF_INDEX = 18
 def read_version_two(source: Source, version: tuple[int, int]) -> Query:
     """A query of version 2."""
     dialect = _VersionTwo(source)
-    assertions = FormReader(source, dialect).read()
+    reader = FormReader(source, dialect)
+    assertions = reader.read()
     dialect.ensure_networks(len(source.text))
     products = tuple(dialect.products.met) if dialect.products else ()
-    return Query(source.name, version, tuple(dialect.networks), And(assertions), products)
+    computed_at = "" if reader.computed_at is None else source.locate(reader.computed_at)
+    multiplied_at = "" if reader.multiplied_at is None else source.locate(reader.multiplied_at)
+    networks = tuple(dialect.networks)
+    return Query(source.name, version, networks, And(assertions), products, computed_at, multiplied_at)
 
 
 class _VersionTwo:
