@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from ftheta.logic.errors import SubjectError
+from ftheta.processes import interrupts
 from ftheta.relu.exact import ExactNetwork, exact
 from ftheta.relu.network import ReluNetwork
 
@@ -52,7 +53,7 @@ class Verification:
 
     `answer` is "sat" with a `witness`, "unsat" where it is proved that there is none, "timeout" or "unknown" where
     neither was shown within the budget. `meaning` is the function that the answer is about; of the `subproblems` looked
-    at, so many are `open`.
+    at, so many are `open`. It was `interrupted` if Ctrl-C ended it: then the answer is what was shown until then.
     """
 
     answer: Answer
@@ -63,6 +64,7 @@ class Verification:
     open: int
     seconds: float
     cpu_seconds: float
+    interrupted: bool = False
 
     @property
     def holds(self) -> bool | None:
@@ -136,18 +138,24 @@ def decide(
     open = 0
     methods: dict[str, None] = {}
     witness = None
-    for case in _parts(net, question):
-        remaining = began + seconds - time.perf_counter()
-        if remaining <= 0:
-            open += 1
-            break
-        judge, (method, search) = _search_case(net, case, remaining, threads)
-        methods[method] = None
-        subproblems += search.boxes
-        open += search.open
-        witness = judge.witness
-        if witness is not None:
-            break
+    interrupted = False
+    try:
+        for case in _parts(net, question):
+            remaining = began + seconds - time.perf_counter()
+            if remaining <= 0:
+                open += 1
+                break
+            judge, (method, search) = _search_case(net, case, remaining, threads)
+            methods[method] = None
+            subproblems += search.boxes
+            open += search.open
+            witness = judge.witness
+            if witness is not None:
+                break
+    except KeyboardInterrupt:
+        interrupts.heed()
+        interrupted = True
+        open += 1
     answer: Answer = "sat" if witness is not None else "unsat" if open == 0 else "unknown"
     elapsed = time.perf_counter() - began
     if answer == "unknown" and elapsed >= seconds:
@@ -163,6 +171,7 @@ def decide(
         open,
         elapsed,
         time.process_time() - began_cpu,
+        interrupted,
     )
 
 
@@ -194,27 +203,34 @@ def decide_in_floats(
         return _search(net, case, judge, seconds, threads)
 
     cases = [case for case in question.cases if case.unsafe]
-    for part in (part for case in cases for part in split_disjuncts(case, MANY)):
-        left = began + seconds - time.perf_counter()
-        wide = cover_readings(part, kind) if rounds_constants else part
-        if wide.box.is_empty:
-            continue
-        if left <= 0:
-            open += 1
-            break
-        written = list_readings(part, kind) if rounds_constants else (part,)
-        witness, looked_at, left_open = search_in_floats(net, wide, written, kind, search, left, few)
-        subproblems += looked_at
-        open += left_open
-        if witness is not None:
-            break
+    interrupted = False
+    try:
+        for part in (part for case in cases for part in split_disjuncts(case, MANY)):
+            left = began + seconds - time.perf_counter()
+            wide = cover_readings(part, kind) if rounds_constants else part
+            if wide.box.is_empty:
+                continue
+            if left <= 0:
+                open += 1
+                break
+            written = list_readings(part, kind) if rounds_constants else (part,)
+            witness, looked_at, left_open = search_in_floats(net, wide, written, kind, search, left, few)
+            subproblems += looked_at
+            open += left_open
+            if witness is not None:
+                break
+    except KeyboardInterrupt:
+        interrupts.heed()
+        interrupted = True
+        open += 1
     answer: Answer = "sat" if witness is not None else "unsat" if open == 0 else "unknown"
     elapsed = time.perf_counter() - began
     if answer == "unknown" and elapsed >= seconds:
         answer = "timeout"
     method = "input splitting" if few else "neuron splitting"
     cpu_seconds = time.process_time() - began_cpu
-    return Verification(answer, witness, method, describe(kind), subproblems, open, elapsed, cpu_seconds)
+    meaning = describe(kind)
+    return Verification(answer, witness, method, meaning, subproblems, open, elapsed, cpu_seconds, interrupted)
 
 
 def _parts(net: "ReluNetwork | TracedNetwork", question: Question) -> Iterator[Case]:

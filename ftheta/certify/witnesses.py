@@ -48,6 +48,11 @@ def write_witness(x: Sequence[Fraction], y: Sequence[Fraction]) -> str:
     return "(" + "\n".join(named) + ")\n"
 
 
+def write_counter_example(query: Query, x: Sequence[Fraction], y: Sequence[Fraction]) -> str:
+    """As competitions exchange it, or for a query of version 2.0 tensor by tensor."""
+    return write_assignment(query, x, y) if query.version[0] >= 2 else write_witness(x, y)
+
+
 def write_assignment(query: Query, x: Sequence[Fraction], y: Sequence[Fraction]) -> str:
     """Inputs and outputs of a query, as VNN-LIB 2.0 prints them: name, type and shape of a tensor, then its entries.
 

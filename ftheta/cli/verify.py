@@ -1,13 +1,14 @@
 """`ftheta verify`: a property of a network, decided; one question, or a list of them."""
 
-import csv
 import sys
+import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from ftheta.logic.errors import FthetaError, UsageError
+from ftheta.logic.errors import UsageError
 
 from .common import Flag, Json, print_json
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from ftheta.certify.vnnlib.queries import Query
 
 EXIT = {"unsat": 0, "sat": 1, "unknown": 3, "timeout": 3}
-HEADER: tuple[str, ...] = ("onnx", "vnnlib", "answer", "verdict", "seconds", "cpu_seconds", "method")
+INTERRUPTED = 130
 
 
 def verify(
@@ -35,6 +36,8 @@ def verify(
     out: Path | None = None,
     witnesses: Path | None = None,
     threads: int | None = None,
+    on: str | None = None,
+    progress: bool | None = None,
     json: Json = False,
 ) -> int:
     """Decide whether a property holds for every input of a set: proved, or refuted by a counter-example.
@@ -71,21 +74,72 @@ def verify(
         A folder for the counter-examples of instances.
     threads
         How many threads search at once; one for each core by default.
+    on
+        Where to search instead: a number of processes, or a Dask scheduler such as dask://host:8786. Instances of a
+        list, and the open boxes of a single one, are shared out.
+    progress
+        Show how far it is and the time left, on standard error; on a terminal by default.
     """
     if instances is not None:
         if first is not None or second is not None or network:
             raise UsageError("A list of instances names its networks itself.", got=f"{first or network} {second or ''}")
-        return _verify_all(instances, each, budget, out, witnesses, _choose_meaning(real, meaning), threads, json)
+        from .instances import verify_instances
+
+        return verify_instances(
+            instances,
+            each=each,
+            budget=budget,
+            out=out,
+            witnesses=witnesses,
+            meaning=_choose_meaning(real, meaning),
+            threads=threads,
+            on=_choose_workers(on),
+            progress=progress,
+            as_json=json,
+        )
     from ftheta.certify.vnnlib import read_query
+    from ftheta.processes.budgets import parse_seconds
     from ftheta.verifying import verify as decide
 
     networks, path = _choose_files(first, second, network)
     query = read_query(path)
-    result = decide(networks, query, budget=timeout, threads=threads, real=real, meaning=meaning)
+    with _clock(parse_seconds(timeout), progress):
+        result = decide(
+            networks, query, budget=timeout, threads=threads, real=real, meaning=meaning, on=_choose_workers(on)
+        )
     _print_result(result, query, json)
     if witness is not None and result.witness is not None:
         witness.write_text(_witness_text(result, query))
-    return EXIT[result.answer]
+    return INTERRUPTED if result.interrupted else EXIT[result.answer]
+
+
+@contextmanager
+def _clock(seconds: float, shown: bool | None) -> Iterator[None]:
+    """The time that is left, on standard error, while something else goes on."""
+    if not (sys.stderr.isatty() if shown is None else shown):
+        yield
+        return
+    ends = time.monotonic() + seconds
+    is_over = threading.Event()
+
+    def draw() -> None:
+        while not is_over.wait(0.5):
+            left = max(ends - time.monotonic(), 0.0)
+            print(f"\r\x1b[2Ksearching · at most {left:.0f} s left", end="", file=sys.stderr, flush=True)
+
+    thread = threading.Thread(target=draw, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()
+        print("\r\x1b[2K", end="", file=sys.stderr, flush=True)
+
+
+def _choose_workers(words: str | None) -> int | str | None:
+    """A number of processes, or the address of a cluster."""
+    return int(words) if words is not None and words.isdecimal() and len(words) < 10 else words
 
 
 def _choose_files(first: str | None, second: str | None, named: list[str] | None) -> tuple[Any, str]:
@@ -134,7 +188,10 @@ def _print_result(result: "Verification", query: "Query", as_json: bool) -> None
     print("timed-out" if result.answer == "timeout" and is_new else result.answer)  # the word of VNN-LIB 2.0
     if result.witness is not None:
         print(_witness_text(result, query), end="")
-    note = f"{result.method}: {result.subproblems:,} subproblems in {result.seconds:.2f} s; about {result.meaning}"
+    ending = "interrupted; " if result.interrupted else ""
+    note = (
+        f"{ending}{result.method}: {result.subproblems:,} subproblems in {result.seconds:.2f} s; about {result.meaning}"
+    )
     print(note, file=sys.stderr)
 
 
@@ -149,144 +206,14 @@ def _document(result: "Verification") -> dict[str, Any]:
         "meaning": result.meaning,
         "subproblems": result.subproblems,
         "open": result.open,
+        "interrupted": result.interrupted,
         "seconds": result.seconds,
         "cpu_seconds": result.cpu_seconds,
     }
 
 
 def _witness_text(result: "Verification", query: "Query") -> str:
-    """A counter-example as competitions exchange it, or tensor by tensor as VNN-LIB 2.0 says."""
-    from ftheta.certify.witnesses import write_assignment, write_witness
+    from ftheta.certify.witnesses import write_counter_example
 
     assert result.witness is not None
-    if query.version[0] >= 2:
-        return write_assignment(query, result.witness.x, result.witness.y)
-    return write_witness(result.witness.x, result.witness.y)
-
-
-# ---- many instances ----
-
-
-def _verify_all(
-    instances: Path,
-    each: str,
-    budget: str,
-    out: Path | None,
-    witnesses: Path | None,
-    meaning: str | None,
-    threads: int | None,
-    as_json: bool,
-) -> int:
-    """Decide a list of instances in one process, in their order; a row is written as soon as it is there."""
-    from ftheta.processes.budgets import parse_seconds
-
-    ends = time.monotonic() + parse_seconds(budget)
-    rows = list(_read_instances(instances))
-    done = {} if out is None else _read_results(out)
-    results = []
-    if witnesses is not None:
-        witnesses.mkdir(parents=True, exist_ok=True)
-    for network, property in rows:
-        row = done.get((network, property))
-        if row is None:
-            left = ends - time.monotonic()
-            row = _decide_instance(
-                instances.parent, network, property, min(parse_seconds(each), left), meaning, threads, witnesses
-            )
-            results.append(row)
-            if out is not None and left > 0:
-                _append(out, row)
-        else:
-            results.append(row)
-        if not as_json and out is None:
-            print(",".join(row.values()), flush=True)
-    if out is not None:
-        _write_results(out, results)
-    if as_json:
-        print_json(results)
-    verdicts = {row["verdict"] for row in results}
-    return 1 if "refuted" in verdicts else 0 if verdicts <= {"holds"} else 3
-
-
-def _decide_instance(
-    folder: Path,
-    network: str,
-    property: str,
-    seconds: float,
-    meaning: str | None,
-    threads: int | None,
-    witnesses: Path | None,
-) -> dict[str, str]:
-    from ftheta.certify.vnnlib import read_query
-    from ftheta.verifying import verify as decide
-
-    row = dict.fromkeys(HEADER, "") | {"onnx": network, "vnnlib": property}
-    if seconds <= 0:
-        return row | {"answer": "timeout", "verdict": "not run within the budget"}
-    try:
-        query = read_query(folder / property)
-        result = decide(str(folder / network), query, budget=seconds, threads=threads, meaning=meaning)
-    except FthetaError as error:
-        return row | {"answer": "unknown", "verdict": f"error: {error.what}"}
-    if result.witness is not None and witnesses is not None:
-        name = f"{_stem(network)}_{_stem(property)}.counterexample"
-        (witnesses / name).write_text(_witness_text(result, query))
-    verdict = {True: "holds", False: "refuted", None: "undecided"}[result.holds]
-    return row | {
-        "answer": result.answer,
-        "verdict": verdict,
-        "seconds": f"{result.seconds:.4f}",
-        "cpu_seconds": f"{result.cpu_seconds:.4f}",
-        "method": result.method,
-    }
-
-
-def _stem(path: str) -> str:
-    return Path(path).name.removesuffix(".gz").rpartition(".")[0]
-
-
-def _read_instances(path: Path) -> Iterator[tuple[str, str]]:
-    """Network and property of each row; a header is passed over."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError("The list of instances cannot be read.", where=str(path), got=f"{error}") from error
-    for number, row in enumerate(csv.reader(text.splitlines()), 1):
-        if not row or (number == 1 and row[0].strip() == "onnx"):
-            continue
-        if len(row) < 2:
-            raise UsageError(
-                "An instance is a network and a property.",
-                where=f"{path}:{number}",
-                got=",".join(row),
-                remedy="write net.onnx,property.vnnlib in each row",
-            )
-        yield row[0].strip(), row[1].strip()
-
-
-def _read_results(path: Path) -> dict[tuple[str, str], dict[str, str]]:
-    """Rows of an earlier run that were decided."""
-    if not path.exists():
-        return {}
-    with path.open(encoding="utf-8", newline="") as file:
-        rows = [row for row in csv.DictReader(file) if set(row) == set(HEADER)]
-    return {(row["onnx"], row["vnnlib"]): row for row in rows if row["verdict"] in ("holds", "refuted")}
-
-
-def _append(path: Path, row: dict[str, str]) -> None:
-    is_new = not path.exists()
-    with path.open("a", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, HEADER)
-        if is_new:
-            writer.writeheader()
-        writer.writerow(row)
-
-
-def _write_results(path: Path, rows: list[dict[str, str]]) -> None:
-    """All rows in the order of the instances, put in place at once."""
-    beside = path.with_name(f"{path.name}.new")
-    with beside.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, HEADER)
-        writer.writeheader()
-        writer.writerows(rows)
-    beside.replace(path)
+    return write_counter_example(query, result.witness.x, result.witness.y)

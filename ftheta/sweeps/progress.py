@@ -10,7 +10,8 @@ OFTEN = 0.1  # seconds between two drawings
 class Progress:
     """`done` of `total` cells are finished when it starts. Drawn on a terminal only, unless `shown` says otherwise."""
 
-    def __init__(self, total: int, done: int, shown: bool | None) -> None:
+    def __init__(self, total: int, done: int, shown: bool | None, what: str = "cells") -> None:
+        self.what = what
         self.total = total
         self.done = done
         self.failed = 0
@@ -46,11 +47,11 @@ class Progress:
 
     def words(self) -> str:
         rate = (self.done - self.before) / max(time.monotonic() - self.began, 1e-9)
-        full = BAR * self.done // self.total
+        full = BAR * self.done // max(self.total, 1)
         left = f"{clock((self.total - self.done) / rate)} left" if rate > 0 else "time left unknown"
-        parts = [f"{'█' * full}{'░' * (BAR - full)} {self.done:,} of {self.total:,} cells"]
+        parts = [f"{'█' * full}{'░' * (BAR - full)} {self.done:,} of {self.total:,} {self.what}"]
         parts += [f"{self.failed:,} failed"] if self.failed else []
-        parts += [f"{rate:,.1f} cells/s", left] + ([self.note] if self.note else [])
+        parts += [f"{rate:,.1f} {self.what}/s", left] + ([self.note] if self.note else [])
         return " · ".join(parts)
 
 

@@ -76,7 +76,7 @@ def sweep(
     if isinstance(wait, bool) or not isinstance(wait, (int, float)) or not wait > 0:
         raise UsageError("`wait` must be a positive number of seconds.", got=wait)
     about = job.about()
-    payload = _payload(job)
+    payload = pack_payload(job)
     home = store if isinstance(store, Store) else Store(store)
     backend, ours = backend_of(on, wait)
     try:
@@ -105,7 +105,7 @@ def backend_of(on: Any, wait: float = WAIT) -> tuple[Backend, bool]:
     return dask_backend(on, wait), True
 
 
-def _payload(train: Train) -> Payload:
+def pack_payload(train: Train) -> Payload:
     """By reference where the workers can import it, by value where they cannot: a notebook, a script, a closure."""
     import cloudpickle
 

@@ -14,7 +14,7 @@ from ftheta.logic.errors import SubjectError, UsageError, suggest
 from ftheta.relu.network import ReluNetwork
 
 from .networks import read_network, require_chain, require_normal_form
-from .queries import make_instance
+from .queries import Instance, make_instance
 
 if TYPE_CHECKING:
     from ftheta.certify.properties import Property
@@ -33,6 +33,7 @@ def verify(
     threads: int | None = None,
     real: bool = False,
     meaning: str | None = None,
+    on: Any = None,
 ) -> Verification:
     """Decide whether a property holds of a network: of the real function with its stored weights.
 
@@ -43,6 +44,9 @@ def verify(
 
     `meaning` is "real", "float32" or "float64": the last two ask about what a program of that type computes, in any
     order of summation. A query says so by its element types; `real` answers it over the real numbers all the same.
+
+    `on` says who searches, as in a sweep: a number of processes, or a Dask client or scheduler (`"dask://host:port"`).
+    Ctrl-C ends a search with what it has shown until then.
     """
     from ftheta.processes.budgets import parse_seconds
 
@@ -59,38 +63,48 @@ def verify(
     if real and meaning not in (None, "real"):
         raise UsageError("The answer is either about real numbers or about floats.", got=f"real and {meaning}")
     if isinstance(property, Query):
-        return _verify_query(net, property, seconds, count, "real" if real else meaning)
+        asked = "real" if real else meaning
+        kind = _element_type(property) if asked is None else asked
+        instance = _make_instance(net, property, kind, any_type=asked is not None)
+        result = _decide(instance.network, instance.question, kind, True, seconds, count, on)
+        if result.witness is None:
+            return result
+        return replace(result, witness=replace(result.witness, x=instance.lift(result.witness.x)))
     if isinstance(net, Mapping):
         raise UsageError("Several networks are those of a VNN-LIB query.", got=f"a {type(property).__name__}")
+    kind = meaning or "real"
     network = read_network(net)
-    question = read_question_for(network, property)
-    if meaning in FLOAT_TYPES:
+    if kind != "real":
         require_chain(net)
-        network = require_normal_form(network, "Questions about floats")
-        return decide_in_floats(network, question, meaning, rounds_constants=False, seconds=seconds, threads=count)
-    return decide(network, question, seconds=seconds, threads=count)
+    return _decide(network, read_question_for(network, property), kind, False, seconds, count, on)
 
 
-def _verify_query(net: Any, query: Query, seconds: float, threads: int, meaning: str | None) -> Verification:
-    kind = _element_type(query) if meaning is None else meaning
+def _decide(
+    network: "AnyNetwork", question: Question, kind: str, rounds_constants: bool, seconds: float, threads: int, on: Any
+) -> Verification:
+    """Decide a question of one kind, here or by the workers of a sweep."""
+    if on is not None:
+        from .spreading import PartsOfQuestion, decide_on
+
+        form = require_normal_form(network, "Questions shared out to workers")
+        return decide_on(PartsOfQuestion(form, question, kind, rounds_constants), on, seconds)
+    if kind == "real":
+        return decide(network, question, seconds=seconds, threads=threads)
+    form = require_normal_form(network, "Questions about floats")
+    return decide_in_floats(form, question, kind, rounds_constants=rounds_constants, seconds=seconds, threads=threads)
+
+
+def _make_instance(net: Any, query: Query, kind: str, *, any_type: bool) -> Instance:
     if query.products:
         raise SubjectError(
             "Products of variables are read, but not decided yet.",
             where=query.multiplied_at or query.where,
             remedy="linear arithmetic is decided",
         )
-    instance = make_instance(query, net, any_type=meaning is not None, in_floats=kind != "real")
-    if kind == "real":
-        result = decide(instance.network, instance.question, seconds=seconds, threads=threads)
-    else:
+    in_floats = kind != "real"
+    if in_floats:
         _refuse_arithmetic(query, kind)
-        network = require_normal_form(instance.network, "Queries about floats")
-        result = decide_in_floats(
-            network, instance.question, kind, rounds_constants=True, seconds=seconds, threads=threads
-        )
-    if result.witness is None:
-        return result
-    return replace(result, witness=replace(result.witness, x=instance.lift(result.witness.x)))
+    return make_instance(query, net, any_type=any_type, in_floats=in_floats)
 
 
 def _element_type(query: Query) -> str:
