@@ -10,7 +10,11 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from ftheta.processes.caching import compiled_kept, trim
+from .checked_shapes import CORES, install
+
+install(CORES)
+
+from ftheta.processes.caching import compiled_kept, trim  # noqa: E402
 
 settings.register_profile("house", deadline=None, derandomize="CI" in os.environ, max_examples=40)
 settings.register_profile("night", deadline=None, max_examples=400)  # by --hypothesis-profile

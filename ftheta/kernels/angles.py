@@ -8,9 +8,11 @@ $2\arcsin\sqrt{\text{gap}/2\sqrt{pq}}$; the angle itself is $t$ for $c\ge0$ and 
 
 from collections.abc import Iterable
 from math import factorial, pi
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+
+from ftheta.shapes import Bool, Float
 
 NARROW = 1e-5  # gap / √(pq) below which nearly parallel inputs are compared in twice the precision
 OPPOSITE = 0.1  # the same for nearly opposite ones, whose kernels are of the order of the angle cubed
@@ -22,21 +24,21 @@ SERIES = tuple((-1) ** (k + 1) * 2 * k / factorial(2 * k + 1) for k in range(1, 
 class ArcCosine(NamedTuple):
     r"""$\kappa_0$, $\kappa_1$ and $1-\kappa_1$."""
 
-    k0: np.ndarray
-    k1: np.ndarray
-    rest: np.ndarray
+    k0: Float[Any, "*shape"]
+    k1: Float[Any, "*shape"]
+    rest: Float[Any, "*shape"]
 
 
 class Part(NamedTuple):
     """One of several independent Gaussians that are added: variances `p` and `q`, covariance `c` and its `gap`."""
 
-    p: np.ndarray
-    q: np.ndarray
-    c: np.ndarray
-    gap: np.ndarray
+    p: Float[np.ndarray, "*#shape"]
+    q: Float[np.ndarray, "*#shape"]
+    c: Float[np.ndarray, "*#shape"]
+    gap: Float[np.ndarray, "*#shape"]
 
 
-def geometric_mean(p: np.ndarray, q: np.ndarray) -> np.ndarray:
+def geometric_mean(p: Float[np.ndarray, "*#shape"], q: Float[np.ndarray, "*#shape"]) -> Float[np.ndarray, "*shape"]:
     r"""$\sqrt{pq}$: exactly $p$ where the two are equal, and without overflow or underflow."""
     with np.errstate(over="ignore", under="ignore"):
         product = p * q
@@ -44,12 +46,14 @@ def geometric_mean(p: np.ndarray, q: np.ndarray) -> np.ndarray:
         return np.where(safe, np.sqrt(np.where(safe, product, 1.0)), np.sqrt(p) * np.sqrt(q))
 
 
-def gap_by_difference(p: np.ndarray, q: np.ndarray, c: np.ndarray) -> np.ndarray:
+def gap_by_difference(
+    p: Float[np.ndarray, "*#shape"], q: Float[np.ndarray, "*#shape"], c: Float[np.ndarray, "*#shape"]
+) -> Float[np.ndarray, "*shape"]:
     """The gap where nothing better is known: to a rounding of √(pq), not of itself."""
     return np.maximum(geometric_mean(p, q) - np.abs(c), 0.0)
 
 
-def arc_cosine(cosine: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def arc_cosine(cosine: Float[Any, "*shape"]) -> tuple[Float[Any, "*shape"], Float[Any, "*shape"]]:
     r"""$\pi\kappa_0=\pi-\varphi$ and $\pi\kappa_1=\sin\varphi+(\pi-\varphi)\cos\varphi$ at $\cos\varphi=$ `cosine`.
 
     Standard Gaussians $u,v$ of that correlation have $\mathbb P(u>0,v>0)=\frac12\kappa_0$ and
@@ -60,7 +64,7 @@ def arc_cosine(cosine: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return found.k0, found.k1
 
 
-def arc_cosine_of_gap(share: np.ndarray, acute: np.ndarray) -> ArcCosine:
+def arc_cosine_of_gap(share: Float[Any, "*#shape"], acute: Bool[Any, "*#shape"]) -> ArcCosine:
     r"""The same from the `share` $1-|\cos\varphi|$ and whether the angle is `acute`; relative error at most $10^{-15}$.
 
     With the acute angle $t$ and $h(t)=\sin t-t\cos t$: $\pi\kappa_0=\pi-t$ and
@@ -86,7 +90,12 @@ def _sine_less_chord(t: np.ndarray, sine: np.ndarray, cosine: np.ndarray) -> np.
     return np.where(t < 1, total * square * t, sine - t * cosine)
 
 
-def gap_of_sum(parts: Iterable[Part], p: np.ndarray, q: np.ndarray, c: np.ndarray) -> np.ndarray:
+def gap_of_sum(
+    parts: Iterable[Part],
+    p: Float[np.ndarray, "*#shape"],
+    q: Float[np.ndarray, "*#shape"],
+    c: Float[np.ndarray, "*#shape"],
+) -> Float[np.ndarray, "*shape"]:
     r"""The gap of a sum of independent Gaussians with the totals $p$, $q$, $c$.
 
     $\sqrt{pq}-\sum_i\sqrt{p_iq_i}=\sum_i(\sqrt{p_iq}-\sqrt{q_ip})^2/2\sqrt{pq}$, so that nothing cancels:
@@ -106,7 +115,13 @@ def gap_of_sum(parts: Iterable[Part], p: np.ndarray, q: np.ndarray, c: np.ndarra
     return total
 
 
-def gap_of_inputs(x: np.ndarray, y: np.ndarray, p: np.ndarray, q: np.ndarray, c: np.ndarray) -> np.ndarray:
+def gap_of_inputs(
+    x: Float[np.ndarray, "n d"],
+    y: Float[np.ndarray, "m d"],
+    p: Float[np.ndarray, "n"],
+    q: Float[np.ndarray, "m"],
+    c: Float[np.ndarray, "n m"],
+) -> Float[np.ndarray, "n m"]:
     r"""The gaps of covariances $c_{ij}$ proportional to $\langle x_i,y_j\rangle$, with $p_i,q_j$ alike; rows `(n, d)`.
 
     Where the rows are nearly parallel, or nearly opposite, from the part of $x_i$ that is orthogonal to $y_j$.

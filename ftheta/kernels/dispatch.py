@@ -10,9 +10,10 @@ from ftheta.kernels.wide.closed_forms import closed_form
 from ftheta.kernels.wide.from_weights import architecture_of
 from ftheta.kernels.wide.layers import Layer
 from ftheta.logic.errors import UsageError
+from ftheta.shapes import Float
 
 
-def ntk(net: Any, x1: Any, x2: Any = None, **options: Any) -> np.ndarray:
+def ntk(net: Any, x1: Any, x2: Any = None, **options: Any) -> Float[np.ndarray, "n1 n2 *outputs"]:
     r"""The tangent kernel $\langle\partial_\theta f(x),\partial_\theta f(x')\rangle$ of rows of `x1` and `x2`.
 
     Of an `ft.Network` it is the empirical one; `outputs=`, `method=` and `memory=` are those of `empirical`. Of an
@@ -24,7 +25,7 @@ def ntk(net: Any, x1: Any, x2: Any = None, **options: Any) -> np.ndarray:
     return empirical(network_like(net), x1, x2, **options)
 
 
-def nngp(net: Any, x1: Any, x2: Any = None, **options: Any) -> np.ndarray:
+def nngp(net: Any, x1: Any, x2: Any = None, **options: Any) -> Float[np.ndarray, "n1 n2"]:
     """The covariance of the outputs of random networks of infinite width, between the rows of `x1` and of `x2`.
 
     `net` is an architecture, or a described network, whose variances are read off its weights.

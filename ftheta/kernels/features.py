@@ -20,16 +20,17 @@ from ftheta.graph.interpret import forward
 from ftheta.graph.jaxprs import trace
 from ftheta.logic.enclosure import Enclosure
 from ftheta.logic.errors import SubjectError
+from ftheta.shapes import Float, Int, Real
 
 
 @dataclass(frozen=True, eq=False)
 class Features:
     """Rows φ(xᵢ), the network's `outputs`, and its own readout; `gap` is the largest |f − Wφ − b|."""
 
-    phi: np.ndarray
-    outputs: np.ndarray
-    weight: np.ndarray
-    bias: np.ndarray
+    phi: Float[np.ndarray, "n p"]
+    outputs: Float[np.ndarray, "n k"]
+    weight: Float[np.ndarray, "k p"]
+    bias: Float[np.ndarray, "k"]
     enclose_row: Callable[[int], tuple[Interval, Interval] | None]
     """φ and f at one row, with outward rounding; None without rules."""
 
@@ -65,7 +66,7 @@ class Features:
         """Whether the gap is a rounding error."""
         return self.gap <= 1e-9 * max(self.scale, 1e-300)
 
-    def spectrum(self) -> np.ndarray:
+    def spectrum(self) -> Float[np.ndarray, "m"]:
         r"""The eigenvalues of $\frac1n\Phi\Phi^\top$, the largest first."""
         return np.linalg.svd(self.phi, compute_uv=False) ** 2 / len(self.phi)
 
@@ -74,7 +75,7 @@ def _entry(box: Interval, k: int) -> Enclosure:
     return Enclosure.between(float(box.lo[k]), float(box.hi[k]))
 
 
-def features(apply: Callable[[Any, Any], Any], params: Any, x: np.ndarray) -> Features:
+def features(apply: Callable[[Any, Any], Any], params: Any, x: Real[np.ndarray, "n *shape"]) -> Features:
     """What enters the last affine map of `apply(params, x)` at the rows of x."""
     with jax.enable_x64(True):
         params = jax.tree.map(lambda leaf: jnp.asarray(leaf, float), params)
@@ -135,6 +136,8 @@ def _weights(graph: Graph, last: Node, slot: Slot, leaves: list[Any], x: np.ndar
     return np.asarray(jax.vmap(of_feature)(jnp.eye(slot.size))).T
 
 
-def targets_of(y: np.ndarray, classes: np.ndarray | None, outputs: int) -> np.ndarray:
+def targets_of(
+    y: Real[np.ndarray, "n *k"], classes: Int[np.ndarray, "n"] | None, outputs: int
+) -> Float[np.ndarray, "n *columns"]:
     """Real targets `y` as they are, or one column per class: a one in the column of the row's class."""
     return y.astype(float) if classes is None else np.eye(outputs)[classes]

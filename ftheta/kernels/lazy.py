@@ -14,19 +14,24 @@ import jax.numpy as jnp
 import numpy as np
 
 from ftheta.kernels.empirical.program import program_of
+from ftheta.shapes import Float, Real
 
 
 @dataclass(frozen=True, eq=False)
 class Lazy:
     r"""At each scale: `moved` is $\|\theta_k-\theta_0\|/\|\theta_0\|$, `apart` the distance to the linear model."""
 
-    scales: np.ndarray
-    moved: np.ndarray
-    apart: np.ndarray
+    scales: Float[np.ndarray, "s"]
+    moved: Float[np.ndarray, "s"]
+    apart: Float[np.ndarray, "s"]
 
 
 def lazy_training(
-    net: Any, X: np.ndarray, y: np.ndarray, scales: Sequence[float] = (4.0, 16.0, 64.0, 256.0, 1024.0), steps: int = 100
+    net: Any,
+    X: Real[np.ndarray, "n *shape"],
+    y: Float[np.ndarray, "n"],
+    scales: Sequence[float] = (4.0, 16.0, 64.0, 256.0, 1024.0),
+    steps: int = 100,
 ) -> Lazy:
     r"""Train a network (its `apply` and `params`, one output) for so many steps of size $1/\lambda_{\max}(K)$."""
     apply = program_of(net)

@@ -18,6 +18,7 @@ from ftheta.kernels.empirical.kernel import empirical
 from ftheta.kernels.wide.closed_forms import closed_form
 from ftheta.kernels.wide.layers import Kernels
 from ftheta.logic.errors import UsageError
+from ftheta.shapes import Float
 
 from .dispatch import is_architecture, network_like
 
@@ -31,23 +32,23 @@ class Linearised:
     is $f_0$ there.
     """
 
-    kernel: np.ndarray
-    values: np.ndarray
-    vectors: np.ndarray
-    start: np.ndarray
-    gap: np.ndarray
+    kernel: Float[np.ndarray, "m m"]
+    values: Float[np.ndarray, "m"]
+    vectors: Float[np.ndarray, "m m"]
+    start: Float[np.ndarray, "m k"]
+    gap: Float[np.ndarray, "m k"]
     shape: tuple[int, ...]
-    cross: np.ndarray | None = None
-    test_start: np.ndarray | None = None
+    cross: Float[np.ndarray, "t m"] | None = None
+    test_start: Float[np.ndarray, "t k"] | None = None
     priors: tuple[Kernels, Kernels] | None = None
 
     # -- training --------------------------------------------------------------------------------
 
-    def at(self, t: float = inf) -> np.ndarray:
+    def at(self, t: float = inf) -> Float[np.ndarray, "n *k"]:
         r"""The outputs at time $t$, $f_0+(I-e^{-tK})(y-f_0)$, in the shape of `y`."""
         return self._shape(self.start + self._filter(self._learn(t)), len(self.start))
 
-    def after(self, steps: int, rate: float | None = None) -> np.ndarray:
+    def after(self, steps: int, rate: float | None = None) -> Float[np.ndarray, "n *k"]:
         r"""The outputs after steps of gradient descent of this size, by default $1/\lambda_1$."""
         eta = 1 / self.values[0] if rate is None else rate
         return self._shape(self.start + self._filter(1 - (1 - eta * self.values) ** steps), len(self.start))
@@ -56,13 +57,13 @@ class Linearised:
         r"""$\frac12\|f_t-y\|^2$."""
         return float(((self.gap - self._filter(self._learn(t))) ** 2).sum() / 2)
 
-    def predict(self, t: float = inf, *, ridge: float = 0.0) -> np.ndarray:
+    def predict(self, t: float = inf, *, ridge: float = 0.0) -> Float[np.ndarray, "n *k"]:
         r"""The outputs at test rows at time $t$; with `ridge` λ at the end $f_0(x)+k(x)(K+\lambda I)^{-1}(y-f_0)$."""
         if self.cross is None or self.test_start is None:
             raise UsageError("There are no test rows.", got="test=None", remedy="give linearised(…, test=rows)")
         return self._shape(self.test_start + self.cross @ self._filter(self._shares(t, ridge)), len(self.cross))
 
-    def spread(self, t: float = inf) -> np.ndarray:
+    def spread(self, t: float = inf) -> Float[np.ndarray, "n"]:
         r"""The standard deviation, over random networks of infinite width, of the outputs at the test rows.
 
         With $A=k(x)K^{-1}(I-e^{-tK})$ and $\mathcal K$ the NNGP kernel the covariance is
@@ -82,7 +83,7 @@ class Linearised:
     # -- what the kernel says --------------------------------------------------------------------
 
     @property
-    def spectrum(self) -> np.ndarray:
+    def spectrum(self) -> Float[np.ndarray, "m"]:
         """The eigenvalues, largest first."""
         return self.values
 
@@ -99,7 +100,7 @@ class Linearised:
         return float((self.kernel * outer).sum() / size) if size > 0 else 0.0
 
     @property
-    def modes(self) -> np.ndarray:
+    def modes(self) -> Float[np.ndarray, "m"]:
         r"""The share of $\|y-f_0\|^2$ along each eigenvector: learned at the rate $\lambda_i$."""
         parts = ((self.vectors.T @ self.gap) ** 2).sum(1)
         return parts / max(parts.sum(), 1e-300)

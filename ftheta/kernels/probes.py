@@ -4,23 +4,25 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ftheta.shapes import Float
+
 
 @dataclass(frozen=True, eq=False)
 class Probe:
     r"""Ridge regression on features with an offset: predictions, and those with each row left out."""
 
-    weight: np.ndarray
-    bias: np.ndarray
-    fitted: np.ndarray
-    left_out: np.ndarray
+    weight: Float[np.ndarray, "k p"]
+    bias: Float[np.ndarray, "k"]
+    fitted: Float[np.ndarray, "n k"]
+    left_out: Float[np.ndarray, "n k"]
     ridge: float
 
-    def objective(self, phi: np.ndarray, y: np.ndarray) -> float:
+    def objective(self, phi: Float[np.ndarray, "n p"], y: Float[np.ndarray, "n k"]) -> float:
         """What the probe minimises, at its own weights."""
         return ridge_objective(phi, y, self.weight, self.bias, self.ridge)
 
 
-def linear_probe(phi: np.ndarray, y: np.ndarray, ridge: float) -> Probe:
+def linear_probe(phi: Float[np.ndarray, "n p"], y: Float[np.ndarray, "n k"], ridge: float) -> Probe:
     r"""$\min_{W,b}\sum_i\|W\varphi_i+b-y_i\|^2+\lambda\|W\|^2$; the offset is free.
 
     Rows left out by the shortcut $y_i-\hat y_{-i}=(y_i-\hat y_i)/(1-h_{ii})$.
@@ -40,6 +42,12 @@ def linear_probe(phi: np.ndarray, y: np.ndarray, ridge: float) -> Probe:
     return Probe(weight.T, mean - centre @ weight, fitted, left, ridge)
 
 
-def ridge_objective(phi: np.ndarray, y: np.ndarray, weight: np.ndarray, bias: np.ndarray, ridge: float) -> float:
+def ridge_objective(
+    phi: Float[np.ndarray, "n p"],
+    y: Float[np.ndarray, "n k"],
+    weight: Float[np.ndarray, "k p"],
+    bias: Float[np.ndarray, "k"],
+    ridge: float,
+) -> float:
     r"""$\sum_i\|W\varphi_i+b-y_i\|^2+\lambda\|W\|^2$ with $\lambda$ = `ridge`."""
     return float(np.sum((phi @ weight.T + bias - y) ** 2) + ridge * np.sum(weight**2))

@@ -13,6 +13,7 @@ from ftheta.kernels.empirical.kernel import empirical
 from ftheta.kernels.empirical.program import program_of
 from ftheta.logic.enclosure import Enclosure
 from ftheta.logic.errors import UsageError
+from ftheta.shapes import Float
 
 from .lazy import lazy_training, train
 
@@ -23,8 +24,8 @@ LARGEST = 2.0**16  # of the scales tried
 class Drift:
     r"""$\|\hat\Theta_k-\hat\Theta_0\|/\|\hat\Theta_0\|$ after training: one row per width, one column per network."""
 
-    widths: np.ndarray
-    moved: np.ndarray
+    widths: Float[np.ndarray, "w"]
+    moved: Float[np.ndarray, "w draws"]
 
     @property
     def order(self) -> Enclosure:
@@ -53,7 +54,7 @@ def drift_with_width(
     return Drift(np.array(widths, float), moved)
 
 
-def kernel_drift(net: Any, x: Any, y: np.ndarray, steps: int = 100) -> float:
+def kernel_drift(net: Any, x: Any, y: Float[np.ndarray, "n"], steps: int = 100) -> float:
     """How far training moves the tangent kernel of one network with one output, relative to it."""
     before = empirical(net, x)
     apply = program_of(net)

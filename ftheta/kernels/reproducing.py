@@ -18,6 +18,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from ftheta.logic.errors import UsageError
 from ftheta.relu.matrices import fraction, rational, rational_matrix
+from ftheta.shapes import Float, Real
 
 EXACT_ROWS = 40
 KernelFunction = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -71,7 +72,7 @@ def multinomial(exponent: tuple[int, ...], degree: int) -> int:
     return factorial(degree) // (factorial(degree - sum(exponent)) * prod(map(factorial, exponent)))
 
 
-def monomials(X: np.ndarray, degree: int) -> np.ndarray:
+def monomials(X: Float[np.ndarray, "n d"], degree: int) -> Float[np.ndarray, "n p"]:
     r"""$\varphi(x)=\big(\sqrt{c_a}\,x^a\big)_a$ with $\langle\varphi(x),\varphi(z)\rangle=(1+\langle x,z\rangle)^p$."""
     columns = [sqrt(multinomial(a, degree)) * np.prod(X ** np.array(a), axis=1) for a in exponents(X.shape[1], degree)]
     return np.stack(columns, axis=1)
@@ -82,16 +83,18 @@ class KernelRidge:
     r"""$f=\sum_i\alpha_ik(x_i,\cdot)$; `alpha` has one column an output, `residuals_left_out` is $y_i-f_{-i}(x_i)$."""
 
     kernel: Kernel
-    X: np.ndarray
-    alpha: np.ndarray
-    fitted: np.ndarray
-    residuals_left_out: np.ndarray
+    X: Float[np.ndarray, "n d"]
+    alpha: Float[np.ndarray, "n *k"]
+    fitted: Float[np.ndarray, "n *k"]
+    residuals_left_out: Float[np.ndarray, "n *k"]
 
-    def predict(self, X: np.ndarray) -> np.ndarray:
+    def predict(self, X: Float[np.ndarray, "m d"]) -> Float[np.ndarray, "m *k"]:
         return self.kernel.of(X, self.X) @ self.alpha
 
 
-def kernel_ridge(X: np.ndarray, y: np.ndarray, kernel: Kernel, ridge: float) -> KernelRidge:
+def kernel_ridge(
+    X: Float[np.ndarray, "n d"], y: Float[np.ndarray, "n *k"], kernel: Kernel, ridge: float
+) -> KernelRidge:
     r"""The fit with $\lambda$ = `ridge` $=n\gamma>0$."""
     if not ridge > 0:
         raise UsageError("Kernel ridge needs a ridge λ > 0.", got=ridge)
@@ -106,7 +109,9 @@ def kernel_ridge(X: np.ndarray, y: np.ndarray, kernel: Kernel, ridge: float) -> 
     return KernelRidge(kernel, X, alpha, K @ alpha, left)
 
 
-def ridge_primal(features: np.ndarray, y: np.ndarray, ridge: float) -> np.ndarray:
+def ridge_primal(
+    features: Float[np.ndarray, "n p"], y: Float[np.ndarray, "n *k"], ridge: float
+) -> Float[np.ndarray, "p *k"]:
     r"""$\theta=(\Phi^\top\Phi+\lambda I)^{-1}\Phi^\top y$, by a least-squares problem with rows $\sqrt\lambda I$."""
     d = features.shape[1]
     rows = np.vstack([features, sqrt(ridge) * np.eye(d)])
@@ -126,7 +131,9 @@ class ExactRidge:
     again: tuple[Fraction, ...]
 
 
-def exact_ridge(X: np.ndarray, y: np.ndarray, kernel: Kernel, ridge: float, degree: int = 1) -> ExactRidge | None:
+def exact_ridge(
+    X: Real[np.ndarray, "n d"], y: Real[np.ndarray, "n *k"], kernel: Kernel, ridge: float, degree: int = 1
+) -> ExactRidge | None:
     r"""Linear and polynomial kernels on few rows. With $\Phi$ the plain monomials and $C$ their coefficients,
     $K=\Phi C\Phi^\top$, and the primal weights minimise $\|\Phi\theta-y\|^2+\lambda\theta^\top C^{-1}\theta$."""
     if kernel.name not in ("linear", "polynomial") or len(X) > EXACT_ROWS or y.ndim != 1:

@@ -14,7 +14,7 @@ from ftheta.lazy import double_precision, is_array, tree_leaves
 from ftheta.networks import ACTIVATIONS
 
 ROOT = Path(__file__).parents[2]
-HEAVY = ("jax", "scipy", "equinox", "optax", "diffrax", "numba", "pydantic")
+HEAVY = ("jax", "scipy", "equinox", "optax", "diffrax", "jaxtyping", "numba", "pydantic")
 
 
 def run(code: str, **environment: str) -> str:

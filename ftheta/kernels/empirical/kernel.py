@@ -16,6 +16,7 @@ import numpy as np
 from ftheta.graph.domains.cost import cost
 from ftheta.graph.errors import NoRule
 from ftheta.logic.errors import UsageError
+from ftheta.shapes import Float
 
 from .contraction import Contraction, by_derivatives, by_products
 from .contraction_plan import ContractionPlan, plan_contraction
@@ -37,7 +38,7 @@ class Choice(NamedTuple):
 
 def empirical(
     net: Any, x1: Any, x2: Any = None, *, outputs: str = "mean", method: Method = "auto", memory: int = MEMORY
-) -> np.ndarray:
+) -> Float[np.ndarray, "n1 n2 *outputs"]:
     r"""$\hat\Theta$ between the rows of `x1` and of `x2` (by default `x1`), in float64.
 
     `net` has `apply(params, x)`, `params` and `input_shape`, as every `ft.Network` has. With `outputs="mean"` the

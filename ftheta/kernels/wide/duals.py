@@ -17,6 +17,7 @@ from ftheta.kernels.angles import arc_cosine_of_gap, gap_by_difference, geometri
 from ftheta.logic.errors import UsageError
 from ftheta.networks import ACTIVATIONS, activation
 from ftheta.networks.activations import LEAK
+from ftheta.shapes import Float
 
 Pair: TypeAlias = tuple[np.ndarray, np.ndarray]
 Moments: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray | None]
@@ -39,7 +40,9 @@ class Dual:
     through: Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], Moments]
     own: Callable[[np.ndarray], Pair]
 
-    def moments(self, p: np.ndarray, q: np.ndarray, c: np.ndarray) -> Pair:
+    def moments(
+        self, p: Float[np.ndarray, "*#shape"], q: Float[np.ndarray, "*#shape"], c: Float[np.ndarray, "*#shape"]
+    ) -> Pair:
         """The two expectations, from the covariance alone."""
         first, second, _ = self.through(p, q, c, gap_by_difference(p, q, c))
         return first, second

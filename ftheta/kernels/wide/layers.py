@@ -14,6 +14,7 @@ import numpy as np
 
 from ftheta.kernels.angles import Part, gap_by_difference, gap_of_sum
 from ftheta.logic.errors import UsageError
+from ftheta.shapes import Float
 
 from .duals import dual
 
@@ -27,12 +28,12 @@ class Kernels:
     $\sqrt{K(x,x)K(x',x')}-|K|$ where it is known without cancellation (see `angles`).
     """
 
-    nngp: np.ndarray
-    ntk: np.ndarray
-    own1: np.ndarray
-    own2: np.ndarray
+    nngp: Float[np.ndarray, "n1 n2 *pixels"]
+    ntk: Float[np.ndarray, "n1 n2 *pixels"]
+    own1: Float[np.ndarray, "n1 *pixels"]
+    own2: Float[np.ndarray, "n2 *pixels"]
     grid: tuple[int, ...] = ()
-    gap: np.ndarray | None = None
+    gap: Float[np.ndarray, "n1 n2 *pixels"] | None = None
 
     @property
     def part(self) -> Part | None:

@@ -1,0 +1,120 @@
+"""Shapes in signatures of the cores, checked by beartype at every call while tests run.
+
+jaxtyping's own import hook would wrap every function, also those inside of functions and those that numba compiles.
+Here a module is executed as it is, and then its functions whose signatures state a shape are wrapped.
+"""
+
+import inspect
+import sys
+from collections.abc import Sequence
+from functools import cached_property
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
+from typing import Any, get_args
+
+import jaxtyping
+from beartype import beartype
+
+CORES = tuple(
+    f"ftheta.{room}"
+    for room in (
+        "approximation",
+        "certify",
+        "datasets",
+        "estimates",
+        "flows",
+        "groups",
+        "kernels",
+        "particles",
+        "pieces",
+        "relu",
+        "risks",
+        "spectra",
+        "training",
+    )
+)
+
+
+def install(packages: Sequence[str]) -> None:
+    """From now on the modules of these packages are imported with checks."""
+    loaded = [name for name in sys.modules if name.startswith(tuple(f"{package}." for package in packages))]
+    assert not loaded, f"imported without checks: {loaded}"
+    sys.meta_path.insert(0, _Finder(tuple(packages)))
+
+
+class _Finder(MetaPathFinder):
+    def __init__(self, packages: tuple[str, ...]) -> None:
+        self.packages = packages
+
+    def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None):
+        if fullname not in self.packages and not fullname.startswith(tuple(f"{p}." for p in self.packages)):
+            return None
+        spec = PathFinder.find_spec(fullname, path, target)
+        if spec is not None and spec.loader is not None:
+            spec.loader = _Loader(spec.loader)
+        return spec
+
+
+class _Loader(Loader):
+    """Executes a module as it is, then wraps what states shapes."""
+
+    def __init__(self, plain: Loader) -> None:
+        self.plain = plain
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.plain, name)  # source, file name, resources
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return self.plain.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        self.plain.exec_module(module)
+        wrap_functions(module)
+
+
+def wrap_functions(module: ModuleType) -> None:
+    """Wrap the functions and methods of a module, and the constructors of its data classes, that state shapes."""
+    for name, value in list(vars(module).items()):
+        if getattr(value, "__module__", None) != module.__name__:
+            continue
+        if inspect.isfunction(value) and states_shape(value):
+            setattr(module, name, _wrap(value))
+        elif inspect.isclass(value):
+            _wrap_methods(value)
+
+
+def _wrap_methods(owner: type) -> None:
+    for name, value in list(vars(owner).items()):
+        plain = value.__func__ if isinstance(value, (classmethod, staticmethod)) else value
+        if isinstance(value, cached_property):
+            if states_shape(value.func):
+                value.func = _wrap(value.func)
+        elif isinstance(value, property):
+            if value.fget is not None and states_shape(value.fget):
+                setattr(owner, name, property(_wrap(value.fget), value.fset, value.fdel, value.__doc__))
+        elif inspect.isfunction(plain) and states_shape(plain):
+            wrapped = _wrap(plain)
+            setattr(owner, name, type(value)(wrapped) if plain is not value else wrapped)
+
+
+def _wrap(function: Any) -> Any:
+    """The function with its arrays checked; what else it is given it refuses in its own words."""
+    stated = inspect.signature(function)
+    arrays = [p if _has_shape(p.annotation) else p.replace(annotation=Any) for p in stated.parameters.values()]
+    result = stated.return_annotation if _has_shape(stated.return_annotation) else Any
+    function.__signature__ = stated.replace(parameters=arrays, return_annotation=result)  # what is checked
+    wrapped = jaxtyping.jaxtyped(function, typechecker=beartype)
+    del function.__signature__, wrapped.__signature__
+    return wrapped
+
+
+def states_shape(function: Any) -> bool:
+    """Whether an argument or the result is an array of a stated shape."""
+    return any(_has_shape(hint) for hint in getattr(function, "__annotations__", {}).values())
+
+
+def _has_shape(hint: Any) -> bool:
+    if inspect.isclass(hint) and issubclass(hint, jaxtyping.AbstractArray):
+        return True
+    return any(_has_shape(part) for part in get_args(hint))

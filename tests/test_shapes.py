@@ -1,0 +1,45 @@
+"""Shapes in signatures are checked in every test, and nowhere else."""
+
+import subprocess
+import sys
+
+import jaxtyping
+import numpy as np
+import pytest
+
+from ftheta.kernels.probes import Probe, linear_probe
+from ftheta.kernels.reproducing import KernelRidge
+
+from .checked_shapes import CORES, states_shape
+
+
+def test_an_array_of_another_shape_is_refused():
+    rng = np.random.default_rng(0)
+    phi = rng.normal(size=(5, 2))
+    assert linear_probe(phi, rng.normal(size=(5, 1)), 0.1).weight.shape == (1, 2)
+    for y in (rng.normal(size=(4, 1)), rng.normal(size=5), rng.integers(0, 2, (5, 1))):
+        with pytest.raises(jaxtyping.TypeCheckError, match="linear_probe"):
+            linear_probe(phi, y, 0.1)
+
+
+def test_the_fields_of_a_data_class_are_checked():
+    with pytest.raises(jaxtyping.TypeCheckError, match="__init__"):
+        Probe(np.zeros((1, 2)), np.zeros(1), np.zeros((5, 1)), np.zeros((4, 1)), 0.1)
+
+
+def test_methods_that_state_shapes_are_known_by_their_annotations():
+    assert states_shape(KernelRidge.predict) and not states_shape(KernelRidge.__eq__)
+
+
+def test_a_core_is_not_checked_outside_of_tests():
+    code = f"""
+import sys
+from importlib import import_module
+for name in {CORES!r}:
+    import_module(name)
+import numpy as np
+from ftheta.shapes import Float
+from ftheta.kernels.probes import linear_probe
+assert "beartype" not in sys.modules and not hasattr(linear_probe, "__wrapped__")
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
