@@ -7,7 +7,7 @@ Here a module is executed as it is, and then its functions whose signatures stat
 import inspect
 import sys
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, wraps
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
@@ -15,6 +15,8 @@ from typing import Any, get_args
 
 import jaxtyping
 from beartype import beartype
+
+from ftheta.logic.errors import FthetaError
 
 CORES = tuple(
     f"ftheta.{room}"
@@ -99,14 +101,35 @@ def _wrap_methods(owner: type) -> None:
 
 
 def _wrap(function: Any) -> Any:
-    """The function with its arrays checked; what else it is given it refuses in its own words."""
+    """The function with its arrays checked; everything else is left to it."""
     stated = inspect.signature(function)
     arrays = [p if _has_shape(p.annotation) else p.replace(annotation=Any) for p in stated.parameters.values()]
     result = stated.return_annotation if _has_shape(stated.return_annotation) else Any
     function.__signature__ = stated.replace(parameters=arrays, return_annotation=result)  # what is checked
-    wrapped = jaxtyping.jaxtyped(function, typechecker=beartype)
-    del function.__signature__, wrapped.__signature__
-    return wrapped
+    checked = jaxtyping.jaxtyped(function, typechecker=beartype)
+    del function.__signature__, checked.__signature__
+    refusal = f"Type-check error whilst checking the parameters of {function.__module__}.{function.__qualname__}."
+
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return checked(*args, **kwargs)
+        except jaxtyping.TypeCheckError as error:
+            if str(error).startswith(refusal):
+                _let_it_refuse(function, args, kwargs)
+            raise
+
+    return call
+
+
+def _let_it_refuse(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """What a user may hand in wrongly is refused by the function itself, in its own words: that is no mistake here."""
+    try:
+        function(*args, **kwargs)
+    except FthetaError:
+        raise
+    except Exception:
+        return
 
 
 def states_shape(function: Any) -> bool:

@@ -18,22 +18,27 @@ import numpy as np
 
 from ftheta.groups import reynolds
 from ftheta.logic.errors import UsageError
+from ftheta.shapes import Float, Int, Real, Shaped
 
 MOST = 14  # entries of a row whose masks are listed
 
 
-def fractions(array: np.ndarray) -> np.ndarray:
+def fractions(array: Real[np.ndarray, "*shape"]) -> Shaped[np.ndarray, "*shape"]:
     """The same numbers, exactly."""
     found = np.array([Fraction(v) for v in np.ravel(array).tolist()], dtype=object)
     return found.reshape(np.shape(array))
 
 
-def noise_loss(X: np.ndarray, Y: np.ndarray, W: np.ndarray, variance: Any) -> Any:
+def noise_loss(
+    X: Shaped[np.ndarray, "n d"], Y: Shaped[np.ndarray, "n *k"], W: Shaped[np.ndarray, "d *k"], variance: Any
+) -> Any:
     r"""$\|Y-XW\|^2+ns^2\|W\|^2$."""
     return ((Y - X @ W) ** 2).sum() + len(X) * variance * (W**2).sum()
 
 
-def dropout_loss(X: np.ndarray, Y: np.ndarray, W: np.ndarray, keep: Any) -> Any:
+def dropout_loss(
+    X: Shaped[np.ndarray, "n d"], Y: Shaped[np.ndarray, "n *k"], W: Shaped[np.ndarray, "d *k"], keep: Any
+) -> Any:
     r"""$\|Y-XW\|^2+\frac{1-q}q\sum_j\|X_j\|^2\|W_j\|^2$."""
     columns = (X**2).sum(0)
     weights = (W**2).reshape(X.shape[1], -1).sum(1)
@@ -48,7 +53,9 @@ def _list_masks(d: int) -> np.ndarray:
     return (np.arange(2**d)[:, None] >> np.arange(d)) & 1
 
 
-def dropout_loss_by_masks(X: np.ndarray, Y: np.ndarray, W: np.ndarray, keep: Any) -> Any:
+def dropout_loss_by_masks(
+    X: Shaped[np.ndarray, "n d"], Y: Shaped[np.ndarray, "n *k"], W: Shaped[np.ndarray, "d *k"], keep: Any
+) -> Any:
     """The expected loss under dropout, summed over all $2^d$ masks of a row."""
     W = W.reshape(X.shape[1], -1)
     Y = Y.reshape(len(X), -1)
@@ -60,7 +67,13 @@ def dropout_loss_by_masks(X: np.ndarray, Y: np.ndarray, W: np.ndarray, keep: Any
     return total
 
 
-def noise_loss_by_signs(X: np.ndarray, Y: np.ndarray, W: np.ndarray, spread: Any, offset: Any = 0) -> Any:
+def noise_loss_by_signs(
+    X: Shaped[np.ndarray, "n d"],
+    Y: Shaped[np.ndarray, "n *k"],
+    W: Shaped[np.ndarray, "d *k"],
+    spread: Any,
+    offset: Any = 0,
+) -> Any:
     r"""The expected loss when every entry is moved by $m\pm s$ at random, summed over all $2^d$ signs of a row; $m$ is
     the `offset`. For $m=0$ the noise has mean 0 and variance $s^2$."""
     W = W.reshape(X.shape[1], -1)
@@ -70,13 +83,20 @@ def noise_loss_by_signs(X: np.ndarray, Y: np.ndarray, W: np.ndarray, spread: Any
 
 
 def draw_noise_losses(
-    X: np.ndarray, Y: np.ndarray, W: np.ndarray, spread: float, rng: np.random.Generator, draws: int
-) -> np.ndarray:
+    X: Real[np.ndarray, "n d"],
+    Y: Real[np.ndarray, "n *k"],
+    W: Real[np.ndarray, "d *k"],
+    spread: float,
+    rng: np.random.Generator,
+    draws: int,
+) -> Float[np.ndarray, "draws"]:
     r"""Losses $\|Y-\tilde XW\|^2$ under Gaussian noise of standard deviation `spread` on every entry, one per draw."""
     return np.array([((Y - (X + spread * rng.normal(size=X.shape)) @ W) ** 2).sum() for _ in range(draws)])
 
 
-def noise_variance(X: np.ndarray, Y: np.ndarray, W: np.ndarray, spread: float) -> float:
+def noise_variance(
+    X: Real[np.ndarray, "n d"], Y: Real[np.ndarray, "n *k"], W: Real[np.ndarray, "d *k"], spread: float
+) -> float:
     r"""The variance of these losses, $2n\|\Sigma\|_F^2+4\sum_ir_i^\top\Sigma r_i$ with $\Sigma=s^2W^\top W$, residuals
     $r_i$."""
     columns = W.reshape(X.shape[1], -1)
@@ -86,18 +106,23 @@ def noise_variance(X: np.ndarray, Y: np.ndarray, W: np.ndarray, spread: float) -
 
 
 def draw_dropout_losses(
-    X: np.ndarray, Y: np.ndarray, W: np.ndarray, keep: float, rng: np.random.Generator, draws: int
-) -> np.ndarray:
+    X: Real[np.ndarray, "n d"],
+    Y: Real[np.ndarray, "n *k"],
+    W: Real[np.ndarray, "d *k"],
+    keep: float,
+    rng: np.random.Generator,
+    draws: int,
+) -> Float[np.ndarray, "draws"]:
     r"""Losses $\|Y-\tilde XW\|^2$ where entries are kept with probability `keep`, one per draw."""
     return np.array([((Y - X * (rng.random(X.shape) < keep) @ W / keep) ** 2).sum() for _ in range(draws)])
 
 
-def noise_fit(X: np.ndarray, Y: np.ndarray, variance: float) -> np.ndarray:
+def noise_fit(X: Real[np.ndarray, "n d"], Y: Real[np.ndarray, "n *k"], variance: float) -> Float[np.ndarray, "d *k"]:
     r"""What training with input noise tends to: $(X^\top X+ns^2I)^{-1}X^\top Y$."""
     return _solve_ridge(X, Y, np.full(X.shape[1], len(X) * variance))
 
 
-def dropout_fit(X: np.ndarray, Y: np.ndarray, keep: float) -> np.ndarray:
+def dropout_fit(X: Real[np.ndarray, "n d"], Y: Real[np.ndarray, "n *k"], keep: float) -> Float[np.ndarray, "d *k"]:
     r"""What training with dropout tends to: $\big(X^\top X+\frac{1-q}q\mathrm{diag}(X^\top X)\big)^{-1}X^\top Y$."""
     return _solve_ridge(X, Y, (1 - keep) / keep * (X**2).sum(0))
 
@@ -110,28 +135,32 @@ def _solve_ridge(X: np.ndarray, Y: np.ndarray, ridges: np.ndarray) -> np.ndarray
 # ---- groups ---------------------------------------------------------------------------------------------------------
 
 
-def moved_rows(X: np.ndarray, action: np.ndarray) -> np.ndarray:
+def moved_rows(X: Shaped[np.ndarray, "n d"], action: Int[np.ndarray, "g d"]) -> Shaped[np.ndarray, "g n d"]:
     """Every row moved by every element of a group that permutes the entries, shape (|G|, n, d)."""
     return np.stack([X[:, np.argsort(g)] for g in action])
 
 
-def orbit_means(X: np.ndarray, action: np.ndarray) -> np.ndarray:
+def orbit_means(X: Shaped[np.ndarray, "n d"], action: Int[np.ndarray, "g d"]) -> Shaped[np.ndarray, "n d"]:
     """Every row replaced by the mean over its orbit: the Reynolds projection onto invariant rows."""
     return moved_rows(X, action).mean(0)
 
 
-def invariant_part(W: np.ndarray, action: np.ndarray) -> np.ndarray:
+def invariant_part(W: Float[np.ndarray, "d *k"], action: Int[np.ndarray, "g d"]) -> Float[np.ndarray, "d *k"]:
     """The projection of weights (d, K) onto those that do not change with the group."""
     alone = np.zeros((len(action), W.shape[1]), int) + np.arange(W.shape[1])
     return reynolds(W, alone, action)
 
 
-def augmented_ridge(X: np.ndarray, Y: np.ndarray, action: np.ndarray, ridge: float) -> np.ndarray:
+def augmented_ridge(
+    X: Float[np.ndarray, "n d"], Y: Float[np.ndarray, "n *k"], action: Int[np.ndarray, "g d"], ridge: float
+) -> Float[np.ndarray, "d *k"]:
     r"""$\min_W\frac1{|G|}\sum_g\|Y-(gX)W\|^2+\lambda\|W\|^2$ by fitting to all $|G|n$ moved rows."""
     rows = moved_rows(X, action).reshape(-1, X.shape[1])
     return _solve_ridge(rows, np.concatenate([Y] * len(action)), np.full(X.shape[1], ridge * len(action)))
 
 
-def ridge_on_orbits(X: np.ndarray, Y: np.ndarray, action: np.ndarray, ridge: float) -> np.ndarray:
+def ridge_on_orbits(
+    X: Float[np.ndarray, "n d"], Y: Float[np.ndarray, "n *k"], action: Int[np.ndarray, "g d"], ridge: float
+) -> Float[np.ndarray, "d *k"]:
     r"""The same by fitting to the $n$ means of orbits."""
     return _solve_ridge(orbit_means(X, action), Y, np.full(X.shape[1], ridge))

@@ -15,6 +15,7 @@ from flint import arb, ctx  # type: ignore[import-untyped]
 
 from ftheta.certify.balls import known
 from ftheta.logic.enclosure import Enclosure
+from ftheta.shapes import Int, Real, Shaped
 
 BITS = 256
 THIRDS = 100  # steps of a search on the line
@@ -29,7 +30,7 @@ class ConditionalLaw:
     weights: tuple[Fraction, ...]
 
     @classmethod
-    def of(cls, y: np.ndarray) -> "ConditionalLaw":
+    def of(cls, y: Real[np.ndarray, "n"]) -> "ConditionalLaw":
         values, counts = np.unique(np.asarray(y, float), return_counts=True)
         return cls(tuple(map(Fraction, values.tolist())), tuple(Fraction(int(c), len(y)) for c in counts))
 
@@ -151,12 +152,12 @@ def _ball(q: Fraction) -> Any:
 class Groups:
     """Rows that share their x: `index[i]` is the group of row i, `laws[g]` the law of its targets."""
 
-    index: np.ndarray
+    index: Int[np.ndarray, "n"]
     laws: tuple[ConditionalLaw, ...]
-    sizes: np.ndarray
+    sizes: Int[np.ndarray, "g"]
 
     @classmethod
-    def of(cls, x: np.ndarray, y: np.ndarray) -> "Groups":
+    def of(cls, x: Shaped[np.ndarray, "n *shape"], y: Real[np.ndarray, "n"]) -> "Groups":
         _, index, sizes = np.unique(x.reshape(len(x), -1), axis=0, return_inverse=True, return_counts=True)
         order = np.argsort(index.ravel(), kind="stable")
         parts = np.split(np.asarray(y, float).ravel()[order], np.cumsum(sizes)[:-1])

@@ -23,6 +23,7 @@ import numpy as np
 
 from ftheta.estimates import mean
 from ftheta.logic.enclosure import Enclosure
+from ftheta.shapes import Float, Real
 
 BLOCK = 4_000_000  # numbers held at once
 WORK = 10_000_000_000  # floating-point operations of one experiment
@@ -96,7 +97,7 @@ class Model:
         return sorted(p for p in wanted if 1 <= p <= D and abs(p - n) >= QUIET)
 
 
-def fit_minimum_norm(X: np.ndarray, y: np.ndarray) -> np.ndarray:
+def fit_minimum_norm(X: Float[np.ndarray, "*b n p"], y: Float[np.ndarray, "*b n"]) -> Float[np.ndarray, "*b p"]:
     """Minimum-norm least-squares fits for a stack of designs (…, n, p)."""
     wide = X.shape[-1] >= X.shape[-2]
     gram = _gram(X)
@@ -126,8 +127,8 @@ class Sweep:
     """Risks of independent draws, one row per draw and one column per p: of least squares, and of the best ridge."""
 
     at: tuple[int, ...]
-    risks: np.ndarray
-    ridge: np.ndarray
+    risks: Float[np.ndarray, "draws p"]
+    ridge: Float[np.ndarray, "draws p"]
 
     def means(self) -> list[Enclosure]:
         """The mean risk of least squares at each number of features, with its interval."""
@@ -138,17 +139,17 @@ class Sweep:
 class Features:
     r"""The law $\sum_iw_i\,\mathcal N(a_i,s^2I)$ of the features: rows `atoms`, `weights` and `spread` $s$."""
 
-    atoms: np.ndarray
-    weights: np.ndarray
+    atoms: Float[np.ndarray, "a d"]
+    weights: Float[np.ndarray, "a"]
     spread: float
 
-    def draw(self, rng: np.random.Generator, rows: int) -> np.ndarray:
+    def draw(self, rng: np.random.Generator, rows: int) -> Float[np.ndarray, "rows d"]:
         """`rows` independent rows of the law."""
         which = rng.choice(len(self.atoms), size=rows, p=self.weights / self.weights.sum())
         return self.atoms[which] + self.spread * rng.normal(size=(rows, self.atoms.shape[1]))
 
     @property
-    def second_moment(self) -> np.ndarray:
+    def second_moment(self) -> Float[np.ndarray, "d d"]:
         return (self.atoms.T * self.weights) @ self.atoms + self.spread**2 * np.eye(self.atoms.shape[1])
 
     def null_risk(self, model: Model) -> Fraction:
@@ -185,7 +186,7 @@ def sweep_features(model: Model, rng: np.random.Generator, features: Features, d
     return Sweep(tuple(at), joined[0], joined[1])
 
 
-def ridge_risk(model: Model, X: np.ndarray) -> np.ndarray:
+def ridge_risk(model: Model, X: Float[np.ndarray, "*b n p"]) -> Float[np.ndarray, "*b"]:
     r"""$\tau^2(1+\mathrm{tr}(X^\top X+\lambda)^{-1})$ with the best λ, for a stack of designs (…, n, p)."""
     p = X.shape[-1]
     carried, rest = (float(v) for v in model.split(p))
@@ -198,7 +199,9 @@ def ridge_risk(model: Model, X: np.ndarray) -> np.ndarray:
     return rest * (1 + trace + (p - m) / penalty)
 
 
-def sweep_data(rng: np.random.Generator, x: np.ndarray, y: np.ndarray, n: int, draws: int) -> Sweep:
+def sweep_data(
+    rng: np.random.Generator, x: Real[np.ndarray, "n d"], y: Real[np.ndarray, "n"], n: int, draws: int
+) -> Sweep:
     """Squared test errors on rows left out, for random training rows and features; and squared training errors.
 
     Columns are numbers of features around the threshold p = n. The training errors take the place of the ridge.
@@ -223,7 +226,7 @@ def sweep_data(rng: np.random.Generator, x: np.ndarray, y: np.ndarray, n: int, d
     return Sweep(at, test, train)
 
 
-def anisotropy(x: np.ndarray) -> float:
+def anisotropy(x: Real[np.ndarray, "n d"]) -> float:
     """The largest z-score of second and fourth moments (of at most 300 features) against independent normals."""
     some = x[:, :300]
     rows, D = some.shape

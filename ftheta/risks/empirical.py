@@ -19,6 +19,7 @@ from flint import fmpq_mat  # type: ignore[import-untyped]
 from ftheta.logic.enclosure import Basis, Enclosure
 from ftheta.logic.errors import SubjectError, UsageError
 from ftheta.relu.matrices import fraction, rational
+from ftheta.shapes import Float, Real, Shaped
 from ftheta.training.examples import examples_of
 from ftheta.training.losses import Loss, PerExample, loss_named
 from ftheta.training.models import model_of
@@ -97,12 +98,12 @@ def _matrix(rows: Sequence[Sequence[Fraction]]) -> Any:
 class FiniteLaw:
     """Distinct examples `x` (one row each) and `y`, with their probabilities."""
 
-    x: np.ndarray
-    y: np.ndarray
+    x: Shaped[np.ndarray, "n *shape"]
+    y: Shaped[np.ndarray, "n"]
     probabilities: Rationals
 
     @classmethod
-    def of(cls, x: np.ndarray, y: np.ndarray) -> "FiniteLaw":
+    def of(cls, x: Shaped[np.ndarray, "n *shape"], y: Shaped[np.ndarray, "n"]) -> "FiniteLaw":
         """The empirical law of rows and their (single) targets."""
         rows = np.column_stack([np.asarray(x, float).reshape(len(x), -1), np.asarray(y, float).reshape(len(y), -1)])
         found, counts = np.unique(rows, axis=0, return_counts=True)
@@ -208,7 +209,7 @@ def expected_risks(p: Sequence[Fraction], learner: Learner, n: int) -> Expected:
 
 def simulated_risks(
     p: Sequence[Fraction], learner: Learner, n: int, rng: np.random.Generator, trials: int
-) -> tuple[np.ndarray, np.ndarray]:
+) -> tuple[Float[np.ndarray, "trials"], Float[np.ndarray, "trials"]]:
     r"""$R_n(\hat\theta_n)$ and $R(\hat\theta_n)$ of that many samples of size n."""
     law = np.array([float(q) for q in p])
     weights = rng.multinomial(n, law / law.sum(), size=trials) / n
@@ -224,7 +225,7 @@ class Risk:
     """The mean of the `losses`, one per row, and its bootstrap interval."""
 
     loss: str
-    losses: np.ndarray
+    losses: Real[np.ndarray, "n"]
     interval: Enclosure
 
     @property
@@ -263,7 +264,9 @@ def risk(
     return Risk(chosen.name, losses, bootstrap(losses, np.random.default_rng(seed), confidence=confidence))
 
 
-def resampled_means(values: np.ndarray, rng: np.random.Generator, resamples: int = 2000) -> np.ndarray:
+def resampled_means(
+    values: Real[np.ndarray, "n"], rng: np.random.Generator, resamples: int = 2000
+) -> Float[np.ndarray, "resamples"]:
     """Means of samples of the same size, drawn from the values with replacement."""
     n = len(values)
     resamples = max(200, min(resamples, BOOTSTRAP_NUMBERS // n))
@@ -271,7 +274,7 @@ def resampled_means(values: np.ndarray, rng: np.random.Generator, resamples: int
     return rng.multinomial(n, counts / n, size=resamples) @ different / n
 
 
-def bootstrap(values: np.ndarray, rng: np.random.Generator, *, confidence: float = 0.95) -> Enclosure:
+def bootstrap(values: Real[np.ndarray, "n"], rng: np.random.Generator, *, confidence: float = 0.95) -> Enclosure:
     """The percentile interval of the mean: its level is nominal, approached as the draws grow."""
     means = resampled_means(values, rng)
     tail = (1 - confidence) / 2

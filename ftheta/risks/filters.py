@@ -17,6 +17,7 @@ import numpy as np
 
 from ftheta.kernels.reproducing import Kernel
 from ftheta.logic.errors import SubjectError, UsageError
+from ftheta.shapes import Float, Int, Real
 
 Filter: TypeAlias = Callable[[np.ndarray], np.ndarray]
 Folds: TypeAlias = Sequence[np.ndarray]
@@ -49,13 +50,13 @@ class Spectrum:
     With an intercept the columns are centred, and the mean of the targets is fitted without penalty.
     """
 
-    left: np.ndarray
-    values: np.ndarray
-    right: np.ndarray | None = None
-    centre: np.ndarray | None = None
+    left: Float[np.ndarray, "n r"]
+    values: Float[np.ndarray, "r"]
+    right: Float[np.ndarray, "d r"] | None = None
+    centre: Float[np.ndarray, "d"] | None = None
 
     @classmethod
-    def of_rows(cls, X: np.ndarray, *, intercept: bool = False) -> "Spectrum":
+    def of_rows(cls, X: Real[np.ndarray, "n d"], *, intercept: bool = False) -> "Spectrum":
         X = _table(X)
         centre = X.mean(0) if intercept else None
         U, root, Vt = np.linalg.svd(X if centre is None else X - centre, full_matrices=False)
@@ -63,7 +64,7 @@ class Spectrum:
         return cls(U[:, kept], root[kept] ** 2, Vt[kept].T, centre)
 
     @classmethod
-    def of_kernel(cls, K: np.ndarray) -> "Spectrum":
+    def of_kernel(cls, K: Float[np.ndarray, "n n"]) -> "Spectrum":
         """Of the symmetric, positive semi-definite matrix of a kernel on the rows."""
         values, vectors = np.linalg.eigh(_table(K))
         size = max(float(np.abs(values).max(initial=0.0)), 1e-300)
@@ -81,18 +82,18 @@ class Spectrum:
         targets = y - y.mean(0) if self.centre is not None else y
         return weights.reshape(-1, *[1] * (y.ndim - 1)) * (self.left.T @ targets)
 
-    def fit(self, y: np.ndarray, phi: Filter) -> np.ndarray:
+    def fit(self, y: Real[np.ndarray, "n *k"], phi: Filter) -> Float[np.ndarray, "n *k"]:
         r"""$\hat y=U\varphi(s)U^\top y$."""
         smooth = self.left @ self._filter(y, phi(self.values))
         return smooth + y.mean(0) if self.centre is not None else smooth
 
-    def weights(self, y: np.ndarray, phi: Filter) -> np.ndarray:
+    def weights(self, y: Real[np.ndarray, "n *k"], phi: Filter) -> Float[np.ndarray, "d *k"]:
         r"""$w=V\,\mathrm{diag}(\varphi(s)/\sqrt s)\,U^\top y$, of rows."""
         if self.right is None:
             raise UsageError("A kernel has no list of weights.", remedy="take `dual`, one coefficient per row")
         return self.right @ self._filter(y, phi(self.values) / np.sqrt(self.values))
 
-    def dual(self, y: np.ndarray, phi: Filter) -> np.ndarray:
+    def dual(self, y: Real[np.ndarray, "n *k"], phi: Filter) -> Float[np.ndarray, "n *k"]:
         r"""$\alpha$ with $\hat y=K\alpha$: $U\,\mathrm{diag}(\varphi(s)/s)\,U^\top y$."""
         return self.left @ self._filter(y, phi(self.values) / self.values)
 
@@ -100,12 +101,12 @@ class Spectrum:
         r"""Degrees of freedom $\mathrm{tr}\,H=\sum_i\varphi(s_i)$, and one for the intercept."""
         return float(phi(self.values).sum()) + (self.centre is not None)
 
-    def map_on(self, rows: np.ndarray, phi: Filter) -> np.ndarray:
+    def map_on(self, rows: Int[np.ndarray, "f"], phi: Filter) -> Float[np.ndarray, "f f"]:
         r"""The block $H_{FF}$ of the map $y\mapsto\hat y$."""
         U = self.left[rows]
         return (U * phi(self.values)) @ U.T + (1 / self.rows if self.centre is not None else 0.0)
 
-    def leverages(self, phi: Filter) -> np.ndarray:
+    def leverages(self, phi: Filter) -> Float[np.ndarray, "n"]:
         r"""$H_{ii}$, one per row."""
         return (self.left**2) @ phi(self.values) + (1 / self.rows if self.centre is not None else 0.0)
 
@@ -115,15 +116,15 @@ class RidgePath:
     r"""Ridge fits for every `ridges` $\lambda$: `fitted` has one row of predictions a λ, `freedom` the degrees of
     freedom; `weights` (of rows) or `dual` (of a kernel) are the parameters."""
 
-    ridges: np.ndarray
+    ridges: Float[np.ndarray, "l"]
     spectrum: Spectrum
-    y: np.ndarray
-    fitted: np.ndarray
-    weights: np.ndarray | None
-    dual: np.ndarray
-    freedom: np.ndarray
+    y: Real[np.ndarray, "n *k"]
+    fitted: Float[np.ndarray, "l n *k"]
+    weights: Float[np.ndarray, "l d *k"] | None
+    dual: Float[np.ndarray, "l n *k"]
+    freedom: Float[np.ndarray, "l"]
 
-    def left_out(self, folds: Folds | None = None) -> np.ndarray:
+    def left_out(self, folds: Folds | None = None) -> Float[np.ndarray, "l n *k"]:
         """Residuals of every row under the fit to the rows of all other folds, for every λ; of single rows if no folds
         are given. No second fit is made."""
         if folds is None:
@@ -136,24 +137,28 @@ class RidgePath:
                 found[i, rows] = np.linalg.solve(block, (self.y - self.fitted[i])[rows])
         return found
 
-    def training_risk(self) -> np.ndarray:
+    def training_risk(self) -> Float[np.ndarray, "l"]:
         return _means((self.y - self.fitted) ** 2)
 
-    def validation_risk(self, folds: Folds | None = None) -> np.ndarray:
+    def validation_risk(self, folds: Folds | None = None) -> Float[np.ndarray, "l"]:
         """The mean square of the residuals left out, for every λ."""
         return _means(self.left_out(folds) ** 2)
 
-    def generalised_risk(self) -> np.ndarray:
+    def generalised_risk(self) -> Float[np.ndarray, "l"]:
         r"""GCV: $\frac{\frac1n\|y-\hat y\|^2}{(1-\mathrm{tr}H/n)^2}$, every leverage replaced by their mean."""
         return self.training_risk() / (1 - self.freedom / self.spectrum.rows) ** 2
 
 
-def ridge_path(X: np.ndarray, y: np.ndarray, ridges: Any, *, intercept: bool = False) -> RidgePath:
+def ridge_path(
+    X: Real[np.ndarray, "n d"], y: Real[np.ndarray, "n *k"], ridges: Any, *, intercept: bool = False
+) -> RidgePath:
     r"""$\min_w\|Xw-y\|^2+\lambda\|w\|^2$ for all `ridges` $\lambda=n\gamma>0$, from one SVD."""
     return _path(Spectrum.of_rows(X, intercept=intercept), y, ridges)
 
 
-def kernel_ridge_path(X: np.ndarray, y: np.ndarray, kernel: Kernel, ridges: Any) -> RidgePath:
+def kernel_ridge_path(
+    X: Real[np.ndarray, "n d"], y: Real[np.ndarray, "n *k"], kernel: Kernel, ridges: Any
+) -> RidgePath:
     r"""$\alpha=(K+\lambda I)^{-1}y$ for all `ridges` $\lambda>0$, from one eigendecomposition."""
     path = _path(Spectrum.of_kernel(kernel.of(X, X)), y, ridges)
     # the rows have no part in K beyond its rank: there α is y/λ
@@ -181,7 +186,7 @@ def _path(spectrum: Spectrum, y: np.ndarray, ridges: Any) -> RidgePath:
 # ---- choosing λ -----------------------------------------------------------------------------------------------------
 
 
-def folds_of(rows: int, count: int, rng: np.random.Generator | None = None) -> list[np.ndarray]:
+def folds_of(rows: int, count: int, rng: np.random.Generator | None = None) -> list[Int[np.ndarray, "fold"]]:
     """The numbers of all rows in `count` folds of nearly equal size, shuffled where a generator is given."""
     if not 2 <= count <= rows:
         raise UsageError("There are between 2 and as many folds as rows.", got=f"{count} folds of {rows} rows")
@@ -189,7 +194,7 @@ def folds_of(rows: int, count: int, rng: np.random.Generator | None = None) -> l
     return [np.sort(part) for part in np.array_split(order, count)]
 
 
-def halves(rows: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+def halves(rows: int, rng: np.random.Generator) -> tuple[Int[np.ndarray, "fit"], Int[np.ndarray, "test"]]:
     """The numbers of all rows in two halves, at random: to fit and to test."""
     order = rng.permutation(rows)
     return order[: (rows + 1) // 2], order[(rows + 1) // 2 :]
@@ -199,15 +204,15 @@ def halves(rows: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]
 class Selection:
     r"""`risks[i, j]`: the mean square of fold $j$ left out at $\lambda_i$."""
 
-    ridges: np.ndarray
-    risks: np.ndarray
+    ridges: Float[np.ndarray, "l"]
+    risks: Float[np.ndarray, "l folds"]
 
     @property
-    def mean(self) -> np.ndarray:
+    def mean(self) -> Float[np.ndarray, "l"]:
         return self.risks.mean(1)
 
     @property
-    def error(self) -> np.ndarray:
+    def error(self) -> Float[np.ndarray, "l"]:
         """The standard error of the mean over folds."""
         return self.risks.std(1, ddof=1) / np.sqrt(self.risks.shape[1])
 
@@ -228,7 +233,9 @@ def cross_validate(path: RidgePath, folds: Folds) -> Selection:
     return Selection(path.ridges, np.stack([_means(squares[:, rows]) for rows in folds], axis=1))
 
 
-def refit_left_out(X: np.ndarray, y: np.ndarray, ridge: float, folds: Folds, *, intercept: bool = False) -> np.ndarray:
+def refit_left_out(
+    X: Real[np.ndarray, "n d"], y: Real[np.ndarray, "n *k"], ridge: float, folds: Folds, *, intercept: bool = False
+) -> Float[np.ndarray, "n *k"]:
     """The same residuals the slow way: one fit per fold."""
     found = np.full(np.shape(y), np.nan)
     for rows in folds:

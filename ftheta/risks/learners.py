@@ -15,6 +15,7 @@ import numpy as np
 
 from ftheta.datasets import dataset
 from ftheta.logic.errors import UsageError
+from ftheta.shapes import Float, Real
 
 from .watching import Recipe, Rows, Watched, log_steps, room_for, start, watch
 
@@ -42,7 +43,7 @@ class Setting:
             raise UsageError("No network can be trained so.", got=repr(self), remedy=remedy)
 
 
-def unit_targets(y: np.ndarray) -> np.ndarray:
+def unit_targets(y: Real[np.ndarray, "n *k"]) -> Float[np.ndarray, "n columns"]:
     """Classes (whole numbers, at most 100 of them) as unit vectors; other targets with mean 0 and variance 1."""
     flat = np.asarray(y).reshape(len(y), -1)
     if flat.shape[1] == 1 and (flat == np.round(flat)).all() and len(names := np.unique(flat)) <= MOST_CLASSES:
@@ -51,8 +52,11 @@ def unit_targets(y: np.ndarray) -> np.ndarray:
 
 
 def split_rows(
-    x: np.ndarray, y: np.ndarray, setting: Setting, seed: int, held_out: int | None = None
-) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
+    x: Real[np.ndarray, "n d"], y: Float[np.ndarray, "n k"], setting: Setting, seed: int, held_out: int | None = None
+) -> tuple[
+    tuple[Float[np.ndarray, "train d"], Float[np.ndarray, "train k"]],
+    tuple[Float[np.ndarray, "test d"], Float[np.ndarray, "test k"]],
+]:
     """Training rows with noise in their labels, and test rows without; inputs centred and scaled by the former.
 
     The last `held_out` rows of a random order test, whatever the number of rows that train.
@@ -81,8 +85,8 @@ def _noisy(rng: np.random.Generator, y: np.ndarray, noise: float) -> np.ndarray:
 
 
 def learn(
-    x: np.ndarray,
-    y: np.ndarray,
+    x: Real[np.ndarray, "n d"],
+    y: Float[np.ndarray, "n k"],
     setting: Setting,
     seed: int = 0,
     *,
@@ -144,20 +148,30 @@ class Curve:
         return None if not inner or self.along == "steps" else int(inner[0] if self.along == "width" else inner[-1])
 
 
-def by_width(x: np.ndarray, y: np.ndarray, setting: Setting, widths: Sequence[int], seeds: Sequence[int]) -> Curve:
+def by_width(
+    x: Real[np.ndarray, "n d"],
+    y: Float[np.ndarray, "n k"],
+    setting: Setting,
+    widths: Sequence[int],
+    seeds: Sequence[int],
+) -> Curve:
     """Model-wise: networks of every width on the same rows, one set of rows a seed."""
     found = _side_by_side([(seed, replace(setting, width=int(w))) for seed in seeds for w in widths], x, y, None)
     return _curve("width", widths, setting, found, len(seeds), y.shape[1], x.shape[1])
 
 
-def by_rows(x: np.ndarray, y: np.ndarray, setting: Setting, rows: Sequence[int], seeds: Sequence[int]) -> Curve:
+def by_rows(
+    x: Real[np.ndarray, "n d"], y: Float[np.ndarray, "n k"], setting: Setting, rows: Sequence[int], seeds: Sequence[int]
+) -> Curve:
     """Sample-wise: one width on more and more rows, tested on the same others."""
     held_out = min(TESTED, len(x) - max(rows))
     found = _side_by_side([(seed, replace(setting, rows=int(n))) for seed in seeds for n in rows], x, y, held_out)
     return _curve("rows", rows, setting, found, len(seeds), y.shape[1], x.shape[1])
 
 
-def by_steps(x: np.ndarray, y: np.ndarray, setting: Setting, seeds: Sequence[int], looks: int = 60) -> Curve:
+def by_steps(
+    x: Real[np.ndarray, "n d"], y: Float[np.ndarray, "n k"], setting: Setting, seeds: Sequence[int], looks: int = 60
+) -> Curve:
     """Epoch-wise: one network along its training; a step sees all rows, so it is an epoch."""
     at = log_steps(setting.steps, looks)[1:]
     runs = [learn(x, y, setting, seed, at=at) for seed in seeds]
@@ -197,8 +211,11 @@ def _sizes(widths: Sequence[int], inputs: int, outputs: int) -> np.ndarray:
 
 
 def linear_descent(
-    train: tuple[np.ndarray, np.ndarray], test: tuple[np.ndarray, np.ndarray], step: float, at: Sequence[int]
-) -> np.ndarray:
+    train: tuple[Float[np.ndarray, "n d"], Float[np.ndarray, "n *k"]],
+    test: tuple[Float[np.ndarray, "m d"], Float[np.ndarray, "m *k"]],
+    step: float,
+    at: Sequence[int],
+) -> Float[np.ndarray, "at"]:
     r"""The squared test error of gradient descent from 0 on least squares, in closed form: after $k$ steps on
     $\frac1n\|X\theta-y\|^2$ the solution's component of eigenvalue $s$ of $\frac1nX^\top X$ is reached to the share
     $1-(1-2\tau s)^k$."""
@@ -216,7 +233,7 @@ def linear_descent(
 
 def two_speeds(
     rng: np.random.Generator, rows: int = 400, fast: int = 70, slow: int = 10, ratio: float = 0.15
-) -> tuple[np.ndarray, np.ndarray]:
+) -> tuple[Float[np.ndarray, "rows d"], Float[np.ndarray, "rows *k"]]:
     r"""Rows whose first entries have the scale 1 and the others `ratio`; the latter explain two thirds of the target.
 
     Descent learns the fast entries first and bends them to explain the rest too, then learns the slow ones: the test

@@ -12,18 +12,21 @@ import numpy as np
 from scipy.special import expit
 
 from ftheta.relu.matrices import fraction, rational, rational_matrix
+from ftheta.shapes import Float, Real
 
 EXACT_ROWS = 2000
 EXACT_COLUMNS = 24
 NEWTON = 100  # steps at most
 
 
-def least_squares(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def least_squares(x: Real[np.ndarray, "n d"], y: Real[np.ndarray, "n *k"]) -> Float[np.ndarray, "d *k"]:
     """The least-squares parameters of least norm."""
     return np.linalg.lstsq(x, y, rcond=None)[0]
 
 
-def exact_least_squares(x: np.ndarray, y: np.ndarray, ridge: Fraction | float = 0) -> tuple[Fraction, ...] | None:
+def exact_least_squares(
+    x: Real[np.ndarray, "n d"], y: Real[np.ndarray, "n"], ridge: Fraction | float = 0
+) -> tuple[Fraction, ...] | None:
     r"""$(X^\top X+\lambda I)^{-1}X^\top y$ in rationals; None where it is not unique, or the data are too many."""
     n, d = x.shape
     if n > EXACT_ROWS or d > EXACT_COLUMNS or y.ndim != 1:
@@ -40,23 +43,23 @@ def exact_least_squares(x: np.ndarray, y: np.ndarray, ridge: Fraction | float = 
     return tuple(fraction(theta[i, 0]) for i in range(d))
 
 
-def squared_hessian(x: np.ndarray) -> np.ndarray:
+def squared_hessian(x: Real[np.ndarray, "n d"]) -> Float[np.ndarray, "d d"]:
     r"""$\frac2nX^\top X$."""
     return 2 * x.T @ x / len(x)
 
 
-def logistic_hessian(x: np.ndarray, theta: np.ndarray) -> np.ndarray:
+def logistic_hessian(x: Real[np.ndarray, "n d"], theta: Real[np.ndarray, "d"]) -> Float[np.ndarray, "d d"]:
     r"""$\frac1n\sum_i\sigma(m_i)\sigma(-m_i)x_ix_i^\top$; the labels do not enter."""
     m = x @ theta
     return (x * (expit(m) * expit(-m))[:, None]).T @ x / len(x)
 
 
-def logistic_gradient(z: np.ndarray, theta: np.ndarray) -> np.ndarray:
+def logistic_gradient(z: Real[np.ndarray, "n d"], theta: Real[np.ndarray, "d"]) -> Float[np.ndarray, "d"]:
     r"""$-\frac1n\sum_i\sigma(-\langle z_i,\theta\rangle)z_i$ for $z_i=y_ix_i$."""
     return -expit(-(z @ theta)) @ z / len(z)
 
 
-def logistic_value(z: np.ndarray, theta: np.ndarray) -> float:
+def logistic_value(z: Real[np.ndarray, "n d"], theta: Real[np.ndarray, "d"]) -> float:
     r"""$\frac1n\sum_i\ln(1+e^{-\langle z_i,\theta\rangle})$ for $z_i=y_ix_i$."""
     return float(np.mean(np.logaddexp(0, -(z @ theta))))
 
@@ -65,13 +68,13 @@ def logistic_value(z: np.ndarray, theta: np.ndarray) -> float:
 class LogisticFit:
     """The parameters that Newton's method reached, the loss there, and the size of the gradient left."""
 
-    theta: np.ndarray
+    theta: Float[np.ndarray, "d"]
     loss: float
     gradient: float
     steps: int
 
 
-def logistic_regression(z: np.ndarray, ridge: float = 0.0, tol: float = 1e-12) -> LogisticFit:
+def logistic_regression(z: Real[np.ndarray, "n d"], ridge: float = 0.0, tol: float = 1e-12) -> LogisticFit:
     r"""Newton's method with halved steps on $\frac1n\sum_i\ln(1+e^{-\langle z_i,\theta\rangle})+\gamma\|\theta\|^2$.
 
     `z` are rows times labels ±1. On separable rows without ridge there is no minimiser: the steps run out.
@@ -100,7 +103,7 @@ def logistic_regression(z: np.ndarray, ridge: float = 0.0, tol: float = 1e-12) -
     return LogisticFit(theta, value, float(np.abs(left).max() / scale), taken)
 
 
-def condition(x: np.ndarray) -> float:
+def condition(x: Real[np.ndarray, "n d"]) -> float:
     r"""$\kappa(X^\top X)=(\sigma_{\max}/\sigma_{\min})^2$; infinite where columns depend."""
     values = np.linalg.svd(x, compute_uv=False)
     if len(x) < x.shape[1] or values[-1] <= values[0] * max(x.shape) * np.finfo(float).eps:
@@ -108,12 +111,12 @@ def condition(x: np.ndarray) -> float:
     return float((values[0] / values[-1]) ** 2)
 
 
-def signs_of(y: np.ndarray) -> np.ndarray | None:
+def signs_of(y: Real[np.ndarray, "n *k"]) -> Real[np.ndarray, "n *k"] | None:
     """Labels ±1 where there are two of them, 0 and 1 or −1 and 1; else None."""
     found = set(np.unique(y).tolist())
     return np.where(y > 0, 1.0, -1.0) if found in ({0.0, 1.0}, {-1.0, 1.0}) else None
 
 
-def feature_columns(x: np.ndarray) -> list[int]:
+def feature_columns(x: Real[np.ndarray, "n d"]) -> list[int]:
     """The indices of the columns of `x` that are not constant."""
     return [j for j in range(x.shape[1]) if np.ptp(x[:, j]) > 0]

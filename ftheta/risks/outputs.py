@@ -6,6 +6,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from ftheta.shapes import Float, Int, Real
 from ftheta.training.study import natural_loss
 
 
@@ -13,12 +14,12 @@ from ftheta.training.study import natural_loss
 class Outputs:
     """Predictions and labels, one row each; `loss` is the one that the labels ask for."""
 
-    predictions: np.ndarray
-    y: np.ndarray
+    predictions: Float[np.ndarray, "n k"]
+    y: Real[np.ndarray, "n *k"]
     loss: str
 
     @property
-    def classes(self) -> np.ndarray | None:
+    def classes(self) -> Int[np.ndarray, "n"] | None:
         """One class per row; None for real targets."""
         return self.y[:, 0].astype(int) if self.loss == "cross-entropy" else None
 

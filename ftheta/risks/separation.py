@@ -20,6 +20,7 @@ from scipy.optimize import linprog
 
 from ftheta.relu.linear_programs import maximise
 from ftheta.relu.matrices import fraction, rational, rational_matrix
+from ftheta.shapes import Real
 from ftheta.training.margins import max_margin, separates
 
 EXACT_ENTRIES = 60_000
@@ -42,7 +43,7 @@ class Separation:
         return None if self.kind == "undecided" else self.kind == "overlapping"
 
 
-def separation(z: np.ndarray) -> Separation:
+def separation(z: Real[np.ndarray, "n d"]) -> Separation:
     """Whether rows times labels ±1 are separable by a hyperplane through 0 (a column of ones gives it an offset)."""
     best = max_margin(z)
     if best is not None and separates(z, best.w):
@@ -57,13 +58,13 @@ def separation(z: np.ndarray) -> Separation:
     return Separation("undecided")
 
 
-def products(z: np.ndarray, w: Sequence[Fraction]) -> list[Fraction]:
+def products(z: Real[np.ndarray, "n d"], w: Sequence[Fraction]) -> list[Fraction]:
     r"""$\langle z_i,w\rangle$, exactly."""
     found = rational_matrix(z) * fmpq_mat([[rational(v)] for v in w])
     return [fraction(found[i, 0]) for i in range(len(z))]
 
 
-def combination(z: np.ndarray, u: Sequence[Fraction]) -> list[Fraction]:
+def combination(z: Real[np.ndarray, "n d"], u: Sequence[Fraction]) -> list[Fraction]:
     r"""$\sum_iu_iz_i$, exactly."""
     found = fmpq_mat([[rational(v) for v in u]]) * rational_matrix(z)
     return [fraction(found[0, j]) for j in range(z.shape[1])]

@@ -13,6 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 from flint import Ordering, fmpz_mpoly_ctx, fmpz_poly  # type: ignore[import-untyped]
 
+from ftheta.shapes import Float
+
 MOST_CLASSES = 6  # for polynomials with two variables per class
 
 
@@ -26,12 +28,12 @@ def log_sum_exp(z: Any) -> Any:
     return jax.nn.logsumexp(jnp.asarray(z), axis=-1)
 
 
-def jacobian(p: np.ndarray) -> np.ndarray:
+def jacobian(p: Float[np.ndarray, "*b k"]) -> Float[np.ndarray, "*b k k"]:
     r"""$\mathrm{diag}(p)-pp^\top$, for each row of probabilities."""
     return p[..., :, None] * np.eye(p.shape[-1]) - p[..., :, None] * p[..., None, :]
 
 
-def jacobian_norm(p: np.ndarray) -> np.ndarray:
+def jacobian_norm(p: Float[np.ndarray, "*b k"]) -> Float[np.ndarray, "*b"]:
     """Its largest eigenvalue."""
     return np.linalg.eigvalsh(jacobian(p))[..., -1]
 

@@ -23,6 +23,7 @@ from ftheta.graph.graph import Graph
 from ftheta.graph.jaxprs import trace
 from ftheta.logic.enclosure import Enclosure
 from ftheta.logic.errors import SubjectError
+from ftheta.shapes import Float, Real, Shaped
 from ftheta.training.losses import LOSSES, Loss, cross_entropy, hinge, huber, logistic
 
 CELLS = 1024  # looked at in one sweep
@@ -159,14 +160,14 @@ def second_difference(loss: Loss, shape: tuple[int, ...], rng: np.random.Generat
 # ---- no overflow ----------------------------------------------------------------------------------------------------
 
 
-def logistic_error(margins: np.ndarray) -> Enclosure:
+def logistic_error(margins: Float[np.ndarray, "n"]) -> Enclosure:
     r"""The largest error of the computed $\ln(1+e^{-m})$ at these margins, relative to $\max(1,\cdot)$, in balls."""
     with jax.enable_x64(True), ctx.workprec(256):
         worst = [_off(float(logistic(m, 1.0)), (1 + (-arb(m)).exp()).log()) for m in margins.tolist()]
     return Enclosure.exact(max(e.hi for e in worst))
 
 
-def cross_entropy_error(logits: np.ndarray) -> Enclosure:
+def cross_entropy_error(logits: Float[np.ndarray, "n k"]) -> Enclosure:
     r"""The same for $\ln\sum_je^{z_j}-z_k$, each row and class of `logits`."""
     errors = []
     with jax.enable_x64(True), ctx.workprec(256):
@@ -184,7 +185,9 @@ def _off(computed: float, ball: Any) -> Enclosure:
 # ---- every loss of somebody's predictions ---------------------------------------------------------------------------
 
 
-def accepted_losses(y: np.ndarray, shape: tuple[int, ...]) -> dict[str, tuple[Loss, np.ndarray]]:
+def accepted_losses(
+    y: Real[np.ndarray, "n *k"], shape: tuple[int, ...]
+) -> dict[str, tuple[Loss, Shaped[np.ndarray, "n *columns"]]]:
     """The losses of the table that take these targets, each with the targets as it takes them."""
     found = {}
     for name, loss in LOSSES.items():
@@ -195,7 +198,7 @@ def accepted_losses(y: np.ndarray, shape: tuple[int, ...]) -> dict[str, tuple[Lo
     return found
 
 
-def every_loss(predictions: np.ndarray, y: np.ndarray) -> dict[str, np.ndarray]:
+def every_loss(predictions: Float[np.ndarray, "n *k"], y: Real[np.ndarray, "n *l"]) -> dict[str, Real[np.ndarray, "n"]]:
     """Every loss of every row of predictions, as far as the targets allow."""
     found = {}
     with jax.enable_x64(True):

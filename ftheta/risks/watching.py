@@ -20,6 +20,7 @@ import optax
 
 from ftheta.logic.errors import UsageError
 from ftheta.networks.activations import activation
+from ftheta.shapes import Float, Int, Shaped
 from ftheta.sweeps.together import Numbers, Perceptron
 from ftheta.training.losses import LOSSES
 from ftheta.training.program import State
@@ -91,12 +92,12 @@ def _affine(layer: Any, x: Any) -> Any:
 class Rows(NamedTuple):
     """Inputs (n, d), targets (n, K) (classes as unit vectors), and which rows count."""
 
-    x: np.ndarray
-    y: np.ndarray
-    counts: np.ndarray
+    x: Float[np.ndarray, "n d"]
+    y: Float[np.ndarray, "n k"]
+    counts: Shaped[np.ndarray, "n"]
 
     @classmethod
-    def of(cls, x: np.ndarray, y: np.ndarray, room: int = 0) -> "Rows":
+    def of(cls, x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "n k"], room: int = 0) -> "Rows":
         """All of these rows, with empty ones up to `room`."""
         more = max(0, room - len(x))
         padded = [np.pad(np.asarray(part, DTYPE), ((0, more), (0, 0))) for part in (x, y)]
@@ -107,11 +108,11 @@ class Rows(NamedTuple):
 class Watched:
     """Mean losses and errors after `at` steps. The error is the share of wrong classes; for `squared`, the loss."""
 
-    at: np.ndarray
-    train_loss: np.ndarray
-    train_error: np.ndarray
-    test_loss: np.ndarray
-    test_error: np.ndarray
+    at: Int[np.ndarray, "looks"]
+    train_loss: Float[np.ndarray, "*looks"]
+    train_error: Float[np.ndarray, "*looks"]
+    test_loss: Float[np.ndarray, "*looks"]
+    test_error: Float[np.ndarray, "*looks"]
 
     @property
     def finite(self) -> bool:

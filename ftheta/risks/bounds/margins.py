@@ -33,6 +33,7 @@ import numpy as np
 
 from ftheta.certify.norms import frobenius_norm, spectral_norm
 from ftheta.networks import Description, activation
+from ftheta.shapes import Float, Real
 
 UP = 1 + 1e-12  # above the rounding of the few float64 operations that follow enclosed norms
 SCALES = 64  # of the margin, from four times the largest one down
@@ -48,7 +49,7 @@ class MarginBound:
     complexity: float
 
 
-def margins_of(outputs: np.ndarray, labels: np.ndarray) -> np.ndarray:
+def margins_of(outputs: Float[np.ndarray, "n k"], labels: Real[np.ndarray, "n"]) -> Float[np.ndarray, "n"]:
     """One a row, from outputs `(n, K)` and classes `(n,)`; of one output, labels −1 or 1."""
     if outputs.shape[1] == 1:
         return outputs[:, 0] * labels
@@ -75,13 +76,13 @@ def append_biases(
     return [*map(one, matrices[:-1]), matrices[-1]]
 
 
-def norm_of_rows(x: np.ndarray) -> float:
+def norm_of_rows(x: Real[np.ndarray, "n *shape"]) -> float:
     r"""$\sqrt{\sum_i(\|x_i\|^2+1)}$, rounded up."""
     return sqrt(float((x**2).sum()) + len(x)) * (1 + x.size * 2e-16) * UP
 
 
 def frobenius_margin_bound(
-    description: Description, x: np.ndarray, margins: np.ndarray, delta: float
+    description: Description, x: Real[np.ndarray, "n *shape"], margins: Float[np.ndarray, "n"], delta: float
 ) -> MarginBound | None:
     """None where an activation is not positively homogeneous."""
     if not all(activation(layer.activation).homogeneous for layer in description.layers):
@@ -96,10 +97,10 @@ def frobenius_margin_bound(
 
 def spectral_margin_bound(
     description: Description,
-    x: np.ndarray,
-    margins: np.ndarray,
+    x: Real[np.ndarray, "n *shape"],
+    margins: Float[np.ndarray, "n"],
     delta: float,
-    reference: Sequence[tuple[np.ndarray, np.ndarray]] | None = None,
+    reference: Sequence[tuple[Float[np.ndarray, "_ _"], Float[np.ndarray, "_"]]] | None = None,
 ) -> MarginBound | None:
     """None where an activation has σ(0) ≠ 0 or no Lipschitz constant. `reference` are layers (W, b) fixed in
     advance."""

@@ -25,6 +25,7 @@ from jax.flatten_util import ravel_pytree
 
 from ftheta.certify.norms import frobenius_norm
 from ftheta.logic.errors import UsageError
+from ftheta.shapes import Float, Real
 
 from .balls import BITS, above, ball, check_probability, kl_inverse
 from .unseen import clopper_pearson
@@ -53,7 +54,7 @@ class PacBayes:
     draws: int
 
 
-def divergence(theta: np.ndarray, prior: np.ndarray, spread: float) -> Any:
+def divergence(theta: Float[np.ndarray, "p"], prior: Float[np.ndarray, "p"], spread: float) -> Any:
     r"""$\|\theta-\theta_0\|^2/2s^2$, a ball."""
     with ctx.workprec(BITS):
         return ball(frobenius_norm((theta - prior)[None])) ** 2 / (2 * ball(spread) ** 2)
@@ -87,14 +88,16 @@ def grid_cost(k: int) -> float:
 class Cloud:
     """Networks around `theta`, each tried on one random row; `start` is the centre of the prior."""
 
-    theta: np.ndarray
-    start: np.ndarray
+    theta: Float[np.ndarray, "p"]
+    start: Float[np.ndarray, "p"]
     tried: Callable[[Any, Any, Any], Any]
-    x: np.ndarray
-    y: np.ndarray
+    x: Real[np.ndarray, "n *shape"]
+    y: Real[np.ndarray, "n *k"]
 
     @classmethod
-    def of(cls, wrong: Wrong, params: Any, prior: Any, x: np.ndarray, y: np.ndarray) -> "Cloud":
+    def of(
+        cls, wrong: Wrong, params: Any, prior: Any, x: Real[np.ndarray, "n *shape"], y: Real[np.ndarray, "n *k"]
+    ) -> "Cloud":
         theta, rebuild = ravel_pytree(jax.tree.map(np.asarray, params))
         start = ravel_pytree(jax.tree.map(np.asarray, prior))[0]
         if theta.shape != start.shape:
@@ -137,8 +140,8 @@ def pac_bayes(
     wrong: Wrong,
     params: Any,
     prior: Any,
-    x: np.ndarray,
-    y: np.ndarray,
+    x: Real[np.ndarray, "n *shape"],
+    y: Real[np.ndarray, "n *k"],
     delta: float,
     rng: np.random.Generator,
     draws: int = 20_000,

@@ -15,6 +15,7 @@ from ftheta.logic.enclosure import Enclosure
 from ftheta.logic.errors import SubjectError, UsageError
 from ftheta.logic.table import Table
 from ftheta.networks import Description
+from ftheta.shapes import Float, Real
 from ftheta.training.models import Model, model_of
 
 from .balls import above, ball, check_probability
@@ -85,9 +86,9 @@ class RiskBounds:
 class Rows:
     """Examples of a classifier, one input a row; labels are classes, or −1 and 1 for a single output."""
 
-    x: np.ndarray
-    y: np.ndarray
-    outputs: np.ndarray
+    x: Real[np.ndarray, "n *shape"]
+    y: Real[np.ndarray, "n"]
+    outputs: Float[np.ndarray, "n k"]
 
     @classmethod
     def of(cls, model: Model, data: Any, name: str) -> "Rows":
@@ -111,7 +112,7 @@ class Rows:
         return len(self.x)
 
     @property
-    def losses(self) -> np.ndarray:
+    def losses(self) -> Real[np.ndarray, "n"]:
         """0 or 1; an output that is not a number is wrong."""
         return np.asarray(_wrong(self.outputs, self.y)).astype(float)
 

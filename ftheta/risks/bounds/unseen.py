@@ -22,13 +22,14 @@ from scipy.special import betaincinv
 
 from ftheta.estimates.concentration import binomial_tail
 from ftheta.logic.errors import SubjectError, UsageError
+from ftheta.shapes import Real
 
 from .balls import BITS, above, ball, check_probability, kl_inverse, log_over
 
 QUARTER = Fraction(1, 4)
 
 
-def mean_and_variance(losses: np.ndarray) -> tuple[Fraction, Fraction]:
+def mean_and_variance(losses: Real[np.ndarray, "n"]) -> tuple[Fraction, Fraction]:
     r"""$R_n$ and $V_n$ (0 for a single row), exactly."""
     values, counts = np.unique(np.asarray(losses, np.float64), return_counts=True)
     if not len(values) or values[0] < 0 or values[-1] > 1 or not np.isfinite(values).all():
