@@ -13,6 +13,7 @@ from ftheta.estimates.means import CONFIDENCE
 from ftheta.logic.errors import SubjectError, UsageError
 from ftheta.networks import ACTIVATIONS
 from ftheta.networks import activation as activation_named
+from ftheta.shapes import Float
 
 from .certificate import AT_ONCE, Certificate, certify
 from .chain import Chained, monomial_networks
@@ -290,7 +291,7 @@ class _MeanSearch(_Search):
         return replace(made, how=f"{made.how}; Barron's bound in expectation, for steps: {bound:.6g}")
 
 
-def gaps(net: Enclosed, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def gaps(net: Enclosed, x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "n"]) -> Float[np.ndarray, "n"]:
     """|f − g| at rows, a block of them at a time."""
     block = max(1, AT_ONCE // max(net.neurons, 1))
     return np.concatenate([np.abs(net.values(x[i : i + block]) - y[i : i + block]) for i in range(0, len(x), block)])

@@ -34,6 +34,7 @@ from ftheta.graph.enclosing import enclose_number
 from ftheta.logic.enclosure import Enclosure
 from ftheta.logic.errors import SubjectError
 from ftheta.logic.witness import Witness
+from ftheta.shapes import Float
 
 from .gaussian_spectrum import Sampler, gaussian_frequencies, gaussian_moment
 from .greedy import Path, Steps, frank_wolfe, unit_directions
@@ -46,12 +47,12 @@ WORK = 100_000_000  # values of neurons computed for one number of neurons
 class Ball:
     """The domain: |x − centre| ≤ radius, and points of it, which carry the norm (each with the same mass)."""
 
-    centre: np.ndarray
+    centre: Float[np.ndarray, "d"]
     radius: float
-    points: np.ndarray
+    points: Float[np.ndarray, "n d"]
 
     @classmethod
-    def draw(cls, rng: np.random.Generator, centre: np.ndarray, radius: float, points: int) -> "Ball":
+    def draw(cls, rng: np.random.Generator, centre: Float[np.ndarray, "d"], radius: float, points: int) -> "Ball":
         """Points drawn uniformly from the ball."""
         d = len(centre)
         direction = rng.normal(size=(points, d))
@@ -59,7 +60,7 @@ class Ball:
         return cls(centre, radius, centre + radius * rng.uniform(size=(points, 1)) ** (1 / d) * direction)
 
     @property
-    def offsets(self) -> np.ndarray:
+    def offsets(self) -> Float[np.ndarray, "n d"]:
         """The points, seen from the centre."""
         return self.points - self.centre
 
@@ -75,7 +76,7 @@ class Problem:
     sample: Sampler
     moment: float
     ball: Ball
-    wanted: np.ndarray
+    wanted: Float[np.ndarray, "n"]
 
     @classmethod
     def on(cls, values: Callable[[np.ndarray], np.ndarray], sample: Sampler, moment: float, ball: Ball) -> "Problem":
@@ -104,7 +105,7 @@ class Problem:
         direction = frequency / np.maximum(size, 1e-300)[:, None]
         return Steps(direction * sign[:, None], np.abs(t), -2 * self.ball.radius * self.moment * sign * wave)
 
-    def errors(self, rng: np.random.Generator, p: int, seeds: int) -> np.ndarray:
+    def errors(self, rng: np.random.Generator, p: int, seeds: int) -> Float[np.ndarray, "seeds"]:
         r"""$\|f-f_p\|^2$ for `seeds` independent networks of p neurons; for huge ones fewer, at least eight."""
         seeds = max(8, min(seeds, WORK // (p * len(self.wanted))))
         together = max(1, BLOCK // (p * len(self.wanted)))  # networks held at once
@@ -115,12 +116,12 @@ class Problem:
             found.append(((values - self.wanted) ** 2).mean(1))
         return np.concatenate(found)
 
-    def energies(self, rng: np.random.Generator, draws: int) -> np.ndarray:
+    def energies(self, rng: np.random.Generator, draws: int) -> Float[np.ndarray, "draws"]:
         r"""Independent draws of $\|cH\|^2$."""
         blocks = [min(1000, draws - done) for done in range(0, draws, 1000)]
         return np.concatenate([(self.neurons(rng, size).on(self.ball.offsets) ** 2).mean(1) for size in blocks])
 
-    def reconstruction(self, rng: np.random.Generator, draws: int) -> np.ndarray:
+    def reconstruction(self, rng: np.random.Generator, draws: int) -> Float[np.ndarray, "draws n"]:
         """Draws whose mean is `wanted` if spectrum and moment are right, shape (draws, points)."""
         frequency, phase = self.sample(rng, draws)
         size = np.maximum(np.linalg.norm(frequency, axis=1), 1e-300)
@@ -138,7 +139,7 @@ class Problem:
         along = unit_directions(self.sample(rng, directions)[0])
         return frank_wolfe(self.ball.offsets, self.wanted, along, 2 * self.ball.radius * self.moment, p)
 
-    def greedy(self, rng: np.random.Generator, p: int) -> np.ndarray:
+    def greedy(self, rng: np.random.Generator, p: int) -> Float[np.ndarray, "p"]:
         """The errors of the greedy network with 1, …, p neurons (at most 1000)."""
         return self.path(rng, min(p, 1000)).errors
 

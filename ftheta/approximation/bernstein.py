@@ -20,6 +20,7 @@ from flint import fmpq, fmpq_poly  # type: ignore[import-untyped]
 
 from ftheta.logic.enclosure import Enclosure
 from ftheta.logic.witness import Witness
+from ftheta.shapes import Float
 
 from .suprema import Bounds, CellBounds, Oscillation, Scalar, Supremum, ranges, supremum, without_jumps
 
@@ -27,7 +28,7 @@ UNIT = 2.0**-52
 LARGEST = 1 << 30  # degree tried
 
 
-def bernstein(values: np.ndarray, x: np.ndarray) -> np.ndarray:
+def bernstein(values: Float[np.ndarray, "n"], x: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
     """The polynomial with these Bernstein coefficients at points of [0, 1], by de Casteljau's scheme."""
     state = np.repeat(values[:, None], len(x), axis=1)
     while len(state) > 1:
@@ -68,7 +69,7 @@ class Approximant:
     f: Scalar
     lo: float
     hi: float
-    values: np.ndarray
+    values: Float[np.ndarray, "n"]
     slip: float
 
     @classmethod
@@ -85,7 +86,7 @@ class Approximant:
         """The degree."""
         return len(self.values) - 1
 
-    def __call__(self, x: np.ndarray) -> np.ndarray:
+    def __call__(self, x: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
         return bernstein(self.values, (x - self.lo) / (self.hi - self.lo))
 
     def bounds(self) -> Bounds:

@@ -18,6 +18,7 @@ import numpy as np
 from ftheta.graph.domains.interval import Interval
 from ftheta.graph.errors import GraphError
 from ftheta.logic.enclosure import Enclosure
+from ftheta.shapes import Float
 
 from .enclosed import UNIT, Enclosed
 from .goal import Goal
@@ -85,13 +86,13 @@ def bounds_between(goal: Goal, net: Enclosed) -> Bounds:
     return bounds
 
 
-def largest_gap(x: Interval, y: Interval) -> np.ndarray:
+def largest_gap(x: Interval, y: Interval) -> Float[np.ndarray, "*shape"]:
     """The largest |x − y|."""
     with np.errstate(invalid="ignore"):
         return np.maximum(np.abs(x.hi - y.lo), np.abs(y.hi - x.lo))
 
 
-def enclose_cells(f: Any, a: np.ndarray, b: np.ndarray) -> Interval | None:
+def enclose_cells(f: Any, a: Float[np.ndarray, "n d"], b: Float[np.ndarray, "n d"]) -> Interval | None:
     """The ranges of f on the cells, or None where the program has none."""
     try:
         return ranges(f, a, b)

@@ -17,6 +17,7 @@ from flint import fmpq, fmpq_poly  # type: ignore[import-untyped]
 
 from ftheta.logic.enclosure import Enclosure
 from ftheta.networks import ACTIVATIONS
+from ftheta.shapes import Float
 
 from .bernstein import Approximant, rational
 from .certificate import Certificate
@@ -56,7 +57,7 @@ def monomial_networks(task: Task, most: int) -> Iterator[Chained]:
         yield min(found, key=lambda net: sum(net.terms))
 
 
-def power_form(values: np.ndarray) -> list[Fraction]:
+def power_form(values: Float[np.ndarray, "n"]) -> list[Fraction]:
     r"""The coefficients in $u=2t-1$ of $\sum_kv_k\binom nkt^k(1-t)^{n-k}$, exactly."""
     n = len(values) - 1
     half = fmpq(1, 2)

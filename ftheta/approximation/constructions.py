@@ -15,6 +15,7 @@ import numpy as np
 from scipy import fft
 
 from ftheta.networks import ACTIVATIONS, random_mlp
+from ftheta.shapes import Float
 
 from .barron import Ball, Problem
 from .enclosed import UNIT, VALUES, Enclosed, Kuhn, Shallow
@@ -44,7 +45,7 @@ class Task:
     activation: str
     rng: np.random.Generator
 
-    def samples(self) -> tuple[np.ndarray, np.ndarray]:
+    def samples(self) -> tuple[Float[np.ndarray, "n d"], Float[np.ndarray, "n"]]:
         rows = self.goal.grid(SAMPLES.get(self.goal.dimension, DRAWN), self.rng)
         return rows, self.goal.values(rows)
 

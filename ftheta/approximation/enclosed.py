@@ -22,6 +22,7 @@ from scipy import special
 from ftheta.graph.domains.interval import Interval
 from ftheta.networks import Dense, Description
 from ftheta.networks.activations import LEAK
+from ftheta.shapes import Float
 
 UNIT = 2.0**-52
 BENDING = {"gelu": 0.8, "silu": 0.5}  # sup |σ''|: 2φ(0) < 0.8, and ½
@@ -55,13 +56,13 @@ class Enclosed(Protocol):
     @property
     def neurons(self) -> int: ...
 
-    def values(self, x: np.ndarray) -> np.ndarray: ...
+    def values(self, x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n"]: ...
 
-    def at(self, x: np.ndarray) -> Interval: ...
+    def at(self, x: Float[np.ndarray, "n d"]) -> Interval: ...
 
-    def slopes(self, a: np.ndarray, b: np.ndarray) -> Interval: ...
+    def slopes(self, a: Float[np.ndarray, "n d"], b: Float[np.ndarray, "n d"]) -> Interval: ...
 
-    def over(self, a: np.ndarray, b: np.ndarray) -> Interval: ...
+    def over(self, a: Float[np.ndarray, "n d"], b: Float[np.ndarray, "n d"]) -> Interval: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,9 +70,9 @@ class Shallow:
     r"""$x\mapsto c+\sum_iv_i\,\sigma(\langle w_i,x\rangle+b_i)$."""
 
     activation: str
-    weights: np.ndarray
-    biases: np.ndarray
-    outer: np.ndarray
+    weights: Float[np.ndarray, "m d"]
+    biases: Float[np.ndarray, "m"]
+    outer: Float[np.ndarray, "m"]
     constant: float
 
     @property
@@ -88,10 +89,10 @@ class Shallow:
     def neurons(self) -> int:
         return len(self.outer)
 
-    def values(self, x: np.ndarray) -> np.ndarray:
+    def values(self, x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n"]:
         return VALUES[self.activation](x @ self.weights.T + self.biases) @ self.outer + self.constant
 
-    def at(self, x: np.ndarray) -> Interval:
+    def at(self, x: Float[np.ndarray, "n d"]) -> Interval:
         z, off = self._inner(x)
         sigma = VALUES[self.activation](z)
         size = np.abs(sigma)
@@ -100,7 +101,7 @@ class Shallow:
         middle = sigma @ self.outer + self.constant
         return Interval(middle - doubt - UNIT * np.abs(middle), middle + doubt + UNIT * np.abs(middle))
 
-    def over(self, a: np.ndarray, b: np.ndarray) -> Interval:
+    def over(self, a: Float[np.ndarray, "n d"], b: Float[np.ndarray, "n d"]) -> Interval:
         z, reach = self._inner_over(a, b)
         lo, hi = value_range(self.activation, z - reach, z + reach)
         middle = (lo + hi) / 2
@@ -110,7 +111,7 @@ class Shallow:
         value = middle @ self.outer + self.constant
         return Interval(value - radius - UNIT * np.abs(value), value + radius + UNIT * np.abs(value))
 
-    def slopes(self, a: np.ndarray, b: np.ndarray) -> Interval:
+    def slopes(self, a: Float[np.ndarray, "n d"], b: Float[np.ndarray, "n d"]) -> Interval:
         z, reach = self._inner_over(a, b)
         lo, hi = slope_range(self.activation, z - reach, z + reach)
         share = self.outer[:, None] * self.weights
@@ -132,7 +133,9 @@ class Shallow:
         return x @ self.weights.T + self.biases, off
 
 
-def value_range(name: str, lo: np.ndarray, hi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def value_range(
+    name: str, lo: Float[np.ndarray | np.float64, "*shape"], hi: Float[np.ndarray | np.float64, "*shape"]
+) -> tuple[Float[np.ndarray | np.float64, "*shape"], Float[np.ndarray | np.float64, "*shape"]]:
     r"""The range of $\sigma$ over intervals, before rounding: it rises, or falls to its least value and then rises."""
     sigma = VALUES[name]
     low = sigma(lo)
@@ -142,7 +145,9 @@ def value_range(name: str, lo: np.ndarray, hi: np.ndarray) -> tuple[np.ndarray, 
     return np.where(lo < 0, LEAST[name], low), np.maximum(low, high)
 
 
-def slope_range(name: str, lo: np.ndarray, hi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def slope_range(
+    name: str, lo: Float[np.ndarray | np.float64, "*shape"], hi: Float[np.ndarray | np.float64, "*shape"]
+) -> tuple[Float[np.ndarray | np.float64, "*shape"], Float[np.ndarray | np.float64, "*shape"]]:
     r"""The range of $\sigma'$ over intervals, at a kink both slopes."""
     if name in ("relu", "leaky-relu"):
         low = 0.0 if name == "relu" else float(LEAK)
@@ -168,9 +173,9 @@ class Kuhn:
     layers for $d=2$, where $\max-\min=\frac12(|z_1|+|z_2|+|z_1-z_2|)$, three for $d=3$.
     """
 
-    nodal: np.ndarray
-    scale: np.ndarray
-    shift: np.ndarray
+    nodal: Float[np.ndarray, "*nodes"]
+    scale: Float[np.ndarray, "d"]
+    shift: Float[np.ndarray, "d"]
 
     @property
     def dimension(self) -> int:
@@ -193,7 +198,7 @@ class Kuhn:
         shared = {1: 0, 2: 2 * (4 * n + 3), 3: 8 * n + 7}[self.dimension]
         return self.dimension + shared + (3 if self.dimension == 3 else 1) * nodes
 
-    def values(self, x: np.ndarray) -> np.ndarray:
+    def values(self, x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n"]:
         """By sorting the fractions: along the path from the lower corner of the cube."""
         t = np.clip(x * self.scale + self.shift, 0.0, self.cells)
         corner = np.minimum(t.astype(int), self.cells - 1)
@@ -207,12 +212,12 @@ class Kuhn:
             corner = after
         return found
 
-    def at(self, x: np.ndarray) -> Interval:
+    def at(self, x: Float[np.ndarray, "n d"]) -> Interval:
         middle = self.values(x)
         doubt = (4 * self.dimension * self._slip + 64 * UNIT) * float(np.abs(self.nodal).max())
         return Interval(middle - doubt, middle + doubt)
 
-    def over(self, a: np.ndarray, b: np.ndarray) -> Interval:
+    def over(self, a: Float[np.ndarray, "n d"], b: Float[np.ndarray, "n d"]) -> Interval:
         """Between the least and the largest nodal value of the cubes that a cell meets; of all for long cells."""
         low = np.floor(a * self.scale + self.shift - self._slip).astype(int).clip(0, self.cells - 1)
         high = np.floor(b * self.scale + self.shift + self._slip).astype(int).clip(0, self.cells - 1)
@@ -241,7 +246,7 @@ class Kuhn:
             found.append((np.minimum.reduce(corners), np.maximum.reduce(corners)))
         return found
 
-    def slopes(self, a: np.ndarray, b: np.ndarray) -> Interval:
+    def slopes(self, a: Float[np.ndarray, "n d"], b: Float[np.ndarray, "n d"]) -> Interval:
         """Unknown on cells that are longer than a cube of the mesh."""
         low = np.floor(a * self.scale + self.shift - self._slip).astype(int).clip(0, self.cells - 1)
         high = np.floor(b * self.scale + self.shift + self._slip).astype(int).clip(0, self.cells - 1)

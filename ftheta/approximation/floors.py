@@ -12,6 +12,7 @@ import numpy as np
 from scipy.optimize import linprog
 
 from ftheta.logic.enclosure import Enclosure
+from ftheta.shapes import Float
 
 from .goal import Goal
 from .suprema import ranges
@@ -29,7 +30,7 @@ def polynomial_floor(goal: Goal, degree: int) -> tuple[float, str]:
     return max(found)
 
 
-def carriers(values: np.ndarray, degree: int) -> np.ndarray:
+def carriers(values: Float[np.ndarray, "n"], degree: int) -> Float[np.ndarray, "k"]:
     """Points of the grid at which the best polynomial on the grid errs most, with alternating signs."""
     basis = np.polynomial.chebyshev.chebvander(GRID, degree)
     ones = np.ones((len(GRID), 1))

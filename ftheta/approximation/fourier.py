@@ -22,6 +22,7 @@ from ftheta.certify.lipschitz import enclosed_slopes
 from ftheta.logic.enclosure import Enclosure
 from ftheta.logic.errors import SubjectError
 from ftheta.logic.witness import Witness
+from ftheta.shapes import Float
 
 from .suprema import Scalar, ranges
 
@@ -34,13 +35,13 @@ QUIET = 1e-6  # what is left at the ends of the box of a function that dies out,
 class Spectral:
     r"""Fourier coefficients of samples: sizes $|\omega_k|$ and $|\omega_k||c_k|$, in order of size."""
 
-    frequencies: np.ndarray
-    terms: np.ndarray
+    frequencies: Float[np.ndarray, "k"]
+    terms: Float[np.ndarray, "k"]
     correction: float
     quiet: bool
 
     @classmethod
-    def of(cls, values: np.ndarray, lo: Sequence[float], hi: Sequence[float]) -> "Spectral":
+    def of(cls, values: Float[np.ndarray, "*grid"], lo: Sequence[float], hi: Sequence[float]) -> "Spectral":
         """Of samples on a grid of the box, its upper ends left out."""
         d = values.ndim
         n = values.shape

@@ -12,6 +12,7 @@ import numpy as np
 
 from ftheta.graph.expressions import Expression
 from ftheta.logic.errors import SubjectError, UsageError
+from ftheta.shapes import Float
 
 from .jumps import find_jumps
 from .suprema import Scalar, ranges, without_jumps
@@ -36,14 +37,14 @@ class Goal:
         return len(self.lo)
 
     @property
-    def centre(self) -> np.ndarray:
+    def centre(self) -> Float[np.ndarray, "d"]:
         return (np.asarray(self.lo) + np.asarray(self.hi)) / 2
 
     @property
-    def halves(self) -> np.ndarray:
+    def halves(self) -> Float[np.ndarray, "d"]:
         return (np.asarray(self.hi) - np.asarray(self.lo)) / 2
 
-    def values(self, rows: np.ndarray) -> np.ndarray:
+    def values(self, rows: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n"]:
         """f at rows, in float64: without compiling, as every call has another shape.
 
         The middle of the enclosure; where that is wide (sin of a huge number), what the program itself returns.
@@ -58,7 +59,7 @@ class Goal:
                 middle[vague] = np.asarray(jax.vmap(self.f)(there))
         return middle
 
-    def grid(self, side: int, rng: np.random.Generator | None = None) -> np.ndarray:
+    def grid(self, side: int, rng: np.random.Generator | None = None) -> Float[np.ndarray, "n d"]:
         """Points of the box: a grid for d ≤ 3, above it points drawn with `rng`, the corners and the centre."""
         lo = np.asarray(self.lo)
         hi = np.asarray(self.hi)
@@ -69,7 +70,7 @@ class Goal:
         return np.concatenate([drawn, [lo, hi, self.centre]])
 
     @cached_property
-    def dense(self) -> tuple[np.ndarray, np.ndarray]:
+    def dense(self) -> tuple[Float[np.ndarray, "n d"], Float[np.ndarray, "n"]]:
         """Points of the dense search, and f there."""
         rows = self.grid(DENSE.get(self.dimension, SCATTERED))
         return rows, self.values(rows)
@@ -78,13 +79,13 @@ class Goal:
     def may_jump(self) -> bool:
         return not without_jumps(self.f, self.dimension)
 
-    def line(self, direction: np.ndarray) -> Scalar:
+    def line(self, direction: Float[np.ndarray, "d"]) -> Scalar:
         """f along the line through the centre, for −1 ≤ t ≤ 1; `direction` is scaled by the box."""
         step = direction * self.halves
         point = lambda t: self.centre + t * step
         return lambda t: self.f(point(t)[0] if self.dimension == 1 else point(t))
 
-    def directions(self) -> list[np.ndarray]:
+    def directions(self) -> list[Float[np.ndarray, "d"]]:
         d = self.dimension
         return [np.ones(1)] if d == 1 else [*np.eye(d), np.ones(d)]
 

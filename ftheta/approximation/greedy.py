@@ -10,16 +10,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ftheta.shapes import Float
+
 
 @dataclass(frozen=True, eq=False)
 class Steps:
     r"""Neurons $c_k\mathbf 1[\langle a_k,x-x_0\rangle>t_k]$ with unit `directions` $a_k$ and `thresholds` $t_k$."""
 
-    directions: np.ndarray
-    thresholds: np.ndarray
-    coefficients: np.ndarray
+    directions: Float[np.ndarray, "k d"]
+    thresholds: Float[np.ndarray, "k"]
+    coefficients: Float[np.ndarray, "k"]
 
-    def on(self, offsets: np.ndarray) -> np.ndarray:
+    def on(self, offsets: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "k n"]:
         """The value of each neuron at $x_0$ + each row of `offsets`, shape (neurons, rows)."""
         active = self.directions @ offsets.T > self.thresholds[:, None]
         return np.where(active, self.coefficients[:, None], 0.0)
@@ -29,9 +31,9 @@ class Steps:
 class Path:
     r"""`errors[k - 1]` is $\|f-f_k\|^2$. Iteration $k$ went the way `shares[k - 1]` towards `moves` $k-1$."""
 
-    errors: np.ndarray
+    errors: Float[np.ndarray, "p"]
     moves: Steps
-    shares: np.ndarray
+    shares: Float[np.ndarray, "p"]
 
     def network(self, k: int) -> Steps:
         """$f_k$ with each of its steps once: every later move shrinks the coefficients of the earlier ones."""
@@ -44,7 +46,13 @@ class Path:
         return Steps(atoms[kept, :-1], atoms[kept, -1], total[kept])
 
 
-def frank_wolfe(offsets: np.ndarray, wanted: np.ndarray, directions: np.ndarray, size: float, p: int) -> Path:
+def frank_wolfe(
+    offsets: Float[np.ndarray, "n d"],
+    wanted: Float[np.ndarray, "n"],
+    directions: Float[np.ndarray, "k d"],
+    size: float,
+    p: int,
+) -> Path:
     r"""$p$ iterations; `wanted` is $f-f(x_0)$ at the points $x_0+$`offsets`, `size` is $s$.
 
     Each of the `directions` stands for its opposite as well: the points beyond a threshold, or those before it.
@@ -120,7 +128,7 @@ def _ends_of_runs(equal: np.ndarray) -> np.ndarray:
     return np.minimum.accumulate(ends[:, ::-1], axis=1)[:, ::-1]
 
 
-def unit_directions(frequencies: np.ndarray) -> np.ndarray:
+def unit_directions(frequencies: Float[np.ndarray, "k d"]) -> Float[np.ndarray, "m d"]:
     """The directions of the frequencies; on the line there is one."""
     if frequencies.shape[1] == 1:
         return np.ones((1, 1))

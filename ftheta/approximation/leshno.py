@@ -21,6 +21,7 @@ from flint import arb, ctx  # type: ignore[import-untyped]
 from ftheta.logic.chart import Axis, Bars
 from ftheta.logic.enclosure import Enclosure
 from ftheta.logic.errors import UsageError
+from ftheta.shapes import Float
 
 from .goal import Goal, goal_of
 from .monomials import BITS, SMOOTH, ball, bias_for, derivative
@@ -59,7 +60,7 @@ class Chain:
         exponentials = sum(bool(c) and bool(np.any(v)) for v, c in zip(self.sums.directions, self.sums.coefficients))
         return exponentials * sum(j + 1 for j in range(1, self.degree + 1)) * self.cells
 
-    def __call__(self, x: np.ndarray) -> Enclosure:
+    def __call__(self, x: Float[np.ndarray, "d"]) -> Enclosure:
         """The network at a point, in balls."""
         if self.neurons > MOST_BALLS:
             remedy = "take fewer cells, exponentials or degrees"

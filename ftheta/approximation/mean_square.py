@@ -19,6 +19,7 @@ import numpy as np
 from ftheta.estimates import mean
 from ftheta.graph.domains.interval import Interval
 from ftheta.logic.enclosure import Enclosure
+from ftheta.shapes import Float, Shaped
 
 from .certificate import AT_ONCE, Certificate, enclose_cells, largest_gap
 from .enclosed import UNIT, Enclosed
@@ -40,19 +41,19 @@ NEEDED = 60  # draws after which the range U adds a third of the room below eps�
 class Partition:
     """Cells between the rows of `a` and `b`, their `share` of the volume, and bounds `least` ≤ |f − g| ≤ `most`."""
 
-    a: np.ndarray
-    b: np.ndarray
-    share: np.ndarray
-    least: np.ndarray
-    most: np.ndarray
+    a: Float[np.ndarray, "n d"]
+    b: Float[np.ndarray, "n d"]
+    share: Float[np.ndarray, "n"]
+    least: Float[np.ndarray, "n"]
+    most: Float[np.ndarray, "n"]
 
     @property
-    def above(self) -> np.ndarray:
+    def above(self) -> Float[np.ndarray, "n"]:
         """What each cell adds to the mean square at most."""
         return self.share * self.most**2
 
     @property
-    def below(self) -> np.ndarray:
+    def below(self) -> Float[np.ndarray, "n"]:
         return self.share * self.least**2
 
     @property
@@ -63,7 +64,7 @@ class Partition:
             max(0.0, float(np.sqrt(self.below.sum())) * (1 - slack)), float(np.sqrt(self.above.sum())) * (1 + slack)
         )
 
-    def split(self, cells: np.ndarray, bounds: "CellRanges") -> "Partition":
+    def split(self, cells: Shaped[np.ndarray, "k"], bounds: "CellRanges") -> "Partition":
         """The same with these cells halved."""
         a, b = halve(self.a[cells], self.b[cells])
         least, most = bounds(a, b)

@@ -29,6 +29,7 @@ from scipy import special
 from ftheta.logic.enclosure import Enclosure
 from ftheta.logic.errors import UsageError
 from ftheta.networks import ACTIVATIONS
+from ftheta.shapes import Float
 
 BITS = 400
 HIGHEST = 12  # power
@@ -116,7 +117,7 @@ class Quotient:
             sum((c * SMOOTH[self.name](t) for c, t in zip(self.signs, inner)), arb(0)) / ball(self.step) ** self.power
         )
 
-    def in_floats(self, x: np.ndarray) -> np.ndarray:
+    def in_floats(self, x: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
         """Its values in float64, with the cancellation."""
         h = float(self.step)
         inner = [float(s) * h * x + float(self.bias) for s in self.shifts]

@@ -11,6 +11,7 @@ from ftheta.logic.chart import Axis, Chart, Curves, Heatmap, Series
 from ftheta.logic.enclosure import Enclosure
 from ftheta.networks import Description
 from ftheta.networks.saving import save as save_description
+from ftheta.shapes import Float
 
 from .enclosed import Enclosed
 from .goal import Goal
@@ -77,7 +78,7 @@ class Approximation:
     def activation(self) -> str:
         return self.network.layers[0].activation
 
-    def __call__(self, x: Any) -> np.ndarray:
+    def __call__(self, x: Any) -> Float[np.ndarray | np.float64, "*n"]:
         """The network at one point or at rows, in float64."""
         d = self.goal.dimension
         x = np.asarray(x, np.float64)

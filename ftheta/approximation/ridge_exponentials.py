@@ -9,6 +9,8 @@ from itertools import product
 import jax.numpy as jnp
 import numpy as np
 
+from ftheta.shapes import Float
+
 from .goal import Goal
 
 GRID_SIDES = {1: 401, 2: 41, 3: 13}
@@ -19,19 +21,19 @@ PENALTIES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-6, 1e-9)
 class Exponentials:
     r"""$\sum_kc_ke^{\langle v_k,x\rangle}$ with rows $v_k$ of `directions`."""
 
-    directions: np.ndarray
-    coefficients: np.ndarray
+    directions: Float[np.ndarray, "k d"]
+    coefficients: Float[np.ndarray, "k"]
 
     def __call__(self, x: object) -> object:
         """At one point: a number for d = 1, an array above."""
         point = jnp.atleast_1d(jnp.asarray(x))
         return jnp.sum(self.coefficients * jnp.exp(jnp.asarray(self.directions) @ point))
 
-    def values(self, rows: np.ndarray) -> np.ndarray:
+    def values(self, rows: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n"]:
         """At rows of points, in float64."""
         return np.exp(rows @ self.directions.T) @ self.coefficients
 
-    def inside(self, goal: Goal) -> tuple[np.ndarray, np.ndarray]:
+    def inside(self, goal: Goal) -> tuple[Float[np.ndarray, "k"], Float[np.ndarray, "k"]]:
         r"""The ranges $[a_k,b_k]$ of $\langle v_k,x\rangle$ on the box, a little enlarged."""
         middle = self.directions @ goal.centre
         radius = np.abs(self.directions) @ goal.halves
@@ -39,12 +41,12 @@ class Exponentials:
         return middle - radius - slack, middle + radius + slack
 
 
-def lattice(dimension: int, reach: int, spacing: float) -> np.ndarray:
+def lattice(dimension: int, reach: int, spacing: float) -> Float[np.ndarray, "k dimension"]:
     """All whole multiples of the spacing up to `reach` in every coordinate."""
     return spacing * np.array(list(product(range(-reach, reach + 1), repeat=dimension)), np.float64)
 
 
-def fit_exponentials(goal: Goal, directions: np.ndarray, cells: int = 64) -> Exponentials:
+def fit_exponentials(goal: Goal, directions: Float[np.ndarray, "k d"], cells: int = 64) -> Exponentials:
     """Coefficients by least squares on a grid; of several penalties the one whose whole budget is the least."""
     rows = goal.grid(GRID_SIDES.get(goal.dimension, 3000))
     features = np.exp(rows @ directions.T)

@@ -22,6 +22,7 @@ import numpy as np
 
 from ftheta.logic.enclosure import Enclosure
 from ftheta.logic.witness import Witness
+from ftheta.shapes import Float
 
 from .suprema import Oscillation, Scalar, Supremum, bounds_of, ranges, supremum
 
@@ -43,8 +44,8 @@ class Staircase:
     lo: float
     hi: float
     start: float
-    rises: np.ndarray
-    thresholds: np.ndarray
+    rises: Float[np.ndarray, "k"]
+    thresholds: Float[np.ndarray, "k"]
     steepness: float
 
     @property
@@ -72,7 +73,7 @@ class Staircase:
         how = "the error in intervals on cells, the bound in intervals and rationals"
         return Witness({"n": float(self.cells)}, error, bound, how) if error.lo > bound.hi else None
 
-    def on(self, x: np.ndarray) -> np.ndarray:
+    def on(self, x: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
         """Its values at points."""
         box = ranges(self, x[:, None], x[:, None])
         return (box.lo + box.hi) / 2

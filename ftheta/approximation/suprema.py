@@ -24,6 +24,7 @@ from ftheta.graph.graph import Graph
 from ftheta.graph.jaxprs import trace
 from ftheta.logic.enclosure import Enclosure
 from ftheta.logic.errors import SubjectError
+from ftheta.shapes import Float
 
 Scalar: TypeAlias = Callable[[Any], Any]  # of one point: a number for d = 1, an array (d,) above
 CELLS = 200_000  # looked at in all
@@ -34,8 +35,8 @@ FINEST = 4097  # points of a modulus of continuity
 class CellBounds:
     """On each cell: |e| is at least `least` at its centre, and at most `upper` on the whole cell."""
 
-    least: np.ndarray
-    upper: np.ndarray
+    least: Float[np.ndarray, "n"]
+    upper: Float[np.ndarray, "n"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,9 @@ def supremum(bounds: Bounds, lo: Any, hi: Any, *, relative: float = 1e-3, budget
     return Supremum(Enclosure.between(best, max(done, best)), tuple(float(t) for t in at), looked)
 
 
-def grid(a: np.ndarray, b: np.ndarray, cells: int = 1024) -> tuple[np.ndarray, np.ndarray]:
+def grid(
+    a: Float[np.ndarray, "d"], b: Float[np.ndarray, "d"], cells: int = 1024
+) -> tuple[Float[np.ndarray, "n d"], Float[np.ndarray, "n d"]]:
     """The box in about so many equal cells."""
     each = max(1, round(cells ** (1 / len(a))))
     edges = [np.linspace(s, t, each + 1) for s, t in zip(a, b)]
@@ -85,7 +88,9 @@ def grid(a: np.ndarray, b: np.ndarray, cells: int = 1024) -> tuple[np.ndarray, n
     return np.stack([x.ravel() for x in lower], 1), np.stack([x.ravel() for x in upper], 1)
 
 
-def halve(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def halve(
+    a: Float[np.ndarray, "n d"], b: Float[np.ndarray, "n d"]
+) -> tuple[Float[np.ndarray, "m d"], Float[np.ndarray, "m d"]]:
     """Every cell cut across its longest side."""
     rows = np.arange(len(a))
     axis = np.argmax(b - a, axis=1)
@@ -116,7 +121,7 @@ def bounds_of(e: Scalar, dimension: int) -> Bounds:
     return bounds
 
 
-def ranges(f: Scalar, a: np.ndarray, b: np.ndarray) -> Interval:
+def ranges(f: Scalar, a: Float[np.ndarray, "n d"], b: Float[np.ndarray, "n d"]) -> Interval:
     """Enclosures of f on the cells between the rows of `a` and `b`; for one column f takes a number."""
     if a.shape[1] == 1:
         a = a[:, 0]

@@ -19,6 +19,7 @@ from ftheta.graph.jaxprs import trace
 from ftheta.logic.enclosure import Enclosure
 from ftheta.logic.witness import Witness
 from ftheta.networks import Description, activation
+from ftheta.shapes import Float, Real
 
 from .norms import spectral_norm
 
@@ -53,8 +54,8 @@ class Secant:
     is then its value in float64, and otherwise the lower end: what has been shown.
     """
 
-    x: np.ndarray
-    y: np.ndarray
+    x: Float[np.ndarray, "*shape"]
+    y: Float[np.ndarray, "*shape"]
     slope: float
     tried: int
     enclosed: Enclosure
@@ -73,7 +74,7 @@ class Secant:
 
 
 @np.errstate(all="ignore")
-def slope(f: Callable[[Any], Any], x: np.ndarray, y: np.ndarray) -> float:
+def slope(f: Callable[[Any], Any], x: Real[np.ndarray, "*shape"], y: Real[np.ndarray, "*shape"]) -> float:
     r"""$\|f(x)-f(y)\|/\|x-y\|$, evaluated operation by operation (not compiled); 0 where it is not finite."""
     rise = np.linalg.norm(np.ravel(np.asarray(f(x), np.float64) - np.asarray(f(y), np.float64)))
     run = np.linalg.norm(np.ravel(x - y))
@@ -81,7 +82,9 @@ def slope(f: Callable[[Any], Any], x: np.ndarray, y: np.ndarray) -> float:
     return value if np.isfinite(value) else 0.0
 
 
-def enclosed_slopes(f: Callable[[Any], Any], x: np.ndarray, y: np.ndarray) -> list[Enclosure]:
+def enclosed_slopes(
+    f: Callable[[Any], Any], x: Real[np.ndarray, "n *shape"], y: Real[np.ndarray, "n *shape"]
+) -> list[Enclosure]:
     r"""$\|f(x)-f(y)\|/\|x-y\|$ for each row of `x` and of `y`, with outward rounding.
 
     Of a large program the first few alone, or none, are evaluated: of the others nothing is known.
@@ -106,7 +109,12 @@ def enclosed_slopes(f: Callable[[Any], Any], x: np.ndarray, y: np.ndarray) -> li
 
 @np.errstate(all="ignore")
 def steepest_secant(
-    f: Callable[[Any], Any], points: np.ndarray, rng: np.random.Generator, *, climbs: int = 32, steps: int = 100
+    f: Callable[[Any], Any],
+    points: Real[np.ndarray, "n *shape"],
+    rng: np.random.Generator,
+    *,
+    climbs: int = 32,
+    steps: int = 100,
 ) -> Secant:
     r"""The steepest secant of `f` found near `points` (one input a row).
 
@@ -145,8 +153,8 @@ def steepest_secant(
 
 
 def inputs_near(
-    rows: np.ndarray | None, shape: tuple[int, ...], n: int, radius: float, rng: np.random.Generator
-) -> np.ndarray:
+    rows: Real[np.ndarray, "m *row"] | None, shape: tuple[int, ...], n: int, radius: float, rng: np.random.Generator
+) -> Float[np.ndarray, "k *row"]:
     """Inputs to search from: up to `n` rows of the data, where there are any, and normal ones of deviation `radius`."""
     drawn = radius * rng.normal(size=(n, *shape))
     if rows is None:

@@ -8,33 +8,35 @@ from functools import cached_property
 
 import numpy as np
 
+from ftheta.shapes import Float
+
 
 @dataclass(frozen=True, eq=False)
 class Decomposition:
     r"""$X=U\operatorname{diag}(\sigma)V^\top$, thin: `U` is $n\times k$ and `V` is $d\times k$ for $k=\min(n,d)$."""
 
-    X: np.ndarray
+    X: Float[np.ndarray, "n d"]
 
     @cached_property
     def _svd(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return np.linalg.svd(self.X, full_matrices=False)
 
     @property
-    def U(self) -> np.ndarray:
+    def U(self) -> Float[np.ndarray, "n k"]:
         """The left singular vectors, as columns."""
         return self._svd[0]
 
     @property
-    def sigma(self) -> np.ndarray:
+    def sigma(self) -> Float[np.ndarray, "k"]:
         """The singular values, the largest first."""
         return self._svd[1]
 
     @property
-    def V(self) -> np.ndarray:
+    def V(self) -> Float[np.ndarray, "d k"]:
         """The right singular vectors, as columns."""
         return self._svd[2].T
 
-    def truncate(self, r: int) -> np.ndarray:
+    def truncate(self, r: int) -> Float[np.ndarray, "n d"]:
         r"""$X_r=\sum_{i\le r}\sigma_iu_iv_i^\top$."""
         return (self.U[:, :r] * self.sigma[:r]) @ self.V[:, :r].T
 
@@ -53,7 +55,7 @@ class Decomposition:
         return bool(self.sigma[0] == 0 or 1e-140 < self.sigma[0] < 1e140)
 
 
-def decompose(X: np.ndarray) -> Decomposition:
+def decompose(X: Float[np.ndarray, "n d"]) -> Decomposition:
     """The decomposition of the rows of `X`; with more rows than columns, of its triangular factor, which has the same
     singular values, right singular vectors and losses."""
     X = np.asarray(X, np.float64).reshape(len(X), -1)

@@ -20,6 +20,7 @@ import numpy as np
 from flint import arb
 
 from ftheta.logic.enclosure import Enclosure
+from ftheta.shapes import Real
 
 U = 2.0**-53
 TINY = 2.0**-900  # far above the sum of all underflows of a scaled computation, far below its result
@@ -27,7 +28,7 @@ SLACKS = (1 / 16, 1 / 2, 4.0, 64.0, 4096.0, 2.0**20)  # steps above the estimate
 LANCZOS_FROM = 128  # columns from which the largest eigenvalue alone is computed
 
 
-def spectral_norm(A: np.ndarray) -> Enclosure:
+def spectral_norm(A: Real[np.ndarray, "m n"]) -> Enclosure:
     r"""$\|A\|_2$ of a real matrix, rigorously enclosed; the relative width is about $n^2u$, $n$ the smaller side."""
     A = np.asarray(A, np.float64)
     if A.ndim != 2 or not np.isfinite(A).all():
@@ -44,7 +45,7 @@ def spectral_norm(A: np.ndarray) -> Enclosure:
     return Enclosure.between(_shift_exponent(lo, exponent, -inf), _shift_exponent(nextafter(hi, inf), exponent, inf))
 
 
-def convolution_norm(kernel: np.ndarray, grid: tuple[int, ...]) -> Enclosure:
+def convolution_norm(kernel: Real[np.ndarray, "*extent s t"], grid: tuple[int, ...]) -> Enclosure:
     r"""The spectral norm of the periodic convolution with `kernel` $\psi$ (shape `(*extent, S, T)`) on a grid.
 
     It is $\max_\omega\|\hat\psi(\omega)\|_2$ over the frequencies of the grid, where
@@ -77,7 +78,7 @@ def convolution_norm(kernel: np.ndarray, grid: tuple[int, ...]) -> Enclosure:
     )
 
 
-def frobenius_norm(A: np.ndarray) -> Enclosure:
+def frobenius_norm(A: Real[np.ndarray, "*shape"]) -> Enclosure:
     r"""$\|A\|_F$, rigorously enclosed."""
     scale = int(np.frexp(np.abs(A).max())[1]) if np.any(A) else 0
     value = sqrt(float((np.ldexp(np.asarray(A, np.float64), -scale) ** 2).sum()))

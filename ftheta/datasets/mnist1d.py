@@ -8,6 +8,7 @@ the same numbers in the same order from a generator of its own, so that a seed g
 import numpy as np
 
 from ftheta.logic.errors import UsageError
+from ftheta.shapes import Float
 
 from .named_arrays import Data
 
@@ -33,7 +34,7 @@ LENGTH = 40
 WIDE = STROKE + MOST_PADDING
 
 
-def templates() -> np.ndarray:
+def templates() -> Float[np.ndarray, "k length"]:
     """The strokes, each of mean 0 and deviation 1, moved so that they begin at 0."""
     x = STROKES - STROKES.mean(1, keepdims=True)
     x = x / x.std(1, keepdims=True)

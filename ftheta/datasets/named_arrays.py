@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ftheta.shapes import Real
+
 
 @dataclass(frozen=True, eq=False)
 class Data:
@@ -17,8 +19,8 @@ class Data:
     """
 
     name: str
-    x: np.ndarray
-    y: np.ndarray
+    x: Real[np.ndarray, "n *shape"]
+    y: Real[np.ndarray, "n *k"]
     columns: tuple[str, ...] = ()
     classes: tuple[str, ...] = ()
     truth: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))

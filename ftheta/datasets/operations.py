@@ -7,6 +7,7 @@ from itertools import permutations
 import numpy as np
 
 from ftheta.logic.errors import UsageError
+from ftheta.shapes import Int
 
 from .named_arrays import Data
 
@@ -48,7 +49,7 @@ def group(rng: np.random.Generator, of: str = "S4") -> Data:
     return operation_table(table, "group", names)
 
 
-def operation_table(table: np.ndarray, name: str = "operation", names: tuple[str, ...] = ()) -> Data:
+def operation_table(table: Int[np.ndarray, "n n"], name: str = "operation", names: tuple[str, ...] = ()) -> Data:
     r"""The data of any operation: `table[a, b]` is the number of $a\circ b$."""
     table = np.asarray(table)
     if table.ndim != 2 or table.shape[0] != table.shape[1] or table.dtype.kind not in "iu":
@@ -61,7 +62,7 @@ def operation_table(table: np.ndarray, name: str = "operation", names: tuple[str
     return Data(name, pairs, table.ravel().astype(np.int64), PAIR, names or tuple(map(str, range(n))))
 
 
-def group_table(of: str) -> tuple[tuple[str, ...], np.ndarray]:
+def group_table(of: str) -> tuple[tuple[str, ...], Int[np.ndarray, "n n"]]:
     """The names of the elements of a group and its table."""
     kind = of[:1].upper()
     size = int(of[1:]) if of[1:].isdecimal() else 0

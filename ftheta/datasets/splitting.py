@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ftheta.logic.errors import UsageError
+from ftheta.shapes import Int, Real, Shaped
 
 MOST_CLASSES = 1000
 
@@ -12,8 +13,8 @@ MOST_CLASSES = 1000
 class Split(NamedTuple):
     """The numbers of the rows of each part, in random order; they are disjoint and every row is in one."""
 
-    train: np.ndarray
-    test: np.ndarray
+    train: Int[np.ndarray, "a"]
+    test: Int[np.ndarray, "b"]
 
 
 def split(rows: int | np.ndarray, *, test: float = 0.25, seed: int = 0, stratify: np.ndarray | None = None) -> Split:
@@ -50,13 +51,13 @@ def _stratify(labels: np.ndarray, order: np.ndarray, count: int) -> np.ndarray:
     return np.concatenate([order[labels[order] == c][:part] for c, part in zip(classes, parts)])
 
 
-def row_keys(x: np.ndarray) -> np.ndarray:
+def row_keys(x: Real[np.ndarray, "n *shape"]) -> Shaped[np.ndarray, "n"]:
     """One opaque value a row, equal for equal rows (-0 and 0 are the same number)."""
     rows = np.ascontiguousarray(x.reshape(len(x), -1) + 0)
     return rows.view(np.dtype((np.void, max(rows.dtype.itemsize * rows.shape[1], 1)))).ravel()
 
 
-def shared_rows(x: np.ndarray, other: np.ndarray) -> np.ndarray:
+def shared_rows(x: Real[np.ndarray, "n *shape"], other: Real[np.ndarray, "m *shape"]) -> Int[np.ndarray, "k"]:
     """The numbers of the rows of `x` that are also rows of `other`: a test set must have none of the training rows."""
     if x.shape[1:] != other.shape[1:]:
         raise UsageError("Rows of different shapes are not compared.", got=f"{x.shape[1:]} and {other.shape[1:]}")

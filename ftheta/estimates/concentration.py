@@ -16,6 +16,7 @@ import numpy as np
 from flint import arb, ctx, fmpq, fmpz  # type: ignore[import-untyped]
 
 from ftheta.logic.enclosure import Enclosure
+from ftheta.shapes import Float, Real
 
 from .means import binomial_interval
 
@@ -51,7 +52,7 @@ class Law:
         """The expected squared distance from the mean."""
         return sum((w * (v - self.mean) ** 2 for v, w in zip(self.values, self.probabilities)), Fraction(0))
 
-    def sample_means(self, rng: np.random.Generator, n: int, trials: int) -> np.ndarray:
+    def sample_means(self, rng: np.random.Generator, n: int, trials: int) -> Float[np.ndarray, "trials"]:
         """The means of `trials` samples of size n."""
         weights, values = (np.array([float(v) for v in row]) for row in (self.probabilities, self.values))
         weights /= weights.sum()
@@ -165,7 +166,7 @@ def deviation(
     return Deviation(name, Enclosure.ball(radius), tail, frequency, z)
 
 
-def zero_one_law(outputs: np.ndarray, labels: np.ndarray) -> Law:
+def zero_one_law(outputs: Float[np.ndarray, "n *k"], labels: Real[np.ndarray, "n *l"]) -> Law:
     """The empirical law of the 0-1 loss.
 
     Several outputs predict the class of the largest, a single one predicts by its sign (labels in {0, 1} or {−1, 1}).

@@ -16,6 +16,7 @@ import numpy as np
 
 from ftheta.lazy import special
 from ftheta.logic.enclosure import Basis, Enclosure
+from ftheta.shapes import Real
 
 CONFIDENCE = 1 - 1e-6  # a Monte-Carlo statement in a report may be wrong once in a million runs
 LIMIT_THEOREM = "by the central limit theorem, not guaranteed at this sample size"
@@ -23,7 +24,7 @@ STAKE = 0.75  # the largest share of a bettor's capital that one draw may cost
 
 
 def mean(
-    values: np.ndarray,
+    values: Real[np.ndarray, "n"],
     confidence: float = CONFIDENCE,
     *,
     within: tuple[float, float] | None = None,

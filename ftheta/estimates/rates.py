@@ -4,11 +4,12 @@ import numpy as np
 
 from ftheta.lazy import special
 from ftheta.logic.enclosure import Enclosure
+from ftheta.shapes import Float, Real
 
 GAUSSIAN_LINE = "log errors Gaussian about a line"
 
 
-def fit_rate(scales: np.ndarray, errors: np.ndarray, confidence: float = 0.99) -> Enclosure:
+def fit_rate(scales: Real[np.ndarray, "n"], errors: Float[np.ndarray, "n"], confidence: float = 0.99) -> Enclosure:
     r"""Slope $b$ of the least-squares line $\log e=a+b\log n$, with its Student-t interval.
 
     `scales` are the $n$, `errors` the $e>0$; at least three pairs are needed. The level holds if the $\log e$ are

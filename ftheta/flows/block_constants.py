@@ -12,6 +12,7 @@ import numpy as np
 from ftheta.certify.steepness import steepness
 from ftheta.graph.errors import GraphError
 from ftheta.logic.enclosure import Enclosure
+from ftheta.shapes import Real
 
 from .chains import Chain, Stage
 
@@ -32,7 +33,7 @@ class BlockConstant:
         return self.bound.hi if self.bound.hi < inf else self.bound.lo
 
 
-def block_constants(chain: Chain, weights: Sequence[Any], x: np.ndarray) -> list[BlockConstant]:
+def block_constants(chain: Chain, weights: Sequence[Any], x: Real[np.ndarray, "n *shape"]) -> list[BlockConstant]:
     """Of every residual block of the chain with these stacked weights: certified where each of its nodes has a rule,
     else the steepest slope at the rows of `x`."""
     found: list[BlockConstant] = []

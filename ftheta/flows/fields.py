@@ -12,6 +12,7 @@ import numpy as np
 from flint import arb, ctx
 
 from ftheta.logic.enclosure import Enclosure
+from ftheta.shapes import Float
 
 BITS = 128
 
@@ -29,7 +30,7 @@ class Flow:
 
     field: Callable[[Any, Any], Any]
     weights: Callable[[np.ndarray], Any]
-    start: np.ndarray
+    start: Float[np.ndarray, "*shape"]
     end: Sequence[arb] | None = None
     lipschitz: Enclosure | None = None
     acceleration: Enclosure | None = None

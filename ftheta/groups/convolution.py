@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ftheta.estimates import largest
+from ftheta.shapes import Complex, Float, Int, Real, Shaped
 
 
 def taps(extent: Sequence[int]) -> list[tuple[int, ...]]:
@@ -46,7 +47,9 @@ def dense(weight: Any, x: jax.Array) -> jax.Array:
     return jnp.tensordot(weight, x, x.ndim)
 
 
-def convolve(kernel: np.ndarray, x: np.ndarray) -> np.ndarray:
+def convolve(
+    kernel: Shaped[np.ndarray, "*grid s t"], x: Shaped[np.ndarray, "*grid s"]
+) -> Shaped[np.ndarray, "*grid t"]:
     """Circular convolution with a full kernel, tap by tap in NumPy: exact for integers."""
     grid = x.shape[:-1]
     axes = tuple(range(len(grid)))
@@ -57,12 +60,12 @@ def convolve(kernel: np.ndarray, x: np.ndarray) -> np.ndarray:
     return result
 
 
-def symbol(kernel: np.ndarray) -> np.ndarray:
+def symbol(kernel: Real[np.ndarray, "*grid s t"]) -> Complex[np.ndarray, "*grid s t"]:
     r"""$\hat\psi(\omega)$ for every frequency of the grid: the blocks that the discrete Fourier transform leaves."""
     return np.fft.fftn(kernel, axes=tuple(range(kernel.ndim - 2)))
 
 
-def waves_error(aligned: np.ndarray, kernel: np.ndarray, frequencies: np.ndarray) -> float:
+def waves_error(aligned: np.ndarray, kernel: np.ndarray, frequencies: Int[np.ndarray, "w axes"]) -> float:
     r"""How far the waves $q\mapsto z^{\langle\omega,q\rangle}$ are from being mapped to multiples of themselves.
 
     Here $z$ is an abstract root of unity: everything is computed in $\mathbb Z[z]/(z^L-1)$, $L$ the least common
@@ -100,7 +103,9 @@ MAPS: dict[str, Callable[[Any, jax.Array], jax.Array]] = {
 KERNELS = ("random integers", "Laplacian", "pointwise")
 
 
-def integer_kernel(kind: str, rng: np.random.Generator, width: int, dims: int, S: int, T: int) -> np.ndarray:
+def integer_kernel(
+    kind: str, rng: np.random.Generator, width: int, dims: int, S: int, T: int
+) -> Float[np.ndarray, "*window s t"]:
     """A centred kernel with integer entries: random, minus the second differences channel by channel, or one tap."""
     if kind != "Laplacian":
         side = 1 if kind == "pointwise" else width

@@ -19,6 +19,7 @@ from ftheta.graph.errors import GraphError
 from ftheta.graph.jaxprs import trace
 from ftheta.logic.enclosure import Enclosure
 from ftheta.logic.errors import UsageError
+from ftheta.shapes import Float, Real
 
 from .actions import image_axes, on_shape, with_channels
 from .finite import Group
@@ -41,8 +42,8 @@ class Defect:
     source: Representation
     target: Representation
     rows: int
-    by_element: np.ndarray
-    where: np.ndarray
+    by_element: Float[np.ndarray, "g"]
+    where: Float[np.ndarray, "*outputs"]
     spread: float
 
     @property
@@ -135,7 +136,7 @@ def average_over_group(
     return mean
 
 
-def moved_outputs(net: Any, source: Representation, rows: np.ndarray) -> np.ndarray:
+def moved_outputs(net: Any, source: Representation, rows: Real[np.ndarray, "n *shape"]) -> Float[np.ndarray, "g n k"]:
     r"""$f(\rho_1(g)x_i)$ for all $g$ and rows: an array of shape $(|G|,n,\text{outputs})$."""
     order = source.group.order
     out = prod(output_shape(net))
@@ -148,7 +149,7 @@ def moved_outputs(net: Any, source: Representation, rows: np.ndarray) -> np.ndar
     return np.asarray(values, np.float64).reshape(order, len(rows), -1)
 
 
-def root_mean_square(rows: np.ndarray) -> float:
+def root_mean_square(rows: Float[np.ndarray, "n *k"]) -> float:
     """The size of outputs that changes are compared with: a single one may happen to be small."""
     return float(np.sqrt((rows**2).sum(1).mean())) or 1.0
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ftheta.logic.errors import UsageError
+from ftheta.shapes import Int, Shaped
 
 MOST_ELEMENTS = 2048
 
@@ -22,7 +23,7 @@ class Group:
     """A finite group; its elements are the numbers 0 to `order` − 1, called `names`."""
 
     name: str
-    table: np.ndarray
+    table: Int[np.ndarray, "g g"]
     names: tuple[str, ...]
     points: np.ndarray
     plane: np.ndarray | None = None
@@ -36,7 +37,7 @@ class Group:
         return int(np.flatnonzero((self.table == np.arange(self.order)).all(1))[0])
 
     @cached_property
-    def inverses(self) -> np.ndarray:
+    def inverses(self) -> Int[np.ndarray, "g"]:
         """The number of $g^{-1}$ for every $g$."""
         return np.argmax(self.table == self.identity, axis=1)
 
@@ -147,7 +148,7 @@ def from_table(table: Any, names: Sequence[str] = (), name: str = "group") -> Gr
     return Group(name, T.astype(np.int64), words, T.astype(np.int64))
 
 
-def array_of(values: Any, what: str) -> np.ndarray:
+def array_of(values: Any, what: str) -> Shaped[np.ndarray, "*shape"]:
     """The values as an array; rows of different lengths are none."""
     try:
         return np.asarray(values)
@@ -158,7 +159,7 @@ def array_of(values: Any, what: str) -> np.ndarray:
         ) from None
 
 
-def generating(table: np.ndarray, identity: int) -> tuple[int, ...]:
+def generating(table: Int[np.ndarray, "g g"], identity: int) -> tuple[int, ...]:
     """Elements, found greedily, whose products in any order and bracketing are all elements."""
     known = np.zeros(len(table), bool)
     known[identity] = True

@@ -16,6 +16,7 @@ from ftheta.groups.convolution import periodic, zero_padded
 from ftheta.groups.finite import Group
 from ftheta.groups.representations import Representation, regular, trivial
 from ftheta.logic.errors import UsageError
+from ftheta.shapes import Num
 
 BOUNDARIES = {"periodic": periodic, "zero": zero_padded}
 
@@ -63,7 +64,7 @@ def on_poses(group: Group, side: int, channels: int = 1) -> Representation:
     return moved if channels == 1 else moved * trivial(group, channels)
 
 
-def convolution_matrix(group: Group, kernel: Any) -> np.ndarray:
+def convolution_matrix(group: Group, kernel: Any) -> Num[np.ndarray, "g g"]:
     r"""$(\psi*f)(g)=\sum_h\psi(h^{-1}g)f(h)$ as a matrix: the maps of functions on the group that commute with it."""
     relative = group.table[group.inverses]  # row h, column g: h⁻¹g
     return np.asarray(kernel)[relative].T

@@ -16,6 +16,7 @@ from ftheta.graph.errors import GraphError
 from ftheta.graph.graph import Node
 from ftheta.graph.interpret import Domain, forward
 from ftheta.graph.jaxprs import trace
+from ftheta.shapes import Real
 
 
 class Kind(StrEnum):
@@ -139,7 +140,7 @@ def kind_of(f: Callable[[Any], Any], example: jax.ShapeDtypeStruct) -> Kind:
         return Kind.OTHER
 
 
-def superposition_gap(f: Callable[[Any], Any], x: np.ndarray, y: np.ndarray) -> float:
+def superposition_gap(f: Callable[[Any], Any], x: Real[np.ndarray, "*shape"], y: Real[np.ndarray, "*shape"]) -> float:
     """By how much f(2x − 3y) differs from 2f(x) − 3f(y), relative to the largest of these values."""
     a, b, c = (np.asarray(f(z), np.float64) for z in (x, y, 2 * x - 3 * y))
     size = max(float(np.abs(v).max(initial=0.0)) for v in (a, b, c)) or 1.0

@@ -13,6 +13,7 @@ import numpy as np
 from flint import fmpz_mat  # type: ignore[import-untyped]
 
 from ftheta.logic.errors import UsageError
+from ftheta.shapes import Int, Num, Real
 
 from .permutations import commutators, pair_orbits, reynolds
 from .representations import Representation, _same_group
@@ -37,7 +38,7 @@ class EquivariantMaps:
         return self.source.action is not None and self.target.action is not None
 
     @cached_property
-    def orbits(self) -> np.ndarray | None:
+    def orbits(self) -> Int[np.ndarray, "target source"] | None:
         """For permutations: the number of the orbit of every entry of W; W is constant on each."""
         if self.source.action is None or self.target.action is None:
             return None
@@ -75,7 +76,7 @@ class EquivariantMaps:
         return self.by_orbits if self.by_orbits is not None else round(self.by_characters)
 
     @cached_property
-    def basis(self) -> np.ndarray:
+    def basis(self) -> Num[np.ndarray, "dimension target source"]:
         """Orthogonal maps, shape (dimension, target, source); of permutations, one of 0 and 1 an orbit."""
         if self.orbits is not None:
             if self.orbits.size * self.dimension > 1 << 26:
@@ -87,7 +88,7 @@ class EquivariantMaps:
             raise UsageError("This basis is too large.", got=f"maps of shape {shape}", remedy="use `project`")
         return self._null_space(self._equations()).reshape(-1, *shape)
 
-    def project(self, W: Any) -> np.ndarray:
+    def project(self, W: Any) -> Num[np.ndarray, "target source"]:
         r"""The Reynolds operator $\frac1{|G|}\sum_g\rho_2(g)^{-1}W\rho_1(g)$: if they are unitary, the nearest one."""
         W = np.asarray(W)
         if W.shape != (self.target.dimension, self.source.dimension):
@@ -98,7 +99,7 @@ class EquivariantMaps:
         inverse = self.target.matrices[self.source.group.inverses]
         return np.mean([a @ W @ b for a, b in zip(inverse, self.source.matrices)], axis=0)
 
-    def commutators(self, W: np.ndarray) -> np.ndarray:
+    def commutators(self, W: Num[np.ndarray, "target source"]) -> Real[np.ndarray, "g"]:
         r"""The largest entry of $|\rho_2(g)W-W\rho_1(g)|$ for every $g$."""
         if self.source.action is not None and self.target.action is not None:
             return commutators(W, self.source.action, self.target.action)

@@ -10,25 +10,27 @@ from fractions import Fraction
 
 import numpy as np
 
+from ftheta.shapes import Int, Real
 
-def translations(grid: Sequence[int]) -> np.ndarray:
+
+def translations(grid: Sequence[int]) -> Int[np.ndarray, "pixels pixels"]:
     r"""The cyclic translations of a grid: row $\tau$ sends pixel $p$ to $p+\tau$, both numbered in row-major order."""
     cells = np.stack(np.meshgrid(*(np.arange(M) for M in grid), indexing="ij"), -1).reshape(-1, len(grid))
     moved = (cells[:, None] + cells[None]) % np.array(grid)
     return np.asarray(np.ravel_multi_index(tuple(np.moveaxis(moved, -1, 0)), tuple(grid)))
 
 
-def characters(action: np.ndarray) -> np.ndarray:
+def characters(action: Int[np.ndarray, "g d"]) -> Int[np.ndarray, "g"]:
     r"""$\chi(g)$: how many coordinates $g$ leaves in place."""
     return (action == np.arange(action.shape[1])).sum(1)
 
 
-def commutant_dimension(source: np.ndarray, target: np.ndarray) -> Fraction:
+def commutant_dimension(source: Int[np.ndarray, "g d"], target: Int[np.ndarray, "g e"]) -> Fraction:
     r"""$\dim\{W:W\rho(g)=\rho'(g)W\}=\frac1{|G|}\sum_g\chi(g)\chi'(g)$, by characters."""
     return Fraction(int(characters(source) @ characters(target)), len(source))
 
 
-def pair_orbits(source: np.ndarray, target: np.ndarray) -> np.ndarray:
+def pair_orbits(source: Int[np.ndarray, "g d"], target: Int[np.ndarray, "g e"]) -> Int[np.ndarray, "e d"]:
     """A name for the orbit of every pair (target, source); there are as many as the commutant's dimension."""
     names = np.full((target.shape[1], source.shape[1]), np.iinfo(np.int64).max)
     for to, of in zip(target, source):
@@ -36,11 +38,15 @@ def pair_orbits(source: np.ndarray, target: np.ndarray) -> np.ndarray:
     return names
 
 
-def reynolds(W: np.ndarray, source: np.ndarray, target: np.ndarray) -> np.ndarray:
+def reynolds(
+    W: Real[np.ndarray, "e d"], source: Int[np.ndarray, "g d"], target: Int[np.ndarray, "g e"]
+) -> Real[np.ndarray, "e d"]:
     r"""$\frac1{|G|}\sum_g\rho'(g)^{-1}W\rho(g)$: the projection of $W$ onto the maps that commute with the group."""
     return np.mean([W[np.ix_(to, of)] for to, of in zip(target, source)], axis=0)
 
 
-def commutators(W: np.ndarray, source: np.ndarray, target: np.ndarray) -> np.ndarray:
+def commutators(
+    W: Real[np.ndarray, "e d"], source: Int[np.ndarray, "g d"], target: Int[np.ndarray, "g e"]
+) -> Real[np.ndarray, "g"]:
     r"""The largest entry of $|W\rho(g)-\rho'(g)W|$ for every $g$."""
     return np.array([np.abs(W[np.ix_(to, of)] - W).max() for to, of in zip(target, source)])

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ftheta.logic.errors import UsageError
+from ftheta.shapes import Int, Num
 
 from .finite import Group, array_of
 from .permutations import characters
@@ -25,8 +26,8 @@ class Representation:
 
     group: Group
     name: str
-    action: np.ndarray | None = None
-    given: np.ndarray | None = None
+    action: Int[np.ndarray, "g d"] | None = None
+    given: Num[np.ndarray, "g d d"] | None = None
 
     def __post_init__(self) -> None:
         _check_shapes(self)
@@ -51,7 +52,7 @@ class Representation:
         return rows
 
     @cached_property
-    def matrices(self) -> np.ndarray:
+    def matrices(self) -> Num[np.ndarray, "g d d"]:
         r"""All $\rho(g)$, shape $(|G|,d,d)$; of integers where they are."""
         if self.action is None:
             return self._rows
@@ -63,7 +64,7 @@ class Representation:
         return found
 
     @cached_property
-    def character(self) -> np.ndarray:
+    def character(self) -> Num[np.ndarray, "g"]:
         r"""$\chi(g)=\operatorname{tr}\rho(g)$; of a permutation, the number of coordinates that it leaves in place."""
         if self.action is not None:
             return characters(self.action)

@@ -15,6 +15,7 @@ from ftheta.graph.errors import GraphError
 from ftheta.graph.jaxprs import trace
 from ftheta.logic.enclosure import Enclosure
 from ftheta.logic.witness import Witness
+from ftheta.shapes import Float, Int, Real
 
 from .linearity import Kind, kind_of
 
@@ -65,8 +66,8 @@ class Responses:
     back to the origin. `exact`: computed in integers without rounding. `complete`: every pixel was tried."""
 
     layout: Layout
-    positions: np.ndarray
-    aligned: np.ndarray
+    positions: Int[np.ndarray, "k axes"]
+    aligned: Real[np.ndarray, "k s *grid t"]
     exact: bool
     f: Callable[[Any], Any]
 
@@ -85,12 +86,12 @@ class Responses:
         return float(np.abs(self.aligned).max())
 
     @cached_property
-    def kernel(self) -> np.ndarray:
+    def kernel(self) -> Real[np.ndarray, "*grid s t"]:
         """The response to the impulse at the origin, shape `(*grid, S, T)`: the only kernel it can be."""
         return np.moveaxis(self.aligned[0], 0, -2)
 
     @cached_property
-    def mean_kernel(self) -> np.ndarray:
+    def mean_kernel(self) -> Float[np.ndarray, "*grid s t"]:
         """The kernel of the Reynolds projection onto the maps that commute with translations (rational: as floats)."""
         return np.moveaxis(self.aligned.mean(0), 0, -2)
 
@@ -125,7 +126,7 @@ class Responses:
         inner = self.interior_defect
         return self.is_zero(self.defect) or (inner is not None and self.is_zero(inner))
 
-    def commutators(self, axis: int = 0) -> np.ndarray:
+    def commutators(self, axis: int = 0) -> Real[np.ndarray, "shifts"]:
         r"""$\max|WT_\tau-T_\tau W|$ for the shifts $\tau$ along one axis; needs every impulse."""
         grid = self.layout.grid
         spread = self.aligned.reshape(*grid, -1)
@@ -172,7 +173,7 @@ class Responses:
         x[(*q, s)] = 1
         return x
 
-    def run(self, images: np.ndarray) -> np.ndarray:
+    def run(self, images: Real[np.ndarray, "n *grid s"]) -> Real[np.ndarray, "n *grid t"]:
         """The black box on a stack of images of shape `(*grid, S)`."""
         return np.asarray(self._compile(images))
 

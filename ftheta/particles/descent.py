@@ -16,6 +16,7 @@ import numpy as np
 
 from ftheta.logic.errors import UsageError
 from ftheta.networks import ACTIVATIONS, activation
+from ftheta.shapes import Float
 
 BLOCK = 30_000  # numbers of a block
 # of the step, where the energy fell and where it rose
@@ -27,8 +28,8 @@ SLOWER = 0.5
 class Task:
     """Inputs `(n, d)`, one number a row, and the activation of the neurons."""
 
-    X: np.ndarray
-    y: np.ndarray
+    X: Float[np.ndarray, "n d"]
+    y: Float[np.ndarray, "n"]
     sigma: str = "relu"
 
     @classmethod
@@ -48,7 +49,7 @@ class Task:
             raise UsageError("Unknown activation.", got=sigma, remedy=f"choose one of {', '.join(ACTIVATIONS)}")
         return cls(X, y.ravel(), sigma)
 
-    def energy(self, outputs: np.ndarray) -> np.ndarray:
+    def energy(self, outputs: Float[np.ndarray, "*runs n"]) -> Float[Any, "*runs"]:
         """$F$ of outputs `(…, n)`."""
         return ((outputs - self.y) ** 2).mean(-1) / 2
 
@@ -57,12 +58,12 @@ class Task:
         """The energy without any neuron."""
         return float(self.energy(np.zeros(len(self.y))))
 
-    def with_rows(self, x: np.ndarray) -> "Task":
+    def with_rows(self, x: Float[np.ndarray, "n d"]) -> "Task":
         return Task(x, np.zeros(len(x)), self.sigma)
 
     # -- neurons ---------------------------------------------------------------------------------
 
-    def outputs(self, theta: np.ndarray) -> np.ndarray:
+    def outputs(self, theta: Float[np.ndarray, "runs q c"]) -> Float[np.ndarray, "runs n"]:
         """Of each run at each input, `(runs, n)`."""
         total = np.zeros((len(theta), len(self.X)))
         for part in self._blocks(theta):
@@ -71,7 +72,9 @@ class Task:
             total += (mu @ self._bent(W @ self.X.T))[:, 0]
         return total / theta.shape[1]
 
-    def velocity(self, theta: np.ndarray, outputs: np.ndarray) -> np.ndarray:
+    def velocity(
+        self, theta: Float[np.ndarray, "runs q c"], outputs: Float[np.ndarray, "runs n"]
+    ) -> Float[np.ndarray, "runs q c"]:
         r"""$-\nabla V$ of every neuron, given the outputs of its run."""
         gap = ((outputs - self.y) / len(self.y))[:, None, :]
         weighted = gap.swapaxes(1, 2) * self.X
@@ -123,16 +126,21 @@ class Runs:
     `paths` are `(looks, few, 1 + d)` neurons of the first run.
     """
 
-    energies: np.ndarray
-    dissipations: np.ndarray
-    times: np.ndarray
-    start: np.ndarray
-    end: np.ndarray
-    paths: np.ndarray
+    energies: Float[np.ndarray, "runs steps"]
+    dissipations: Float[np.ndarray, "runs steps"]
+    times: Float[np.ndarray, "runs steps"]
+    start: Float[np.ndarray, "runs q c"]
+    end: Float[np.ndarray, "runs q c"]
+    paths: Float[np.ndarray, "looks few c"]
 
 
 def descend(
-    task: Task, theta: np.ndarray, steps: int, step: float | None = None, looks: int = 60, few: int = 200
+    task: Task,
+    theta: Float[np.ndarray, "runs q c"],
+    steps: int,
+    step: float | None = None,
+    looks: int = 60,
+    few: int = 200,
 ) -> Runs:
     """Explicit steps of the flow. Without `step` each run finds its own: shorter where the energy would rise."""
     start = theta
@@ -167,7 +175,7 @@ def descend(
     return Runs(energies, dissipations, times, start, theta, np.stack(paths))
 
 
-def stiffness(task: Task, theta: np.ndarray) -> np.ndarray:
+def stiffness(task: Task, theta: Float[np.ndarray, "runs q c"]) -> Float[np.ndarray, "runs"]:
     """The trace of the kernel of the outputs, no less than its largest eigenvalue, from up to a thousand neurons."""
     few = theta[:, :1000]
     before = few[..., 1:] @ task.X.T

@@ -15,6 +15,7 @@ import numpy as np
 from ftheta.estimates import binomial_interval, fit_rate, mean
 from ftheta.logic.enclosure import Enclosure
 from ftheta.logic.errors import UsageError
+from ftheta.shapes import Float, Real
 
 from .descent import Runs, Task, descend, stiffness
 
@@ -45,26 +46,26 @@ class MeanField:
     seed: int
 
     @property
-    def energies(self) -> np.ndarray:
+    def energies(self) -> Float[np.ndarray, "steps"]:
         """Before every step and at the end."""
         return self.runs.energies[0]
 
     @property
-    def times(self) -> np.ndarray:
+    def times(self) -> Float[np.ndarray, "steps"]:
         """Of the energies."""
         return self.runs.times[0]
 
     @property
-    def particles(self) -> np.ndarray:
+    def particles(self) -> Float[np.ndarray, "q c"]:
         r"""The neurons at the end, one row $(\mu,w)$ each."""
         return self.runs.end[0]
 
     @property
-    def paths(self) -> np.ndarray:
+    def paths(self) -> Float[np.ndarray, "looks q c"]:
         """The neurons on the way, `(looks, neurons, 1 + d)`."""
         return self.runs.paths
 
-    def __call__(self, x: Any) -> np.ndarray:
+    def __call__(self, x: Any) -> Float[np.ndarray, "n"]:
         """The outputs at rows."""
         return self.task.with_rows(_rows(x, self.bias)).outputs(self.runs.end)[0]
 
@@ -102,8 +103,8 @@ class MeanField:
 class Fluctuations:
     r"""`squares[i]` are $\mathrm{mean}|f_q-f_\rho|^2$ of several networks of `widths[i]` neurons."""
 
-    widths: np.ndarray
-    squares: list[np.ndarray]
+    widths: Real[np.ndarray, "w"]
+    squares: list[Float[np.ndarray, "draws"]]
 
     @property
     def scaled_squares(self) -> list[Enclosure]:
@@ -122,7 +123,7 @@ class Success:
     """Final energies `(seeds,)` of each width, and the `target` below which a run has succeeded."""
 
     widths: tuple[int, ...]
-    finals: tuple[np.ndarray, ...]
+    finals: tuple[Float[np.ndarray, "seeds"], ...]
     target: float
     widest: Runs
 
@@ -131,7 +132,7 @@ class Success:
         return tuple(binomial_interval(int((f <= self.target).sum()), len(f), confidence) for f in self.finals)
 
     @property
-    def shares(self) -> np.ndarray:
+    def shares(self) -> Float[np.ndarray, "w"]:
         """Of the runs of each width that succeeded."""
         return np.array([(f <= self.target).mean() for f in self.finals])
 

@@ -16,6 +16,7 @@ import numpy as np
 from ftheta.logic.enclosure import Basis, Enclosure
 from ftheta.logic.errors import UsageError
 from ftheta.relu.network import ReluNetwork
+from ftheta.shapes import Bool, Float, Int, Shaped
 
 from .domains import Domain, Polyline
 from .enumeration import NO_LABEL, Tally
@@ -78,10 +79,10 @@ class Cell:
     """One cell, looked at: in the coordinates $t$ of the domain."""
 
     index: int
-    vertices: np.ndarray
-    pattern: np.ndarray  # Boolean, over all neurons
-    slope: np.ndarray  # (outputs, d)
-    constant: np.ndarray  # (outputs,)
+    vertices: Float[np.ndarray, "corners d"]
+    pattern: Bool[np.ndarray, "neurons"]  # Boolean, over all neurons
+    slope: Float[np.ndarray, "outputs d"]  # (outputs, d)
+    constant: Float[np.ndarray, "outputs"]  # (outputs,)
     facets: tuple[int, ...]  # neuron numbers; -1-i for side i of the domain
 
 
@@ -115,7 +116,7 @@ class Cells:
         return self.plan.dimension
 
     @property
-    def units(self) -> np.ndarray:
+    def units(self) -> Int[np.ndarray, "neurons 2"]:
         """Step and coordinate of every neuron, `(neurons, 2)`."""
         return self.plan.units
 
@@ -124,22 +125,22 @@ class Cells:
         return self.certificate.count(len(self))
 
     @cached_property
-    def activation(self) -> np.ndarray:
+    def activation(self) -> Bool[np.ndarray, "cells neurons"]:
         """Patterns unpacked: Boolean, `(cells, neurons)`."""
         return unpack_patterns(self.patterns, self.plan.neurons)
 
     @cached_property
-    def maps(self) -> np.ndarray:
+    def maps(self) -> Float[np.ndarray, "cells outputs d+1"]:
         r"""The affine map of every cell, `(cells, outputs, d+1)`: $f(t)=A_it+c_i$ with $c_i$ in the last column."""
         if self.stored_maps is not None:
             return self.stored_maps
         return maps_of(self.plan, self.activation)
 
-    def input_map(self, i: int) -> tuple[np.ndarray, np.ndarray]:
+    def input_map(self, i: int) -> tuple[Float[np.ndarray, "outputs D"], Float[np.ndarray, "outputs"]]:
         r"""$(A,c)$ with $f(x)=Ax+c$ for the inputs $x$ of cell `i`."""
         return input_map(self.plan, self.activation[i])
 
-    def corners(self, i: int) -> np.ndarray:
+    def corners(self, i: int) -> Float[np.ndarray, "corners d"]:
         return self.vertices[self.ends[i] : self.ends[i + 1]]
 
     def __getitem__(self, i: int) -> Cell:
@@ -153,12 +154,12 @@ class Cells:
         return Cell(i, self.vertices[here], pattern, slope, constant, facets)
 
     @cached_property
-    def centres(self) -> np.ndarray:
+    def centres(self) -> Float[np.ndarray, "cells d"]:
         """The mean of the corners of every cell: a point of its interior."""
         return np.add.reduceat(self.vertices, self.ends[:-1]) / np.diff(self.ends)[:, None]
 
     @cached_property
-    def volumes(self) -> np.ndarray:
+    def volumes(self) -> Float[np.ndarray, "cells"]:
         """Length, area or volume of every cell in the coordinates of the domain."""
         return volumes(self.vertices, self.labels, self.ends)
 
@@ -184,7 +185,7 @@ class Cells:
         return int.from_bytes(self.patterns[i].tobytes(), "little")
 
 
-def unpack_patterns(patterns: np.ndarray, neurons: int) -> np.ndarray:
+def unpack_patterns(patterns: Shaped[np.ndarray, "cells words"], neurons: int) -> Bool[np.ndarray, "cells neurons"]:
     """Activation `patterns`, 64 neurons to a word, as an array of booleans (cells, `neurons`)."""
     bits = np.unpackbits(np.ascontiguousarray(patterns).view(np.uint8), axis=1, bitorder="little")
     return bits[:, :neurons].astype(bool)

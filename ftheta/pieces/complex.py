@@ -10,6 +10,7 @@ import numpy as np
 from ftheta.logic.chart import Chart
 from ftheta.logic.enclosure import Enclosure
 from ftheta.logic.errors import UsageError
+from ftheta.shapes import Float, Int
 
 from .cells import Cells
 from .geometry import adjacency, cell_of, nearest_facet, number_linear_regions
@@ -64,7 +65,7 @@ class Complex(Cells):
     # -- neighbours -------------------------------------------------------------------------------
 
     @cached_property
-    def adjacency(self) -> np.ndarray:
+    def adjacency(self) -> Int[np.ndarray, "pairs 3"]:
         """Pairs of cells with a common facet, and its label: `(pairs, 3)`, each pair once, the smaller cell first."""
         return adjacency(self)
 
@@ -72,7 +73,7 @@ class Complex(Cells):
         pairs = self.adjacency
         return sorted([*pairs[pairs[:, 0] == i, 1].tolist(), *pairs[pairs[:, 1] == i, 0].tolist()])
 
-    def linear_regions(self) -> np.ndarray:
+    def linear_regions(self) -> Int[np.ndarray, "cells"]:
         """For every cell the number of its linear region: neighbours with the same affine map are merged.
 
         Maps that float64 cannot tell apart are compared exactly, unless the complex itself was guessed at.
@@ -111,7 +112,9 @@ class Complex(Cells):
         """Where two outputs tie, or one vanishes: a convex piece a cell, and the cells on which they always tie."""
         return boundary(self, first, second)
 
-    def decision_boundary(self, first: int = 0, second: int | None = None) -> np.ndarray | list[np.ndarray]:
+    def decision_boundary(
+        self, first: int = 0, second: int | None = None
+    ) -> Float[np.ndarray, "n *piece"] | list[Float[np.ndarray, "_ _"]]:
         """The pieces alone: points `(n, 1)` on a line, segments `(n, 2, 2)` in the plane, else a list of vertices."""
         pieces = list(self.boundary(first, second).pieces)
         d = self.dimension

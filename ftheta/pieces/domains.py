@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ftheta.logic.errors import UsageError
+from ftheta.shapes import Float
 
 LARGEST_BOX = 10  # above this dimension a cell of a box has too many corners to be kept
 MOST_AXES = 20  # a box of more has too many corners to be listed
@@ -23,27 +24,29 @@ MOST_AXES = 20  # a box of more has too many corners to be listed
 class Chart:
     r"""$t\mapsto p+(J+J')t$: `origin` $p$ `(D,)`, `basis` $J$ and its rounding remainder `tail` $J'$, `(D, d)`."""
 
-    origin: np.ndarray
-    basis: np.ndarray
-    tail: np.ndarray
+    origin: Float[np.ndarray, "D"]
+    basis: Float[np.ndarray, "D d"]
+    tail: Float[np.ndarray, "D d"]
 
     @classmethod
     def identity(cls, dimension: int) -> "Chart":
         return cls(np.zeros(dimension), np.eye(dimension), np.zeros((dimension, dimension)))
 
     @classmethod
-    def spanned(cls, origin: np.ndarray, *ends: np.ndarray) -> "Chart":
+    def spanned(cls, origin: Float[np.ndarray, "D"], *ends: np.ndarray) -> "Chart":
         """The chart that sends 0 to `origin` and the unit vectors to `ends`, exactly."""
         start = np.repeat(origin[:, None], len(ends), axis=1)
         basis, tail = exact_difference(np.stack(ends, axis=1), start)
         return cls(origin, basis, tail)
 
-    def __call__(self, t: Any) -> np.ndarray:
+    def __call__(self, t: Any) -> Float[np.ndarray, "*n D"]:
         """The inputs of points `(n, d)` or of one point `(d,)`."""
         return self.origin + np.asarray(t, np.float64) @ (self.basis + self.tail).T
 
 
-def exact_difference(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def exact_difference(
+    a: Float[np.ndarray, "*shape"], b: Float[np.ndarray, "*shape"]
+) -> tuple[Float[np.ndarray, "*shape"], Float[np.ndarray, "*shape"]]:
     """The rounded difference and what rounding lost: their sum is `a - b` exactly (Knuth's two-sum)."""
     high = a - b
     virtual = high - a
@@ -79,7 +82,7 @@ class Segment:
         return Chart.spanned(self.start, self.end)
 
     @property
-    def corners(self) -> np.ndarray:
+    def corners(self) -> Float[np.ndarray, "2 1"]:
         return np.array([[0.0], [1.0]])
 
 
@@ -151,7 +154,7 @@ class Polygon:
         return self._chart  # type: ignore[attr-defined]
 
     @property
-    def corners(self) -> np.ndarray:
+    def corners(self) -> Float[np.ndarray, "n 2"]:
         return self.vertices
 
 
@@ -188,7 +191,7 @@ class Box:
         return Chart.identity(self.dimension)
 
     @property
-    def corners(self) -> np.ndarray:
+    def corners(self) -> Float[np.ndarray, "n d"]:
         """All corners; in the plane in anticlockwise order."""
         if self.dimension > MOST_AXES:
             raise UsageError(
@@ -216,7 +219,7 @@ class Space:
     def chart(self) -> Chart:
         return Chart.identity(self.dimension)
 
-    def fan(self) -> list[np.ndarray]:
+    def fan(self) -> list[Float[np.ndarray, "_ _"]]:
         r"""Cones that tile $\mathbb R^d$, each by its homogeneous generators $(x,w)$: the origin and $d$ directions.
 
         The directions are the unit vectors and $-(1,\dots,1)$; leaving out one of the $d+1$ gives one cone.

@@ -6,6 +6,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.spatial import KDTree
 
 from ftheta.logic.errors import UsageError
+from ftheta.shapes import Float, Int
 
 from .cells import Cells
 from .domains import Polyline
@@ -18,7 +19,7 @@ from .questions.ways import Ways
 # -- hyperplanes and places -----------------------------------------------------------------------
 
 
-def facet_forms(cells: Cells, i: int) -> dict[int, np.ndarray]:
+def facet_forms(cells: Cells, i: int) -> dict[int, Float[np.ndarray, "_"]]:
     """The facets of a cell as unit forms $(n,c)$, $n\\cdot t+c\\ge0$ inside, by label; exact forms, rounded once."""
     pattern = cells.pattern_number(i)
     corners = cells.corners(i)
@@ -55,7 +56,7 @@ def _side_form(cells: Cells, side: int) -> np.ndarray:
     return form
 
 
-def cell_of(cells: Cells, point: np.ndarray) -> int:
+def cell_of(cells: Cells, point: Float[np.ndarray, "d"]) -> int:
     """By the pattern at the point; on or near a face by the smallest violation of a facet."""
     if cells.dimension == 1:
         return _interval_of(cells, float(point[0]))
@@ -98,7 +99,7 @@ def _contains(cells: Cells, i: int, point: np.ndarray) -> bool:
     return all(f[:-1] @ point + f[-1] >= -slack for f in facet_forms(cells, i).values())
 
 
-def nearest_facet(cells: Cells, point: np.ndarray) -> tuple[int, float]:
+def nearest_facet(cells: Cells, point: Float[np.ndarray, "d"]) -> tuple[int, float]:
     """The label of the facet nearest to a `point` of the domain in its own cell, and the distance to it."""
     if cells.dimension == 1:
         near = slice(2 * (i := cell_of(cells, point)), 2 * i + 2)
@@ -113,7 +114,7 @@ def nearest_facet(cells: Cells, point: np.ndarray) -> tuple[int, float]:
 # -- neighbours -----------------------------------------------------------------------------------
 
 
-def adjacency(cells: Cells) -> np.ndarray:
+def adjacency(cells: Cells) -> Int[np.ndarray, "pairs 3"]:
     """By names (xor with one neuron's key names the cell across); by place where several neurons coincide."""
     owner, label, centre = facets(cells)
     inner = label >= 0
@@ -144,7 +145,7 @@ def adjacency(cells: Cells) -> np.ndarray:
     return every[np.sort(once)]
 
 
-def facets(cells: Cells) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def facets(cells: Cells) -> tuple[Int[np.ndarray, "facets"], Int[np.ndarray, "facets"], Float[np.ndarray, "facets d"]]:
     """All facets: the cell, the label, and the mean of the facet's corners."""
     count = np.diff(cells.ends)
     owner = np.repeat(np.arange(len(cells)), count)
@@ -168,7 +169,7 @@ def facets(cells: Cells) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return owner[rows[first]][real], flat[first][real], centre[real]
 
 
-def number_linear_regions(cells: Cells, pairs: np.ndarray) -> np.ndarray:
+def number_linear_regions(cells: Cells, pairs: Int[np.ndarray, "pairs 3"]) -> Int[np.ndarray, "cells"]:
     """The number of the linear region of every cell: neighbours with the same affine map have the same number.
 
     `pairs` are the neighbours, as `adjacency` finds them.

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ftheta.shapes import Bool, Float
+
 from .plan import Plan
 
 BATCH = 256
@@ -20,7 +22,7 @@ def _blocks(plan: Plan, active: np.ndarray) -> Iterator[np.ndarray]:
         yield on
 
 
-def maps_of(plan: Plan, activation: np.ndarray) -> np.ndarray:
+def maps_of(plan: Plan, activation: Bool[np.ndarray, "cells neurons"]) -> Float[np.ndarray, "cells outputs d+1"]:
     """The affine maps of cells from their patterns, in batches."""
     d1 = plan.dimension + 1
     found = np.empty((len(activation), plan.outputs, d1))
@@ -38,7 +40,9 @@ def maps_of(plan: Plan, activation: np.ndarray) -> np.ndarray:
     return found
 
 
-def input_map(plan: Plan, active: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def input_map(
+    plan: Plan, active: Bool[np.ndarray, "neurons"]
+) -> tuple[Float[np.ndarray, "outputs D"], Float[np.ndarray, "outputs"]]:
     """Slope and constant in the inputs: the last step's rows pulled back through the masked steps before it."""
     masks = [on[0] for on in _blocks(plan, active[None])]
     slope = plan.net.steps[-1].dense()

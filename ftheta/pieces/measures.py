@@ -10,13 +10,17 @@ from math import factorial
 import numpy as np
 from scipy.spatial import ConvexHull
 
+from ftheta.shapes import Float, Int
+
 from .enumeration import NO_LABEL
 
 MOST_FLAGS = 120  # d! at every corner: up to five dimensions
 BATCH = 1 << 17  # corners that are handled at once
 
 
-def volumes(vertices: np.ndarray, labels: np.ndarray, ends: np.ndarray) -> np.ndarray:
+def volumes(
+    vertices: Float[np.ndarray, "corners d"], labels: Int[np.ndarray, "corners *facets"], ends: Int[np.ndarray, "e"]
+) -> Float[np.ndarray, "cells"]:
     """Of every cell, in float64: corners `ends[i]` to `ends[i+1]` of `vertices` belong to cell `i`.
 
     `labels` name the facets at each corner.
@@ -45,7 +49,7 @@ def volumes(vertices: np.ndarray, labels: np.ndarray, ends: np.ndarray) -> np.nd
     return np.concatenate(parts)
 
 
-def following(ends: np.ndarray) -> np.ndarray:
+def following(ends: Int[np.ndarray, "e"]) -> Int[np.ndarray, "corners"]:
     """For every corner of every polygon, the index of the next one around."""
     after = np.arange(1, ends[-1] + 1)
     after[ends[1:] - 1] = ends[:-1]

@@ -10,6 +10,7 @@ import numpy as np
 
 from ftheta.logic.chart import Axis, Chart, Regions, draw_curves
 from ftheta.logic.errors import UsageError
+from ftheta.shapes import Float
 
 from .cells import Cells
 from .domains import Box, Polygon, Segment
@@ -126,7 +127,9 @@ def _largest(cells: Cells) -> np.ndarray:
     return np.sort(np.argsort(-cells.volumes, kind="stable")[:MOST_DRAWN])
 
 
-def picture(cells: Cells, title: str, colours: np.ndarray, label: str, lines: tuple[Any, ...] = ()) -> Chart:
+def picture(
+    cells: Cells, title: str, colours: Float[np.ndarray, "cells"], label: str, lines: tuple[Any, ...] = ()
+) -> Chart:
     """The cells as coloured polygons with lines over them; on a line the colours as a step curve."""
     if cells.dimension == 1:
         return _steps(cells, title, cells.vertices.reshape(-1, 2), colours, label)

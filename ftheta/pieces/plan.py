@@ -20,6 +20,7 @@ from scipy import sparse
 
 from ftheta.logic.errors import UsageError
 from ftheta.relu.network import ReluNetwork, Step
+from ftheta.shapes import Float
 
 from .domains import Chart
 
@@ -192,7 +193,7 @@ def _blur(step: Step) -> np.ndarray:
     return found
 
 
-def frobenius(array: np.ndarray) -> float:
+def frobenius(array: Float[np.ndarray, "*shape"]) -> float:
     """The root of the sum of squares, in float64; the excess covers squares that underflow."""
     return sqrt(float(np.square(array).sum())) + 1e-150 * sqrt(array.size)
 

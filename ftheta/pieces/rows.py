@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ftheta.logic.errors import UsageError
+from ftheta.shapes import Float, Int
 
 from .cells import Cells
 
@@ -20,7 +21,7 @@ class Marked:
     `classes` are the names of the classes, where the data have any; `left_out` rows lie elsewhere.
     """
 
-    points: np.ndarray
+    points: Float[np.ndarray, "rows 4"]
     classes: tuple[str, ...]
     left_out: int
 
@@ -41,7 +42,7 @@ def rows_among(cells: Cells, data: Any) -> Marked:
     return Marked(points, tuple(names), int((~inside).sum()))
 
 
-def class_numbers(labels: Any, rows: int, outputs: int) -> np.ndarray:
+def class_numbers(labels: Any, rows: int, outputs: int) -> Int[np.ndarray, "rows"]:
     """Labels as the numbers of classes 0, 1, …: as they are, one-hot, or of two classes any two numbers in order."""
     y = np.asarray(labels)
     most = max(2, outputs)

@@ -4,6 +4,7 @@ import numpy as np
 from scipy import sparse
 
 from ftheta.relu.network import ReluNetwork
+from ftheta.shapes import Real
 
 from .domains import Polygon, Segment
 
@@ -12,7 +13,7 @@ MOST_PRODUCTS = 4_000_000_000  # cells times weights, where the network is evalu
 
 
 def slice_of(
-    inputs: int, data: np.ndarray | None, rng: np.random.Generator, radius: float, centre: float = 0.0
+    inputs: int, data: Real[np.ndarray, "n *shape"] | None, rng: np.random.Generator, radius: float, centre: float = 0.0
 ) -> Polygon | Segment:
     r"""A square in the plane through three rows of the data, with `radius` to spare around them; without data the
     square of half-width `radius` around `centre` in the first two coordinates; a segment where there is one input."""

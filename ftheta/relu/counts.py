@@ -10,6 +10,7 @@ from scipy import sparse
 
 from ftheta.logic.errors import SubjectError
 from ftheta.networks.counts import Counts
+from ftheta.shapes import Bool
 
 from .matrices import fraction, rational, vector
 from .network import ExactNetwork, ReluNetwork
@@ -41,8 +42,8 @@ def is_plain(net: ReluNetwork | ExactNetwork) -> bool:
 class Firing:
     """For every step, which neurons are certainly `dead` (never positive) or certainly `active` (never negative)."""
 
-    dead: tuple[np.ndarray, ...]
-    active: tuple[np.ndarray, ...]
+    dead: tuple[Bool[np.ndarray, "_"], ...]
+    active: tuple[Bool[np.ndarray, "_"], ...]
 
     @property
     def undecided(self) -> tuple[int, ...]:

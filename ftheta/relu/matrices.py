@@ -15,6 +15,7 @@ from flint import fmpq, fmpq_mat  # type: ignore[import-untyped]
 from scipy import sparse
 
 from ftheta.logic.errors import SubjectError
+from ftheta.shapes import Shaped
 
 from .rounding import product_rows_are_exact
 
@@ -37,7 +38,7 @@ def rational(x: Any) -> fmpq:
     return fmpq(value.numerator, value.denominator)
 
 
-def rational_matrix(a: np.ndarray) -> fmpq_mat:
+def rational_matrix(a: Shaped[np.ndarray, "*shape"]) -> fmpq_mat:
     """The matrix `a` (a vector is one row) in exact rationals."""
     return fmpq_mat([[rational(v) for v in row] for row in np.atleast_2d(a).tolist()])
 

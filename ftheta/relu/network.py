@@ -19,6 +19,7 @@ from scipy import sparse
 
 from ftheta.logic.enclosure import Basis
 from ftheta.logic.errors import SubjectError
+from ftheta.shapes import Bool, Float
 
 from .calculus import Operators
 from .matrices import FLOATS, RATIONALS, Algebra, ExactMatrix, compact_array, fraction, nearest, rational, vector
@@ -40,8 +41,8 @@ class Step:
     """
 
     matrix: Any
-    offset: np.ndarray
-    rectified: np.ndarray
+    offset: Float[np.ndarray, "out"]
+    rectified: Bool[np.ndarray, "out"]
     long_rows: Mapping[int, LongRow] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -64,7 +65,7 @@ class Step:
         for name, value in (("matrix", matrix), ("offset", offset), ("rectified", rectified)):
             object.__setattr__(self, name, value)
 
-    def dense(self) -> np.ndarray:
+    def dense(self) -> Float[np.ndarray, "out in"]:
         return self.matrix.toarray() if sparse.issparse(self.matrix) else self.matrix
 
     def in_rationals(self) -> "ExactStep":
@@ -148,7 +149,7 @@ class ReluNetwork(Operators):
         """This network: its weights are floats already."""
         return self
 
-    def __call__(self, x: Any) -> np.ndarray:
+    def __call__(self, x: Any) -> Float[np.ndarray, "*n out"]:
         """The realisation in float64 at one point `(d,)` or at many `(n, d)`."""
         state = np.asarray(x, np.float64).T
         for step in self.steps:
@@ -166,7 +167,7 @@ class ExactStep:
 
     matrix: ExactMatrix
     offset: tuple[fmpq, ...]
-    rectified: np.ndarray
+    rectified: Bool[np.ndarray, "out"]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "matrix", ExactMatrix.of(self.matrix))

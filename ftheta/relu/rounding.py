@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ftheta.shapes import Bool, Float, Int
+
 MOST = 2.0**53  # integers up to here are floats
 LOWEST = -1074  # the place of the lowest bit that float64 has
 NOWHERE = 1 << 20  # the place of the lowest bit of zero: above all others
@@ -33,7 +35,7 @@ def bits(x: np.ndarray) -> Bits:
     return Bits((whole >> zeros).astype(np.float64), place)
 
 
-def product_is_exact(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def product_is_exact(a: Float[np.ndarray, "*#shape"], b: Float[np.ndarray, "*#shape"]) -> Bool[np.ndarray, "*shape"]:
     """Whether each `a * b` is a float64 number."""
     with np.errstate(all="ignore"):
         finite = np.isfinite(a * b)
@@ -43,7 +45,7 @@ def product_is_exact(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return (finite & short & (one.place + other.place >= LOWEST)) | ~(np.isfinite(a) & np.isfinite(b))
 
 
-def sum_is_exact(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def sum_is_exact(a: Float[np.ndarray, "*#shape"], b: Float[np.ndarray, "*#shape"]) -> Bool[np.ndarray, "*shape"]:
     """Whether each `a + b` is a float64 number (Knuth's two-sum)."""
     with np.errstate(all="ignore"):
         total = a + b
@@ -52,7 +54,7 @@ def sum_is_exact(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return (lost == 0) | ~(np.isfinite(a) & np.isfinite(b))  # NaN after an overflow is not zero
 
 
-def quotient_is_exact(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def quotient_is_exact(a: Float[np.ndarray, "*#shape"], b: Float[np.ndarray, "*#shape"]) -> Bool[np.ndarray, "*shape"]:
     """Whether each `a / b` is a float64 number."""
     with np.errstate(all="ignore"):
         quotient = a / b
@@ -60,7 +62,7 @@ def quotient_is_exact(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return good & product_is_exact(np.where(good, quotient, 0.0), np.where(good, b, 0.0))
 
 
-def rows_that_pass(passes: np.ndarray, pointer: np.ndarray) -> np.ndarray:
+def rows_that_pass(passes: Bool[np.ndarray, "entries"], pointer: Int[np.ndarray, "rows+1"]) -> Bool[np.ndarray, "rows"]:
     """The rows of a CSR array (by its `indptr`) in which every entry passes; empty rows do."""
     if passes.all():
         return np.ones(len(pointer) - 1, bool)

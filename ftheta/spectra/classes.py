@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ftheta.logic.enclosure import Enclosure
+from ftheta.shapes import Real
 
 
 def half_tanh_squared(theta: Any) -> Any:
@@ -20,6 +21,6 @@ def tanh_curvature() -> tuple[Enclosure, Enclosure]:
     return Enclosure.exact(at(Fraction(2, 3))), Enclosure.exact(at(Fraction(0)))
 
 
-def logistic_constants(x: np.ndarray, ridge: float) -> tuple[float, float]:
+def logistic_constants(x: Real[np.ndarray, "n d"], ridge: float) -> tuple[float, float]:
     r"""$(\mu,L)=\big(2\gamma,\ \frac{\lambda_{\max}(X^\top X)}{4n}+2\gamma\big)$ of ridge logistic regression."""
     return 2 * ridge, float(np.linalg.norm(x, 2) ** 2 / (4 * len(x)) + 2 * ridge)

@@ -23,6 +23,7 @@ from flint import arb
 
 from ftheta.logic.enclosure import Enclosure
 from ftheta.networks.activations import activation
+from ftheta.shapes import Float, Real
 
 # sup |σ''|: of tanh at tanh² = 1/3, of the logistic function at σ = (3 ± √3)/6, of arctan at x² = 1/3
 BENDS: dict[str, Callable[[], arb]] = {
@@ -40,8 +41,8 @@ class NetworkOnBall:
 
     widths: tuple[int, ...]
     activation: str
-    x: np.ndarray
-    y: np.ndarray
+    x: Real[np.ndarray, "n *shape"]
+    y: Real[np.ndarray, "n *k"]
     radius: float
 
     @property
@@ -86,7 +87,7 @@ class NetworkOnBall:
         return gap * G, G**2 + gap * H, gap * H
 
 
-def into_ball(points: np.ndarray, radius: float) -> np.ndarray:
+def into_ball(points: Float[np.ndarray, "n p"], radius: float) -> Float[np.ndarray, "n p"]:
     """Rows that are longer than the radius are shortened to it."""
     length = np.linalg.norm(points, axis=1, keepdims=True)
     return points * np.minimum(1, radius / np.maximum(length, 1e-300))

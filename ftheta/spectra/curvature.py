@@ -8,9 +8,10 @@ import numpy as np
 
 from ftheta.graph.compiling import call_compiled
 from ftheta.logic.enclosure import Basis, Enclosure
+from ftheta.shapes import Float
 
 
-def eigenvalue_range(hessian: np.ndarray) -> tuple[Enclosure, Enclosure]:
+def eigenvalue_range(hessian: Float[np.ndarray, "n n"]) -> tuple[Enclosure, Enclosure]:
     r"""Enclosures of $\lambda_{\min}$ and $\lambda_{\max}$ of a symmetric matrix, computed in float64.
 
     The backward error of the symmetric eigensolver is at most a modest multiple of $n\,u\,\|H\|$; the entries of
@@ -29,7 +30,9 @@ def eigenvalue_range(hessian: np.ndarray) -> tuple[Enclosure, Enclosure]:
     )
 
 
-def sampled_curvature(objective: Callable[[Any], Any], points: np.ndarray) -> tuple[Enclosure, Enclosure]:
+def sampled_curvature(
+    objective: Callable[[Any], Any], points: Float[np.ndarray, "n *shape"]
+) -> tuple[Enclosure, Enclosure]:
     """The least and the largest Hessian eigenvalue met among the points (small dimensions)."""
     hessians = np.asarray(call_compiled(jax.vmap(jax.hessian(objective)), points))
     values = np.linalg.eigvalsh(hessians.reshape(len(points), points[0].size, points[0].size))

@@ -11,6 +11,7 @@ import numpy as np
 from ftheta.estimates import mean
 from ftheta.logic.enclosure import Enclosure
 from ftheta.logic.errors import UsageError
+from ftheta.shapes import Float
 
 from .operators import Operator
 
@@ -19,8 +20,8 @@ from .operators import Operator
 class Density:
     """Gauss rules of the spectral measure, one a probe: `nodes` and `weights` (of sum 1) have a row for each."""
 
-    nodes: np.ndarray
-    weights: np.ndarray
+    nodes: Float[np.ndarray, "probes k"]
+    weights: Float[np.ndarray, "probes k"]
     size: int
 
     def moment(self, power: int) -> Enclosure:
@@ -32,7 +33,9 @@ class Density:
         r"""$\operatorname{tr}A$ with its confidence interval."""
         return self.moment(1) * Enclosure.exact(self.size)
 
-    def curve(self, points: int = 400, width: float = 0.01) -> tuple[np.ndarray, np.ndarray]:
+    def curve(
+        self, points: int = 400, width: float = 0.01
+    ) -> tuple[Float[np.ndarray, "points"], Float[np.ndarray, "points"]]:
         """The density smoothed by a Gaussian of `width` times the range: eigenvalues and heights, of integral 1."""
         lo = float(self.nodes.min())
         hi = float(self.nodes.max())

@@ -25,6 +25,7 @@ import numpy as np
 
 from ftheta.logic.enclosure import Basis, Enclosure
 from ftheta.logic.errors import UsageError
+from ftheta.shapes import Float
 
 from .operators import Operator
 
@@ -40,9 +41,9 @@ Ends = Literal["largest", "smallest", "both"]
 class Ritz:
     """`values[i]` with its unit vector `vectors[:, i]` and residual `residuals[i]`, the outermost first."""
 
-    values: np.ndarray
-    residuals: np.ndarray
-    vectors: np.ndarray
+    values: Float[np.ndarray, "k"]
+    residuals: Float[np.ndarray, "k"]
+    vectors: Float[np.ndarray, "n k"]
 
     def near(self, i: int = 0) -> Enclosure:
         """An interval that contains an eigenvalue (which one is not said)."""

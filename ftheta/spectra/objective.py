@@ -18,6 +18,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from ftheta.logic.errors import SubjectError, UsageError
+from ftheta.shapes import Float, Real
 from ftheta.training.examples import Examples, examples_of
 from ftheta.training.losses import Loss, PerExample, loss_named
 from ftheta.training.models import Model, model_of
@@ -66,7 +67,7 @@ class Objective:
     # -- the parts ----------------------------------------------------------------------------------------------
 
     @cached_property
-    def start(self) -> np.ndarray:
+    def start(self) -> Float[np.ndarray, "p"]:
         return np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(self.model.params)]).astype(np.float64)
 
     @property
@@ -137,15 +138,15 @@ class Objective:
 
         return jax.jit(both)
 
-    def value_and_gradient(self, theta: np.ndarray | None = None) -> tuple[float, np.ndarray]:
+    def value_and_gradient(self, theta: Float[np.ndarray, "p"] | None = None) -> tuple[float, Float[np.ndarray, "p"]]:
         with jax.enable_x64(True):
             value, slope = self._value_and_gradient(self._row(theta), self._blocks)
             return float(value), np.asarray(slope, np.float64)
 
-    def value(self, theta: np.ndarray | None = None) -> float:
+    def value(self, theta: Float[np.ndarray, "p"] | None = None) -> float:
         return self.value_and_gradient(theta)[0]
 
-    def gradient(self, theta: np.ndarray | None = None) -> np.ndarray:
+    def gradient(self, theta: Float[np.ndarray, "p"] | None = None) -> Float[np.ndarray, "p"]:
         return self.value_and_gradient(theta)[1]
 
     def _row(self, theta: np.ndarray | None) -> jax.Array:
@@ -176,7 +177,7 @@ class Objective:
 
         return jax.jit(product)
 
-    def hessian(self, theta: np.ndarray | None = None) -> Operator:
+    def hessian(self, theta: Float[np.ndarray, "p"] | None = None) -> Operator:
         r"""$v\mapsto\nabla^2\mathcal L(\theta)v$."""
         if not self.fits:
             return self._operator(self._blockwise, theta)
@@ -185,7 +186,7 @@ class Objective:
             sweep = keep(self._row(theta), self._blocks)
         return Operator(self.size, self._in_double(lambda v: apply(sweep, v)))
 
-    def gauss_newton(self, theta: np.ndarray | None = None) -> Operator:
+    def gauss_newton(self, theta: Float[np.ndarray, "p"] | None = None) -> Operator:
         r"""$v\mapsto\big(\frac1n\sum_iJ_i^\top\,\nabla^2\ell_i\,J_i+2\gamma I\big)v$, $J_i=\partial_\theta f(x_i)$."""
         return self._operator(self._gauss_newton, theta)
 
@@ -225,7 +226,7 @@ class Objective:
             x = jax.ShapeDtypeStruct(self.examples.x.shape[1:], self.examples.x.dtype)
             return int(np.prod(jax.eval_shape(self.model.apply, self.model.params, x).shape))
 
-    def residual(self, theta: np.ndarray | None = None) -> np.ndarray:
+    def residual(self, theta: Float[np.ndarray, "p"] | None = None) -> Float[np.ndarray, "m"]:
         r"""$\Phi(\theta)-y$, all rows and outputs in one row."""
         with jax.enable_x64(True):
             found = np.asarray(self._predict(self._row(theta), self.examples.x), np.float64)
@@ -237,7 +238,7 @@ class Objective:
     def _predict(self) -> Callable[..., Any]:
         return jax.jit(self._outputs)
 
-    def tangent_kernel(self, theta: np.ndarray | None = None) -> Operator:
+    def tangent_kernel(self, theta: Float[np.ndarray, "p"] | None = None) -> Operator:
         r"""$u\mapsto JJ^\top u$ for the Jacobian $J$ of all outputs at all rows, of size `rows × outputs`."""
         with jax.enable_x64(True):
             row = self._row(theta)
@@ -262,7 +263,7 @@ class Objective:
 
         return jax.jit(product)
 
-    def kernel_matrix(self, theta: np.ndarray | None = None) -> np.ndarray | None:
+    def kernel_matrix(self, theta: Float[np.ndarray, "p"] | None = None) -> Float[np.ndarray, "m m"] | None:
         r"""$JJ^\top$ entry by entry, where the Jacobian fits into memory."""
         if len(self.examples) * self.outputs * self.size * self.dtype.itemsize > self.kept:
             return None
@@ -284,8 +285,8 @@ class LabelledNetwork:
     """A network with the rows and targets it is judged on, and the loss that suits them; no loss where none fits."""
 
     net: Any
-    x: np.ndarray
-    y: np.ndarray
+    x: Real[np.ndarray, "n *shape"]
+    y: Real[np.ndarray, "n *k"]
     loss: str | None
 
     @classmethod

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ftheta.logic.errors import UsageError
+from ftheta.shapes import Float
 
 
 @dataclass(frozen=True, eq=False)
@@ -16,14 +17,14 @@ class Operator:
     product: Callable[[np.ndarray], np.ndarray]
 
     @classmethod
-    def of(cls, matrix: np.ndarray) -> "Operator":
+    def of(cls, matrix: Float[np.ndarray, "n n"]) -> "Operator":
         """A matrix that is there, as an operator."""
         A = np.asarray(matrix, np.float64)
         if A.ndim != 2 or A.shape[0] != A.shape[1] or not np.isfinite(A).all() or not np.array_equal(A, A.T):
             raise UsageError("An operator needs a symmetric matrix of finite numbers.", got=f"shape {A.shape}")
         return cls(len(A), lambda v: A @ v)
 
-    def dense(self) -> np.ndarray:
+    def dense(self) -> Float[np.ndarray, "n n"]:
         """All entries: one product a column, symmetrised."""
         columns = np.stack([self.product(e) for e in np.eye(self.size)], axis=1)
         return (columns + columns.T) / 2

@@ -18,6 +18,7 @@ from ftheta.logic.table import Table
 from ftheta.networks.activations import activation
 from ftheta.networks.backprop import forward_pass
 from ftheta.networks.description import Description
+from ftheta.shapes import Float, Real
 
 DECOMPOSED = 256  # the smaller side of a matrix up to which ‖DW‖ is computed for every row; beyond, ‖D‖‖W‖ bounds it
 WORK = 4e9  # multiplications spent on these norms, about
@@ -37,12 +38,12 @@ class LayerGradients:
     """
 
     description: Description
-    norms: np.ndarray
-    bounds: np.ndarray
-    factors: np.ndarray
-    slopes: list[np.ndarray]
-    sizes: np.ndarray
-    adjoints: np.ndarray
+    norms: Float[np.ndarray, "layers"]
+    bounds: Float[np.ndarray, "layers"]
+    factors: Float[np.ndarray, "layers"]
+    slopes: list[Float[np.ndarray, "_ _"]]
+    sizes: Float[np.ndarray, "layers"]
+    adjoints: Float[np.ndarray, "layers"]
 
     @property
     def depth(self) -> int:
@@ -192,7 +193,7 @@ def _format_ranges(numbers: Sequence[int]) -> str:
 
 @np.errstate(over="ignore", invalid="ignore")  # what overflows is told by the diagnosis
 def layer_gradients(
-    description: Description, x: np.ndarray, adjoint: Callable[[np.ndarray], np.ndarray]
+    description: Description, x: Real[np.ndarray, "n d"], adjoint: Callable[[np.ndarray], np.ndarray]
 ) -> LayerGradients:
     """Both sides of the bound at the rows `x`; `adjoint(outputs)` are the rows of the gradient at the outputs."""
     with jax.enable_x64(True):
@@ -228,7 +229,9 @@ def _steepness(W: np.ndarray, slopes: np.ndarray) -> np.ndarray:
     return np.array([np.linalg.norm(d[:, None] * W, 2) for d in distinct])[where.reshape(-1)]
 
 
-def residual_gradients(description: Description, x: np.ndarray, y: np.ndarray, skip: float | None) -> np.ndarray:
+def residual_gradients(
+    description: Description, x: Real[np.ndarray, "n d"], y: Real[np.ndarray, "n k"], skip: float | None
+) -> Float[np.ndarray, "layers"]:
     r"""$\|\nabla_{\theta_j}\|$ of the mean of $\frac12\|f(x_i)-y_i\|^2$, layer by layer.
 
     With `skip` $\alpha$ the layers that keep their width are blocks $x+\alpha\,\sigma(Wx+b)$, else all are plain.

@@ -7,6 +7,7 @@ import jax
 import numpy as np
 
 from ftheta.logic.errors import UsageError
+from ftheta.shapes import Float, Int
 from ftheta.training import fit
 from ftheta.training.run import Fit
 
@@ -26,20 +27,20 @@ class Trajectory:
     eigenvalue of the tangent kernel, empty where it is too large; `step` is $\tau$ where the optimiser has one number.
     """
 
-    at: np.ndarray
-    loss: np.ndarray
-    gradient: np.ndarray
-    top: np.ndarray
-    pl: np.ndarray
-    lipschitz: np.ndarray
-    kernel: np.ndarray
-    moved: np.ndarray
+    at: Int[np.ndarray, "k"]
+    loss: Float[np.ndarray, "k"]
+    gradient: Float[np.ndarray, "k"]
+    top: Float[np.ndarray, "k"]
+    pl: Float[np.ndarray, "k"]
+    lipschitz: Float[np.ndarray, "m"]
+    kernel: Float[np.ndarray, "k"]
+    moved: Float[np.ndarray, "k"]
     step: float | None
     ended: str
-    rows: list[np.ndarray]
+    rows: list[Float[np.ndarray, "_"]]
 
     @property
-    def edge(self) -> np.ndarray:
+    def edge(self) -> Float[np.ndarray, "k"]:
         r"""$\tau\lambda_{\max}$: gradient descent is locally stable below 2."""
         return self.top * (np.nan if self.step is None else self.step)
 
@@ -106,7 +107,7 @@ def _look_at(
     return value, float(np.linalg.norm(slope)), found.range[1], ratio, least_of_kernel(objective, row)
 
 
-def least_of_kernel(objective: Objective, row: np.ndarray | None = None) -> float:
+def least_of_kernel(objective: Objective, row: Float[np.ndarray, "p"] | None = None) -> float:
     r"""$\lambda_{\min}(JJ^\top)$ of a kernel that is small enough, else NaN."""
     if len(objective.examples) * objective.outputs > KERNEL:
         return float("nan")

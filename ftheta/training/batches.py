@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from ftheta.logic.errors import UsageError
+from ftheta.shapes import Bool, Int
 
 BUFFER = 1 << 20  # row numbers that one compiled chunk can hold
 CAPACITY = 4096  # steps that one compiled chunk can hold
@@ -18,8 +19,8 @@ CAPACITY = 4096  # steps that one compiled chunk can hold
 class Rows(NamedTuple):
     """Row numbers of consecutive steps, shape (steps, size); `valid` marks those that count where a batch is short."""
 
-    numbers: np.ndarray
-    valid: np.ndarray | None = None
+    numbers: Int[np.ndarray, "steps size"]
+    valid: Bool[np.ndarray, "steps size"] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ import numpy as np
 
 from ftheta.logic.errors import SubjectError, UsageError
 from ftheta.networks import Description, random_mlp
+from ftheta.shapes import Real
 
 from .fitting import fit
 from .run import Fit
@@ -22,7 +23,12 @@ def train(data: Any, widths: str, activation: str, **how: Any) -> Fit:
 
 
 def perceptron(
-    x: np.ndarray, y: np.ndarray, widths: tuple[int, ...], activation: str, loss: str, seed: int
+    x: Real[np.ndarray, "n *shape"],
+    y: Real[np.ndarray, "n *k"],
+    widths: tuple[int, ...],
+    activation: str,
+    loss: str,
+    seed: int,
 ) -> Description:
     """Random weights; one output a target, or one a class for cross-entropy."""
     outputs = y[0].size

@@ -10,6 +10,7 @@ import numpy as np
 
 from ftheta.graph.compiling import call_compiled
 from ftheta.logic.errors import UsageError
+from ftheta.shapes import Float
 
 from .methods import Method, steepest
 
@@ -23,9 +24,9 @@ class Path:
     $\|\nabla F(\theta_k)\|^2$, for $k=0,\dots,K$."""
 
     name: str
-    points: np.ndarray
-    values: np.ndarray
-    slopes: np.ndarray
+    points: Float[np.ndarray, "k *shape"]
+    values: Float[np.ndarray, "k"]
+    slopes: Float[np.ndarray, "k"]
 
     def __len__(self) -> int:
         return len(self.values)
@@ -34,7 +35,7 @@ class Path:
 def descend(
     method: Method,
     objective: Callable[[Any], Any],
-    start: np.ndarray,
+    start: Float[np.ndarray, "*shape"],
     steps: int,
     *,
     total: Callable[[Any], Any] | None = None,
@@ -77,7 +78,7 @@ def walk(
     method: Method,
     value: Callable[[np.ndarray], Any],
     gradient: Callable[[np.ndarray], np.ndarray],
-    start: np.ndarray,
+    start: Float[np.ndarray, "*shape"],
     steps: int,
 ) -> Path:
     """The same, one move at a time in NumPy: for short runs on formulas, which would take longer to compile."""
@@ -92,7 +93,9 @@ def walk(
     return Path(method.name, np.array(points), np.array(values), np.array(slopes))
 
 
-def gradient_descent(objective: Callable[[Any], Any], start: np.ndarray, step: float, steps: int) -> np.ndarray:
+def gradient_descent(
+    objective: Callable[[Any], Any], start: Float[np.ndarray, "*shape"], step: float, steps: int
+) -> Float[np.ndarray, "k *shape"]:
     r"""The iterates $\theta_0,\dots,\theta_K$ of $\theta_{k+1}=\theta_k-\tau\nabla F(\theta_k)$.
 
     `objective` is $F$, `start` $\theta_0$, `step` $\tau$, `steps` $K$; the result has shape `(K + 1, *start.shape)`.

@@ -8,6 +8,7 @@ import jax
 import numpy as np
 
 from ftheta.logic.errors import SubjectError, UsageError
+from ftheta.shapes import Real
 
 from .losses import Loss
 from .models import Model
@@ -18,8 +19,8 @@ class Examples:
     """Inputs `x` and targets `y`, row by row."""
 
     name: str
-    x: np.ndarray
-    y: np.ndarray
+    x: Real[np.ndarray, "n *shape"]
+    y: Real[np.ndarray, "n *k"]
 
     def __len__(self) -> int:
         return len(self.x)

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ftheta.shapes import Float, Int
+
 
 @dataclass(frozen=True, eq=False)
 class History:
@@ -14,11 +16,11 @@ class History:
     steps `evaluated`.
     """
 
-    step: np.ndarray
-    loss: np.ndarray
-    gradient: np.ndarray
-    evaluated: np.ndarray
-    validation: np.ndarray
+    step: Int[np.ndarray, "k"]
+    loss: Float[np.ndarray, "k"]
+    gradient: Float[np.ndarray, "g"]
+    evaluated: Int[np.ndarray, "e"]
+    validation: Float[np.ndarray, "v"]
     metrics: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     def arrays(self) -> dict[str, np.ndarray]:
@@ -41,7 +43,7 @@ class Recorder:
         self._parts = [] if past is None else [(past.step, past.loss, past.gradient)]
         self._evaluations = [] if past is None else _evaluations(past)
 
-    def add(self, first: int, losses: np.ndarray, gradients: np.ndarray) -> None:
+    def add(self, first: int, losses: Float[np.ndarray, "k"], gradients: Float[np.ndarray, "g"]) -> None:
         steps = np.arange(first, first + len(losses))
         kept = steps % self.every == 0
         self._parts.append((steps[kept], losses[kept], gradients[kept] if len(gradients) else gradients))

@@ -11,6 +11,7 @@ from jax.flatten_util import ravel_pytree
 
 from ftheta.graph.compiling import call_compiled
 from ftheta.networks.description import Description
+from ftheta.shapes import Float, Real
 
 from .losses import loss_named
 from .study import natural_loss
@@ -24,11 +25,13 @@ class Landscape:
     loss: str
     risk: Callable[[Any], Any]
     row: Callable[[Any, Any], Any]
-    start: np.ndarray
+    start: Float[np.ndarray, "p"]
     rows: int
 
 
-def landscape(apply: Callable[[Any, Any], Any], params: Any, x: np.ndarray, y: np.ndarray) -> Landscape | None:
+def landscape(
+    apply: Callable[[Any, Any], Any], params: Any, x: Real[np.ndarray, "n *shape"], y: Real[np.ndarray, "n *k"]
+) -> Landscape | None:
     """The loss of a network on these rows; none where the targets fit no loss."""
     if not len(x):
         return None
@@ -55,13 +58,15 @@ class LastLayer:
     column of ones), the targets $Y$, the ridge $\gamma$. Convex whatever the network, with Hessian
     $H=\frac1n\Phi^\top\Phi+\gamma I$ for every column of $W$."""
 
-    features: np.ndarray
-    targets: np.ndarray
+    features: Float[np.ndarray, "n p"]
+    targets: Float[np.ndarray, "n k"]
     ridge: float
-    start: np.ndarray
+    start: Float[np.ndarray, "p k"]
 
     @classmethod
-    def of(cls, layers: Description, x: np.ndarray, y: np.ndarray, ridge: float = 0.0) -> "LastLayer":
+    def of(
+        cls, layers: Description, x: Real[np.ndarray, "n *shape"], y: Real[np.ndarray, "n *k"], ridge: float = 0.0
+    ) -> "LastLayer":
         """Of a network on these rows; classes become rows of zeros and ones."""
         before = layers.layers[:-1]
         last = layers.layers[-1]
@@ -73,12 +78,12 @@ class LastLayer:
         return cls(np.concatenate([features, np.ones((len(x), 1))], axis=1), targets, ridge, start)
 
     @property
-    def hessian(self) -> np.ndarray:
+    def hessian(self) -> Float[np.ndarray, "p p"]:
         r"""$\frac1n\Phi^\top\Phi+\gamma I$."""
         return self.features.T @ self.features / len(self.features) + self.ridge * np.eye(self.features.shape[1])
 
     @property
-    def optimum(self) -> np.ndarray:
+    def optimum(self) -> Float[np.ndarray, "p k"]:
         """The minimiser nearest to the start."""
         residual = self.features.T @ (self.targets - self.features @ self.start) / len(self.features)
         return self.start + np.linalg.lstsq(self.hessian, residual - self.ridge * self.start, rcond=1e-12)[0]
@@ -94,7 +99,7 @@ class LastLayer:
         return jnp.sum(misfit**2) / 2 + self.ridge * jnp.sum(W**2) / 2
 
 
-def curvature_along_gradient(objective: Callable[[Any], Any], start: np.ndarray) -> float:
+def curvature_along_gradient(objective: Callable[[Any], Any], start: Float[np.ndarray, "*shape"]) -> float:
     r"""$g^\top\nabla^2F\,g/\|g\|^2$ in absolute value, at the start: a first guess at the smoothness."""
     gradient = jax.grad(objective)
 

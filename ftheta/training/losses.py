@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ftheta.logic.errors import SubjectError, UsageError
+from ftheta.shapes import Float, Real
 
 Shape: TypeAlias = tuple[int, ...]
 PerExample: TypeAlias = Callable[[Any, Any], Any]
@@ -51,7 +52,7 @@ def loss_named(loss: "str | Loss | PerExample", *, to_train: bool = True) -> Los
     return found
 
 
-def same_size(y: np.ndarray, shape: Shape) -> np.ndarray:
+def same_size(y: Real[np.ndarray, "n *k"], shape: Shape) -> Float[np.ndarray, "n *outputs"]:
     """Real targets, one number an output. Labels (n,) and predictions (1,) are matched, never broadcast."""
     if y[0].size != int(np.prod(shape)):
         raise SubjectError(
@@ -62,7 +63,7 @@ def same_size(y: np.ndarray, shape: Shape) -> np.ndarray:
     return y.reshape(len(y), *shape).astype(np.float64)
 
 
-def classes(y: np.ndarray, shape: Shape) -> np.ndarray:
+def classes(y: Real[np.ndarray, "n *k"], shape: Shape) -> Float[np.ndarray, "n *outputs"]:
     r"""Classes $0,\dots,K-1$, or rows of $K$ probabilities, as rows of probabilities."""
     if len(shape) != 1:
         raise SubjectError("Cross-entropy needs a vector of one score a class.", got=f"predictions of shape {shape}")
@@ -96,7 +97,7 @@ def _probabilities(rows: np.ndarray) -> np.ndarray:
     return rows.astype(np.float64)
 
 
-def signs(y: np.ndarray, shape: Shape) -> np.ndarray:
+def signs(y: Real[np.ndarray, "n *k"], shape: Shape) -> Float[np.ndarray, "n *outputs"]:
     """Labels 0 and 1, or −1 and 1, as −1 and 1."""
     found = set(np.unique(y).tolist())
     if not (found <= {0, 1} or found <= {-1, 1}):

@@ -16,6 +16,7 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import nnls
 
 from ftheta.logic.enclosure import Basis, Enclosure
+from ftheta.shapes import Float
 
 EXACT_ENTRIES = 20_000  # numbers of Z that are taken as fractions
 CLOSE = 1e-9  # residual below which rows count as not separable
@@ -25,12 +26,12 @@ CLOSE = 1e-9  # residual below which rows count as not separable
 class Margin:
     """`w` with all products at least 1, the multipliers `u` of the rows, and the enclosure of the largest margin."""
 
-    w: np.ndarray
-    u: np.ndarray
+    w: Float[np.ndarray, "d"]
+    u: Float[np.ndarray, "n"]
     margin: Enclosure
 
     @property
-    def direction(self) -> np.ndarray:
+    def direction(self) -> Float[np.ndarray, "d"]:
         return self.w / np.linalg.norm(self.w)
 
     @property
@@ -38,7 +39,7 @@ class Margin:
         return int((self.u > 1e-9 * self.u.max(initial=0.0)).sum())
 
 
-def max_margin(z: np.ndarray) -> Margin | None:
+def max_margin(z: Float[np.ndarray, "n d"]) -> Margin | None:
     """The max-margin vector of the rows z_i = y_i x_i; None where no vector separates them."""
     scale = float(np.abs(z).max(initial=0.0))
     if scale == 0:
@@ -56,7 +57,7 @@ def max_margin(z: np.ndarray) -> Margin | None:
     return None if least <= 0 else Margin(w / least, u, enclosed_margin(z, w, u))
 
 
-def enclosed_margin(z: np.ndarray, w: np.ndarray, u: np.ndarray) -> Enclosure:
+def enclosed_margin(z: Float[np.ndarray, "n d"], w: Float[np.ndarray, "d"], u: Float[np.ndarray, "n"]) -> Enclosure:
     """The largest margin between what w attains and what the multipliers u allow: in rationals, if there are few."""
     if z.size > EXACT_ENTRIES:
         lo = float((z @ w).min() / np.linalg.norm(w))
@@ -82,7 +83,7 @@ def _root(q: Fraction) -> Enclosure:
     return Enclosure.between(Enclosure.exact(Fraction(whole, shift)).lo, Enclosure.exact(Fraction(whole + 1, shift)).hi)
 
 
-def separates(z: np.ndarray, w: np.ndarray) -> bool:
+def separates(z: Float[np.ndarray, "n d"], w: Float[np.ndarray, "d"]) -> bool:
     """Whether w has a positive product with every row, decided in rationals where there are few."""
     if z.size > EXACT_ENTRIES:
         return bool((z @ w > 1e-9 * np.abs(z) @ np.abs(w)).all())
@@ -90,7 +91,9 @@ def separates(z: np.ndarray, w: np.ndarray) -> bool:
     return all(sum((Fraction(a) * b for a, b in zip(row, W)), Fraction(0)) > 0 for row in z.tolist())
 
 
-def logistic_flow(z: np.ndarray, until: float, points: int = 60) -> tuple[np.ndarray, np.ndarray]:
+def logistic_flow(
+    z: Float[np.ndarray, "n d"], until: float, points: int = 60
+) -> tuple[Float[np.ndarray, "t"], Float[np.ndarray, "t d"]]:
     r"""Gradient flow of $\frac1n\sum_i\ln(1+e^{-\langle z_i,\theta\rangle})$ from 0 in the time $s=\ln(1+t)$.
 
     In $s$ the flow is $\frac{d\theta}{ds}=\frac1n\sum_iz_ie^{s-\ln(1+e^{\langle z_i,\theta\rangle})}$, of bounded
@@ -105,7 +108,7 @@ def logistic_flow(z: np.ndarray, until: float, points: int = 60) -> tuple[np.nda
     return found.t, found.y.T
 
 
-def direction_error(theta: np.ndarray, direction: np.ndarray) -> np.ndarray:
+def direction_error(theta: Float[np.ndarray, "t d"], direction: Float[np.ndarray, "d"]) -> Float[np.ndarray, "t"]:
     r"""$\|\theta/\|\theta\|-\hat w/\|\hat w\|\|$ for each row."""
     size = np.linalg.norm(theta, axis=-1, keepdims=True)
     unit = np.divide(theta, size, out=np.full_like(theta, inf), where=size > 0)

@@ -8,6 +8,8 @@ import jax
 import numpy as np
 import optax
 
+from ftheta.shapes import Float
+
 from .program import Chunk, Problem
 
 Rule: TypeAlias = Callable[[Any], optax.GradientTransformation]  # step size -> optimiser
@@ -17,7 +19,7 @@ STEPS = 10.0 ** np.arange(-2.5, 2.6, 0.5)  # step sizes that are tried
 class Trained(NamedTuple):
     """Losses (…, seeds, steps) and the last parameters, in NumPy."""
 
-    losses: np.ndarray
+    losses: Float[np.ndarray, "*sizes seeds steps"]
     params: Any
 
 
@@ -44,7 +46,7 @@ def _program(apply: Any, loss: Any, rule: Rule, steps: int, many: bool) -> Calla
     return jax.jit(jax.vmap(over_runs, (None, None, None, 0)) if many else over_runs)
 
 
-def at_best_step(losses: np.ndarray) -> np.ndarray:
+def at_best_step(losses: Float[np.ndarray, "sizes seeds steps"]) -> Float[np.ndarray, "seeds steps"]:
     """Of losses (step sizes, seeds, steps), the courses with the lowest mean end: (seeds, steps). Not numbers where the
     best step is an end of the grid: a better one may lie beyond, and a comparison would not be fair."""
     ends = np.where(np.isfinite(losses[..., -1]), losses[..., -1], np.inf).mean(axis=1)

@@ -12,11 +12,14 @@ import numpy as np
 
 from ftheta.graph.enclosing import enclose, enclose_number
 from ftheta.logic.enclosure import Enclosure
+from ftheta.shapes import Float
 
 ROUNDING = 1e-13  # of the size of the numbers, where a program has no evaluation in intervals
 
 
-def value_errors(objective: Callable[[Any], Any], points: np.ndarray, values: np.ndarray) -> np.ndarray:
+def value_errors(
+    objective: Callable[[Any], Any], points: Float[np.ndarray, "k *shape"], values: Float[np.ndarray, "k"]
+) -> Float[np.ndarray, "k"]:
     r"""For each row of `points` a bound of $|v_k-F(\theta_k)|$, where `values` holds the $v_k$.
 
     Where $F$ cannot be enclosed it is 10⁻¹³ of the largest value: granted, not shown.
@@ -27,7 +30,9 @@ def value_errors(objective: Callable[[Any], Any], points: np.ndarray, values: np
     return np.nextafter(np.maximum(found.hi - values, values - found.lo), np.inf)
 
 
-def step_errors(objective: Callable[[Any], Any], points: np.ndarray, tau: float) -> np.ndarray:
+def step_errors(
+    objective: Callable[[Any], Any], points: Float[np.ndarray, "k *shape"], tau: float
+) -> Float[np.ndarray, "steps"]:
     r"""For $k=0,\dots,K-1$ a bound of $\|r_k\|$, where `points` holds $\theta_0,\dots,\theta_K$.
 
     Where $\nabla F$ cannot be enclosed it is 10⁻¹³ of the largest iterate: granted, not shown.
@@ -43,7 +48,7 @@ def step_errors(objective: Callable[[Any], Any], points: np.ndarray, tau: float)
     return np.nextafter(length * (1 + 4 * rows.shape[1] * np.finfo(float).eps), np.inf)
 
 
-def carried_on(errors: np.ndarray, factor: float) -> np.ndarray:
+def carried_on(errors: Float[np.ndarray, "steps"], factor: float) -> Float[np.ndarray, "k"]:
     r"""$e_k$ with $e_0=0$, $e_{k+1}=qe_k+\|r_k\|$: how far the iterates may be from those of real numbers, if one step
     brings two points together by the factor $q$."""
     carried = [0.0]
@@ -53,7 +58,11 @@ def carried_on(errors: np.ndarray, factor: float) -> np.ndarray:
 
 
 def enclosed_excess(
-    objective: Callable[[Any], Any], start: np.ndarray, optimum: np.ndarray, tau: float, steps: int
+    objective: Callable[[Any], Any],
+    start: Float[np.ndarray, "*shape"],
+    optimum: Float[np.ndarray, "*shape"],
+    tau: float,
+    steps: int,
 ) -> Enclosure:
     r"""$F(\theta_k)-F(\theta^*)$ after so many `steps` of gradient descent from `start`, all of it in intervals."""
 
@@ -65,7 +74,9 @@ def enclosed_excess(
     return enclose_number(excess, start, optimum, tau)
 
 
-def enclosed_distance(objective: Callable[[Any], Any], start: np.ndarray, centre: np.ndarray, tau: float) -> Enclosure:
+def enclosed_distance(
+    objective: Callable[[Any], Any], start: Float[np.ndarray, "*shape"], centre: Float[np.ndarray, "*shape"], tau: float
+) -> Enclosure:
     r"""$\|\theta_1-c\|$ after one step of gradient descent from `start`, in intervals; $c$ is the `centre`."""
 
     def distance(theta: Any, centre: Any, tau: Any) -> Any:
@@ -74,7 +85,7 @@ def enclosed_distance(objective: Callable[[Any], Any], start: np.ndarray, centre
     return enclose_number(distance, start, centre, tau)
 
 
-def first_beyond(values: np.ndarray, bounds: np.ndarray) -> int | None:
+def first_beyond(values: Float[np.ndarray, "k"], bounds: Float[np.ndarray, "k"]) -> int | None:
     """The first k at which a value exceeds its bound by a tenth: early, before the rounding of the run has grown."""
     beyond = np.flatnonzero(~(values <= 1.1 * np.asarray(bounds)))
     return int(beyond[0]) if beyond.size else None

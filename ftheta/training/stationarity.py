@@ -9,6 +9,7 @@ import numpy as np
 from ftheta.graph.domains.interval import Interval, intervals
 from ftheta.graph.errors import GraphError
 from ftheta.graph.jaxprs import trace
+from ftheta.shapes import Float
 
 from .descent import Path, descend
 from .landscapes import curvature_along_gradient
@@ -18,7 +19,9 @@ DOUBLINGS = 12
 ROUNDING = 1e-13
 
 
-def smoothness_on_box(objective: Callable[[Any], Any], lo: np.ndarray, hi: np.ndarray) -> float | None:
+def smoothness_on_box(
+    objective: Callable[[Any], Any], lo: Float[np.ndarray, "*shape"], hi: Float[np.ndarray, "*shape"]
+) -> float | None:
     r"""A bound on $\|\nabla^2F\|_2$ over a box in interval arithmetic (by row sums); none where it is out of reach."""
     try:
         box: Any = intervals(trace(jax.hessian(objective), lo, fold_rounded=False), Interval(lo, hi)).outputs
@@ -40,7 +43,9 @@ def met_smoothness(path: Path, tau: float) -> float:
     return float(np.nan_to_num(bent, nan=np.inf, posinf=np.inf).max(initial=0.0))
 
 
-def careful_descent(objective: Callable[[Any], Any], start: np.ndarray, steps: int, step: float) -> tuple[Path, float]:
+def careful_descent(
+    objective: Callable[[Any], Any], start: Float[np.ndarray, "*shape"], steps: int, step: float
+) -> tuple[Path, float]:
     r"""Gradient descent with $\tau=h/L$, $L$ doubled until no step has felt more: the run, and that $L$."""
     L = max(curvature_along_gradient(objective, start), 1e-6)
     path = descend(steepest(step / L), objective, start, steps)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ftheta.logic.errors import UsageError
+from ftheta.shapes import Float, Int
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ class Best(NamedTuple):
     loss: float = np.inf
     step: int = 0
 
-    def after(self, losses: np.ndarray, first: int) -> "Best":
+    def after(self, losses: Float[np.ndarray, "k"], first: int) -> "Best":
         if not len(losses) or not (losses < self.loss).any():
             return self
         k = int(np.nanargmin(losses))
@@ -45,7 +46,9 @@ class End(NamedTuple):
     reason: str
 
 
-def first_end(stop: Stop, best: Best | None, losses: np.ndarray, gradients: np.ndarray, first: int) -> End | None:
+def first_end(
+    stop: Stop, best: Best | None, losses: Float[np.ndarray, "k"], gradients: Float[np.ndarray, "g"], first: int
+) -> End | None:
     """The earliest end within a chunk whose step `first + k` had loss `losses[k]`; `best` is None where another loss
     than these decides about patience."""
     ends = []
@@ -60,7 +63,7 @@ def first_end(stop: Stop, best: Best | None, losses: np.ndarray, gradients: np.n
     return min(ends, default=None, key=lambda end: end.step)
 
 
-def last_improvement(best: Best, losses: np.ndarray, first: int) -> np.ndarray:
+def last_improvement(best: Best, losses: Float[np.ndarray, "k"], first: int) -> Int[np.ndarray, "k"]:
     """For each step of a chunk, the latest step up to it whose loss was smaller than all before."""
     before = np.minimum.accumulate(np.concatenate([[best.loss], losses]))[:-1]
     steps = np.where(losses < before, first + np.arange(len(losses)), best.step)

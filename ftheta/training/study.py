@@ -4,6 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from ftheta.shapes import Float, Real
+
 ROWS = 512  # of the data, at most
 WORK = 2e10  # multiplications of one run, at most
 
@@ -13,7 +15,9 @@ def affordable(parameters: int, rows: int, steps: int) -> int:
     return min(steps, max(4, int(WORK / (6 * parameters * rows))))
 
 
-def first_rows(data: Any, flat: bool, parameters: int = 1) -> tuple[np.ndarray, np.ndarray]:
+def first_rows(
+    data: Any, flat: bool, parameters: int = 1
+) -> tuple[Float[np.ndarray, "n *shape"], Float[np.ndarray, "n k"]]:
     """The first rows of the data and their targets, as numbers; none where there are no data or no targets."""
     if data is None or data.y is None:
         return np.zeros((0, 1)), np.zeros((0, 1))
@@ -23,7 +27,7 @@ def first_rows(data: Any, flat: bool, parameters: int = 1) -> tuple[np.ndarray, 
     return x.reshape(len(x), -1) if flat else x, y.reshape(len(x), -1)
 
 
-def natural_loss(y: np.ndarray, outputs: int) -> str | None:
+def natural_loss(y: Real[np.ndarray, "n *k"], outputs: int) -> str | None:
     """Squared where there is a number an output, cross-entropy where there is a class a row."""
     if y[0].size == outputs:
         return "squared"

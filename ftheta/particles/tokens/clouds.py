@@ -3,17 +3,18 @@
 import numpy as np
 
 from ftheta.risks.separation import separation
+from ftheta.shapes import Float
 
 STARTS = ("uniform", "hemisphere", "orthonormal")
 MOST_TOKENS = 4000
 
 
-def unit(x: np.ndarray) -> np.ndarray:
+def unit(x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n d"]:
     r"""The rows $x_i/|x_i|$ of `x`."""
     return x / np.linalg.norm(x, axis=1, keepdims=True)
 
 
-def start(name: str, rng: np.random.Generator, tokens: int, dimension: int) -> np.ndarray:
+def start(name: str, rng: np.random.Generator, tokens: int, dimension: int) -> Float[np.ndarray, "tokens dimension"]:
     """Unit tokens: uniform on the sphere, the same turned into one half of it, or the first unit vectors."""
     x = unit(rng.normal(size=(tokens, dimension)))
     if name == "hemisphere":
@@ -23,7 +24,7 @@ def start(name: str, rng: np.random.Generator, tokens: int, dimension: int) -> n
     return unit(x)
 
 
-def hemisphere(x: np.ndarray) -> np.ndarray | None:
+def hemisphere(x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "d"] | None:
     r"""A direction $w$ with $\langle w,x_i\rangle>0$ for all tokens, checked in rationals; None where none is found."""
     found = separation(x)
     if found.kind != "separable" or found.direction is None:

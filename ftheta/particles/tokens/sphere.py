@@ -10,6 +10,8 @@ from collections.abc import Callable
 import numpy as np
 from scipy.integrate import solve_ivp
 
+from ftheta.shapes import Float
+
 SOFTMAX = "softmax"
 UNNORMALISED = "unnormalised"
 # local error allowed in one step of the integrators
@@ -18,7 +20,7 @@ ATOL = 1e-14
 MERGED = 1e-12  # tokens whose cosines all exceed 1 minus this have met: they stay together
 
 
-def weights(cosines: np.ndarray, beta: float, kind: str) -> np.ndarray:
+def weights(cosines: Float[np.ndarray, "n n"], beta: float, kind: str) -> Float[np.ndarray, "n n"]:
     """Attention weights of the tokens with this matrix of inner products."""
     if kind == UNNORMALISED:
         return np.exp(beta * cosines) / len(cosines)
@@ -26,7 +28,7 @@ def weights(cosines: np.ndarray, beta: float, kind: str) -> np.ndarray:
     return scores / scores.sum(1, keepdims=True)
 
 
-def velocity(x: np.ndarray, beta: float, kind: str) -> np.ndarray:
+def velocity(x: Float[np.ndarray, "n d"], beta: float, kind: str) -> Float[np.ndarray, "n d"]:
     """The velocities of the tokens (rows of `x`): attention, projected on the tangent planes of the sphere."""
     pull = _pulls(x @ x.T, beta, kind) @ x
     return pull - (pull * x).sum(1, keepdims=True) * x / (x * x).sum(1, keepdims=True)
@@ -42,7 +44,9 @@ def _pulls(cosines: np.ndarray, beta: float, kind: str) -> np.ndarray:
 # -- from any start ------------------------------------------------------------------------------
 
 
-def token_cosines(x: np.ndarray, beta: float, kind: str, times: np.ndarray) -> np.ndarray:
+def token_cosines(
+    x: Float[np.ndarray, "n d"], beta: float, kind: str, times: Float[np.ndarray, "t"]
+) -> Float[np.ndarray, "t n n"]:
     """The matrices of cosines at the times, the tokens followed on the sphere (Dormand–Prince, order 8)."""
     states = _follow(lambda y: velocity(y, beta, kind), x, times, _meet, "DOP853", RTOL)
     states = states / np.linalg.norm(states, axis=2, keepdims=True)
@@ -84,7 +88,7 @@ def _follow(
 # -- from an equiangular start -------------------------------------------------------------------
 
 
-def equiangular(tokens: int, cosine: float) -> np.ndarray:
+def equiangular(tokens: int, cosine: float) -> Float[np.ndarray, "tokens d"]:
     r"""Unit vectors $x_i=\sqrt{1-\gamma}\,e_i+b\mathbf 1$ with the common cosine $\gamma\ge-\frac1{n-1}$."""
     a = np.sqrt(1 - cosine)
     b = (np.sqrt(max(0.0, 1 + (tokens - 1) * cosine)) - a) / tokens
@@ -115,7 +119,7 @@ def common_cosine(
     return gamma(run.y.T).reshape(len(times), *np.shape(beta))
 
 
-def without_temperature(start: float, tokens: int, times: np.ndarray) -> np.ndarray:
+def without_temperature(start: float, tokens: int, times: Float[np.ndarray, "t"]) -> Float[np.ndarray, "t"]:
     r"""$\beta=0$: $\gamma(t)=\frac{E-1}{E+n-1}$ with $E=e^{2t}\frac{1+(n-1)\gamma_0}{1-\gamma_0}$; both kinds agree."""
     if start >= 1:
         return np.ones(len(times))
@@ -123,7 +127,7 @@ def without_temperature(start: float, tokens: int, times: np.ndarray) -> np.ndar
     return (E - 1) / (E + tokens - 1)
 
 
-def off_diagonal(cosines: np.ndarray) -> np.ndarray:
+def off_diagonal(cosines: Float[np.ndarray, "*t n n"]) -> Float[np.ndarray, "*t pairs"]:
     """The cosines of the pairs i < j, along the last axis."""
     i, j = np.triu_indices(cosines.shape[-1], 1)
     return cosines[..., i, j]

@@ -12,6 +12,7 @@ from ftheta.relu.exact import exact
 from ftheta.relu.geometry import Point, Simplex
 from ftheta.relu.matrices import fraction, rational
 from ftheta.relu.network import ExactNetwork, ReluNetwork
+from ftheta.shapes import Float, Real
 
 from ..domains import Polygon, Segment
 from ..slices import slice_of
@@ -30,7 +31,9 @@ class Window:
     domain: Polygon | Segment
 
     @classmethod
-    def of(cls, net: ReluNetwork, data: np.ndarray | None, rng: np.random.Generator, radius: float) -> "Window":
+    def of(
+        cls, net: ReluNetwork, data: Real[np.ndarray, "n *shape"] | None, rng: np.random.Generator, radius: float
+    ) -> "Window":
         """The plane of `slice_of`; on a line the coordinate is the input itself."""
         domain = slice_of(net.widths[0], data, rng, radius)
         if isinstance(domain, Segment):
@@ -44,12 +47,12 @@ class Window:
         """The volume of the box."""
         return enclose_rational(volume(simplices(everywhere(self.frame.dimension), self.frame)))
 
-    def inputs(self, points: Sequence[Point]) -> np.ndarray:
+    def inputs(self, points: Sequence[Point]) -> Float[np.ndarray, "n D"]:
         """Points of the window as inputs of the network, in float64."""
         t = np.array([floats(x) for x in points])
         return t if isinstance(self.domain, Segment) else self.domain.chart(t)
 
-    def rounding(self, point: Point) -> np.ndarray:
+    def rounding(self, point: Point) -> Float[np.ndarray, "D"]:
         """How far the row of `inputs` may be from the point itself, coordinate by coordinate."""
         t = np.abs(floats(point))
         if isinstance(self.domain, Segment):

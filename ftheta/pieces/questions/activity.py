@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ftheta.logic.enclosure import Basis, Enclosure
+from ftheta.shapes import Bool, Int
 
 from ..cells import Cells
 
@@ -20,15 +21,15 @@ class Activity:
     A neuron that is zero on a whole cell is off there. If all cells were found, a neuron that is on in none is dead.
     """
 
-    some: np.ndarray
-    every: np.ndarray
-    units: np.ndarray
+    some: Bool[np.ndarray, "neurons"]
+    every: Bool[np.ndarray, "neurons"]
+    units: Int[np.ndarray, "neurons 2"]
     sizes: tuple[int, ...]
     complete: bool
     basis: Basis
 
     @property
-    def bending(self) -> np.ndarray:
+    def bending(self) -> Bool[np.ndarray, "neurons"]:
         """On in some cells and off in others: the neurons that make the function bend, or could."""
         return self.some & ~self.every
 

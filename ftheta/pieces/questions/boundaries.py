@@ -11,6 +11,7 @@ import numpy as np
 
 from ftheta.logic.enclosure import Basis
 from ftheta.logic.errors import UsageError
+from ftheta.shapes import Float, Int
 
 from ..cells import Cells
 from ..enumeration import NO_LABEL
@@ -26,9 +27,9 @@ class Boundary:
     an exact `basis` which cells are met, and how, is proved.
     """
 
-    pieces: tuple[np.ndarray, ...]
-    owners: np.ndarray
-    tied: np.ndarray
+    pieces: tuple[Float[np.ndarray, "_ _"], ...]
+    owners: Int[np.ndarray, "pieces"]
+    tied: Int[np.ndarray, "tied"]
     basis: Basis
 
     def __len__(self) -> int:
@@ -57,7 +58,9 @@ def boundary(cells: Cells, first: int, second: int | None) -> Boundary:
     return Boundary(tuple(piece for piece, _ in found.values()), owners, tied, basis)
 
 
-def corner_signs(cells: Cells, first: int, second: int | None) -> tuple[np.ndarray, np.ndarray]:
+def corner_signs(
+    cells: Cells, first: int, second: int | None
+) -> tuple[Float[np.ndarray, "corners"], Int[np.ndarray, "corners"]]:
     """The difference of two outputs at all corners, and its signs: exact ones, if the complex is exact."""
     form = cells.maps[:, first] - (cells.maps[:, second] if second is not None else 0.0)
     values, error = corner_values(cells, form, 2 * map_error(cells.plan, size_of(cells)))
@@ -144,7 +147,7 @@ def class_boundary(cells: Cells) -> dict[tuple[int, int], Boundary]:
     return found
 
 
-def clip(piece: np.ndarray, form: np.ndarray) -> np.ndarray | None:
+def clip(piece: Float[np.ndarray, "n d"], form: Float[np.ndarray, "d+1"]) -> Float[np.ndarray, "m d"] | None:
     """The part of a point, a segment or a polygon in order where a form is not negative."""
     value = piece @ form[:-1] + form[-1]
     value[np.abs(value) <= 1e-13 * (np.abs(piece) @ np.abs(form[:-1]) + abs(form[-1]))] = 0.0

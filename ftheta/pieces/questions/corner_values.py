@@ -9,6 +9,8 @@ from math import inf
 
 import numpy as np
 
+from ftheta.shapes import Float
+
 from ..cells import Cells
 from ..domains import Polyline
 from ..plan import UNIT_ROUNDOFF, Plan, frobenius
@@ -40,7 +42,9 @@ def size_of(cells: Cells) -> float:
     return max(1e-300, float(np.abs(cells.vertices).max(initial=0.0)))
 
 
-def corner_values(cells: Cells, forms: np.ndarray, error: float) -> tuple[np.ndarray, np.ndarray]:
+def corner_values(
+    cells: Cells, forms: Float[np.ndarray, "cells d+1"], error: float
+) -> tuple[Float[np.ndarray, "corners"], Float[np.ndarray, "corners"]]:
     """One form `(cells, d+1)` of every cell at its corners, and a bound on the error of each value.
 
     `error` bounds that of the forms, as `map_error` does.

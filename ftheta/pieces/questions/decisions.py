@@ -13,6 +13,7 @@ from flint import arb, ctx, fmpq  # type: ignore[import-untyped]
 
 from ftheta.logic.enclosure import Enclosure
 from ftheta.logic.errors import UsageError
+from ftheta.shapes import Bool, Float, Int
 
 from ..cells import Cells
 from ..methods.rational import Vertex, split
@@ -34,9 +35,9 @@ class DecisionRegions:
     lowest number counts; the share of such pieces is `tied`.
     """
 
-    pieces: tuple[np.ndarray, ...]
-    classes: np.ndarray
-    owners: np.ndarray
+    pieces: tuple[Float[np.ndarray, "_ _"], ...]
+    classes: Int[np.ndarray, "pieces"]
+    owners: Int[np.ndarray, "pieces"]
     shares: tuple[Enclosure, ...]
     tied: Enclosure
 
@@ -80,8 +81,8 @@ def decision_regions(cells: Cells) -> DecisionRegions:
 class ClassPieces:
     """Convex `pieces` (corners, in the plane in order), each in one cell and of one class: its number in `classes`."""
 
-    pieces: tuple[np.ndarray, ...]
-    classes: np.ndarray
+    pieces: tuple[Float[np.ndarray, "_ _"], ...]
+    classes: Int[np.ndarray, "pieces"]
 
 
 def class_pieces(cells: Cells, chosen: Sequence[int]) -> ClassPieces:
@@ -159,7 +160,7 @@ def _vertices(cell: Polytope) -> list[Vertex]:
     return [Vertex(point, bits(v)) for v, point in enumerate(cell.points)]
 
 
-def contenders(cells: Cells) -> np.ndarray:
+def contenders(cells: Cells) -> Bool[np.ndarray, "cells outputs"]:
     """Which outputs can be largest on a part of each cell: those not certainly below another one at all its corners."""
     error = map_error(cells.plan, size_of(cells))
     values, errors = zip(*(corner_values(cells, cells.maps[:, c], error) for c in range(cells.plan.outputs)))

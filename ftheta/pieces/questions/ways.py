@@ -15,6 +15,7 @@ from scipy import sparse
 
 from ftheta.relu.matrices import fraction
 from ftheta.relu.network import LongRow
+from ftheta.shapes import Bool
 
 from ..plan import Plan
 
@@ -31,7 +32,7 @@ class Ways:
         first = plan.weights.first[1:]
         self._neurons = [plan.weights.neuron[a : a + len(s.offset)] for a, s in zip(first, plan.net.steps)]
 
-    def may_lead_out(self, neuron: int, active: np.ndarray) -> bool:
+    def may_lead_out(self, neuron: int, active: Bool[np.ndarray, "neurons"]) -> bool:
         """False only if the neuron has no influence on any output where the neurons of the mask are active."""
         passing = np.append(active, True)  # coordinates that are passed through count as the last neuron
         step, coordinate = self.plan.units[neuron].tolist()

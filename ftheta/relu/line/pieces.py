@@ -11,6 +11,7 @@ import numpy as np
 from ftheta.graph.enclosing import enclose
 from ftheta.logic.enclosure import Basis, Enclosure
 from ftheta.networks.description import Description
+from ftheta.shapes import Float
 
 from ..matrices import fraction
 from ..network import ExactNetwork
@@ -67,7 +68,9 @@ def narrow_bound(widths: Sequence[int]) -> int:
     return (1 + first + first * second) * product_bound(others)
 
 
-def broken_triples(layers: Description, point: np.ndarray, direction: np.ndarray, triples: int) -> Enclosure:
+def broken_triples(
+    layers: Description, point: Float[np.ndarray, "d"], direction: Float[np.ndarray, "d"], triples: int
+) -> Enclosure:
     """How many pieces there are at least: one more than disjoint triples of equidistant points on the line that are
     surely not on a line in the graph, by intervals; each such triple holds a kink."""
     steps = 2 ** (3 * triples - 1).bit_length()

@@ -14,6 +14,7 @@ import numpy as np
 from flint import fmpq  # type: ignore[import-untyped]
 
 from ftheta.networks.description import Dense, Description
+from ftheta.shapes import Float
 
 from ..matrices import ExactMatrix, fraction, rational
 from ..network import ExactNetwork
@@ -61,7 +62,7 @@ def normalise_signs(copy: Sequence[Sequence[Fraction]]) -> tuple[Any, ...]:
 # ---- the balanced copy ------------------------------------------------------------------------------------------
 
 
-def imbalance(params: Params) -> list[np.ndarray]:
+def imbalance(params: Params) -> list[Float[np.ndarray, "_"]]:
     r"""$\|w_i\|^2+b_i^2-\|a_i\|^2$ of every hidden neuron, layer by layer: in with bias, and out."""
     return [(W**2).sum(axis=1) + b**2 - (A**2).sum(axis=0) for (W, b), (A, _) in pairwise(params)]
 
@@ -93,7 +94,7 @@ def balance(description: Description) -> Description:
 # ---- in float64 --------------------------------------------------------------------
 
 
-def exact_params(net: ExactNetwork) -> list[tuple[np.ndarray, np.ndarray]]:
+def exact_params(net: ExactNetwork) -> list[tuple[Float[np.ndarray, "_ _"], Float[np.ndarray, "_"]]]:
     """Weights and biases rounded to float64."""
     table = lambda step: np.array([[float(a) for a in row] for row in step.matrix.table()]).reshape(step.matrix.shape)
     return [(table(step), np.array([float(fraction(rational(b))) for b in step.offset])) for step in net.steps]

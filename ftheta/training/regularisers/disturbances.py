@@ -18,6 +18,7 @@ import numpy as np
 from ftheta.logic.errors import UsageError
 from ftheta.networks.activations import activation
 from ftheta.networks.description import Description
+from ftheta.shapes import Int
 from ftheta.training.models import model_of
 
 Disturbance: TypeAlias = Callable[[Any, Any], Any]  # (input, random key) -> input
@@ -38,7 +39,7 @@ def dropout(keep: float) -> Disturbance:
     return lambda x, key: jnp.where(jax.random.bernoulli(key, keep, x.shape), x / keep, 0)
 
 
-def augmentation(action: np.ndarray) -> Disturbance:
+def augmentation(action: Int[np.ndarray, "g d"]) -> Disturbance:
     """A group element at random, of a group that permutes the entries of the input (`ftheta.groups`): row g of `action`
     says where every entry goes."""
     inverse = jnp.asarray(np.argsort(action, axis=1))

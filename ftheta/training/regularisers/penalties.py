@@ -21,6 +21,7 @@ import numpy as np
 from ftheta.certify.norms import spectral_norm
 from ftheta.logic.errors import UsageError
 from ftheta.networks.description import Dense, Description
+from ftheta.shapes import Float
 
 from .decay import Penalty, check_weight
 
@@ -76,11 +77,11 @@ def jacobian(apply: Callable[[Any, Any], Any], x: Any, gamma: float, *, rows: in
 class PowerRun:
     r"""`values[k]` $=\|Wv_k\|$, a lower bound of $\sigma_1$ that rises with $k$; `start` is $v_0$."""
 
-    values: np.ndarray
-    start: np.ndarray
-    vector: np.ndarray
+    values: Float[np.ndarray, "k"]
+    start: Float[np.ndarray, "d"]
+    vector: Float[np.ndarray, "d"]
 
-    def errors(self, W: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def errors(self, W: Float[np.ndarray, "m d"]) -> tuple[Float[np.ndarray, "k"], Float[np.ndarray, "k"]]:
         r"""$(\sigma_1^2-\theta_k)/\sigma_1^2$, and the bound of the module, for every $k$."""
         _, s, Vt = np.linalg.svd(W, full_matrices=True)
         second = s[1] if len(s) > 1 else 0.0
@@ -91,7 +92,7 @@ class PowerRun:
         return 1 - (self.values / s[0]) ** 2, tangent * np.minimum((second / s[0]) ** (4 * k), free)
 
 
-def power_iteration(W: np.ndarray, steps: int, rng: np.random.Generator) -> PowerRun:
+def power_iteration(W: Float[np.ndarray, "m d"], steps: int, rng: np.random.Generator) -> PowerRun:
     r"""$v_{k+1}\propto W^\top Wv_k$ from a random direction."""
     v = rng.normal(size=W.shape[1])
     start = v = v / np.linalg.norm(v)
