@@ -7,6 +7,7 @@ Here a module is executed as it is, and then its functions whose signatures stat
 import inspect
 import sys
 from collections.abc import Sequence
+from dataclasses import fields, is_dataclass
 from functools import cached_property, wraps
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
@@ -76,7 +77,7 @@ class _Loader(Loader):
 
 
 def wrap_functions(module: ModuleType) -> None:
-    """Wrap the functions and methods of a module, and the constructors of its data classes, that state shapes."""
+    """Wrap the functions, methods and data classes of a module that state shapes."""
     for name, value in list(vars(module).items()):
         if getattr(value, "__module__", None) != module.__name__:
             continue
@@ -84,10 +85,14 @@ def wrap_functions(module: ModuleType) -> None:
             setattr(module, name, _wrap(value))
         elif inspect.isclass(value):
             _wrap_methods(value)
+            if is_dataclass(value):
+                _check_fields(value)
 
 
 def _wrap_methods(owner: type) -> None:
     for name, value in list(vars(owner).items()):
+        if name in ("__init__", "__new__"):  # JAX puts other things than arrays into the places of a named tuple
+            continue
         plain = value.__func__ if isinstance(value, (classmethod, staticmethod)) else value
         if isinstance(value, cached_property):
             if states_shape(value.func):
@@ -98,6 +103,30 @@ def _wrap_methods(owner: type) -> None:
         elif inspect.isfunction(plain) and states_shape(plain):
             wrapped = _wrap(plain)
             setattr(owner, name, type(value)(wrapped) if plain is not value else wrapped)
+
+
+def _check_fields(owner: type) -> None:
+    """The fields of an object are checked when it is made: after its constructor has turned lists into arrays."""
+    hints = {field.name: field.type for field in fields(owner) if _has_shape(field.type)}  # type: ignore[arg-type]
+    if not hints:
+        return
+
+    def made(**values: Any) -> None:
+        pass
+
+    parameters = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=hints[name]) for name in hints]
+    made.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    made.__module__ = owner.__module__
+    made.__qualname__ = owner.__qualname__
+    check = jaxtyping.jaxtyped(made, typechecker=beartype)
+    plain = owner.__init__
+
+    @wraps(plain)
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+        plain(self, *args, **kwargs)
+        check(**{name: getattr(self, name) for name in hints})
+
+    owner.__init__ = init  # type: ignore[method-assign]
 
 
 def _wrap(function: Any) -> Any:
