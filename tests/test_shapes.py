@@ -23,7 +23,7 @@ def test_an_array_of_another_shape_is_refused():
 
 
 def test_the_fields_of_a_data_class_are_checked():
-    with pytest.raises(jaxtyping.TypeCheckError, match="probes.Probe"):
+    with pytest.raises(jaxtyping.TypeCheckError, match=r"probes\.Probe"):
         Probe(np.zeros((1, 2)), np.zeros(1), np.zeros((5, 1)), np.zeros((4, 1)), 0.1)
 
 
