@@ -84,8 +84,10 @@ def _entry(t: Theorem, known: Mapping[str, str]) -> dict[str, Any]:
         "sources": {source: known[source] for source in t.sources},
         "takes": [kind.__name__ for kind in t.takes],
         "audited": t.audited and "Network" in [kind.__name__ for kind in t.takes],
-        "assumes": [_asked(h) for h in t.assumes],
-        "adapters": [{"takes": a.takes.__name__, **_asked(a.needs)} for a in t.adapters if a.needs is not None],
+        "assumes": [_describe_hypothesis(h) for h in t.assumes],
+        "adapters": [
+            {"takes": a.takes.__name__, **_describe_hypothesis(a.needs)} for a in t.adapters if a.needs is not None
+        ],
         "knobs": [json.loads(json.dumps(asdict(s))) for s in t.settings],
         "subject_knobs": sorted(t.subject_settings),
         "presets": {name: dict(knobs) for name, knobs in t.presets.items()},
@@ -96,7 +98,7 @@ def _entry(t: Theorem, known: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def _asked(hypothesis: Hypothesis) -> dict[str, str]:
+def _describe_hypothesis(hypothesis: Hypothesis) -> dict[str, str]:
     return {"name": hypothesis.name, "says": hypothesis.says, "remedy": hypothesis.remedy}
 
 

@@ -28,6 +28,7 @@ from ftheta.logic import (
     UsageError,
     suggest,
 )
+from ftheta.logic.evidence import NO_EVIDENCE
 from ftheta.logic.hypothesis import named_knobs
 from ftheta.logic.knob import Value, parse_knobs
 from ftheta.logic.result import conclude
@@ -70,7 +71,7 @@ def run(
         fingerprint = chosen.fingerprint
         chosen = _as_taken(theorem, chosen)
         findings = _findings(theorem, chosen, values) if assessment is None else assessment.findings
-        evidence = Evidence(claims=())
+        evidence = NO_EVIDENCE
         if force or not _any_failed(findings):
             rng = np.random.default_rng([seed, 1])
             evidence = theorem.measure(_adapt(theorem, chosen), rng, **named_knobs(theorem.measure, values))

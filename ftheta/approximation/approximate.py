@@ -90,7 +90,7 @@ def approximate(
     )
     names = _methods(method, activation, goal)
     for name in names:
-        if search.spent(whole(seconds, "seconds")) or (search.reached and name not in FIRST):
+        if search.spent(whole(seconds, "seconds")) or (search.has_reached and name not in FIRST):
             break
         search.attempt(name, activation or METHODS[name].activations[0], seed, seconds)
     return search.result()
@@ -163,7 +163,7 @@ class _Search:
         return self.goal.dense
 
     @property
-    def reached(self) -> bool:
+    def has_reached(self) -> bool:
         return self.best is not None and self.best[2].error.hi <= self.eps
 
     def spent(self, seconds: float) -> bool:
@@ -172,7 +172,7 @@ class _Search:
     def attempt(self, name: str, activation: str, seed: int, seconds: float) -> None:
         """Climb the ladder of one method until a network is certified, or shown to be too large."""
         task = c.Task(self.goal, self.eps, activation, np.random.default_rng(seed))
-        fewer = self.best[1].neurons - 1 if self.reached and self.best else self.most
+        fewer = self.best[1].neurons - 1 if self.has_reached and self.best else self.most
         closest: tuple[float, Enclosed] | None = None
         for net in self._ladder(name, task, fewer):
             measured = self.measure(net)
@@ -187,7 +187,7 @@ class _Search:
                 closest = (measured, net)
             if self.spent(seconds):
                 break
-        if closest is not None and not self.reached:
+        if closest is not None and not self.has_reached:
             self.keep(name, closest[1], self.certify(closest[1]))
 
     def _ladder(self, name: str, task: c.Task, most: int) -> Iterator[Enclosed]:
@@ -279,7 +279,7 @@ class _MeanSearch(_Search):
     def keep(self, name: str, net: Enclosed, proof: Certificate) -> None:
         """What is guaranteed gives way only to what is guaranteed."""
         sure = self.best is not None and self.best[2].error.nominal is None
-        if sure and self.reached and proof.error.nominal is not None:
+        if sure and self.has_reached and proof.error.nominal is not None:
             return
         super().keep(name, net, proof)
 

@@ -7,7 +7,7 @@ from typing import TypeAlias
 import numpy as np
 
 Sampler: TypeAlias = Callable[[np.random.Generator, int], tuple[np.ndarray, np.ndarray]]
-"""So many frequencies, one a row, and their phases."""
+"""So many frequencies, one per row, and their phases."""
 
 
 def gaussian_frequencies(dimension: int) -> Sampler:

@@ -38,12 +38,12 @@ class Clock:
             self.begun = monotonic()
 
     @property
-    def used(self) -> float:
+    def seconds_used(self) -> float:
         return 0.0 if self.begun is None else monotonic() - self.begun - self.held
 
     @property
     def left(self) -> float:
-        return inf if self.budget is None else self.budget - self.used
+        return inf if self.budget is None else self.budget - self.seconds_used
 
     def share_of(self, task: Task) -> float:
         """What the task may take while others wait."""
@@ -58,7 +58,8 @@ class Clock:
 
 def describe_stop(task: Task, after: float, clock: Clock) -> Skipped:
     """A task that was stopped after so many seconds, and how to give it more."""
-    return Skipped(task.id, f"stopped after {duration_text(after)}", _more_time(clock), unfinished=True)
+    reason = f"stopped after {duration_text(after)}"
+    return Skipped(task.id, reason, _more_time(clock), unfinished=True, stopped_after=after)
 
 
 def not_begun(task: Task, clock: Clock) -> Skipped:

@@ -50,14 +50,14 @@ def compare(
     recipes = tuple(Recipe(given, data, options.get("labels"), options.get("until")) for given in (against, model))
     _ensure_comparable([recipe.network for recipe in recipes])
 
-    def audited(given: Recipe, which: str) -> Audit:
+    def audit_one(given: Recipe, which: str) -> Audit:
         share = None if limit is None else SHARE * limit
         found = audit(given, budget=share, progress=lambda words: progress(f"{which}, {words}"), **options)
         return replace(found, asked=replace(found.asked, budget=limit))
 
     first, second = recipes
-    before = audited(first, "the first")
-    after = not_begun(model, second.network, before) if before.interrupted else audited(second, "the second")
+    before = audit_one(first, "the first")
+    after = not_begun(model, second.network, before) if before.interrupted else audit_one(second, "the second")
     rest = None if limit is None else (1 - 2 * SHARE) * limit
     run = Run([_DIFFERENCE], options.get("seed", 0), rest, begun, progress)
     if after.interrupted:

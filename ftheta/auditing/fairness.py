@@ -90,7 +90,7 @@ class Busy(Protocol):
     def pid(self) -> int: ...
 
     @property
-    def compiled(self) -> float:
+    def compile_seconds(self) -> float:
         """Seconds that it has spent compiling kernels."""
         ...
 
@@ -118,7 +118,7 @@ class Fairness:
             return 0.0
         self._looked = now
         before = {process.pid: self._known.get(process.pid, (None, 0.0)) for process in busy}
-        known = {process.pid: (usage_of(process.pid), process.compiled) for process in busy}
+        known = {process.pid: (usage_of(process.pid), process.compile_seconds) for process in busy}
         self._known |= known
         share = self._share(before, known, passed)
         held = []

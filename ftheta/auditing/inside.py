@@ -41,19 +41,19 @@ def run_inside(
                 done(task, not_begun(task, clock))
                 continue
             progress([task.id])
-            begun = clock.used
+            begun = clock.seconds_used
             last = k == len(tasks) - 1
-            ends = clock.used + (clock.left if last else min(clock.left, clock.share_of(task)))
+            ends = clock.seconds_used + (clock.left if last else min(clock.left, clock.share_of(task)))
 
             def left(ends: float = ends) -> float:
                 clock.held += here.look()
-                return ends - clock.used
+                return ends - clock.seconds_used
 
             try:
                 with _timer(left):
                     outcome = perform(task, networks, seed)
             except _Overdue:
-                outcome = describe_stop(task, clock.used - begun, clock)
+                outcome = describe_stop(task, clock.seconds_used - begun, clock)
             done(task, outcome)
 
 
@@ -70,7 +70,7 @@ class _Here:
         return os.getpid()
 
     @property
-    def compiled(self) -> float:
+    def compile_seconds(self) -> float:
         return self.compilation.seconds
 
     def look(self) -> float:

@@ -69,7 +69,7 @@ class AuditWorker(Worker):
         self.send({"kind": "task"}, dump((task, assessment)))
 
     @property
-    def compiled(self) -> float:
+    def compile_seconds(self) -> float:
         """Seconds that it has spent compiling kernels."""
         return self.compilation.seconds
 

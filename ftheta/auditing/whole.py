@@ -155,7 +155,7 @@ class Run:
         of = "" if clock.budget is None else f" of {duration_text(clock.budget)}"
 
         def tell(now: Sequence[str]) -> None:
-            done = f"{len(self.outcomes)} of {len(self.tasks)}, {clock.used:.0f} s{of}"
+            done = f"{len(self.outcomes)} of {len(self.tasks)}, {clock.seconds_used:.0f} s{of}"
             self.progress(f"{done}: {', '.join(now) or 'starting'}")
 
         return tell

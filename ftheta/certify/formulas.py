@@ -106,6 +106,7 @@ def push_negations(tree: Formula | Not) -> Formula:
 
 
 def negate_row(row: Row) -> Row:
+    """The row that holds exactly where this one does not: `not a ≤ b` is `-a < -b`."""
     inputs = {i: -p for i, p in row.inputs.items()}
     outputs = {j: -q for j, q in row.outputs.items()}
     return Row(inputs, outputs, -row.bound, not row.strict)

@@ -1,4 +1,4 @@
-"""Sets of inputs as a user writes them: a box of two arrays, a ball, or a box with linear constraints; one, or one a
+"""Sets of inputs as a user writes them: a box of two arrays, a ball, or a box with linear constraints; one, or one per
 row."""
 
 from dataclasses import dataclass
@@ -65,7 +65,7 @@ def _read_ball(ball: Ball, shape: tuple[int, ...] | None) -> tuple[InputSet, boo
     centre, is_batch = _as_batch(_numbers(ball.centre, "the centre"), shape)
     radius = _numbers(ball.radius, "the radius")
     if radius.shape not in ((), (len(centre),)) or not bool(np.all(radius >= 0)):
-        raise UsageError("The radius is a number ≥ 0, or one a row.", got=f"{radius} for {len(centre)} rows")
+        raise UsageError("The radius is a number ≥ 0, or one per row.", got=f"{radius} for {len(centre)} rows")
     radius = np.broadcast_to(radius, (len(centre),))
     if ball.norm == inf:
         return BoxSet(Interval.around(centre, radius.reshape(-1, *[1] * (centre.ndim - 1)))), is_batch

@@ -167,7 +167,7 @@ def shared_by_kind(make: Callable[..., Any]) -> Callable[..., Any]:
     """`make(node, *options)` made once for all nodes of a kind: what is compiled for one layer serves a hundred."""
     made: dict[Any, Any] = {}
 
-    def shared(node: Node, *options: Any) -> Any:
+    def make_once(node: Node, *options: Any) -> Any:
         if node.kind is None:
             return make(node, *options)
         key = (node.kind, options)
@@ -178,7 +178,7 @@ def shared_by_kind(make: Callable[..., Any]) -> Callable[..., Any]:
             made[key] = found = make(node, *options)
         return found
 
-    return shared
+    return make_once
 
 
 def each_output(node: Node, results: Sequence[Any]) -> Any:

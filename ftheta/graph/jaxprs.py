@@ -224,7 +224,7 @@ class _Walk:
             )
 
     def finish(self, inputs: list[int], outputs: list[int], signature: Signature, where: str) -> Graph:
-        equations = self.needed(outputs)
+        equations = self.find_needed(outputs)
         used = {slot for _, ins, _, _ in equations for slot in ins} | set(outputs)
         constants = [slot for slot in self.constants if slot in used and slot not in self.computed]
         order = [*inputs, *constants, *(slot for _, _, outs, _ in equations for slot in outs)]
@@ -244,7 +244,7 @@ class _Walk:
             x64=bool(jax.config.read("jax_enable_x64")),
         )
 
-    def needed(self, outputs: list[int]) -> list[tuple[Any, list[int], list[int], str]]:
+    def find_needed(self, outputs: list[int]) -> list[tuple[Any, list[int], list[int], str]]:
         """The equations that some output depends on, in order."""
         live = set(outputs)
         kept = []

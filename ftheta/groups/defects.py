@@ -80,7 +80,7 @@ def equivariance_defect(
         x = np.random.default_rng(seed).normal(size=(ROWS, *net.input_shape)) if data is None else data.x[:ROWS]
     rows = np.asarray(x, np.float64).reshape(len(x), -1)
     if rows.shape[1] != source.dimension:
-        got = f"{rows.shape[1]} entries a row, the group moves {source.dimension}"
+        got = f"{rows.shape[1]} entries per row, the group moves {source.dimension}"
         raise UsageError("The rows are not inputs of this network.", got=got)
     moved = moved_outputs(net, source, rows)
     wanted = np.stack([target.move(g, moved[source.group.identity]) for g in range(source.group.order)])

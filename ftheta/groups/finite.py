@@ -111,7 +111,7 @@ def symmetric(n: int) -> Group:
 
 
 def from_permutations(generators: Any, name: str = "group") -> Group:
-    """The group that these permutations of 0, …, n − 1 (one a row) generate."""
+    """The group that these permutations of 0, …, n − 1 (one per row) generate."""
     rows = np.atleast_2d(array_of(generators, "permutations"))
     if not rows.size:
         raise UsageError("A permutation moves at least one point.", got=f"shape {rows.shape}")

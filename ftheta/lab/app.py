@@ -104,7 +104,7 @@ class Lab:
         return Response(body, headers=headers, media_type="application/json")
 
     async def subjects(self, request: Request) -> Response:
-        return JSONResponse(await self.shelf.listed(), headers={"cache-control": "no-store"})
+        return JSONResponse(await self.shelf.list_subjects(), headers={"cache-control": "no-store"})
 
     async def upload(self, request: Request) -> Response:
         length = request.headers.get("content-length", "")

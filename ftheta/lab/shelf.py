@@ -42,7 +42,7 @@ class Entry:
     facts: tuple[tuple[str, str], ...] = ()
 
     @property
-    def listed(self) -> dict[str, Any]:
+    def summary(self) -> dict[str, Any]:
         return {"id": self.id, "name": self.name, "kind": self.kind, "facts": self.facts}
 
 
@@ -106,12 +106,12 @@ class Shelf:
             raise SubjectError("There is no such subject here.", got=id, remedy=remedy)
         return self.entries[id].source
 
-    async def listed(self) -> list[dict[str, Any]]:
+    async def list_subjects(self) -> list[dict[str, Any]]:
         """All subjects with their facts; those known by name are read when the list is first asked for."""
         async with self.described:
             for entry in [e for e in self.entries.values() if not e.kind]:
                 self.entries[entry.id] = await self._describe(entry)
-        return [entry.listed for entry in self.entries.values()]
+        return [entry.summary for entry in self.entries.values()]
 
     async def upload(self, name: str, chunks: AsyncIterator[bytes], length: int | None) -> dict[str, Any]:
         """Keep a file under a name of our own, and have it read."""
@@ -128,7 +128,7 @@ class Shelf:
                     if id not in self.entries:  # the same file may have come twice at once
                         self.entries[id] = described
                         place.kept = True
-                return self.entries[id].listed
+                return self.entries[id].summary
             finally:
                 if not place.kept:  # also when the page goes away in the middle
                     shutil.rmtree(path.parent, ignore_errors=True)

@@ -25,14 +25,14 @@ def with_stages(theorem: Theorem, say: Callable[[str], None]) -> Theorem:
 
         return telling
 
-    def checked(hypothesis: Hypothesis) -> Hypothesis:
+    def announce_check(hypothesis: Hypothesis) -> Hypothesis:
         return replace(hypothesis, check=told(f"hypothesis: {hypothesis.name}", hypothesis.check))
 
     return replace(
         theorem,
         on=told("making the subject", with_memory(theorem.on)),
         breaks_on=theorem.breaks_on and told("making the negative control", with_memory(theorem.breaks_on)),
-        assumes=tuple(checked(h) for h in theorem.assumes),
+        assumes=tuple(announce_check(h) for h in theorem.assumes),
         measure=told("gathering the evidence", theorem.measure),
     )
 

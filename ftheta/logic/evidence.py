@@ -59,3 +59,6 @@ def _as_enclosure(number: Enclosure | float) -> Enclosure:
     if isinstance(number, Enclosure):
         return number
     return Enclosure() if isnan(number) else Enclosure.equal(number)
+
+
+NO_EVIDENCE = Evidence(claims=())  # where a hypothesis fails, nothing is measured

@@ -104,12 +104,14 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """Something that was not checked: why, and how it can be. `unfinished` if time, not the network, was the reason."""
+    """Something that was not checked: why, and how it can be. `unfinished` if time, not the network, was the reason;
+    `stopped_after` so many seconds if it had begun."""
 
     id: str
     reason: str
     remedy: str = ""
     unfinished: bool = False
+    stopped_after: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -171,12 +171,12 @@ def differences_of(
             order, lambda points: [VALUES[known.name](_point(x)) for x in points], -reach, reach, Basis.EXACT
         )
 
-    def rounded(points: list[Fraction]) -> list[Ball]:
+    def evaluate_rounded(points: list[Fraction]) -> list[Ball]:
         x = np.array([float(t) for t in points])
         values = np.asarray(jax.vmap(function)(x), np.float64).reshape(len(x)).tolist()
         return [arb(v, ULPS * abs(v)) for v in values]
 
-    return largest_difference(order, rounded, Fraction(lo), Fraction(hi), Basis.FLOAT)
+    return largest_difference(order, evaluate_rounded, Fraction(lo), Fraction(hi), Basis.FLOAT)
 
 
 def _point(x: Fraction) -> Ball:
@@ -186,7 +186,7 @@ def _point(x: Fraction) -> Ball:
 def enclosed_difference(function: Callable[[Any], Any], order: int, lo: float, hi: float) -> Enclosure:
     """The size of the largest of the same differences of any program, in intervals; between 0 and 1 without rules."""
 
-    def enclosed(points: list[Fraction]) -> list[Ball]:
+    def evaluate_in_intervals(points: list[Fraction]) -> list[Ball]:
         ends = [Enclosure.exact(t) for t in points]
         box = Interval(np.array([e.lo for e in ends]), np.array([e.hi for e in ends]))
         found = enclose(jax.vmap(function), box)
@@ -194,4 +194,4 @@ def enclosed_difference(function: Callable[[Any], Any], order: int, lo: float, h
             return [arb("nan")] * len(points)
         return [arb(a).union(arb(b)) for a, b in zip(np.ravel(found.lo).tolist(), np.ravel(found.hi).tolist())]
 
-    return largest_difference(order, enclosed, Fraction(lo), Fraction(hi), Basis.EXACT).size
+    return largest_difference(order, evaluate_in_intervals, Fraction(lo), Fraction(hi), Basis.EXACT).size

@@ -33,7 +33,7 @@ class Chart:
         return cls(np.zeros(dimension), np.eye(dimension), np.zeros((dimension, dimension)))
 
     @classmethod
-    def spanned(cls, origin: Float[np.ndarray, "D"], *ends: np.ndarray) -> "Chart":
+    def from_ends(cls, origin: Float[np.ndarray, "D"], *ends: np.ndarray) -> "Chart":
         """The chart that sends 0 to `origin` and the unit vectors to `ends`, exactly."""
         start = np.repeat(origin[:, None], len(ends), axis=1)
         basis, tail = exact_difference(np.stack(ends, axis=1), start)
@@ -79,7 +79,7 @@ class Segment:
 
     @property
     def chart(self) -> Chart:
-        return Chart.spanned(self.start, self.end)
+        return Chart.from_ends(self.start, self.end)
 
     @property
     def corners(self) -> Float[np.ndarray, "2 1"]:
@@ -144,7 +144,7 @@ class Polygon:
         if not p.shape == q.shape == r.shape:
             raise UsageError("The three points need one dimension.", got=f"{p.shape}, {q.shape}, {r.shape}")
         polygon = cls(vertices)
-        polygon._fill(polygon.corners, Chart.spanned(p, q, r))
+        polygon._fill(polygon.corners, Chart.from_ends(p, q, r))
         return polygon
 
     dimension = 2

@@ -133,7 +133,7 @@ def compose_sparse(outer: N, inner: N) -> N:
         [
             *parts(inner)[:-1],
             _double(algebra, parts(inner)[-1]),
-            (algebra.beside([B, algebra.scaled(-1, B)]), c, mask),
+            (algebra.beside([B, algebra.scale(-1, B)]), c, mask),
             *parts(outer)[1:],
         ],
         outer,
@@ -154,7 +154,7 @@ def pad(net: N, depth: int) -> N:
     one = algebra.eye(m)
     zero = algebra.vector([0] * m)
     carry = (algebra.eye(2 * m), algebra.vector([0] * (2 * m)), np.ones(2 * m, bool))
-    last = (algebra.beside([one, algebra.scaled(-1, one)]), zero, np.zeros(m, bool))
+    last = (algebra.beside([one, algebra.scale(-1, one)]), zero, np.zeros(m, bool))
     return net.rebuilt([*given[:-1], _double(algebra, given[-1]), *[carry] * (more - 1), last])
 
 
@@ -191,7 +191,7 @@ def combination(coefficients: Sequence[Number], nets: Sequence[N]) -> N:
     if len(sizes) > 1 or len(coefficients) != len(nets):
         raise SubjectError("A sum needs networks of one output size, one coefficient each.", got=sorted(sizes))
     one = algebra.eye(sizes.pop())
-    total = algebra.beside([algebra.scaled(_number(algebra, c), one) for c in coefficients])
+    total = algebra.beside([algebra.scale(_number(algebra, c), one) for c in coefficients])
     return postcompose(stack(*nets), total)
 
 
@@ -199,7 +199,7 @@ def combination(coefficients: Sequence[Number], nets: Sequence[N]) -> N:
 def scale(net: N, c: Number) -> N:
     r"""$x\mapsto c\,f(x)$."""
     algebra = net.algebra
-    factor = algebra.scaled(_number(algebra, c), algebra.eye(net.widths[-1]))
+    factor = algebra.scale(_number(algebra, c), algebra.eye(net.widths[-1]))
     return postcompose(net, factor)
 
 
@@ -287,7 +287,7 @@ def _chain(outer: Steps, inner: Steps) -> None:
 def _double(algebra: Algebra, part: Part) -> Part:
     """$(y,-y)$, rectified."""
     A, b, _ = part
-    doubled = algebra.stack([A, algebra.scaled(-1, A)])
+    doubled = algebra.stack([A, algebra.scale(-1, A)])
     return doubled, algebra.join([b, algebra.multiple(-1, b)]), np.ones(doubled.shape[0], bool)
 
 

@@ -130,7 +130,7 @@ class Algebra(Protocol):
     def block(self, matrices: Sequence[Any]) -> Any: ...
     def stack(self, matrices: Sequence[Any]) -> Any: ...
     def beside(self, matrices: Sequence[Any]) -> Any: ...
-    def scaled(self, c: Number, A: Any) -> Any: ...
+    def scale(self, c: Number, A: Any) -> Any: ...
     def product(self, A: Any, B: Any) -> Any: ...
     def image(self, A: Any, x: Any) -> Any: ...
     def join(self, vectors: Sequence[Any]) -> Any: ...
@@ -162,7 +162,7 @@ class Floats:
     def beside(self, matrices: Sequence[Any]) -> Any:
         return compact_array(sparse.hstack([sparse.csr_array(A) for A in matrices], format="csr"))
 
-    def scaled(self, c: Number, A: Any) -> Any:
+    def scale(self, c: Number, A: Any) -> Any:
         return A * float(rational_fraction(c))
 
     def product(self, A: Any, B: Any) -> Any:
@@ -228,7 +228,7 @@ class Rationals:
             start += A.shape[1]
         return ExactMatrix(tuple(rows), (len(rows), start))
 
-    def scaled(self, c: Number, A: ExactMatrix) -> ExactMatrix:
+    def scale(self, c: Number, A: ExactMatrix) -> ExactMatrix:
         q = rational(c)
         return A.map(lambda a: q * a) if q else ExactMatrix(tuple({} for _ in A.rows), A.shape)
 

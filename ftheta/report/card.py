@@ -230,7 +230,7 @@ def _skipped_lines(audit: Audit) -> Iterator["RenderableType"]:
                 NOT_CHECKED.sign, NOT_CHECKED.style, told, (f"; {missing.remedy}" if missing.remedy else "", FAINT)
             )
     if late:
-        names = ", ".join(f"{m.id} ({m.reason})" if m.reason.startswith("stopped") else m.id for m in late)
+        names = ", ".join(f"{m.id} ({m.reason})" if m.stopped_after is not None else m.id for m in late)
         yield hanging_indent(
             NOT_CHECKED.sign, NOT_CHECKED.style, f"not run within the budget: {names}; {plain(late[0].remedy)}"
         )

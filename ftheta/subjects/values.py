@@ -35,7 +35,7 @@ def points_and_values(subject: Target | Dataset | Family) -> tuple[np.ndarray, n
 
 
 def grid(lo: Sequence[float], hi: Sequence[float]) -> np.ndarray:
-    """Points of the box, one a row: a grid in one or two dimensions, else uniform ones."""
+    """Points of the box, one per row: a grid in one or two dimensions, else uniform ones."""
     if len(lo) not in POINTS:
         return np.random.default_rng(0).uniform(lo, hi, (ROWS, len(lo)))
     axes = [np.linspace(a, b, POINTS[len(lo)]) for a, b in zip(lo, hi)]

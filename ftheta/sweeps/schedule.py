@@ -50,7 +50,7 @@ class Schedule:
             return min(share, 16)
         return max(1, min(share, int(TASK_SECONDS * self._timed / max(self._seconds, 1e-9))))
 
-    def timed(self, seconds: float) -> None:
+    def record_time(self, seconds: float) -> None:
         """A cell took so long."""
         self._seconds, self._timed = self._seconds + seconds, self._timed + 1
 
@@ -58,7 +58,7 @@ class Schedule:
         """These are to be done again; nobody is to blame."""
         self._again.extend(places)
 
-    def died(self, place: int) -> bool:
+    def record_death(self, place: int) -> bool:
         """A worker died on this cell: whether it is tried again."""
         self._attempts[place] += 1
         if self._attempts[place] > self.retries:

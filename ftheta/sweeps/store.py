@@ -75,10 +75,10 @@ class Store:
             raise UsageError("The folder of the store does not exist.", got=str(self.path.parent))
         self.owner = uuid4().hex
         self._lock: sqlite3.Connection | None = None
-        with self.guarded():
+        with self.translate_errors():
             self._db = sqlite3.connect(":memory:" if path is None else path, timeout=PATIENCE, isolation_level=None)
         try:
-            with self.guarded():
+            with self.translate_errors():
                 self._open()
         except BaseException:
             self._db.close()
@@ -131,7 +131,7 @@ class Store:
         self.close()
 
     @contextmanager
-    def guarded(self) -> Iterator[None]:
+    def translate_errors(self) -> Iterator[None]:
         """SQLite's troubles in the one form of errors."""
         try:
             yield
@@ -151,7 +151,7 @@ class Store:
     def reading(self) -> Iterator[None]:
         """What SQLite finds in order may still not be what was written."""
         try:
-            with self.guarded():
+            with self.translate_errors():
                 yield
         except (ValueError, TypeError) as error:
             raise self._damage_error(str(error)) from error
@@ -174,7 +174,7 @@ class Store:
 
     def study(self, digest: str, name: str, about: Mapping[str, Any], settings: Sequence[str] = ()) -> "Study":
         """The study of this digest, new if need be, with a column for each setting."""
-        with self.guarded(), self.writing():
+        with self.translate_errors(), self.writing():
             row = (digest, name, json.dumps(about), time.time())
             self._db.execute("INSERT OR IGNORE INTO studies (digest, name, about, made) VALUES (?, ?, ?, ?)", row)
             number = self._db.execute("SELECT id FROM studies WHERE digest = ?", (digest,)).fetchone()[0]
@@ -207,7 +207,7 @@ class Store:
     def live(self) -> None:
         """Hold the lock that makes this client's claims count."""
         if self._lock is None and self.path is not None:
-            with self.guarded():
+            with self.translate_errors():
                 self._lock = sqlite3.connect(self._lock_of(self.owner), isolation_level=None)
                 self._lock.execute("BEGIN EXCLUSIVE")
 
@@ -244,14 +244,14 @@ class Study:
         self._table = f"cells_{number}"
         self._known: dict[str, tuple[str, bool, int]] = {}  # of columns, by name in lower case
 
-    def finished(self, keys: Iterable[bytes]) -> Iterator[bool]:
+    def are_finished(self, keys: Iterable[bytes]) -> Iterator[bool]:
         """For each key, whether its cell is in the store."""
-        with self.store.guarded():
+        with self.store.translate_errors():
             there = {row[0] for row in self._db.execute(f"SELECT _key FROM {self._table}")}
         return (key in there for key in keys)
 
     def forget_failures(self) -> None:
-        with self.store.guarded(), self.store.writing():
+        with self.store.translate_errors(), self.store.writing():
             self._db.execute(f"DELETE FROM {self._table} WHERE _failed")
 
     def claim(self, keys: Sequence[bytes]) -> list[str]:
@@ -259,7 +259,7 @@ class Study:
         if self.store.path is None:  # nobody else can be there
             return ["mine"] * len(keys)
         self.store.live()
-        with self.store.guarded(), self.store.writing():
+        with self.store.translate_errors(), self.store.writing():
             self.store.bury()
             return [self._claim(key) for key in keys]
 
@@ -273,7 +273,7 @@ class Study:
     def commit(self, outcomes: Sequence[tuple[bytes, Cell, Outcome]]) -> None:
         """All of these in one transaction; a cell that is there already stays as it is."""
         try:
-            with self.store.guarded(), self.store.writing():
+            with self.store.translate_errors(), self.store.writing():
                 for key, cell, outcome in outcomes:
                     self._insert(key, cell, outcome)
         except BaseException:
@@ -329,14 +329,14 @@ class Study:
             self._db.execute(f"CREATE INDEX {index} ON {self._table} ({quote_name(name)})")
 
     def counts(self) -> Counts:
-        with self.store.guarded():
+        with self.store.translate_errors():
             done = self._db.execute(f"SELECT count(*) FROM {self._table}").fetchone()[0]
             failed = self._db.execute(f"SELECT count(*) FROM {self._table} WHERE _failed").fetchone()[0]
         return Counts(done - failed, failed)
 
     def columns(self) -> tuple[list[str], list[str]]:
         """Names of settings and of results."""
-        with self.store.guarded():
+        with self.store.translate_errors():
             ask = "SELECT name FROM columns WHERE study = ? AND result = ? ORDER BY rank, name"
             settings, results = ([row[0] for row in self._db.execute(ask, (self.number, kind))] for kind in (0, 1))
         return settings, results

@@ -123,7 +123,7 @@ class _Task:
     finished: set[int] = field(default_factory=set)
 
     @property
-    def unfinished(self) -> list[int]:
+    def unfinished_places(self) -> list[int]:
         return [place for place in self.places if place not in self.finished]
 
 
@@ -155,7 +155,7 @@ class _Run:
         counts = self.study.counts()
         if not counts.done + counts.failed:
             return iter(range(len(self.grid)))
-        there = self.study.finished(self.grid.key(place) for place in range(len(self.grid)))
+        there = self.study.are_finished(self.grid.key(place) for place in range(len(self.grid)))
         return (place for place, done in enumerate(there) if not done)
 
     def go(self) -> str:
@@ -216,7 +216,7 @@ class _Run:
             if event.kind == "cell":
                 place = task.places[event.index]
                 task.finished.add(place)
-                self.todo.timed(event.detail.seconds)
+                self.todo.record_time(event.detail.seconds)
                 outcomes.append((place, event.detail._replace(attempts=self.todo.attempts(place))))
             elif event.kind == "end":
                 del self.running[event.task]
@@ -229,13 +229,13 @@ class _Run:
 
     def _lost(self, task: _Task, running: bool, why: str) -> list[tuple[int, Outcome]]:
         """The first unfinished cell was under way when the worker died; the others only waited."""
-        left = task.unfinished
+        left = task.unfinished_places
         if not running or not left:
             self.todo.back(left)
             return []
         first, *others = left
         self.todo.back(others)
-        if self.todo.died(first):
+        if self.todo.record_death(first):
             return []
         attempts = self.todo.attempts(first) - 1
         return [(first, Outcome(None, f"{why} It did so {attempts} times.", 0.0, attempts))]

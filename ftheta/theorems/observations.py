@@ -1,4 +1,4 @@
-"""Observations about open problems: one effect per seed, and a claim that can be neither proved nor refuted.
+"""Observations about open problems: one effect per seed, for claims that can be neither proved nor refuted.
 
 An open problem has no theorem. An effect is expected to be negative on average; what is claimed is the existence of an
 effect, and only from a sample: such a claim is consistent where the interval of the mean (nominal level, by the central
@@ -11,7 +11,7 @@ from math import inf
 import numpy as np
 
 from ftheta.estimates import mean
-from ftheta.logic import Basis, Chart, Enclosure, Exists, UsageError
+from ftheta.logic import Basis, Chart, Enclosure, UsageError
 
 CONFIDENCE = 0.95
 DIVERGED = 1e100
@@ -50,9 +50,12 @@ class Observed:
         """The part of the seeds that show the effect."""
         return float(np.mean(self.effects < 0))
 
-    def claim(self, problem: str) -> Exists:
-        """A sampled claim of existence: by its kind never proved, never refuted."""
-        found = self._mean
-        highest = replace(found, lo=found.hi)
-        what = f"{problem}: {self.what} < 0"
-        return Exists(what, {"seeds": float(len(self.effects))}, highest, Enclosure.exact(0))
+    @property
+    def highest_mean(self) -> Enclosure:
+        """The upper end of the interval: a claim that it lies below 0 is sampled, so never proved and never refuted."""
+        return replace(self._mean, lo=self._mean.hi)
+
+    @property
+    def witness(self) -> dict[str, float]:
+        """What shows the effect: so many seeds."""
+        return {"seeds": float(len(self.effects))}

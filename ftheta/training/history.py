@@ -48,7 +48,7 @@ class Recorder:
         kept = steps % self.every == 0
         self._parts.append((steps[kept], losses[kept], gradients[kept] if len(gradients) else gradients))
 
-    def evaluated(self, step: int, validation: float | None, metrics: Mapping[str, float]) -> None:
+    def record_evaluation(self, step: int, validation: float | None, metrics: Mapping[str, float]) -> None:
         self._evaluations.append((step, validation, dict(metrics)))
 
     @property

@@ -72,7 +72,7 @@ def classes(y: Real[np.ndarray, "n *k"], shape: Shape) -> Float[np.ndarray, "n *
         return _probabilities(y.reshape(len(y), K))
     if y[0].size != 1:
         got = f"labels of shape {y.shape[1:]}, predictions of shape {shape}"
-        raise SubjectError("Cross-entropy needs one class a row, or one probability a class.", got=got)
+        raise SubjectError("Cross-entropy needs one class per row, or one probability per class.", got=got)
     labels = y.reshape(len(y))
     outside = np.flatnonzero((labels != np.floor(labels)) | (labels < 0) | (labels >= K))
     if len(outside):
@@ -92,7 +92,7 @@ def _probabilities(rows: np.ndarray) -> np.ndarray:
             "Rows of class probabilities must be non-negative of sum 1.",
             where=f"y[{wrong[0]}]",
             got=f"{rows[wrong[0]]}",
-            remedy="give one class number a row, or probabilities",
+            remedy="give one class number per row, or probabilities",
         )
     return rows.astype(np.float64)
 

@@ -86,7 +86,7 @@ def proximal(step: float, prox: Prox, name: str = "forward–backward") -> Metho
     return Method(name, _nothing, lambda theta, memory, k, gradient: (prox(theta - step * gradient(theta), step), ()))
 
 
-def accelerated(step: float, prox: Prox | None = None) -> Method:
+def accelerated_gradient(step: float, prox: Prox | None = None) -> Method:
     r"""Nesterov's method, with a prox FISTA: $x_{k+1}=\mathrm{prox}_{\tau g}(y_k-\tau\nabla f(y_k))$,
     $y_{k+1}=x_{k+1}+\frac{t_k-1}{t_{k+1}}(x_{k+1}-x_k)$, $t_0=1$, $t_{k+1}=\frac12(1+\sqrt{1+4t_k^2})$.
     The iterates are the $x_k$."""

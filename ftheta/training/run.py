@@ -117,7 +117,7 @@ class _Run:
     def _evaluate(self, evaluation: Evaluation, state: State) -> None:
         value, metrics = evaluation.look(state.params)
         validation = float(value) if evaluation.validates else None
-        self.recorder.evaluated(self.at.step, validation, {name: float(v) for name, v in metrics.items()})
+        self.recorder.record_evaluation(self.at.step, validation, {name: float(v) for name, v in metrics.items()})
         if validation is not None:
             self.at = self.at._replace(best=self.at.best.after(np.array([validation]), self.at.step))
 

@@ -24,7 +24,7 @@ class Process:
     def __init__(self, pid: int) -> None:
         self.pid = pid
         self.held = 0.0
-        self.compiled = 0.0
+        self.compile_seconds = 0.0
 
 
 def looked_at(monkeypatch, seconds: float, used: dict[int, tuple[float, float]], compiled=None, cores: int = 2):
@@ -42,7 +42,7 @@ def looked_at(monkeypatch, seconds: float, used: dict[int, tuple[float, float]],
     for process in processes:
         ran, waited = used[process.pid]
         usage[process.pid] = Usage(5.0 + ran, 7.0 + waited)
-        process.compiled += (compiled or {}).get(process.pid, 0.0)
+        process.compile_seconds += (compiled or {}).get(process.pid, 0.0)
         process.held = 0.0
     return fair.look(processes), processes
 
@@ -93,10 +93,10 @@ def test_a_record_is_read_while_it_is_written():
 
 def test_a_clock_runs_from_when_it_is_begun():
     clock = Clock.of(10.0, 1, 1)
-    assert clock.used == 0.0 and clock.left == 10.0
+    assert clock.seconds_used == 0.0 and clock.left == 10.0
     clock.begin()
     clock.held = -3.0
-    assert 3.0 <= clock.used < 4.0
+    assert 3.0 <= clock.seconds_used < 4.0
 
 
 class SlowToLoad:
@@ -126,7 +126,7 @@ def test_the_budget_is_kept_within_a_tenth(monkeypatch):
     give_up = Pool._give_up
 
     def told(self, clock, done):
-        ended.append((clock.used, monotonic()))
+        ended.append((clock.seconds_used, monotonic()))
         give_up(self, clock, done)
 
     monkeypatch.setattr(Pool, "_give_up", told)

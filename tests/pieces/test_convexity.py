@@ -43,7 +43,7 @@ def r(t: Fraction) -> Fraction:
 def test_the_hat_is_the_difference_that_the_catalogue_gives():
     made = split_up(hat())
     assert made.ridges == ((fmpq(2), (1, 0)),)
-    forms = dict.fromkeys(p.rows[1] for p in made.refined(plenty()))
+    forms = dict.fromkeys(p.rows[1] for p in made.refine(plenty()))
     for x in (Fraction(k, 5) for k in range(-15, 16)):
         point = (fmpq(x.numerator, x.denominator),)
         assert fraction(max(value(f, point) for f in forms)) == r(x + 1) + r(x - 1)
@@ -80,7 +80,7 @@ def test_maxima_are_convex_and_their_pieces_are_the_forms_that_matter(rows):
 def test_every_network_is_a_maximum_less_ridges(seed, widths, even):
     net = exact(random_mlp(np.random.default_rng(seed), widths, bias=0.5))
     made = split_up(net, even)
-    refined = made.refined(plenty())
+    refined = made.refine(plenty())
     forms = list(dict.fromkeys(p.rows[1] for p in refined))
     assert min(made.jumps, default=0) >= 0 and largest_gap(refined, forms) == 0
     rng = np.random.default_rng(seed)
@@ -103,7 +103,7 @@ def test_a_saddle_is_not_convex_and_bends_down_across_one_line():
 
 def test_a_missing_form_is_seen_at_a_corner_or_at_infinity():
     made = split_up(absolute())
-    refined = made.refined(plenty())
+    refined = made.refine(plenty())
     forms = list(dict.fromkeys(p.rows[1] for p in refined))
     assert largest_gap(refined, forms) == 0
     assert largest_gap(refined, forms[:1]) > 0

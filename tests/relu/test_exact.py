@@ -90,7 +90,7 @@ def test_the_two_algebras_agree(table: list[list[int]]) -> None:
         (FLOATS.block([A, B]), RATIONALS.block([ExactMatrix.of(A), ExactMatrix.of(B)])),
         (FLOATS.stack([A, B]), RATIONALS.stack([ExactMatrix.of(A), ExactMatrix.of(B)])),
         (FLOATS.beside([A, B]), RATIONALS.beside([ExactMatrix.of(A), ExactMatrix.of(B)])),
-        (FLOATS.scaled(2, A), RATIONALS.scaled(2, ExactMatrix.of(A))),
+        (FLOATS.scale(2, A), RATIONALS.scale(2, ExactMatrix.of(A))),
     ]
     for floats, rationals in pairs:
         assert ExactMatrix.of(np.asarray(floats)) == rationals

@@ -240,8 +240,8 @@ def test_a_planar_function_is_a_difference_of_two_convex_ones(values, t) -> None
     f = planar_sum(Mesh.of(points, cells), values)
     x, y = [tuple(fmpq(a.numerator, a.denominator) for a in pair) for pair in (t[:2], t[2:])]
     middle = tuple((a + b) / 2 for a, b in zip(x, y))
-    assert f(x) == f.convex(x) - f.subtracted(x)
-    for part in (f.convex, f.subtracted):
+    assert f(x) == f.convex(x) - f.subtrahend(x)
+    for part in (f.convex, f.subtrahend):
         assert 2 * part(middle) <= part(x) + part(y)
         assert part.network().states(x)[-1][0] == part(x)
 

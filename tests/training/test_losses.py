@@ -91,7 +91,7 @@ def test_labels_out_of_range_are_refused():
     refused("classes 0, …, 2", mlp(3, 3), (x, [0, 0.5, 1, 2]), loss="cross-entropy")
     refused("sum 1", mlp(3, 3), (x, np.ones((4, 3))), loss="cross-entropy")
     refused("Binary labels", mlp(), (x, [0, 1, 2, 1]), loss="logistic")
-    refused("one class a row", mlp(3, 3), (x, np.ones((4, 2))), loss="cross-entropy")
+    refused("one class per row", mlp(3, 3), (x, np.ones((4, 2))), loss="cross-entropy")
 
 
 def test_data_that_cannot_be_used_are_refused():

@@ -19,7 +19,7 @@ from ftheta.theorems.optimisation.first_order_family.hardest import Hardest
 from ftheta.training.adaptive import RATIONAL, Adam
 from ftheta.training.descent import descend, walk
 from ftheta.training.methods import (
-    accelerated,
+    accelerated_gradient,
     adaptive,
     any_optimiser,
     constant_nesterov,
@@ -85,7 +85,7 @@ def test_every_iterate_is_that_of_optax(method, peer):
 
 
 def test_walking_and_compiling_give_the_same_run():
-    for method in (steepest(0.1), heavy_ball(0.05, 0.8), accelerated(0.2)):
+    for method in (steepest(0.1), heavy_ball(0.05, 0.8), accelerated_gradient(0.2)):
         walked = walk(method, bowl, lambda t: np.asarray(jax.grad(bowl)(t)), START, 15)
         np.testing.assert_allclose(walked.points, descend(method, bowl, START, 15).points, rtol=1e-12)
 
@@ -111,7 +111,7 @@ def test_nesterov_follows_its_recursion_by_hand():
         later = (1 + np.sqrt(1 + 4 * t * t)) / 2
         x, y, t = new, new + (t - 1) / later * (new - x), later
         points.append(x)
-    np.testing.assert_allclose(descend(accelerated(1 / L), bowl, START, 12).points, points, rtol=1e-12)
+    np.testing.assert_allclose(descend(accelerated_gradient(1 / L), bowl, START, 12).points, points, rtol=1e-12)
 
 
 @given(rational, rational, st.integers(1, 30), st.fractions(Fraction(1, 10), 1, max_denominator=10))
@@ -183,7 +183,7 @@ def test_bounds_hold_on_random_convex_quadratics():
         value = lambda t, H=H: t @ H @ t / 2
         slope = lambda t, H=H: H @ t
         assert (walk(steepest(1 / L), value, slope, start, 30).values <= descent_bound(L, R, k)).all()
-        assert (walk(accelerated(1 / L), value, slope, start, 30).values <= accelerated_bound(L, R, k)).all()
+        assert (walk(accelerated_gradient(1 / L), value, slope, start, 30).values <= accelerated_bound(L, R, k)).all()
 
 
 def test_what_each_method_remembers():

@@ -151,4 +151,5 @@ def times(rows: Array, weight: Any) -> Array:
 
 
 def enter_box(net: ReluNetwork, low: Array, high: Array) -> States:
+    """The inputs as states: each its own coordinate, between the ends of the box."""
     return States(np.arange(net.widths[0]), low, high)

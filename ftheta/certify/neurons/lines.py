@@ -262,4 +262,5 @@ def _join(parts: Sequence[Array], layers: Sequence[Layer]) -> Array:
 
 
 def prove(frame: Frame, start: Start, lines: Lines) -> Array:
+    """Proved lower bounds of the rows of `start` on the box of the frame, with these lines around its neurons."""
     return bound_below(frame.low, frame.high, frame.layers, start, lines)

@@ -45,7 +45,7 @@ def pullback(node: Node, wanted: tuple[bool, ...]) -> Callable[[list[Any], list[
     `wanted` inputs."""
     real = [slot.is_real for slot in node.outputs]
 
-    def pulled(inputs: list[Any], seeds: list[Any]) -> tuple[Any, ...]:
+    def pull_back(inputs: list[Any], seeds: list[Any]) -> tuple[Any, ...]:
         def of_wanted(*variables: Any) -> list[Any]:
             moving = iter(variables)
             full = [next(moving) if w else x for w, x in zip(wanted, inputs)]
@@ -53,7 +53,7 @@ def pullback(node: Node, wanted: tuple[bool, ...]) -> Callable[[list[Any], list[
 
         return jax.vjp(of_wanted, *[jnp.asarray(x) for x, w in zip(inputs, wanted) if w])[1](seeds)
 
-    return pulled
+    return pull_back
 
 
 def zero(slot: Slot) -> Any:
@@ -96,12 +96,12 @@ def sweep(graph: Graph, wrt: Iterable[Slot | str] | None = None) -> Callable[...
     active = active_slots(graph, slots)
 
     @jax.jit
-    def compiled(inputs: Sequence[Any], given: Any) -> Mapping[int, Any]:
+    def run_backward(inputs: Sequence[Any], given: Any) -> Mapping[int, Any]:
         return backward(ADJOINTS, forward(VALUES, graph, *inputs), _seeds(graph, given, active), active).values
 
     def function(*args: Any, cotangents: Any = None) -> Interpretation[Any]:
         with precision(graph):
-            return Interpretation(graph, ADJOINTS.name, compiled(flat_inputs(graph, args), cotangents))
+            return Interpretation(graph, ADJOINTS.name, run_backward(flat_inputs(graph, args), cotangents))
 
     return function
 

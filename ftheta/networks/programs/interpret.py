@@ -178,10 +178,10 @@ def survey(program: Program, name: str, example: jax.ShapeDtypeStruct) -> Survey
     shapes = {k: jax.ShapeDtypeStruct(v.shape, np.float64) for k, v in large.items() if k not in fixed}
     seen = Survey()
 
-    def traced(x: Any, weights: dict[str, Any]) -> Any:
+    def evaluate(x: Any, weights: dict[str, Any]) -> Any:
         return jnp.asarray(run(program, {**small, **fixed, **weights, name: x}, seen, ShapesOfNodes()))
 
-    jax.eval_shape(traced, example, shapes)
+    jax.eval_shape(evaluate, example, shapes)
     return seen
 
 

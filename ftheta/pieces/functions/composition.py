@@ -137,7 +137,7 @@ class Listing:
         return enclose_rational(sum(p.cell.interior_point is None for p in self.pieces))
 
     @property
-    def unbounded(self) -> int:
+    def unbounded_count(self) -> int:
         return sum(not p.cell.is_bounded for p in self.pieces)
 
 

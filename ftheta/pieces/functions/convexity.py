@@ -132,7 +132,7 @@ class Difference:
             total = plus(total, times(w / 2, form), -1) if self.even else total
         return total
 
-    def refined(self, budget: Budget) -> list[Piece]:
+    def refine(self, budget: Budget) -> list[Piece]:
         """Cells on which $f$, $g$ and $h$ are affine, with these three as rows; each has corners."""
         pieces = list(self.pieces)
         for _, plane in self.ridges:

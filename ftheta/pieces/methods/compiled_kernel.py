@@ -172,7 +172,7 @@ class CompiledKernel(ABC):
 
     # -- sharing ----------------------------------------------------------------------------------
 
-    def shared(self) -> "CompiledKernel | None":
+    def split_off(self) -> "CompiledKernel | None":
         """A second kernel that takes over the lowest slot of the stack (the most work); None if there is but one."""
         if self.counters[at.HEIGHT] - self.counters[at.BASE] < 2:
             return None

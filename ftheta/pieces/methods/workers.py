@@ -66,7 +66,7 @@ class _Team:
     def set_to_work(self) -> bool:
         """Share out stacks and start who can be started; False if nobody can because of the budget of cells."""
         for kernel in tuple(self.waiting):
-            while len(self.waiting) + len(self.running) < self.workers and (other := kernel.shared()) is not None:
+            while len(self.waiting) + len(self.running) < self.workers and (other := kernel.split_off()) is not None:
                 self.members.append(other)
                 self.waiting.append(other)
         for kernel in tuple(self.waiting):

@@ -114,7 +114,7 @@ def planar_sum(mesh: Mesh, values: Sequence[object]) -> MaximaSum:
     rim = mesh.boundary_vertices
     inner = frozenset(x for i, x in enumerate(mesh.points) if i not in rim and mesh.stars[i])
     v = mesh.vertex_values(values)
-    return MaximaSum.fitted(terms(edges, inner), mesh.corners(0), [v[i] for i in mesh.simplices[0]])
+    return MaximaSum.fit(terms(edges, inner), mesh.corners(0), [v[i] for i in mesh.simplices[0]])
 
 
 def _is_left(mesh: Mesh, facet: tuple[int, ...], cell: int) -> bool:
@@ -147,7 +147,7 @@ def _compact(star: Mesh) -> MaximaSum:
         left, right = sides if _is_left(star, facet, cells[0]) else sides[::-1]
         edges.append(jump(p, q, left, right))
     corner = star.simplices[0]
-    return MaximaSum.fitted(terms(edges, frozenset(star.points)), star.corners(0), [fmpq(values[k]) for k in corner])
+    return MaximaSum.fit(terms(edges, frozenset(star.points)), star.corners(0), [fmpq(values[k]) for k in corner])
 
 
 def _skirt(mesh: Mesh, i: int, star: list[tuple[Point, ...]]) -> list[tuple[Point, ...]]:

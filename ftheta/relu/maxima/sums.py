@@ -55,7 +55,7 @@ class MaximaSum:
         return MaximaSum(plus(self.affine, other.affine, -1), terms)
 
     @classmethod
-    def fitted(cls, terms: Iterable[Term], simplex: Simplex, values: Sequence[fmpq]) -> "MaximaSum":
+    def fit(cls, terms: Iterable[Term], simplex: Simplex, values: Sequence[fmpq]) -> "MaximaSum":
         """The sum with the affine part that gives it these values at the vertices of the simplex."""
         flat = cls(constant(0, len(simplex[0])), tuple(terms))
         return cls(interpolant(simplex, [v - flat(x) for v, x in zip(values, simplex)]), flat.terms)
@@ -66,7 +66,7 @@ class MaximaSum:
         return MaximaSum(self.affine, tuple(t for t in self.terms if t[0] > 0))
 
     @property
-    def subtracted(self) -> "MaximaSum":
+    def subtrahend(self) -> "MaximaSum":
         """$h$ of $f=g-h$."""
         terms = tuple((-c, forms) for c, forms in self.terms if c < 0)
         return MaximaSum(constant(0, len(self.affine) - 1), terms)

@@ -148,7 +148,7 @@ def convex_star(mesh: Mesh, i: int) -> MaximaSum:
         m = [slopes[k] for k in sorted(face)]
         terms += [(sign, tuple(plus(f, one, -1) for f in m)), (-sign, tuple(m))]
     cell = mesh.stars[i][0]
-    return MaximaSum.fitted(terms, mesh.corners(cell), [fmpq(v == i) for v in mesh.simplices[cell]])
+    return MaximaSum.fit(terms, mesh.corners(cell), [fmpq(v == i) for v in mesh.simplices[cell]])
 
 
 def _boundary_faces(mesh: Mesh, i: int, slopes: Sequence[Form]) -> set[frozenset[int]]:

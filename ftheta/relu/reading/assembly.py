@@ -79,7 +79,7 @@ class Assembly:
 
     def relu(self, forms: Forms) -> Forms:
         r"""$\max\{0,\cdot\}$ of every entry. What is a constant or has a known sign needs no neuron."""
-        forms = self.corrected(forms)
+        forms = self.correct(forms)
         matrix = forms.matrix
         offset = forms.offset
         matrix.eliminate_zeros()
@@ -91,7 +91,7 @@ class Assembly:
         kept = rising | ((entries == 0) & (offset > 0))
         made = self._define(forms.taken(np.flatnonzero(fresh)), rectified=True)
         if fresh.all():
-            return made.reshaped(forms.shape)
+            return made.reshape(forms.shape)
         known = forms.taken(np.flatnonzero(kept))
         pool = pool_forms([made, known, constant(np.zeros(1))])
         place = np.full(forms.size, pool.size - 1)
@@ -119,7 +119,7 @@ class Assembly:
         if what not in self.rounded:
             self.rounded.append(what)
 
-    def corrected(self, forms: Forms) -> Forms:
+    def correct(self, forms: Forms) -> Forms:
         """The forms with every row that was rounded on the way replaced by the floats next to the exact one."""
         wrong = np.flatnonzero(~forms.is_clean)
         if not wrong.size or self.gave_up or isinstance(forms.made, Written):
@@ -160,7 +160,7 @@ class Assembly:
         return row
 
     def _define(self, forms: Forms, rectified: bool) -> Forms:
-        forms = self.corrected(forms)
+        forms = self.correct(forms)
         start = len(self.level)
         size = forms.size
         self.blocks.append(_Block(start, forms, rectified))
@@ -175,7 +175,7 @@ class Assembly:
     # ---- writing the network ---------------------------------------------------------------------------------
 
     def finish(self, outputs: Forms) -> ReluNetwork:
-        outputs = self.corrected(outputs)
+        outputs = self.correct(outputs)
         n = len(self.level)
         out = widen_matrix(outputs.matrix, n)
         known = self.definitions()

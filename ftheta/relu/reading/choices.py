@@ -36,7 +36,7 @@ def compare(sign: float, strict: bool) -> Callable[..., Truth]:
 
     def rule(assembly: Assembly, node: Node, x: Any, y: Any) -> Truth:
         one, other = (spread(as_forms(v), node.shape) for v in (x, y))
-        return Truth((Comparison((one - other).scaled(sign), strict),), lambda signs: signs[0])
+        return Truth((Comparison((one - other).scale(sign), strict),), lambda signs: signs[0])
 
     return rule
 
@@ -63,7 +63,7 @@ def combine(word: str) -> Callable[..., Truth]:
     }
 
     def rule(assembly: Assembly, node: Node, x: Any, y: Any) -> Truth:
-        one, other = (as_truth(v).moved(lambda forms: spread(forms, node.shape)) for v in (x, y))
+        one, other = (as_truth(v).map_forms(lambda forms: spread(forms, node.shape)) for v in (x, y))
         k = len(one.parts)
         holds = lambda signs: together[word](one.holds(signs[:k]), other.holds(signs[k:]))
         return Truth(one.parts + other.parts, holds)
@@ -82,7 +82,7 @@ def negate(assembly: Assembly, node: Node, x: Any) -> Truth:
 
 def choose(assembly: Assembly, node: Node, which: Truth, no: Any, yes: Any) -> Forms | Choice:
     """`yes` where the truth value holds, else `no`; left open where that is not continuous by itself."""
-    which = which.moved(lambda forms: spread(forms, node.shape))
+    which = which.map_forms(lambda forms: spread(forms, node.shape))
     cases = [c if isinstance(c, Choice) else spread(as_forms(c), node.shape) for c in (no, yes)]
     if len(which.parts) == 1 and all(isinstance(c, Forms) for c in cases):
         found = _one_comparison(assembly, node, which, *cases)  # type: ignore[arg-type]
@@ -117,10 +117,10 @@ def _one_comparison(assembly: Assembly, node: Node, which: Truth, no: Forms, yes
     D = which.parts[0].difference
     if not which.holds([True]):
         no, yes = yes, no
-    for base, other, side in ((no, yes, D), (yes, no, D.scaled(-1.0))):
+    for base, other, side in ((no, yes, D), (yes, no, D.scale(-1.0))):
         factor = _factors(assembly, node, other - base, side)
         if factor is not None:
-            return base + assembly.relu(side).scaled(factor.reshape(node.shape))
+            return base + assembly.relu(side).scale(factor.reshape(node.shape))
     return None
 
 
@@ -211,7 +211,7 @@ def _along_one_form(assembly: Assembly, node: Node, choice: Choice) -> Forms | N
         if line is None:
             return None
         lines.append(line)
-    return assembly.hold(_realise(assembly, lines).reshaped(node.shape))
+    return assembly.hold(_realise(assembly, lines).reshape(node.shape))
 
 
 def _realise(assembly: Assembly, lines: Sequence[_Line]) -> Forms:
@@ -224,7 +224,7 @@ def _realise(assembly: Assembly, lines: Sequence[_Line]) -> Forms:
     rows = [i for i, _, _ in bends]
     factors = [alpha for _, _, alpha in bends]
     M = sparse.csr_array((list(map(nearest, factors)), (rows, np.arange(len(rows)))), shape=(len(lines), len(rows)))
-    return total + assembly.relu(written(under, known)).mapped(M, total.shape, factors)
+    return total + assembly.relu(written(under, known)).map(M, total.shape, factors)
 
 
 def _line(assembly: Assembly, choice: Choice, sides: list[Row], cases: list[Row]) -> _Line | None:

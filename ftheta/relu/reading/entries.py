@@ -34,7 +34,7 @@ class Truth:
     def shape(self) -> tuple[int, ...]:
         return self.parts[0].difference.shape
 
-    def moved(self, move: Callable[[Forms], Forms]) -> "Truth":
+    def map_forms(self, move: Callable[[Forms], Forms]) -> "Truth":
         return Truth(tuple(Comparison(move(p.difference), p.strict) for p in self.parts), self.holds)
 
 
@@ -55,8 +55,8 @@ class Choice:
     def shape(self) -> tuple[int, ...]:
         return self.cases[0].shape
 
-    def moved(self, move: Callable[[Forms], Forms]) -> "Choice":
-        where = Truth(self.parts, bool).moved(move).parts
+    def map_forms(self, move: Callable[[Forms], Forms]) -> "Choice":
+        where = Truth(self.parts, bool).map_forms(move).parts
         return Choice(where, tuple(move(case) for case in self.cases), self.picks, self.error)
 
 

@@ -119,7 +119,7 @@ def _multiply(assembly: Assembly, node: Node, x: Any, y: Any) -> Any:
     if isinstance(x, Forms) and isinstance(y, Forms):
         raise refuse(node, "A product of two values that depend on the input is not piecewise affine.")
     forms, factor = (x, y) if isinstance(x, Forms) else (y, x)
-    return spread(forms, node.shape).scaled(factor)
+    return spread(forms, node.shape).scale(factor)
 
 
 def _divide(assembly: Assembly, node: Node, x: Any, y: Any) -> Forms:
@@ -127,11 +127,11 @@ def _divide(assembly: Assembly, node: Node, x: Any, y: Any) -> Forms:
         raise refuse(node, "A quotient by a value that depends on the input is not piecewise affine.")
     if not np.all(y):
         raise refuse(node, "A quotient by zero.", "divide by numbers that are not zero")
-    return spread(as_forms(x), node.shape).divided(y)
+    return spread(as_forms(x), node.shape).divide(y)
 
 
 def _negate(assembly: Assembly, node: Node, x: Any) -> Forms:
-    return as_forms(x).scaled(-1.0)
+    return as_forms(x).scale(-1.0)
 
 
 def _identity(assembly: Assembly, node: Node, x: Any) -> Any:
@@ -176,7 +176,7 @@ def _move_together(assembly: Assembly, node: Node, *values: Any) -> Any:
     if not alone or len(node.outputs) != 1 or (node.primitive in DATA and len(DATA[node.primitive]) > 1):
         mixed = refuse(node, "Comparisons may be moved, not mixed with other values.")
         raise next((value.error for value in values if isinstance(value, Choice)), mixed)
-    return first.moved(lambda forms: _move(assembly, node, forms, *others))
+    return first.map_forms(lambda forms: _move(assembly, node, forms, *others))
 
 
 def _scatter(combine: str) -> Callable[..., Any]:
@@ -197,7 +197,7 @@ def _scatter(combine: str) -> Callable[..., Any]:
                 table[place[j], last[place[j]]] = x.size + j
             return tournament(assembly, pool_forms([x, u]), table, node.shape, 1.0 if combine == "max" else -1.0)
         put = sparse.csr_array((np.ones(kept.size), (place[kept], kept)), shape=(x.size, u.size))
-        added = u.mapped(put, node.shape)
+        added = u.map(put, node.shape)
         return assembly.hold(x + added if combine == "add" else x - added)
 
     return rule
@@ -210,7 +210,7 @@ def _dot(assembly: Assembly, node: Node, x: Any, y: Any) -> Forms:
     forms, fixed = (x, y) if first else (y, x)
     numbers = node.params["dimension_numbers"]
     M, exact = with_numbers(lambda weights: contraction(numbers, forms.shape, weights, first), fixed)
-    return assembly.hold(forms.mapped(M, node.shape, exact), always=True)
+    return assembly.hold(forms.map(M, node.shape, exact), always=True)
 
 
 def _convolve(assembly: Assembly, node: Node, x: Any, kernel: Any) -> Forms:
@@ -219,16 +219,16 @@ def _convolve(assembly: Assembly, node: Node, x: Any, kernel: Any) -> Forms:
     if node.params["batch_group_count"] != 1:
         raise refuse(node, "Convolutions with batch groups are not read.", "use feature groups")
     M, exact = with_numbers(lambda weights: convolution(node.params, x.shape, weights, node.shape), kernel)
-    return assembly.hold(x.mapped(M, node.shape, exact), always=True)
+    return assembly.hold(x.map(M, node.shape, exact), always=True)
 
 
 def _sum(assembly: Assembly, node: Node, x: Any) -> Forms:
     table = groups(x.shape, node.params["axes"])
-    return assembly.hold(x.mapped(summation(table, x.size), node.shape))
+    return assembly.hold(x.map(summation(table, x.size), node.shape))
 
 
 def _pool_sum(assembly: Assembly, node: Node, x: Any) -> Forms:
-    return assembly.hold(x.mapped(summation(windows(node.params, x.shape), x.size), node.shape))
+    return assembly.hold(x.map(summation(windows(node.params, x.shape), x.size), node.shape))
 
 
 def _running(sign: float) -> Callable[..., Forms]:
@@ -238,7 +238,7 @@ def _running(sign: float) -> Callable[..., Forms]:
         table = prefixes(x.shape, node.params["axis"], node.params["reverse"])
         if sign:
             return tournament(assembly, x, table, node.shape, sign)
-        return assembly.hold(x.mapped(summation(table, x.size), node.shape))
+        return assembly.hold(x.map(summation(table, x.size), node.shape))
 
     return rule
 

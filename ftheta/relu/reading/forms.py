@@ -49,10 +49,10 @@ class Forms:
         """For every row whether float64 is known to hold it exactly."""
         return np.ones(self.size, bool) if self.clean is None else self.clean
 
-    def reshaped(self, shape: tuple[int, ...]) -> "Forms":
+    def reshape(self, shape: tuple[int, ...]) -> "Forms":
         return replace(self, shape=shape, made=Picked(self, np.arange(self.size)))
 
-    def mapped(self, M: Any, shape: tuple[int, ...], exact: Sequence[fmpq] | None = None) -> "Forms":
+    def map(self, M: Any, shape: tuple[int, ...], exact: Sequence[fmpq] | None = None) -> "Forms":
         """The forms under the linear map `M` of the flattened array; `exact` has its entries where floats cannot."""
         M = sparse.csr_array(M)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -70,7 +70,7 @@ class Forms:
             )
         return Forms(shape, matrix, offset, Mapped(self, M, exact), clean=clean)
 
-    def scaled(self, factors: Any) -> "Forms":
+    def scale(self, factors: Any) -> "Forms":
         """Every entry times its factor: a float, or a rational in an array of objects."""
         given = np.broadcast_to(np.asarray(factors), self.shape).ravel()
         c = floats(given)
@@ -89,10 +89,10 @@ class Forms:
         made = Picked(self, np.arange(self.size), given if given.dtype == object else c)
         return Forms(self.shape, matrix, offset, made, clean=clean)
 
-    def divided(self, divisors: Any) -> "Forms":
+    def divide(self, divisors: Any) -> "Forms":
         given = np.broadcast_to(np.asarray(divisors), self.shape).ravel()
         if given.dtype == object:
-            return self.scaled(np.array([1 / q for q in given], object).reshape(self.shape))
+            return self.scale(np.array([1 / q for q in given], object).reshape(self.shape))
         q = given.astype(np.float64)
         own = self.matrix
         by = np.repeat(q, np.diff(self.matrix.indptr))
@@ -120,7 +120,7 @@ class Forms:
         return Forms(self.shape, matrix, offset, Added(self, other), clean=clean)
 
     def __sub__(self, other: "Forms") -> "Forms":
-        return self + other.scaled(-1.0)
+        return self + other.scale(-1.0)
 
     @property
     def is_zero(self) -> bool:
@@ -218,7 +218,7 @@ def constant(values: Any) -> Forms:
     """An array of numbers as forms without variables."""
     array = np.asarray(values)
     if array.dtype == object:
-        return written([{CONSTANT: q} if q else {} for q in array.ravel()], 0).reshaped(array.shape)
+        return written([{CONSTANT: q} if q else {} for q in array.ravel()], 0).reshape(array.shape)
     return Forms(array.shape, sparse.csr_array((array.size, 0)), array.astype(np.float64).ravel())
 
 
@@ -238,7 +238,7 @@ def stretch_forms(forms: Sequence[Forms]) -> list[Any]:
 def pool_forms(forms: Sequence[Forms]) -> Forms:
     """All entries of all arrays in one flat array."""
     if len(forms) == 1:
-        return forms[0].reshaped((forms[0].size,))
+        return forms[0].reshape((forms[0].size,))
     matrix: Any = sparse.csr_array(sparse.vstack(stretch_forms(forms), format="csr"))
     starts = np.cumsum([0, *(f.size for f in forms[:-1])])
     clean = None if all(f.clean is None for f in forms) else np.concatenate([f.is_clean for f in forms])

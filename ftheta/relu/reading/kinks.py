@@ -44,7 +44,7 @@ def clamp(assembly: Assembly, node: Node, lowest: Any, x: Any, highest: Any) -> 
 
 def absolute(assembly: Assembly, node: Node, x: Any) -> Forms:
     r"""$|x|=2r(x)-x$."""
-    return assembly.relu(as_forms(x)).scaled(2.0) - as_forms(x)
+    return assembly.relu(as_forms(x)).scale(2.0) - as_forms(x)
 
 
 # ---- the largest of several ------------------------------------------------------------------------------------------
@@ -57,7 +57,7 @@ def tournament(assembly: Assembly, x: Forms, table: np.ndarray, shape: tuple[int
     """
     first = np.take_along_axis(table, (table >= 0).argmax(axis=1)[:, None], axis=1)
     ids = np.where(table >= 0, table, first)  # padding is replaced by an entry of the window, which changes nothing
-    pool = pool_forms([x.scaled(sign)])
+    pool = pool_forms([x.scale(sign)])
     while ids.shape[1] > 1:
         even = ids.shape[1] // 2 * 2
         pairs, place = np.unique(np.sort(ids[:, :even].reshape(-1, 2), axis=1), axis=0, return_inverse=True)
@@ -68,7 +68,7 @@ def tournament(assembly: Assembly, x: Forms, table: np.ndarray, shape: tuple[int
         number = np.where(apart, np.cumsum(apart) - 1, met.size + np.cumsum(~apart) - 1)
         winners = number[place.ravel()].reshape(len(ids), -1)
         ids = np.concatenate([winners, len(pairs) + rest.reshape(len(ids), -1)], axis=1)
-    return pool.taken(ids[:, 0].reshape(shape)).scaled(sign)
+    return pool.taken(ids[:, 0].reshape(shape)).scale(sign)
 
 
 def reduce(sign: float) -> Callable[..., Forms]:
@@ -129,7 +129,7 @@ def ascending(assembly: Assembly, node: Node, x: Forms, axis: int) -> Forms:
         place = np.arange(state.size)
         place[low], place[high] = state.size + np.arange(low.size), state.size + low.size + np.arange(high.size)
         state = assembly.hold(pool_forms([state, a - d, b + d]).taken(place))
-    return state.reshaped(x.shape)
+    return state.reshape(x.shape)
 
 
 def sort(assembly: Assembly, node: Node, x: Any, *others: Any) -> Any:

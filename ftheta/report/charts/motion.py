@@ -36,7 +36,7 @@ def motion(chart: Motion, canvas: Canvas) -> Spec:
     legend = legend_rows(names, canvas) if len(names) > 1 or names[0] else []
     frame = _draw_frame(chart, x.roomy(), y.roomy(), legend_height(legend), canvas)
     course = _course(chart, frame, frames, count)
-    palette = canvas.theme.scattered
+    palette = canvas.theme.point_colours
     colours = [palette[names.index(group) % len(palette)] for group in groups]
     start = frame.height + frame.bottom - legend_height(legend) - 4
     left = max(14 - frame.left, (frame.width - legend_width(legend)) / 2) if chart.alike else 0.0

@@ -27,7 +27,7 @@ def points(chart: Points, canvas: Canvas) -> Spec:
     legend = legend_rows(shown, canvas) if len(names) > 1 or names[0] else []
     frame = draw_frame(chart.title, x, y, canvas, below=legend_height(legend))
     theme = canvas.theme
-    colours = theme.scattered
+    colours = theme.point_colours
     placed = [(*frame.at(a, b), g) for a, b, g in rows]
     kept = [placed[i] for i in space_out(placed)]
     size = 40 if len(kept) < 300 else 18 if len(kept) < 2000 else 9

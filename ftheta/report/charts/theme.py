@@ -24,7 +24,7 @@ class Theme:
     bounds_text: tuple[str, ...]
 
     @property
-    def scattered(self) -> tuple[str, ...]:
+    def point_colours(self) -> tuple[str, ...]:
         """The colours of groups of points."""
         return (self.measured[0], self.bounds[0], *self.measured[1:], *self.bounds[1:])
 

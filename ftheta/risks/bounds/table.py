@@ -94,12 +94,14 @@ class Rows:
     def of(cls, model: Model, data: Any, name: str) -> "Rows":
         x, y = (data.x, data.y) if hasattr(data, "x") else data
         if y is None:
-            raise SubjectError("The rows have no labels.", where=name, remedy="give one class a row")
+            raise SubjectError("The rows have no labels.", where=name, remedy="give one class per row")
         x = np.asarray(x, np.float64)
         y = np.asarray(y)
         if len(y) != len(x) or (model.shape is not None and x[0].size != int(np.prod(model.shape))):
             got = f"x of shape {x.shape}, {len(y)} labels, a network of inputs {model.shape or 'not known'}"
-            raise SubjectError("The rows do not fit.", where=name, got=got, remedy="give one input and one class a row")
+            raise SubjectError(
+                "The rows do not fit.", where=name, got=got, remedy="give one input and one class per row"
+            )
         if not np.isfinite(x).all():
             row = int(np.argwhere(~np.isfinite(x.reshape(len(x), -1)))[0, 0])
             raise SubjectError("A row is not finite.", where=f"{name}, row {row}", remedy="remove or repair such rows")
@@ -170,8 +172,8 @@ def risk_bounds(
     net
         What `fit` trains or returns as its `network`: a `Network`, a `Description`, a module, a pair `(params, apply)`.
     train, test
-        Each a Dataset or a pair `(x, y)` with one class a row. Bounds of a class of predictors and PAC-Bayes bounds are
-        computed on `train`, bounds of one predictor on `test`.
+        Each a Dataset or a pair `(x, y)` with one class per row. Bounds of a class of predictors and PAC-Bayes bounds
+        are computed on `train`, bounds of one predictor on `test`.
     delta
         Each bound fails with at most this probability, on its own.
     prior

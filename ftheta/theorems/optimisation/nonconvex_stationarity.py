@@ -41,7 +41,9 @@ COUNTS = (16, 64, 256, 1024, 4096)  # steps of SGD
 def cosine(
     rng: np.random.Generator,
     *,
-    start: Annotated[float, Knob(0.1, 3.1, "where descent on 1 − cos x begins", "x₀", least=1e-3, most=3.1415)] = 3.1,
+    start: Annotated[
+        float, Knob(0.1, 3.1, "where gradient descent on 1 − cos x begins", "x₀", least=1e-3, most=3.1415)
+    ] = 3.1,
 ) -> Training:
     wave = lambda x: jnp.sum(1 - jnp.cos(x))
     return Training("1 − cos x", wave, np.array([start]), np.zeros(1), smoothness=1.0)

@@ -132,7 +132,7 @@ def cpa_partition_composition(
             "cells": enclose_rational(len(made.owned)),
             "cells listed": listed,
             "cells of f": enclose_rational(len(made.inner)),
-            "unbounded cells": enclose_rational(cells.unbounded),
+            "unbounded cells": enclose_rational(cells.unbounded_count),
         },
         as_printed=(misprint, *([naive] if made.listed else [])),
         summary=f"{inner_cells:,} cells of f, {len(made.owned):,} of g∘f{where}; a list has {listed.lo:,.0f}",

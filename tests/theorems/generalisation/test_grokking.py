@@ -118,12 +118,12 @@ def watched(train, validation) -> Watched:
 
 def test_the_times_are_the_first_looks_at_the_threshold():
     seen = Run(Protocol(), 0, watched([0, 0.5, 0.96, 1, 1, 1], [0, 0, 0, 0.5, 0.94, 0.97]))
-    assert (seen.memorised, seen.generalised, seen.delay) == (20, 50, 2.5)
+    assert (seen.memorised_at, seen.generalised_at, seen.delay) == (20, 50, 2.5)
 
 
 def test_what_was_not_reached_has_no_time():
     seen = Run(Protocol(), 0, watched([0, 1.0], [0, 0.2]))
-    assert seen.memorised == 10 and seen.generalised == seen.delay == inf
+    assert seen.memorised_at == 10 and seen.generalised_at == seen.delay == inf
     assert median_time([3, inf, 5]) == 5 and median_time([3, inf]) == inf and median_time([1, 2]) == 1.5
 
 
@@ -151,7 +151,7 @@ def test_a_budget_cuts_the_steps_and_nothing_else():
 def test_addition_is_understood_long_after_it_is_known_by_heart():
     learned, bare = (grok(addition(17), Protocol(0.6, decay, steps=2000), 1) for decay in (1.0, 0.0))
     assert learned.delay > 5 and learned.validation[-1] > 0.95
-    assert bare.train[-1] == 1 and bare.generalised == inf
+    assert bare.train[-1] == 1 and bare.generalised_at == inf
 
 
 def test_more_known_pairs_are_understood_sooner():

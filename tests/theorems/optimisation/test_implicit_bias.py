@@ -117,7 +117,7 @@ def test_program_training_and_a_general_solver_find_the_same_point(alpha):
     X = rng.normal(size=(3, 6))
     program = Program(X, X @ np.array([1.0, -1.5, 0, 0, 0, 0]))
     own = program.solutions(np.array([alpha]))[0]
-    trained = program.trained(alpha)
+    trained = program.train(alpha)
     assert trained is not None and np.allclose(trained, own, atol=1e-7)
     constraint = {"type": "eq", "fun": lambda b: X @ b - program.y, "jac": lambda b: X}
     value = lambda b: program.value(b, alpha)

@@ -7,7 +7,14 @@ from hypothesis import strategies as st
 
 from ftheta.logic import UsageError, Verdict
 from ftheta.theorems.observations import ADAM, Observed
-from ftheta.theorems.optimisation.open_problems_register import CHOICES, ENTRIES, Entry, entries_for, measure_entries
+from ftheta.theorems.optimisation.open_problems_register import (
+    CHOICES,
+    ENTRIES,
+    Entry,
+    claim_effect,
+    entries_for,
+    measure_entries,
+)
 from ftheta.theorems.optimisation.open_problems_register.proxies import (
     adam_on_heavy_tails,
     late_generalisation,
@@ -21,7 +28,7 @@ numbers = st.floats(allow_nan=True, allow_infinity=True)
 
 @given(st.lists(numbers, min_size=2, max_size=30))
 def test_whatever_was_seen_the_verdict_is_consistent_or_inconclusive(effects):
-    judged = Observed("effect", np.array(effects)).claim("problem").judge()
+    judged = claim_effect("problem", Observed("effect", np.array(effects))).judge()
     assert judged.verdict in (Verdict.CONSISTENT, Verdict.INCONCLUSIVE)
     if not np.isfinite(effects).all() or np.mean(effects) > 0:
         assert judged.verdict is Verdict.INCONCLUSIVE
@@ -29,13 +36,13 @@ def test_whatever_was_seen_the_verdict_is_consistent_or_inconclusive(effects):
 
 def test_noise_around_zero_is_called_an_effect_as_seldom_as_the_confidence_says():
     noise = np.random.default_rng(0).normal(size=(4000, 8))
-    called = [Observed("noise", row).claim("none").judge().verdict is Verdict.CONSISTENT for row in noise]
+    called = [claim_effect("none", Observed("noise", row)).judge().verdict is Verdict.CONSISTENT for row in noise]
     share = 0.025  # one side of a 95 % interval
     assert abs(np.mean(called) - share) < 4 * np.sqrt(share * (1 - share) / len(noise))
 
 
 def test_a_clear_effect_is_consistent():
-    assert Observed("effect", np.array([-1.0, -1.1, -0.9])).claim("p").judge().verdict is Verdict.CONSISTENT
+    assert claim_effect("p", Observed("effect", np.array([-1.0, -1.1, -0.9]))).judge().verdict is Verdict.CONSISTENT
 
 
 @pytest.mark.parametrize("effects", [np.zeros((2, 2)), np.zeros(1), np.zeros(0)])
@@ -70,7 +77,7 @@ def test_a_best_step_at_the_end_of_the_grid_is_no_comparison():
 def test_separable_rows_give_descent_no_best_step_and_so_no_verdict():
     x = np.eye(6)
     seen = adam_on_heavy_tails(x, np.arange(6))(np.random.default_rng(0), 2)
-    assert seen.claim(ADAM).judge().verdict is Verdict.INCONCLUSIVE
+    assert claim_effect(ADAM, seen).judge().verdict is Verdict.INCONCLUSIVE
 
 
 def test_words_follow_the_law_of_zipf():

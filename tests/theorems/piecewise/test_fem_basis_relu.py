@@ -96,7 +96,7 @@ def test_the_uniform_hat_has_the_values_of_the_catalogue() -> None:
     uniform = Uniform.build()
     numbers = uniform.numbers()
     assert uniform.mass == 1 and hexagon_gap() == 0
-    assert [uniform.needed(d) for d in (1, 2, 3)] == [2, 3, 3]
+    assert [uniform.count_needed_maps(d) for d in (1, 2, 3)] == [2, 3, 3]
     assert [numbers[name].middle for name in ("φ(½, 0)", "φ(½, −½)", "neurons in dimension 1")] == [0.5, 0, 3]  # type: ignore[union-attr]
 
 

@@ -32,7 +32,7 @@ def layer(rows: np.ndarray) -> ReluNetwork:
 def test_general_position_has_the_values_of_the_catalogue(n, d, expected):
     found = find_lattice(layer(np.random.default_rng(n).normal(size=(n, d + 1))), Space(d).chart, d)
     assert found is not None and found.regions == arrangement(n, d) == expected
-    assert found.bounded == comb(n - 1, d)
+    assert found.bounded_regions == comb(n - 1, d)
     assert in_general_position(found.rows, d) and not in_central_position(found.rows, d)
 
 
@@ -41,7 +41,7 @@ def test_four_planes_through_a_point_make_fourteen_regions():
     rows[:, -1] = 0
     found = find_lattice(layer(rows), Space(3).chart, 3)
     assert found is not None and found.regions == central(4, 3) == 14
-    assert found.bounded == 0
+    assert found.bounded_regions == 0
     assert in_central_position(found.rows, 3) and not in_general_position(found.rows, 3)
 
 

@@ -60,11 +60,11 @@ def test_the_errors_of_networks_are_those_of_the_polynomials(s):
 
 def test_the_seminorm_of_a_gaussian():
     found = measure_seminorm(goal_of(lambda x: jnp.exp(-x * x / 2), (-12, 12)), 512)
-    assert found.by_fourier == pytest.approx(sqrt(pi) / 2, rel=1e-9) and found.settled
+    assert found.by_fourier == pytest.approx(sqrt(pi) / 2, rel=1e-9) and found.is_settled
     assert found.other_convention == pytest.approx(pi**1.5, rel=1e-9)
     assert found.by_fourier in found.by_differences and found.by_differences.width < 1e-3
     box = measure_seminorm(goal_of(lambda x: jnp.where(jnp.abs(x) < 1, 1.0, 0.0), (-8, 8)), 512)
-    assert not box.settled
+    assert not box.is_settled
 
 
 def test_the_seminorm_is_enclosed_where_the_function_cannot_jump():

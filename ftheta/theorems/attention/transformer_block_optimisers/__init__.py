@@ -4,7 +4,20 @@ from typing import Annotated
 
 import numpy as np
 
-from ftheta.logic import Axis, Claim, Curves, Enclosure, Evidence, Finding, Knob, Series, Table, hypothesis, theorem
+from ftheta.logic import (
+    Axis,
+    Claim,
+    Curves,
+    Enclosure,
+    Evidence,
+    Exists,
+    Finding,
+    Knob,
+    Series,
+    Table,
+    hypothesis,
+    theorem,
+)
 from ftheta.networks.transformers.text_model import TextModel
 from ftheta.subjects import Dataset
 from ftheta.subjects.texts import longer_than_the_context, poem, text_of
@@ -61,7 +74,10 @@ def race_evidence(race: Race, parameters: int, vocabulary: int) -> Evidence:
     """Claims that a sample can at best agree with: an open problem has no theorem."""
     seeds, steps = race.losses.shape[2:]
     observations = [Observed(f"loss of Adam − of {rule}", gap) for rule, gap in race.gaps().items()]
-    claims: tuple[Claim, ...] = tuple(o.claim(f"{ADAM} a transformer") for o in observations)
+    claims: tuple[Claim, ...] = tuple(
+        Exists(f"{ADAM} a transformer: {o.what} < 0", o.witness, o.highest_mean, Enclosure.exact(0))
+        for o in observations
+    )
     numbers: dict[str, Enclosure | float] = {
         "parameters": Enclosure.exact(parameters),
         "seeds": Enclosure.exact(seeds),

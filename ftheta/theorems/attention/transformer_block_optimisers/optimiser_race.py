@@ -19,7 +19,7 @@ from ftheta.training.program import Problem
 from ftheta.training.races import at_best_step, stack_trees
 
 DECADES = np.arange(-1.0, 1.1, 0.5)
-GRIDS = {"Adam": 10 ** (DECADES - 1.5), "descent": 10 ** (DECADES - 0.5), "momentum": 10 ** (DECADES - 1)}
+GRIDS = {"Adam": 10 ** (DECADES - 1.5), "gradient descent": 10 ** (DECADES - 0.5), "momentum": 10 ** (DECADES - 1)}
 """The steps of every rule, around those that are best for small transformers."""
 WORK = 1e12  # multiplications that one race may take
 SHORT = 1e10  # those of one that is compiled in a hurry

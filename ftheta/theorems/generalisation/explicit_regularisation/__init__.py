@@ -132,7 +132,7 @@ def explicit_regularisation(
     }
     parts = folds_of(len(targets), min(folds, len(targets)), rng)
     ridges = span_ridges(ridge_path(found.phi, targets, 1.0).spectrum.values)
-    what = f"{few} steps of descent: θ with the penalty, less θ with decay"
+    what = f"{few} steps of gradient descent: θ with the penalty, less θ with decay"
     claims = [
         claim_affine_readout(found),
         *_claim_path(found.phi, targets, ridges[::6], parts),
@@ -230,9 +230,9 @@ def _claim_stopping(X: np.ndarray, y: np.ndarray, step: float, steps: int) -> li
     least = Enclosure.equal(float(ratio.min()))
     most = Enclosure.equal(float(ratio.max()))
     return [
-        Identity(f"fit after {steps} steps of descent, less Uφ(s)Uᵀy", off, ZERO, atol=1e-8),
-        AtMost("1 ≤ least of descent's filter over that of ridge with λ = 1/τk", ONE, least),
-        AtMost("largest of descent's filter over that of ridge ≤ 2", most, Enclosure.exact(2)),
+        Identity(f"fit after {steps} steps of gradient descent, less Uφ(s)Uᵀy", off, ZERO, atol=1e-8),
+        AtMost("1 ≤ least of gradient descent's filter over that of ridge with λ = 1/τk", ONE, least),
+        AtMost("largest of gradient descent's filter over that of ridge ≤ 2", most, Enclosure.exact(2)),
     ]
 
 
@@ -298,7 +298,9 @@ def _examples() -> Examples:
         claims=(
             Identity("three rows: y_i − ŷ_i over 1 − H_ii, less a fit without row i", Enclosure.exact(off_rows), ZERO),
             Identity(
-                "10 steps of descent on curvatures 1, 0.1, less 1 − (1 − τλ)^10", Enclosure.exact(off_filters), ZERO
+                "10 steps of gradient descent on curvatures 1, 0.1, less 1 − (1 − τλ)^10",
+                Enclosure.exact(off_filters),
+                ZERO,
             ),
             AtMost("risk at λ = σ²/θ², less the least at λ = 0, 1/64, …, 2", Enclosure.exact(risk - min(grid)), ZERO),
             Identity(

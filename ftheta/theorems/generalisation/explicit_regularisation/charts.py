@@ -73,7 +73,7 @@ def draw_filters(s: np.ndarray, tau: float, steps: int) -> Curves:
         Axis("eigenvalue of XᵀX", "log"),
         Axis("filter φ"),
         (
-            Series("descent 1 − (1 − τs)^k", grid, stopped(grid), "measured"),
+            Series("gradient descent 1 − (1 − τs)^k", grid, stopped(grid), "measured"),
             Series("flow 1 − exp(−τks)", grid, flow_filter(tau * steps)(grid), "other"),
             Series("ridge s/(s + 1/τk)", grid, ridge_filter(1 / (tau * steps))(grid), "reference"),
             Series("the eigenvalues", s, stopped(s), "measured", "points"),

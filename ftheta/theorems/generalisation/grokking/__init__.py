@@ -194,8 +194,8 @@ def _enclose_time(runs: Sequence[Run], which: str) -> Enclosure:
 
 
 def _summarise(runs: Sequence[Run], bare: Sequence[Run]) -> str:
-    memorised = median_time([run.memorised for run in runs])
-    generalised = median_time([run.generalised for run in runs])
+    memorised = median_time([run.memorised_at for run in runs])
+    generalised = median_time([run.generalised_at for run in runs])
     told = (
         f"generalises at step {generalised:.0f}"
         if isfinite(generalised)
@@ -261,7 +261,7 @@ def _tabulate_effect(found: Effect) -> Table:
 def _tabulate_times(runs: Sequence[Run], bare: Sequence[Run]) -> Table:
     rows = []
     for run in (*runs, *bare):
-        times = [_show_time(time) for time in (run.memorised, run.generalised, run.delay)]
+        times = [_show_time(time) for time in (run.memorised_at, run.generalised_at, run.delay)]
         rows.append((run.protocol.decay, run.seed, *times, float(run.validation[-1])))
     return Table("runs", ("weight decay", "seed", "t_mem", "t_gen", "delay", "validation accuracy"), tuple(rows))
 

@@ -65,16 +65,16 @@ class Run:
         return 1 - self.watched.test_error
 
     @property
-    def memorised(self) -> float:
+    def memorised_at(self) -> float:
         return self._first(self.train)
 
     @property
-    def generalised(self) -> float:
+    def generalised_at(self) -> float:
         return self._first(self.validation)
 
     @property
     def delay(self) -> float:
-        return self.generalised / self.memorised if isfinite(self.memorised) else inf
+        return self.generalised_at / self.memorised_at if isfinite(self.memorised_at) else inf
 
     def _first(self, accuracy: np.ndarray) -> float:
         reached = np.flatnonzero(accuracy >= self.protocol.threshold)
@@ -117,8 +117,8 @@ def grokking_cell(
     )
     seen = lambda time: time if isfinite(time) else None
     return {
-        "t_mem": seen(run.memorised),
-        "t_gen": seen(run.generalised),
+        "t_mem": seen(run.memorised_at),
+        "t_gen": seen(run.generalised_at),
         "delay": seen(run.delay),
         "train_accuracy": float(run.train[-1]),
         "validation_accuracy": float(run.validation[-1]),

@@ -159,7 +159,7 @@ def noise_dropout_augmentation(
     return Evidence(
         claims=tuple(claims),
         charts=draw_losses(X, Y, W, rng, T),
-        numbers={"squared loss a row": Enclosure.equal(per_row), "dropout adds": Enclosure.equal(added)},
+        numbers={"squared loss per row": Enclosure.equal(per_row), "dropout adds": Enclosure.equal(added)},
         tables=(_tabulate_costs(costs),),
         summary=f"squared loss {per_row:.4g} per row; keeping {keep:g} of {X.shape[1]} features adds {added:.4g}",
         examples=_examples,

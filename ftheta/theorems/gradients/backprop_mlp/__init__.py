@@ -70,7 +70,7 @@ def labels(net: Network) -> np.ndarray | None:
 @hypothesis(
     "there are inputs with labels of the network's output size", remedy="give data with x and y", name="labelled data"
 )
-def labelled(net: Network) -> Finding:
+def has_labels(net: Network) -> Finding:
     y = labels(net)
     return Finding.failed("no labels, or of another size") if y is None else Finding.proved(f"{len(y)} rows", "counted")
 
@@ -95,7 +95,7 @@ def off_kinks(net: Network) -> Finding:
     "gradient in every weight, and training rests on it.",
     see_also=("reverse-mode", "gradient-product-bound", "training-loop", "worked-example-graph"),
     of_parameters=True,
-    assumes=(has_layers, describes_this_function, labelled, off_kinks),
+    assumes=(has_layers, describes_this_function, has_labels, off_kinks),
     on=perceptron,
     breaks_on=without_biases,
     presets={"textbook": {}, "relu": {"activation": "relu"}, "deep": {"depth": 20}, "linear": {"depth": 1, "batch": 1}},

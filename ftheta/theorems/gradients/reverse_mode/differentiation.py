@@ -132,12 +132,12 @@ def _perceptron(widths: tuple[int, ...]) -> GradientCost:
 def chain_memory(length: int) -> GradientMemory:
     """The memory of x ↦ sin(sin(… x)), in states: numbers of 8 bytes."""
 
-    def repeated(x: Any) -> Any:
+    def repeat_sine(x: Any) -> Any:
         for _ in range(length):
             x = jnp.sin(x)
         return x
 
-    return gradient_memory(trace(repeated, jax.ShapeDtypeStruct((), np.float64)))
+    return gradient_memory(trace(repeat_sine, jax.ShapeDtypeStruct((), np.float64)))
 
 
 def why_uncountable(found: Differentiated) -> str:

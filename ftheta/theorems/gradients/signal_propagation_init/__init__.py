@@ -123,13 +123,13 @@ def signal_propagation_init(
         claims=_claim_means(seen),
         numbers={
             "gain of these layers": size,
-            "factor fitted": seen.fitted,
+            "factor fitted": seen.fitted_gain,
             "z after one layer": seen.z() if word in KEEPS else 0.0,
             "factor of these weights": scales.growth(),
         },
         tables=(scales.table(),),
         summary=f"{scales.describe()}; drawn anew {len(seen.forward)} times at ns² = {float(gain):.3g}, {word} layers "
-        f"have a mean factor of {seen.fitted:.4g} (theory: {float(seen.factor):.4g})",
+        f"have a mean factor of {seen.fitted_gain:.4g} (theory: {float(seen.factor):.4g})",
         examples=partial(_examples, deepcopy(rng), width, depth, word, max(50, draws // 4), size),
     )
 
@@ -183,7 +183,7 @@ def _draw_scales(rng: np.random.Generator, width: int, depth: int, activation: s
     seen = [propagate(rng, width, depth, gain, activation, draws) for gain in gains]
     s = [sqrt(gain / width) for gain in gains]
     series = [
-        Series("fitted", s, np.maximum([p.fitted for p in seen], 1e-300), "measured", "points"),
+        Series("fitted", s, np.maximum([p.fitted_gain for p in seen], 1e-300), "measured", "points"),
         Series("theory" if activation in KEEPS else "at most", s, [float(p.factor) for p in seen], "bound"),
         Series("keeps the size", s, np.ones(len(s)), "reference"),
     ]

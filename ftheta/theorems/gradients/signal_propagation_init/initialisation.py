@@ -58,7 +58,7 @@ class Propagation:
         return float((seen.mean() - float(self.factor)) / (seen.std(ddof=1) / sqrt(len(seen))))
 
     @property
-    def fitted(self) -> float:
+    def fitted_gain(self) -> float:
         """The factor a layer that the means show."""
         means = self.forward.mean(axis=0)
         return float((means[-1] / means[0]) ** (1 / self.depth)) if means[-1] > 0 else 0.0

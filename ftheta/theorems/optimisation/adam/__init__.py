@@ -73,7 +73,7 @@ def finite_gradient(subject: Training) -> Finding:
 @hypothesis(
     r"$\epsilon=0$ and $\beta_1<\sqrt{\beta_2}$", remedy="take ε = 0, and β₂ nearer to 1", name="ε = 0 and β₁ < √β₂"
 )
-def undamped(subject: Training, *, epsilon: float, beta1: float, beta2: float) -> Finding:
+def has_no_damping(subject: Training, *, epsilon: float, beta1: float, beta2: float) -> Finding:
     note = f"ε = {epsilon:g}, β₁ = {beta1:g}, √β₂ = {beta2**0.5:.4g}"
     return Finding.decide(epsilon == 0 and beta1**2 < beta2, note, "a comparison of knobs")
 
@@ -85,7 +85,7 @@ def undamped(subject: Training, *, epsilon: float, beta1: float, beta2: float) -
     "tune; yet on a simple problem it converges to the worst point, which AMSGrad repairs.",
     see_also=("first-order-family", "sgd-robbins-monro", "transformer-block-optimisers", "open-problems-register"),
     same_for_all="the first step is −α sign(∇F) and the scale of the gradients drops out on every loss",
-    assumes=(finite_gradient, undamped),
+    assumes=(finite_gradient, has_no_damping),
     adapters=(LOSS_OF_A_NETWORK,),
     on=badly_scaled,
     breaks_on=vertical,

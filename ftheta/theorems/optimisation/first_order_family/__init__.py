@@ -37,7 +37,7 @@ from ftheta.training.descent import Path, descend, walk
 from ftheta.training.landscapes import Landscape, curvature_along_gradient, landscape
 from ftheta.training.methods import (
     Method,
-    accelerated,
+    accelerated_gradient,
     adaptive,
     any_optimiser,
     heavy_ball,
@@ -141,7 +141,7 @@ def first_order_family(
 
 def _runners(mu: float, smoothness: float, step: float) -> list[Method]:
     """The methods that race on a convex objective; the heavy ball where μ > 0."""
-    chosen = [steepest(step / smoothness), line_search(), accelerated(1 / smoothness)]
+    chosen = [steepest(step / smoothness), line_search(), accelerated_gradient(1 / smoothness)]
     return [*chosen, tuned_heavy_ball(mu, smoothness)] if mu > 1e-12 * smoothness else chosen
 
 
@@ -200,7 +200,13 @@ def _race_optimisers(name: str, whole: Landscape, steps: int) -> Curves:
 
 def _tabulate_memory(parameters: int) -> Table:
     """Numbers that each method keeps beside θ, read off the shapes of what it remembers."""
-    methods = [steepest(1.0), heavy_ball(1.0, 0.9), accelerated(1.0), adaptive(Adam()), adaptive(Adam(amsgrad=True))]
+    methods = [
+        steepest(1.0),
+        heavy_ball(1.0, 0.9),
+        accelerated_gradient(1.0),
+        adaptive(Adam()),
+        adaptive(Adam(amsgrad=True)),
+    ]
     rows = [(m.name, count_memory(m, parameters), count_memory(m, GPT1)) for m in methods]
     rows.append(("Newton (the Hessian)", parameters**2, GPT1**2))
     return Table(
@@ -258,7 +264,7 @@ def _examples(L: float, R: float, steps: int, step: float, kappa: float) -> Exam
 
 def _race_on_hardest(hardest: Hardest) -> list[Path]:
     tau = 1 / hardest.smoothness
-    methods = [steepest(tau), heavy_ball(tau, 0.9), accelerated(tau)]
+    methods = [steepest(tau), heavy_ball(tau, 0.9), accelerated_gradient(tau)]
     start = np.zeros(hardest.dimension)
     return [walk(method, hardest.value, hardest.gradient, start, hardest.steps) for method in methods]
 

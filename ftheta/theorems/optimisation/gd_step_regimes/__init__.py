@@ -95,8 +95,8 @@ def gd_step_regimes(
     steps: Annotated[int, Knob(1, 500, "number of gradient steps", "K", log=True, most=5000)] = 40,
 ) -> Evidence:
     r"""On a quadratic with spectrum in $[\mu,L]$ the error in the mode of $\lambda$ after $k$ steps is
-    $(1-\tau\lambda)^k$ times that at the start. Descent converges iff $0<\tau<\frac2L$; the top mode changes sign at
-    each step for $\tau>\frac1L$; the best worst case is $\tau^*=\frac2{\mu+L}$, with factor
+    $(1-\tau\lambda)^k$ times that at the start. Gradient descent converges iff $0<\tau<\frac2L$; the top mode changes
+    sign at each step for $\tau>\frac1L$; the best worst case is $\tau^*=\frac2{\mu+L}$, with factor
     $\frac{\kappa-1}{\kappa+1}$. The exact line search $\tau_k=\|g\|^2/g^\top Hg$ has
     $F_{k+1}\le\big(\frac{\kappa-1}{\kappa+1}\big)^2F_k$. Of a network, $\tau\lambda_{\max}=2$ is the edge of
     stability."""
@@ -196,7 +196,7 @@ def _draw_regime(q: Quadratic, title: str, tau: float) -> Curves:
     ring_y = np.concatenate([[*(r / np.sqrt(q.L) * np.sin(turn)), np.inf] for r in rings])
     series = (
         Series("levels of F", ring_x, ring_y, "reference"),
-        Series("descent", x, y),
+        Series("gradient descent", x, y),
         Series("θ_k", x, y, "measured", "points"),
     )
     return Curves(title, Axis("along the flattest direction"), Axis("along the steepest"), series)

@@ -55,11 +55,11 @@ def _step_again(
     def after(theta: Any, optimum: Any, tau: Any) -> Any:
         return square(theta - tau * jax.grad(objective)(theta) - optimum)
 
-    def allowed(theta: Any, optimum: Any, tau: Any, mu: Any, L: Any) -> Any:
+    def bound_next(theta: Any, optimum: Any, tau: Any, mu: Any, L: Any) -> Any:
         return factor(tau, mu, L) * square(theta - optimum)
 
     left = enclose_number(after, theta, optimum, constants[0])
-    right = enclose_number(allowed, theta, optimum, *constants)
+    right = enclose_number(bound_next, theta, optimum, *constants)
     return Witness({"k": float(k)}, left, right, "‖θ_{k+1} − θ*‖² and its bound from θ_k, in intervals rounded outward")
 
 

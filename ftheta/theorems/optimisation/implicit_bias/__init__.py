@@ -121,11 +121,11 @@ def implicit_bias(
         float, Knob(-3, 3, "first coordinate of the start of least squares", "θ₀", least=-1e3, most=1e3)
     ] = 0.0,
     alpha: Annotated[float, Knob(1e-3, 3, "start of the diagonal network", "α", log=True, least=1e-3, most=10)] = 0.1,
-    steps: Annotated[int, Knob(100, 20_000, "steps of descent", "K", log=True, least=1, most=100_000)] = 2000,
+    steps: Annotated[int, Knob(100, 20_000, "steps of gradient descent", "K", log=True, least=1, most=100_000)] = 2000,
 ) -> Evidence:
-    r"""(a) Descent on $\frac12\|X\theta-y\|^2$, $\mathrm{rank}X=n$, converges to the projection of $\theta_0$ on the
-    solutions, $\theta_0+X^+(y-X\theta_0)$: from 0 to the solution of least norm. (b) On separable rows the logistic
-    loss sends $\theta$ to infinity in the direction of the largest $\ell_2$ margin,
+    r"""(a) Gradient descent on $\frac12\|X\theta-y\|^2$, $\mathrm{rank}X=n$, converges to the projection of $\theta_0$
+    on the solutions, $\theta_0+X^+(y-X\theta_0)$: from 0 to the solution of least norm. (b) On separable rows the
+    logistic loss sends $\theta$ to infinity in the direction of the largest $\ell_2$ margin,
     $\big\|\frac\theta{\|\theta\|}-\frac{\hat w}{\|\hat w\|}\big\|=O(\frac1{\ln t})$. (c) The network $\beta=u^2-v^2$
     from $u=v=\alpha1$ finds
     $$\min_{X\beta=y}\ \sum_i\alpha^2q\Big(\frac{\beta_i}{\alpha^2}\Big),\qquad
@@ -149,7 +149,8 @@ def measure_bias(rows: Rows, start: float, alpha: float, steps: int) -> Evidence
         origin = np.zeros(rows.x.shape[1])
         origin[0] = start
         claims, numbers = _descend_least_squares(rows, origin, steps)
-        parts.append(f"descent ends {numbers['distance of descent to the projection']:.2g} from the projection of θ₀")
+        gap = numbers["distance of gradient descent to the projection"]
+        parts.append(f"gradient descent ends {gap:.2g} from the projection of θ₀")
     if rows.solvable:
         more, chart, found = _train_diagonal(rows, alpha)
         claims = claims + more
@@ -161,9 +162,8 @@ def measure_bias(rows: Rows, start: float, alpha: float, steps: int) -> Evidence
         claims = claims + more
         charts = [*charts, chart]
         numbers = numbers | found
-        parts.append(
-            f"margin {best.margin.middle:.5g}, direction off by {found['distance of descent to max margin']:.2g}"
-        )
+        gap = found["distance of gradient descent to max margin"]
+        parts.append(f"margin {best.margin.middle:.5g}, direction off by {gap:.2g}")
     return Evidence(tuple(claims), tuple(charts), numbers, summary="; ".join(parts))
 
 
@@ -198,9 +198,9 @@ def _descend_least_squares(rows: Rows, start: np.ndarray, steps: int) -> tuple[l
     size = max(float(np.abs(y).max()), 1e-300)
     claims = [
         Identity("largest |xθ* − y| at the projection of the start", residual, Enclosure.exact(0), atol=1e-9 * size),
-        AtMost("distance of descent to that projection", Enclosure.equal(distance), Enclosure.equal(bound)),
+        AtMost("distance of gradient descent to that projection", Enclosure.equal(distance), Enclosure.equal(bound)),
     ]
-    return claims, numbers | {"distance of descent to the projection": distance}
+    return claims, numbers | {"distance of gradient descent to the projection": distance}
 
 
 # -- (b) logistic loss --------------------------------------------------------------------------------------
@@ -225,7 +225,7 @@ def _follow_logistic(rows: Rows, best: Margin, steps: int) -> tuple[list[Any], C
     values = tuple(Enclosure.equal(float(v)) for v in error)
     claims.append(Converges("‖θ/‖θ‖ − ŵ/‖ŵ‖‖", Enclosure.exact(0), values, tuple(s.tolist()), 0.02))
     after = float(seen[-1])
-    numbers: Numbers = {"margin": best.margin, "distance of descent to max margin": after}
+    numbers: Numbers = {"margin": best.margin, "distance of gradient descent to max margin": after}
     return claims, _draw_direction(s, error, np.log1p(tau * k), seen), numbers
 
 
@@ -234,7 +234,7 @@ def _draw_direction(s: np.ndarray, error: np.ndarray, ln_t: np.ndarray, seen: np
     series = (
         Series("c / ln t", s[s > 2], constant / s[s > 2], "bound"),
         Series("gradient flow", s, error),
-        Series("descent", ln_t, seen, "other", "points"),
+        Series("gradient descent", ln_t, seen, "other", "points"),
     )
     title = "the direction on separable rows turns to the largest margin"
     return Curves(title, Axis("ln t", "log"), Axis("distance to the max-margin direction", "log"), series)
@@ -248,7 +248,7 @@ def _train_diagonal(rows: Rows, alpha: float) -> tuple[list[Any], Curves, Number
     program = Program(rows.x, rows.y)
     own = program.solutions(np.array([alpha]))[0]
     path = program.solutions(ALPHAS)
-    trained = program.trained(alpha)
+    trained = program.train(alpha)
     sparse = program.least_sum()
     round_ = program.least_norm()
     size = max(float(np.linalg.norm(own)), 1e-300)
@@ -270,7 +270,7 @@ def _train_diagonal(rows: Rows, alpha: float) -> tuple[list[Any], Curves, Number
 def _draw_solutions(program: Program, path: np.ndarray, sparse: np.ndarray, least: np.ndarray) -> Curves:
     shown = np.sort(np.argsort(np.abs(sparse) + np.abs(least))[::-1][:SHOWN])
     few = ALPHAS[::8]
-    trained = [program.trained(float(a)) for a in few]
+    trained = [program.train(float(a)) for a in few]
     pairs = [(a, float(b[i])) for a, b in zip(few, trained) if b is not None for i in shown]
     edge = [(ALPHAS[0] / 2, float(sparse[i])) for i in shown] + [(2 * ALPHAS[-1], float(least[i])) for i in shown]
     lines = tuple(Series(f"β{i + 1}", ALPHAS, path[:, i], "other") for i in shown)

@@ -83,7 +83,7 @@ class Program:
         found = linprog(np.ones(2 * d), A_eq=np.hstack([self.X, -self.X]), b_eq=self.y, method="highs")
         return found.x[:d] - found.x[d:] if found.success else np.full(d, inf)
 
-    def trained(self, alpha: float, times: float = 60.0) -> np.ndarray | None:
+    def train(self, alpha: float, times: float = 60.0) -> np.ndarray | None:
         """The limit of gradient flow in (u, v); None where the budget of evaluations does not reach it."""
         X = self.X
         y = self.y
@@ -101,16 +101,16 @@ class Program:
             pull = X.T @ (X @ (u * u - v * v) - y)
             return np.concatenate([-2 * u * pull, 2 * v * pull])
 
-        def settled(_: float, w: np.ndarray) -> float:
+        def residual_excess(_: float, w: np.ndarray) -> float:
             return float(np.linalg.norm(X @ (w[:d] ** 2 - w[d:] ** 2) - y)) - 1e-10 * size
 
-        settled.terminal = True  # type: ignore[attr-defined]
+        residual_excess.terminal = True  # type: ignore[attr-defined]
         slowest = float(np.linalg.svd(X, compute_uv=False)[-1]) ** 2  # of the linear problem; u and v add their size
         horizon = times * (1 + np.log1p(1 / alpha)) / (slowest * (alpha**2 + 1e-3))
         start = np.full(2 * d, alpha)
         method = "LSODA" if d <= SMALL else "RK45"
         try:
-            found = solve_ivp(speed, (0.0, horizon), start, method, events=settled, rtol=1e-10, atol=1e-13)
+            found = solve_ivp(speed, (0.0, horizon), start, method, events=residual_excess, rtol=1e-10, atol=1e-13)
         except _Spent:
             return None
         return found.y[:d, -1] ** 2 - found.y[d:, -1] ** 2 if found.t_events[0].size else None

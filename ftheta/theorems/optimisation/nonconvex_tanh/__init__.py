@@ -92,8 +92,8 @@ def nonconvex_tanh(
     subject: Training | Network,
     rng: np.random.Generator,
     *,
-    start: Annotated[float, Knob(0.7, 6.0, "where descent starts", "a₀", least=0.66, most=8.0)] = 5.0,
-    tau: Annotated[float, Knob(0.05, 1.0, "step of descent", "τ", log=True, least=1e-3, most=4.0)] = 1.0,
+    start: Annotated[float, Knob(0.7, 6.0, "where gradient descent starts", "a₀", least=0.66, most=8.0)] = 5.0,
+    tau: Annotated[float, Knob(0.05, 1.0, "step of gradient descent", "τ", log=True, least=1e-3, most=4.0)] = 1.0,
     reach: Annotated[float, Knob(1, 8, "how far slices go (of the weights' own size for a network)", "r")] = 6.0,
     points: Annotated[int, Knob(21, 81, "points per side of a slice through a network", "m", least=5, most=201)] = 41,
 ) -> Evidence:
@@ -208,7 +208,9 @@ def _draw_escapes(start: float, tau: float) -> Curves:
         Series("exp(2a₀)/8τ", fine, np.exp(2 * fine) / (8 * tau), "reference"),
         Series("steps K", [x for x, _ in needed], [k or inf for _, k in needed], mark="points"),
     )
-    return Curves("how long the plateau holds descent", Axis("start a₀"), Axis("steps until a_k ≤ a*", "log"), series)
+    return Curves(
+        "how long the plateau holds gradient descent", Axis("start a₀"), Axis("steps until a_k ≤ a*", "log"), series
+    )
 
 
 # -- slices of the loss of a network ------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import numpy as np
 from ftheta.certify.norms import spectral_norm
 from ftheta.logic import Enclosure
 from ftheta.training.descent import Path, descend, walk
-from ftheta.training.methods import accelerated, proximal, steepest
+from ftheta.training.methods import accelerated_gradient, proximal, steepest
 from ftheta.training.rates import accelerated_bound, largest_ratio
 
 from .prox import soft_threshold
@@ -52,7 +52,7 @@ class Lasso:
     @cached_property
     def solution(self) -> np.ndarray:
         """FISTA, then the equations of its support where they give a smaller gap."""
-        method = accelerated(1 / self.smoothness, self.prox)
+        method = accelerated_gradient(1 / self.smoothness, self.prox)
         theta = descend(method, self.smooth, np.zeros(self.A.shape[1]), POLISH, total=self.value).points[-1]
         on = theta != 0
         polished = np.zeros_like(theta)
@@ -76,7 +76,7 @@ class Lasso:
         k = np.arange(steps + 1)
         R = float(np.linalg.norm(z))
         start = np.zeros(self.A.shape[1])
-        methods = (proximal(step / L, self.prox), accelerated(1 / L, self.prox))
+        methods = (proximal(step / L, self.prox), accelerated_gradient(1 / L, self.prox))
         paths = [descend(m, self.smooth, start, steps, total=self.value) for m in methods]
         bounds = {
             "forward–backward: LR²/(2kh)": L * R**2 / (2 * np.maximum(k, 1) * step),

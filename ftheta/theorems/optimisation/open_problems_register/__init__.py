@@ -7,7 +7,7 @@ from typing import Annotated, TypeAlias
 
 import numpy as np
 
-from ftheta.logic import Axis, Bars, Enclosure, Evidence, Examples, Finding, Knob, Table, hypothesis, theorem
+from ftheta.logic import Axis, Bars, Enclosure, Evidence, Examples, Exists, Finding, Knob, Table, hypothesis, theorem
 from ftheta.spectra.objective import LabelledNetwork
 from ftheta.subjects import Dataset, Network
 from ftheta.theorems.observations import ADAM, STATUS, Observed
@@ -85,7 +85,7 @@ CHOICES = ("all", *(entry.problem for entry in ENTRIES))
 def entries_for(problem: str, own: Measure | None, name: str) -> list[Entry]:
     """The asked entries; with `own` the one about Adam speaks of the subject that was handed in."""
     asked = [entry for entry in ENTRIES if problem in ("all", entry.problem)]
-    mine = Entry(ADAM, f"Adam and descent on {name}", "each at its best step of 11", own) if own else None
+    mine = Entry(ADAM, f"Adam and gradient descent on {name}", "each at its best step of 11", own) if own else None
     return [mine if mine and entry.problem == ADAM else entry for entry in asked]
 
 
@@ -165,7 +165,7 @@ def measure_entries(entries: Sequence[Entry], seed: int, seeds: int) -> Evidence
     columns = ("problem", "proxy", "protocol", "seeds", "mean effect, nominal 95 %", "seeds that agree", "status")
     shown = sum(o.interval[1] < 0 for o in seen)
     return Evidence(
-        claims=tuple(o.claim(e.problem) for e, o in zip(entries, seen)),
+        claims=tuple(claim_effect(e.problem, o) for e, o in zip(entries, seen)),
         charts=(_draw_dashboard(entries, seen), *(o.chart for o in seen if o.chart is not None)),
         numbers={"entries": Enclosure.exact(len(entries)), "seeds": Enclosure.exact(seeds)}
         | {
@@ -176,6 +176,11 @@ def measure_entries(entries: Sequence[Entry], seed: int, seeds: int) -> Evidence
         tables=(Table("register of open problems", columns, tuple(rows)),),
         summary=f"{shown} of {len(entries)} proxies show the expected effect in {seeds} seeds; evidence, not theorems",
     )
+
+
+def claim_effect(problem: str, observed: Observed) -> Exists:
+    """A sampled claim of existence: by its kind never proved, never refuted."""
+    return Exists(f"{problem}: {observed.what} < 0", observed.witness, observed.highest_mean, Enclosure.exact(0))
 
 
 def _draw_dashboard(entries: Sequence[Entry], seen: Sequence[Observed]) -> Bars:

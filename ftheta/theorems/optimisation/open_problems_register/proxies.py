@@ -114,7 +114,7 @@ def adam_seeks_another_margin(rng: np.random.Generator, seeds: int) -> Observed:
     for rule, step in ((optax.sgd, 0.2), (optax.adam, 0.02)):
         theta = train_all(_score, _positive_score, rule, runs, 5000, step).params
         ends.append([float((z @ t).min() / np.abs(t).max()) for t, (_, z, _) in zip(theta, runs)])
-    return Observed("ℓ∞ margin of descent − of Adam", np.array(ends[0]) - np.array(ends[1]))
+    return Observed("ℓ∞ margin of gradient descent − of Adam", np.array(ends[0]) - np.array(ends[1]))
 
 
 def zipf_words(rng: np.random.Generator, words: int = 24, noise: float = 0.3) -> tuple[np.ndarray, np.ndarray]:
@@ -128,7 +128,7 @@ def zipf_words(rng: np.random.Generator, words: int = 24, noise: float = 0.3) ->
 
 def race_with_adam(apply: Any, loss: Any, runs: list[Any], steps: int, title: str) -> Observed:
     """Adam against gradient descent, each at its best step of the grid."""
-    rules = (("Adam", optax.adam), ("descent", optax.sgd))
+    rules = (("Adam", optax.adam), ("gradient descent", optax.sgd))
     courses = {name: at_best_step(train_all(apply, loss, rule, runs, steps, STEPS).losses) for name, rule in rules}
     k = np.arange(steps) + 1
     series = tuple(
@@ -137,7 +137,9 @@ def race_with_adam(apply: Any, loss: Any, runs: list[Any], steps: int, title: st
         if np.isfinite(c).all()
     )
     chart = Curves(f"{title}: each rule at its best step", Axis("step"), Axis("loss"), series) if series else None
-    return Observed("loss of Adam − of descent", courses["Adam"][:, -1] - courses["descent"][:, -1], chart)
+    return Observed(
+        "loss of Adam − of gradient descent", courses["Adam"][:, -1] - courses["gradient descent"][:, -1], chart
+    )
 
 
 def adam_on_heavy_tails(x: np.ndarray, y: np.ndarray) -> Callable[[np.random.Generator, int], Observed]:

@@ -31,7 +31,7 @@ ROWS = 32
 def wavy_valley(
     rng: np.random.Generator,
     *,
-    start: Annotated[float, Knob(-10, 10, "where the descent begins", "x₀", least=-1e3, most=1e3)] = 3.0,
+    start: Annotated[float, Knob(-10, 10, "where gradient descent begins", "x₀", least=-1e3, most=1e3)] = 3.0,
 ) -> Training:
     return Training("x² + 3 sin² x", wavy, np.array([start]), np.zeros(1), best_wavy()[0].lo, WAVY_SMOOTHNESS)
 
@@ -156,7 +156,7 @@ def _draw_excess(found: Descent, mu: float, tau: float) -> Curves:
         Series("bound (1 − τμ)ᵏ", k, found.excess[0] * (1 - tau * mu) ** k, "bound"),
         Series("measured", k[shown], found.excess[shown]),
     )
-    return Curves("excess along the descent", Axis("iteration k"), Axis("F − F*", "log"), series)
+    return Curves("excess along gradient descent", Axis("iteration k"), Axis("F − F*", "log"), series)
 
 
 def _draw_wavy(mu: float) -> Curves:

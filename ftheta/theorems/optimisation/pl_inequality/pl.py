@@ -127,11 +127,11 @@ class Descent:
         if k is None or k > FEW:
             return None
 
-        def allowed(start: Any, optimum: Any, tau: Any, mu: Any) -> Any:
+        def bound_excess(start: Any, optimum: Any, tau: Any, mu: Any) -> Any:
             return (1 - tau * mu) ** k * (self.F(start) - self.F(optimum))
 
         left = enclosed_excess(self.F, self.path[0], self.optimum, tau, k)
-        right = enclose_number(allowed, self.path[0], self.optimum, tau, mu)
+        right = enclose_number(bound_excess, self.path[0], self.optimum, tau, mu)
         return Witness({"k": float(k)}, left, right, "all steps in intervals rounded outward")
 
 

@@ -53,7 +53,9 @@ def rectified_network(rng: np.random.Generator) -> Network:
     return random_network(rng, activation="relu", maps=3, width=6)
 
 
-@hypothesis(r"$\varrho$ is a polynomial of degree $r$", remedy="nothing to mend: any other activation is better")
+@hypothesis(
+    r"$\varrho$ is a polynomial of degree $r$", remedy="not applicable to other activations; nothing needs to change"
+)
 def polynomial_activations(net: Network) -> Finding:
     if net.description is None:
         return Finding.undecided("layers")

@@ -67,7 +67,7 @@ def terms_of(subject: Family, p: int) -> Ridges:
     return subject.member(p, np.random.default_rng(0))
 
 
-@hypothesis("there are real values to fit", remedy="give a Target with finite values, or data with one label a row")
+@hypothesis("there are real values to fit", remedy="give a Target with finite values, or data with one label per row")
 def finite_values(subject: Family) -> Finding:
     try:
         x, y = points_and_values(subject)

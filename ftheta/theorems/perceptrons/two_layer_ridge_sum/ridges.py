@@ -17,7 +17,7 @@ BLOCK = 256
 
 @dataclass(frozen=True, eq=False)
 class Ridges:
-    """Directions $w_s$ (one a row) and offsets $b_s$."""
+    """Directions $w_s$ (one per row) and offsets $b_s$."""
 
     directions: np.ndarray
     offsets: np.ndarray

@@ -81,7 +81,7 @@ def from_network(view: Window, output: int, max_cells: int, even: bool) -> Conve
         return None
     made = Difference.of([replace(p, rows=(p.rows[output],)) for p in pieces], even)
     try:
-        return ConvexForm(made, made.refined(budget(MORE * max_cells)), view.frame, view.domain)
+        return ConvexForm(made, made.refine(budget(MORE * max_cells)), view.frame, view.domain)
     except OutOfBudget:
         return ConvexForm(made, [], view.frame, view.domain)
 
@@ -95,5 +95,5 @@ def from_data(x: np.ndarray, y: np.ndarray | None) -> ConvexForm:
     frame = box((rows.min(axis=0) - pad).tolist(), (rows.max(axis=0) + pad).tolist())
     points = [tuple(map(rational, row)) for row in rows.tolist()]
     off = [abs(max(value(f, p) for f in fit.forms) - rational(t)) for p, t in zip(points, np.ravel(y).tolist())]  # type: ignore[arg-type]
-    refined = made.refined(budget(5000))
+    refined = made.refine(budget(5000))
     return ConvexForm(made, refined, frame, excess=max(off) - fit.distance, distance=floats([fit.distance])[0])

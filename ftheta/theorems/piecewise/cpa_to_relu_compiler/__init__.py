@@ -51,7 +51,7 @@ def read(given: Given) -> MeshFunction | Form:
 
 @hypothesis(
     "a continuous piecewise-affine function: values on a convex mesh, a ReLU network, a program of such parts",
-    remedy="extend the mesh to a convex one; give one label a row; use abs, maximum, clip, ReLU in the program",
+    remedy="extend the mesh to a convex one; give one label per row; use abs, maximum, clip, ReLU in the program",
     name="a continuous piecewise-affine function",
 )
 def piecewise_affine(given: Given) -> Finding:

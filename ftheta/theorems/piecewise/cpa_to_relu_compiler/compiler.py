@@ -30,7 +30,7 @@ class Compiled:
         """None where there are more cells than allowed."""
         made = Difference.of(pieces)
         try:
-            return cls(made, made.refined(budget(max_cells)))
+            return cls(made, made.refine(budget(max_cells)))
         except OutOfBudget:
             return None
 

@@ -227,7 +227,7 @@ def _uniform_claims(uniform: Uniform) -> tuple[Identity, ...]:
         Identity(
             f"affine maps of the hat in dimension {d}, and those that it needs",
             enclose_rational(L),
-            enclose_rational(uniform.needed(d)),
+            enclose_rational(uniform.count_needed_maps(d)),
         )
         for d, L in enumerate(sizes, 1)
     ]

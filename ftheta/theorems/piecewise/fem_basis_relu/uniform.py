@@ -48,7 +48,7 @@ class Uniform:
         r"""$\int\phi$ in the plane, cell by cell."""
         return integral(self.nets[1], box_simplices([-1, -1], [1, 1]))
 
-    def needed(self, d: int) -> int:
+    def count_needed_maps(self, d: int) -> int:
         """Affine maps that it needs: the kink along the first axis ends at the next vertex."""
         x = ((ZERO,), (fmpq(1, 2), ZERO), (fmpq(1, 2), fmpq(1, 16), ZERO))[d - 1]
         normal = (*[ZERO] * (d - 1), fmpq(1))

@@ -72,7 +72,7 @@ def hyperbolic_tangents(rng: np.random.Generator) -> Network:
     },
     errata=r"""Murari's slides lets two networks have the same number of layers without loss of generality and
     leaves that as an
-    exercise: padding solves it, with $2m$ neurons a layer for $m$ outputs.""",
+    exercise: padding solves it, with $2m$ neurons per layer for $m$ outputs.""",
 )
 def network_calculus(
     net: Network,

@@ -121,7 +121,7 @@ def regions_shallow(
         claims += (
             [Identity("regions of space, and Σ|μ|", count, mu)] if whole else [AtMost("Σ|μ| of the plane", mu, most)]
         )
-        numbers |= {"Σ|μ|": mu, "bounded regions": Enclosure.exact(found.bounded)}
+        numbers |= {"Σ|μ|": mu, "bounded regions": Enclosure.exact(found.bounded_regions)}
     return Evidence(
         tuple(claims),
         (
@@ -141,7 +141,7 @@ def _examples(found: Lattice, n: int) -> Examples:
     if len(found.rows) != n or comb(n, found.d + 1) > MOST_STEPS:
         return Examples(())
     all_regions = Enclosure.exact(found.regions)
-    closed = Enclosure.exact(found.bounded)
+    closed = Enclosure.exact(found.bounded_regions)
     if in_general_position(found.rows, found.d):
         formula = Enclosure.exact(arrangement(n, found.d))
         inside = Enclosure.exact(comb(n - 1, found.d))

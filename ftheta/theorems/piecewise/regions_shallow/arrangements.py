@@ -124,7 +124,7 @@ class Lattice:
         return count_regions(self.chis[-1])
 
     @property
-    def bounded(self) -> int:
+    def bounded_regions(self) -> int:
         return count_bounded(self.chis[-1])
 
 

@@ -94,9 +94,9 @@ def relu_symmetries_conservation(
     r"""Orders of hidden neurons and $(w_i,b_i,a_i)\mapsto(\lambda w_i,\lambda b_i,a_i/\lambda)$, $\lambda>0$, leave a
     ReLU network $f_\theta$ and its path norm $\sum_i|a_i|\|w_i\|$ unchanged; for tanh there are orders and signs:
     $h!\,2^h$ copies at width $h$. Under gradient flow $D_i=\|w_i\|^2+b_i^2-\|a_i\|^2$ is constant for every hidden
-    neuron; for linear networks $W_{\ell+1}^\top W_{\ell+1}-W_\ell W_\ell^\top$ is. A step $\tau$ of descent moves $D_i$
-    by $\tau^2(\|\partial_{w_i}F\|^2+|\partial_{b_i}F|^2-\|\partial_{a_i}F\|^2)$: $O(\tau^2)$ a step, $O(\tau)$ over a
-    horizon. For $\frac12(aw-y)^2$, $r=aw-y$, it multiplies $a^2-w^2$ by $1-\tau^2r^2$."""
+    neuron; for linear networks $W_{\ell+1}^\top W_{\ell+1}-W_\ell W_\ell^\top$ is. A step $\tau$ of gradient descent
+    moves $D_i$ by $\tau^2(\|\partial_{w_i}F\|^2+|\partial_{b_i}F|^2-\|\partial_{a_i}F\|^2)$: $O(\tau^2)$ a step,
+    $O(\tau)$ over a horizon. For $\frac12(aw-y)^2$, $r=aw-y$, it multiplies $a^2-w^2$ by $1-\tau^2r^2$."""
     layers = require_layers(net.description)
     if plain_form(layers):
         return Evidence((_compare_rescaled(layers, rng),), summary="a rescaled copy is another function")
@@ -242,7 +242,9 @@ def _chart_course(drifts: Drifts) -> Curves:
         time = drifts.taus[k] * np.arange(len(drifts.runs[k]))
         every = slice(None, None, max(1, len(time) // 128))
         role = "measured" if k == 0 else "other"
-        series.append(Series(f"descent, τ = {drifts.taus[k]:.2g}", time[every], trace(drifts.runs[k][every]), role))
+        series.append(
+            Series(f"gradient descent, τ = {drifts.taus[k]:.2g}", time[every], trace(drifts.runs[k][every]), role)
+        )
     time = drifts.taus[0] * np.arange(len(drifts.runs[0]))
     middle = drifts.flow.midpoint(drifts.taus[0], len(drifts.runs[0]) - 1)
     series.append(Series("midpoint rule", time, trace(middle), "reference"))

@@ -50,7 +50,7 @@ class Flow:
     def start(self) -> np.ndarray:
         return np.concatenate([part.ravel() for pair in self.layers.params for part in pair])
 
-    def parted(self, theta: Any) -> list[tuple[Any, Any]]:
+    def split(self, theta: Any) -> list[tuple[Any, Any]]:
         """Weights and biases from one vector."""
         found = []
         at = 0
@@ -63,7 +63,7 @@ class Flow:
         return found
 
     def __call__(self, theta: Any) -> jax.Array:
-        return jnp.mean(jnp.sum((self.layers.apply(self.parted(theta), self.x) - self.y) ** 2, axis=1)) / 2
+        return jnp.mean(jnp.sum((self.layers.apply(self.split(theta), self.x) - self.y) ** 2, axis=1)) / 2
 
     @cached_property
     def gradient(self) -> Callable[[Any], Any]:
@@ -71,7 +71,7 @@ class Flow:
 
     def invariants(self, theta: np.ndarray) -> np.ndarray:
         """$D_i$ of all hidden neurons."""
-        return np.concatenate([np.zeros(0), *imbalance(self.parted(theta))])
+        return np.concatenate([np.zeros(0), *imbalance(self.split(theta))])
 
     @cached_property
     def curvature(self) -> float:
@@ -89,7 +89,7 @@ class Flow:
 
     def law(self, theta: np.ndarray) -> tuple[float, float]:
         r"""The largest $|\theta^\top B_i\nabla F|$ over the neurons, and the size of the terms that cancel."""
-        pairs = list(zip(self.parted(theta), self.parted(np.asarray(self.gradient(theta)))))
+        pairs = list(zip(self.split(theta), self.split(np.asarray(self.gradient(theta)))))
         worst = 0.0
         size = 0.0
         for ((W, b), (G, g)), ((A, _), (H, _)) in pairwise(pairs):

@@ -61,7 +61,7 @@ def finite_seminorm(f: Target, *, points: int) -> Finding:
     found = measure_seminorm(goal_of(f, None), points)
     note = f"{found.below_half:.6g} up to Λ/2, {found.by_fourier:.6g} up to Λ = {found.spectral.cut:.4g}"
     ends = "decays at the ends" if found.spectral.quiet else "taken to be periodic"
-    return Finding.sampled(f"{ends}; {note}") if found.settled else Finding.failed(f"{note}: it grows with Λ")
+    return Finding.sampled(f"{ends}; {note}") if found.is_settled else Finding.failed(f"{note}: it grows with Λ")
 
 
 @theorem(

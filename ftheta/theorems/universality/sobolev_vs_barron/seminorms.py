@@ -32,7 +32,7 @@ class Seminorm:
     spectral: Spectral
 
     @property
-    def settled(self) -> bool:
+    def is_settled(self) -> bool:
         """Whether the highest frequencies no longer matter."""
         return self.by_fourier - self.below_half <= SETTLED * self.by_fourier
 
