@@ -130,7 +130,7 @@ class Cells:
         return unpack_patterns(self.patterns, self.plan.neurons)
 
     @cached_property
-    def maps(self) -> Float[np.ndarray, "cells outputs d+1"]:
+    def maps(self) -> Float[np.ndarray, "cells outputs {self.dimension}+1"]:
         r"""The affine map of every cell, `(cells, outputs, d+1)`: $f(t)=A_it+c_i$ with $c_i$ in the last column."""
         if self.stored_maps is not None:
             return self.stored_maps

@@ -22,7 +22,9 @@ def _blocks(plan: Plan, active: np.ndarray) -> Iterator[np.ndarray]:
         yield on
 
 
-def maps_of(plan: Plan, activation: Bool[np.ndarray, "cells neurons"]) -> Float[np.ndarray, "cells outputs d+1"]:
+def maps_of(
+    plan: Plan, activation: Bool[np.ndarray, "cells neurons"]
+) -> Float[np.ndarray, "cells outputs {plan.dimension}+1"]:
     """The affine maps of cells from their patterns, in batches."""
     d1 = plan.dimension + 1
     found = np.empty((len(activation), plan.outputs, d1))

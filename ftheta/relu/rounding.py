@@ -62,7 +62,7 @@ def quotient_is_exact(a: Float[np.ndarray, "*#shape"], b: Float[np.ndarray, "*#s
     return good & product_is_exact(np.where(good, quotient, 0.0), np.where(good, b, 0.0))
 
 
-def rows_that_pass(passes: Bool[np.ndarray, "entries"], pointer: Int[np.ndarray, "rows+1"]) -> Bool[np.ndarray, "rows"]:
+def rows_that_pass(passes: Bool[np.ndarray, "entries"], pointer: Int[np.ndarray, "ends"]) -> Bool[np.ndarray, "ends-1"]:
     """The rows of a CSR array (by its `indptr`) in which every entry passes; empty rows do."""
     if passes.all():
         return np.ones(len(pointer) - 1, bool)

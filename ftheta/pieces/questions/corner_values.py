@@ -43,7 +43,7 @@ def size_of(cells: Cells) -> float:
 
 
 def corner_values(
-    cells: Cells, forms: Float[np.ndarray, "cells d+1"], error: float
+    cells: Cells, forms: Float[np.ndarray, "cells {cells.dimension}+1"], error: float
 ) -> tuple[Float[np.ndarray, "corners"], Float[np.ndarray, "corners"]]:
     """One form `(cells, d+1)` of every cell at its corners, and a bound on the error of each value.
 
