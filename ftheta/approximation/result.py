@@ -78,7 +78,7 @@ class Approximation:
     def activation(self) -> str:
         return self.network.layers[0].activation
 
-    def __call__(self, x: Any) -> Float[np.ndarray | np.float64, "*n"]:
+    def __call__(self, x: Any) -> Float[Any, "*n"]:
         """The network at one point or at rows, in float64."""
         d = self.goal.dimension
         x = np.asarray(x, np.float64)
