@@ -52,37 +52,42 @@ def timeless(result: Result) -> Result:
 
 @each_theorem
 def test_the_id_is_one_of_the_catalogue_or_begins_with_one(theorem: Theorem):
-    assert any(theorem.id == item or theorem.id.startswith(f"{item}-") for item in CATALOGUE)
+    listed = any(theorem.id == item or theorem.id.startswith(f"{item}-") for item in CATALOGUE)
+    assert listed, f"add {theorem.id} as a line of tests/contract/catalogue_ids.txt"
     module = theorem.measure.__module__.rsplit(".", 1)[-1].replace("_", "-")
-    assert theorem.id == module or theorem.id.startswith(f"{module}-")
+    named = theorem.id == module or theorem.id.startswith(f"{module}-")
+    assert named, f"name the file and the function alike: {module} holds {theorem.id}"
 
 
 @each_theorem
 def test_the_statement_has_mathematics_and_the_title_is_plain(theorem: Theorem):
-    assert re.search(r"\$.+\$", theorem.statement, re.DOTALL)
-    assert theorem.statement.count("$") % 2 == 0
-    assert theorem.title and "$" not in theorem.title
+    mathematical = re.search(r"\$.+\$", theorem.statement, re.DOTALL)
+    assert mathematical, "the docstring of the function is the statement: write its formulas between $ signs"
+    assert theorem.statement.count("$") % 2 == 0, "a $ sign is missing in the docstring"
+    assert theorem.title and "$" not in theorem.title, "give title= without formulas"
 
 
 @each_theorem
 def test_the_gist_is_a_plain_sentence_and_the_theorems_to_see_exist(theorem: Theorem):
-    assert theorem.gist.endswith(".") and "$" not in theorem.gist
-    assert theorem.see_also and theorem.id not in theorem.see_also
-    assert set(theorem.see_also) <= theorems().keys()
+    plain = theorem.gist.endswith(".") and "$" not in theorem.gist
+    assert plain, "give gist=, one plain sentence without formulas: what it says and why one cares"
+    assert theorem.see_also and theorem.id not in theorem.see_also, "give see_also=, ids of other theorems"
+    assert not set(theorem.see_also) - theorems().keys(), "see_also= names theorems that do not exist"
 
 
 @each_theorem
 def test_every_source_is_a_seed_or_in_the_bibliography(theorem: Theorem):
-    assert theorem.sources
+    assert theorem.sources, "give sources=, keys of references.bib"
     for source in theorem.sources:
-        assert sources().get(source), source
+        assert sources().get(source), f"{source} is no key of references.bib"
 
 
 @each_theorem
 def test_each_knob_has_a_range_a_plain_meaning_and_a_default_within_its_limits(theorem: Theorem):
     for setting in theorem.settings:
-        assert setting.knob.says, setting.name
-        assert setting.knob.choices or setting.type == "bool" or setting.knob.lo < setting.knob.hi, setting.name
+        assert setting.knob.says, f"{setting.name}: say its meaning, Knob(lo, hi, 'meaning')"
+        has_range = setting.knob.choices or setting.type == "bool" or setting.knob.lo < setting.knob.hi
+        assert has_range, f"{setting.name}: give it a range, Knob(lo, hi, 'meaning'), or choices="
         assert setting.parse(setting.default) == setting.default
 
 
@@ -90,7 +95,7 @@ def test_each_knob_has_a_range_a_plain_meaning_and_a_default_within_its_limits(t
 def test_every_hypothesis_says_what_it_asks_and_how_to_meet_it(theorem: Theorem):
     of_adapters = [adapter.needs for adapter in theorem.adapters if adapter.needs is not None]
     for hypothesis in (*theorem.assumes, *of_adapters):
-        assert hypothesis.says and hypothesis.remedy, hypothesis.name
+        assert hypothesis.says and hypothesis.remedy, f"{hypothesis.name}: say what it asks, and its remedy="
 
 
 @unhurried
@@ -98,8 +103,8 @@ def test_every_hypothesis_says_what_it_asks_and_how_to_meet_it(theorem: Theorem)
 def test_the_default_run_holds_or_is_inconclusive_and_shows_something(theorem: Theorem):
     result = default_result(theorem.id)
     assert result.verdict not in (Verdict.REFUTED, Verdict.INAPPLICABLE), result.summary
-    assert result.claims and result.charts and result.summary
-    assert stands(result)
+    assert result.claims and result.charts and result.summary, "Evidence has claims, at least one chart and a summary"
+    assert stands(result), "a claim or an example is contradicted"
 
 
 @unhurried
@@ -130,11 +135,17 @@ def test_other_seeds_do_not_refute_it(theorem: Theorem, seed: int):
 @each_theorem
 def test_the_breaker_is_inapplicable_and_refuted_when_forced(theorem: Theorem):
     if theorem.breaks_on is None:
-        assert theorem.unbreakable
+        assert theorem.unbreakable, (
+            "give breaks_on=, a subject on which a hypothesis fails, or say why not: unbreakable="
+        )
         return
-    assert run(theorem, breaker=True).verdict is Verdict.INAPPLICABLE
+    assert run(theorem, breaker=True).verdict is Verdict.INAPPLICABLE, "no hypothesis fails on the negative control"
     forced = run(theorem, breaker=True, force=True, examples=False)
-    assert forced.verdict is Verdict.REFUTED or (theorem.unbreakable and forced.verdict is Verdict.INAPPLICABLE)
+    refuted = forced.verdict is Verdict.REFUTED or (theorem.unbreakable and forced.verdict is Verdict.INAPPLICABLE)
+    assert refuted, (
+        "forced on the negative control, a claim must be refuted: by exact numbers, or by a Witness whose sides are "
+        "evaluated again with outward rounding. If none can be, say why: unbreakable="
+    )
 
 
 def test_every_study_is_a_preset():
@@ -151,8 +162,9 @@ def test_every_preset_runs(theorem: Theorem, name: str):
 
 @each_theorem
 def test_there_is_a_textbook_preset_and_a_broken_one(theorem: Theorem):
-    assert theorem.presets["textbook"] == {}
-    assert BROKEN in theorem.presets or theorem.unbreakable
+    assert theorem.presets.get("textbook") == {}, 'the default is a preset too: presets={"textbook": {}, …}'
+    broken = BROKEN in theorem.presets or theorem.unbreakable
+    assert broken, f'knobs that break a hypothesis are the preset "{BROKEN}"; if there are none, say why: unbreakable='
 
 
 @unhurried
@@ -182,7 +194,9 @@ def numbers_with(theorem: Theorem, reference: Reference) -> dict[str, Enclosure]
 @unhurried
 @each_theorem
 def test_the_reference_values_of_the_catalogue_hold(theorem: Theorem):
-    assert bool(REFERENCE.get(theorem.id)) != (theorem.id in WITHOUT_REFERENCE)
+    file = f"tests/contract/reference_values/{theorem.chapter}.py"
+    remedy = f"{file}: add numbers of {theorem.id} that are known by other means than our code"
+    assert bool(REFERENCE.get(theorem.id)) != (theorem.id in WITHOUT_REFERENCE), remedy
     for reference in REFERENCE.get(theorem.id, ()):
         numbers = numbers_with(theorem, reference)
         for name, expected in reference.expected.items():

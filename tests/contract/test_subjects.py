@@ -41,4 +41,7 @@ def claims(theorem: Theorem, kind: type, which: int) -> list[dict[str, Any]]:
 def test_no_claim_is_the_same_on_two_subjects(theorem: Theorem, kind: type):
     first, second = (claims(theorem, kind, which) for which in range(2))
     same = [claim["what"] for claim in first if claim in second]
-    assert not same or theorem.same_for_all, same
+    assert not same or theorem.same_for_all, (
+        f"the same on two subjects, so they are not about the subject: {same}. Claims about other things belong into "
+        "Evidence(examples=…), what our code makes true into a test; else say why they agree: same_for_all="
+    )
