@@ -10,7 +10,7 @@ import numpy as np
 
 from ftheta.logic.chart import Axis, Chart, Regions, draw_curves
 from ftheta.logic.errors import UsageError
-from ftheta.shapes import Float
+from ftheta.shapes import Real
 
 from .cells import Cells
 from .domains import Box, Polygon, Segment
@@ -128,7 +128,7 @@ def _largest(cells: Cells) -> np.ndarray:
 
 
 def picture(
-    cells: Cells, title: str, colours: Float[np.ndarray, "cells"], label: str, lines: tuple[Any, ...] = ()
+    cells: Cells, title: str, colours: Real[np.ndarray, "cells"], label: str, lines: tuple[Any, ...] = ()
 ) -> Chart:
     """The cells as coloured polygons with lines over them; on a line the colours as a step curve."""
     if cells.dimension == 1:

@@ -35,7 +35,7 @@ def bits(x: np.ndarray) -> Bits:
     return Bits((whole >> zeros).astype(np.float64), place)
 
 
-def product_is_exact(a: Float[np.ndarray, "*#shape"], b: Float[np.ndarray, "*#shape"]) -> Bool[np.ndarray, "*shape"]:
+def product_is_exact(a: Float[Any, "*#shape"], b: Float[Any, "*#shape"]) -> Bool[Any, "*shape"]:
     """Whether each `a * b` is a float64 number."""
     with np.errstate(all="ignore"):
         finite = np.isfinite(a * b)
@@ -45,7 +45,7 @@ def product_is_exact(a: Float[np.ndarray, "*#shape"], b: Float[np.ndarray, "*#sh
     return (finite & short & (one.place + other.place >= LOWEST)) | ~(np.isfinite(a) & np.isfinite(b))
 
 
-def sum_is_exact(a: Float[np.ndarray, "*#shape"], b: Float[np.ndarray, "*#shape"]) -> Bool[np.ndarray, "*shape"]:
+def sum_is_exact(a: Float[Any, "*#shape"], b: Float[Any, "*#shape"]) -> Bool[Any, "*shape"]:
     """Whether each `a + b` is a float64 number (Knuth's two-sum)."""
     with np.errstate(all="ignore"):
         total = a + b
@@ -54,7 +54,7 @@ def sum_is_exact(a: Float[np.ndarray, "*#shape"], b: Float[np.ndarray, "*#shape"
     return (lost == 0) | ~(np.isfinite(a) & np.isfinite(b))  # NaN after an overflow is not zero
 
 
-def quotient_is_exact(a: Float[np.ndarray, "*#shape"], b: Float[np.ndarray, "*#shape"]) -> Bool[np.ndarray, "*shape"]:
+def quotient_is_exact(a: Float[Any, "*#shape"], b: Float[Any, "*#shape"]) -> Bool[Any, "*shape"]:
     """Whether each `a / b` is a float64 number."""
     with np.errstate(all="ignore"):
         quotient = a / b
