@@ -103,7 +103,7 @@ class FiniteLaw:
     probabilities: Rationals
 
     @classmethod
-    def of(cls, x: Shaped[np.ndarray, "n *shape"], y: Shaped[np.ndarray, "n"]) -> "FiniteLaw":
+    def of(cls, x: Shaped[np.ndarray, "n *shape"], y: Shaped[np.ndarray, "n *one"]) -> "FiniteLaw":
         """The empirical law of rows and their (single) targets."""
         rows = np.column_stack([np.asarray(x, float).reshape(len(x), -1), np.asarray(y, float).reshape(len(y), -1)])
         found, counts = np.unique(rows, axis=0, return_counts=True)

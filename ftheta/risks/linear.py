@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import expit
 
 from ftheta.relu.matrices import fraction, rational, rational_matrix
-from ftheta.shapes import Float, Real
+from ftheta.shapes import Float, Real, Shaped
 
 EXACT_ROWS = 2000
 EXACT_COLUMNS = 24
@@ -25,7 +25,7 @@ def least_squares(x: Real[np.ndarray, "n d"], y: Real[np.ndarray, "n *k"]) -> Fl
 
 
 def exact_least_squares(
-    x: Real[np.ndarray, "n d"], y: Real[np.ndarray, "n"], ridge: Fraction | float = 0
+    x: Shaped[np.ndarray, "n d"], y: Shaped[np.ndarray, "n"], ridge: Fraction | float = 0
 ) -> tuple[Fraction, ...] | None:
     r"""$(X^\top X+\lambda I)^{-1}X^\top y$ in rationals; None where it is not unique, or the data are too many."""
     n, d = x.shape

@@ -1,14 +1,48 @@
-"""Descent and the fit loop. See docs/training.md."""
+"""Descent and the fit loop. See docs/training.md.
 
-from . import regularisers as regularisers
-from .batches import Batches as Batches
-from .checkpoint import Checkpoint as Checkpoint
-from .descent import gradient_descent as gradient_descent
-from .fitting import fit as fit
-from .losses import LOSSES as LOSSES
-from .losses import Loss as Loss
-from .optimisers import OPTIMISERS as OPTIMISERS
-from .program import Problem as Problem
-from .program import State as State
-from .run import Fit as Fit
-from .stopping import Stop as Stop
+Names are imported when they are first used: many a theorem needs one module of this room and none of its readers and
+writers.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+_HOME = {
+    "Batches": "batches",
+    "Checkpoint": "checkpoint",
+    "Fit": "run",
+    "LOSSES": "losses",
+    "Loss": "losses",
+    "OPTIMISERS": "optimisers",
+    "Problem": "program",
+    "State": "program",
+    "Stop": "stopping",
+    "fit": "fitting",
+    "gradient_descent": "descent",
+}
+
+if TYPE_CHECKING:
+    from . import regularisers as regularisers
+    from .batches import Batches as Batches
+    from .checkpoint import Checkpoint as Checkpoint
+    from .descent import gradient_descent as gradient_descent
+    from .fitting import fit as fit
+    from .losses import LOSSES as LOSSES
+    from .losses import Loss as Loss
+    from .optimisers import OPTIMISERS as OPTIMISERS
+    from .program import Problem as Problem
+    from .program import State as State
+    from .run import Fit as Fit
+    from .stopping import Stop as Stop
+
+
+def __getattr__(name: str) -> Any:
+    if name == "regularisers":
+        return import_module("ftheta.training.regularisers")
+    if name not in _HOME:
+        raise AttributeError(f"module 'ftheta.training' has no attribute {name!r}")
+    return getattr(import_module(f"ftheta.training.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*_HOME, "regularisers"])

@@ -10,7 +10,7 @@ import numpy as np
 from ftheta.graph import Graph, Node, trace, values
 from ftheta.logic import Axis, Bars, Chart, Curves, Enclosure, Fact, Series, SubjectError, Table
 from ftheta.spectra import Objective
-from ftheta.spectra.constants import signals
+from ftheta.spectra.loss_constants import signals
 from ftheta.spectra.objective import natural_objective
 from ftheta.subjects import Network
 

@@ -25,7 +25,7 @@ from flint import arb, ctx  # type: ignore[import-untyped]
 
 from ftheta.logic.errors import UsageError
 from ftheta.networks import Description, activation
-from ftheta.shapes import Float, Real
+from ftheta.shapes import Float, Shaped
 
 from .balls import BITS, above, ball, check_probability, log_over
 
@@ -128,7 +128,7 @@ class Units:
         return floor(W * L * log2(W / L) / SOME_NETWORK)
 
 
-def thresholds_deviation(x: Float[np.ndarray, "n"], y: Real[np.ndarray, "n"], flip: float) -> float:
+def thresholds_deviation(x: Float[np.ndarray, "n"], y: Shaped[np.ndarray, "n"], flip: float) -> float:
     r"""$\sup_h|R_n(h)-R(h)|$ over all half-lines $h=1\{x\gtrless a\}$, for $x$ uniform on $[0,1]$ and
     $y=1\{x>\frac12\}$, flipped with probability `flip`: both risks are known between any two examples, and linear
     there."""

@@ -156,7 +156,7 @@ def test_addition_is_understood_long_after_it_is_known_by_heart():
 
 def test_more_known_pairs_are_understood_sooner():
     found = measure_effect(addition(17), Protocol(steps=2000), "fraction", (0.6, 0.8), 1)
-    slow, quick = found.times("generalised")
+    slow, quick = found.times("generalised_at")
     assert quick < slow < inf
     assert tabulate_effect(found).rows[0][0] == 0.6 and claim_effect(found).judge().verdict is Verdict.CONSISTENT
 

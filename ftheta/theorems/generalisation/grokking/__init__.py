@@ -124,8 +124,8 @@ def gather(operation: Operation, protocol: Protocol, first: int, seeds: int, lon
     claims += [*_claim_times(runs, bare, long), *map(_claim_effect, found)]
     last = float(np.median([run.validation[-1] for run in runs]))
     numbers |= {
-        "t_mem": _enclose_time(runs, "memorised"),
-        "t_gen": _enclose_time(runs, "generalised"),
+        "t_mem": _enclose_time(runs, "memorised_at"),
+        "t_gen": _enclose_time(runs, "generalised_at"),
         "validation accuracy": Enclosure.measured(last, samples=seeds),
     }
     title = f"{operation.name}: {protocol.fraction:.0%} of {len(operation):,} pairs, weight decay {protocol.decay:g}"
@@ -169,19 +169,19 @@ def _claim_closed_form(operation: Operation) -> tuple[list[Claim], dict[str, Any
 
 def _claim_times(runs: Sequence[Run], bare: Sequence[Run], long: float) -> list[Claim]:
     """The two times, and the later one with and without weight decay on the same seeds."""
-    memorised = _enclose_time(runs, "memorised")
+    memorised = _enclose_time(runs, "memorised_at")
     same = runs[: len(bare)]
-    with_decay = _enclose_time(same, "generalised")
+    with_decay = _enclose_time(same, "generalised_at")
     return [
-        AtMost(f"{long:g} t_mem ≤ t_gen (medians)", memorised * long, _enclose_time(runs, "generalised")),
-        AtMost("t_gen with weight decay ≤ without", with_decay, _enclose_time(bare, "generalised")),
+        AtMost(f"{long:g} t_mem ≤ t_gen (medians)", memorised * long, _enclose_time(runs, "generalised_at")),
+        AtMost("t_gen with weight decay ≤ without", with_decay, _enclose_time(bare, "generalised_at")),
     ]
 
 
 def _claim_effect(found: Effect) -> Claim:
     """With the largest value the network generalises no later than with the least."""
-    least = _enclose_time(found.runs[0], "generalised")
-    most = _enclose_time(found.runs[-1], "generalised")
+    least = _enclose_time(found.runs[0], "generalised_at")
+    most = _enclose_time(found.runs[-1], "generalised_at")
     return AtMost(f"t_gen at {found.setting} {found.values[-1]:g} ≤ at {found.values[0]:g}", most, least)
 
 
@@ -230,12 +230,12 @@ def _draw_band(name: str, runs: Sequence[Run], which: str, role: Any) -> Series:
 
 def _draw_effect(found: Effect) -> Curves:
     """Both times against one setting."""
-    late = found.times("generalised")
+    late = found.times("generalised_at")
     never = [v for v, time in zip(found.values, late) if not isfinite(time)]
     end = float(found.runs[0][0].at[-1])
     series = [
-        _draw_reached("memorised", found, "memorised", "reference"),
-        _draw_reached("generalised", found, "generalised", "measured"),
+        _draw_reached("memorised", found, "memorised_at", "reference"),
+        _draw_reached("generalised", found, "generalised_at", "measured"),
         Series("not generalised by the end", never, [end] * len(never), "other", "points"),
     ]
     name = SETTINGS[found.setting]
@@ -252,7 +252,7 @@ def _draw_reached(name: str, found: Effect, which: str, role: Any) -> Series:
 def _tabulate_effect(found: Effect) -> Table:
     rows = []
     for k, value in enumerate(found.values):
-        times = [_show_time(found.times(which)[k]) for which in ("memorised", "generalised", "delay")]
+        times = [_show_time(found.times(which)[k]) for which in ("memorised_at", "generalised_at", "delay")]
         rows.append((value, *times, float(np.median([run.validation[-1] for run in found.runs[k]]))))
     columns = (found.setting, "t_mem", "t_gen", "delay", "validation")
     return Table(f"effect of {found.setting}", columns, tuple(rows))

@@ -29,7 +29,7 @@ class Effect:
     runs: tuple[tuple[Run, ...], ...]
 
     def times(self, which: str) -> list[float]:
-        """Medians over seeds, one per value, of the time `memorised` or `generalised`, or of the `delay`."""
+        """Medians over seeds, one per value, of the time `memorised_at` or `generalised_at`, or of the `delay`."""
         return [median_time([getattr(run, which) for run in runs]) for runs in self.runs]
 
 

@@ -15,7 +15,7 @@ from ftheta.graph.enclosing import enclose_number
 from ftheta.logic import Enclosure, Witness
 from ftheta.networks import activation
 from ftheta.networks.description import Description
-from ftheta.spectra.constants import signals
+from ftheta.spectra.loss_constants import signals
 from ftheta.spectra.objective import Objective
 from ftheta.spectra.signals import LayerGradients
 from ftheta.training.study import natural_loss
