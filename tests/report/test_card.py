@@ -79,7 +79,7 @@ def test_a_hypothesis_that_awaits_another_is_not_named_as_an_obstacle() -> None:
 
 def test_what_was_not_run_within_the_budget_is_one_line() -> None:
     late = (
-        Skipped("a", "stopped after 1 s", "try --budget 2m", True),
+        Skipped("a", "stopped after 1 s", "try --budget 2m", True, stopped_after=1.0),
         Skipped("b", "no time", "try --budget 2m", True),
     )
     text = re.sub(r"\s+", " ", printed(audit_card(replace(samples.audit(), skipped=late))))
