@@ -52,6 +52,12 @@ class Substitution:
         place = {i: k for k, i in enumerate(self.kept)}
         return tuple(sum((p * u[place[i]] for i, p in form.items()), constant) for form, constant in self.forms)
 
+    def rewrite(self, inputs: Mapping[int, Fraction]) -> Form:
+        """A linear form of all inputs as an affine one of those that are kept, in their own numbers."""
+        terms, moved = _insert(dict(enumerate(self.forms)), inputs, ZERO)
+        place = {i: k for k, i in enumerate(self.kept)}
+        return {place[i]: p for i, p in terms.items()}, -moved
+
     def matrix(self) -> tuple[sparse.csr_array, np.ndarray]:
         """$M$ and the part of $c$ that floats hold."""
         place = {i: k for k, i in enumerate(self.kept)}

@@ -70,7 +70,7 @@ def supports(
         (multiple_input_output_theories, ("SIO",)),
         (multiple_network_theories, ("SNET", "MENET", "MINET", "MNET")),
         (multiple_node_comparison_theories, ("SNC", "MNC")),
-        (arithmetic_complexity_theories, ("BND", "OUTC", "LIN")),
+        (arithmetic_complexity_theories, ("BND", "OUTC", "LIN", "POLY")),
         (optimised_disjunctive_reasoning, ("true",)),
         (serialise_assignments, ("false",)),
     )

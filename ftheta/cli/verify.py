@@ -197,8 +197,12 @@ def _print_result(result: "Verification", query: "Query", as_json: bool) -> None
 
 def _document(result: "Verification") -> dict[str, Any]:
     point = result.witness
-    found = None if point is None else {"x": [str(v) for v in point.x], "y": [str(v) for v in point.y]}
+    found = None
+    if point is not None:
+        found = {"x": [str(v) for v in point.x], "y": [str(v) for v in point.y], "within": str(point.within)}
     return {
+        "document": "verification",
+        "schema": 1,
         "answer": result.answer,
         "holds": result.holds,
         "witness": found,

@@ -1,14 +1,16 @@
 """One property of one network, or one query about several, decided: what `ft.verify` and `ftheta verify` do."""
 
 import os
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from ftheta.certify.deviations import FLOAT_TYPES
+from ftheta.certify.products import ProductSolver
 from ftheta.certify.questions import Question
-from ftheta.certify.verification import Verification, decide, decide_in_floats
+from ftheta.certify.verification import FEW_INPUTS, Verification, decide, decide_in_floats
 from ftheta.certify.vnnlib.queries import Query
 from ftheta.logic.errors import SubjectError, UsageError, suggest
 from ftheta.relu.network import ReluNetwork
@@ -66,7 +68,10 @@ def verify(
         asked = "real" if real else meaning
         kind = _element_type(property) if asked is None else asked
         instance = _make_instance(net, property, kind, any_type=asked is not None)
-        result = _decide(instance.network, instance.question, kind, True, seconds, count, on)
+        if property.products:
+            result = _decide_products(instance, property, seconds)
+        else:
+            result = _decide(instance.network, instance.question, kind, True, seconds, count, on)
         if result.witness is None:
             return result
         return replace(result, witness=replace(result.witness, x=instance.lift(result.witness.x)))
@@ -95,16 +100,39 @@ def _decide(
 
 
 def _make_instance(net: Any, query: Query, kind: str, *, any_type: bool) -> Instance:
-    if query.products:
-        raise SubjectError(
-            "Products of variables are read, but not decided yet.",
-            where=query.multiplied_at or query.where,
-            remedy="linear arithmetic is decided",
-        )
     in_floats = kind != "real"
     if in_floats:
         _refuse_arithmetic(query, kind)
     return make_instance(query, net, any_type=any_type, in_floats=in_floats)
+
+
+def _decide_products(instance: Instance, query: Query, seconds: float) -> Verification:
+    """Decide a query with products, which are envelopes over boxes of inputs."""
+    network = require_normal_form(instance.network, "Queries with products")
+    if network.widths[0] > FEW_INPUTS:
+        raise SubjectError(
+            f"Products of variables are decided for up to {FEW_INPUTS} inputs.",
+            where=query.multiplied_at or query.where,
+            got=f"{network.widths[0]} inputs",
+            remedy="write the comparison without a product",
+        )
+    began = time.perf_counter()
+    began_cpu = time.process_time()
+    found = ProductSolver(network, instance.factors).decide(instance.question, seconds)
+    elapsed = time.perf_counter() - began
+    answer = "sat" if found.witness is not None else "unsat" if not found.open else "unknown"
+    if answer == "unknown" and elapsed >= seconds:
+        answer = "timeout"
+    return Verification(
+        answer,
+        found.witness,
+        "input splitting with envelopes of products",
+        network.meaning,
+        found.boxes,
+        found.open,
+        elapsed,
+        time.process_time() - began_cpu,
+    )
 
 
 def _element_type(query: Query) -> str:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ftheta.certify.equalities import Substitution, leave_equations, solve_equations
 from ftheta.certify.joining import draw_inputs, stand_side_by_side
 from ftheta.certify.normal_form import make_cases
+from ftheta.certify.products import Factor
 from ftheta.certify.questions import Question
 from ftheta.certify.vnnlib.queries import Interface, Query, Tensor
 from ftheta.logic.errors import SubjectError, UsageError, suggest
@@ -35,6 +36,8 @@ class Instance:
     network: "AnyNetwork"
     question: Question
     substitution: Substitution
+    factors: tuple[tuple[Factor, ...], ...] = ()
+    """Of the products that are the last outputs of the question."""
 
     def lift(self, u: Sequence[Fraction]) -> tuple[Fraction, ...]:
         return self.substitution.lift(u)
@@ -67,7 +70,19 @@ def make_instance(query: Query, networks: Any, *, any_type: bool = False, in_flo
 
     cases = make_cases(solution.formula, solution.inputs, name, query.where)
     question = Question(solution.inputs, query.outputs + len(query.products), cases)
-    return Instance(network, question, solution)
+    return Instance(network, question, solution, _rewrite_products(query, solution))
+
+
+def _rewrite_products(query: Query, solution: Substitution) -> tuple[tuple[Factor, ...], ...]:
+    """The factors of the products of a query, in the inputs that are kept."""
+    found = list[tuple[Factor, ...]]()
+    for product in query.products:
+        factors = list[Factor]()
+        for form in product.factors:
+            inputs, constant = solution.rewrite(form.inputs)
+            factors.append(Factor(inputs, form.outputs, form.constant + constant))
+        found.append(tuple(factors))
+    return tuple(found)
 
 
 def read_networks(query: Query, networks: Any, *, any_type: bool) -> "list[AnyNetwork]":

@@ -9,6 +9,7 @@ import sys
 from fractions import Fraction
 from pathlib import Path
 
+import jsonschema
 import numpy as np
 import pytest
 
@@ -50,6 +51,20 @@ def test_json_says_what_the_answer_is_about(folder: Path, capsys: pytest.Capture
     assert told["answer"] == "sat" and told["holds"] is False and "stored weights" in told["meaning"]
     x = [Fraction(v) for v in told["witness"]["x"]]
     assert Fraction(told["witness"]["y"][0]) == abs(x[0]) + abs(x[1])
+
+
+def test_json_is_of_the_published_form(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    schema = json.loads((Path(__file__).parents[2] / "docs" / "verification.schema.json").read_text())
+    os.chdir(folder)
+    Path("instances.csv").write_text("net.onnx,never.vnnlib,5\nnet.onnx,often.vnnlib,5\nnone.onnx,tie.vnnlib,5\n")
+    for words in (
+        ["net.onnx", "never.vnnlib"],
+        ["net.onnx", "often.vnnlib"],
+        ["net.onnx", "missing.vnnlib"],
+        ["--instances", "instances.csv"],
+    ):
+        run(["verify", *words, "--json"])
+        jsonschema.validate(json.loads(capsys.readouterr().out), schema)
 
 
 def test_a_list_of_instances_keeps_its_order_and_goes_on_where_it_stopped(

@@ -182,3 +182,60 @@ def test_wrong_files_and_names_are_said(tmp_path: Path) -> None:
     with pytest.raises(SubjectError, match="ONNX"):
         hidden = declared.splitlines()[0].replace("[1,2])", '[1,2]) (declare-hidden H real [1,4] "z")')
         ft.verify({"f": net}, parse_query(HEAD + hidden + bounds.split("(assert (and (<= U")[0]))
+
+
+ONE_NETWORK = """(declare-network f (declare-input X real [2]) (declare-output Y real [2]))
+(assert (and (<= X[0] 1.0) (>= X[0] -1.0) (<= X[1] 1.0) (>= X[1] -1.0)))
+"""
+
+
+@pytest.mark.parametrize(
+    "row, answer",
+    [
+        ("(> (* X[0] X[1]) 1.5)", "unsat"),
+        ("(>= (* X[0] X[0]) 1.0)", "sat"),
+        ("(< (* X[0] X[0]) -0.001)", "unsat"),
+        ("(> (* X[0] X[0] X[1] X[1]) 1.1)", "unsat"),
+        ("(> (+ (* X[0] X[0]) (* X[1] X[1])) 1.9)", "sat"),
+        ("(> (+ (* X[0] X[0]) (* X[1] X[1]) (* -1.0 X[0] X[1])) 3.1)", "unsat"),  # at most 3
+        ("(and (<= X[0] X[1]) (> (* Y[0] (- X[0] X[1])) 0.1))", "unsat"),  # the output is positive
+        ("(and (< (* Y[0] Y[1]) 0.5) (> Y[0] 2.0))", "unsat"),  # (1 + |x₀|)(1 + |x₁|) ≥ 1
+        ("(> (* Y[0] Y[1]) 3.9)", "sat"),
+    ],
+)
+def test_products_are_decided_over_boxes(row: str, answer: str) -> None:
+    """f(x) = (1 + |x₀|, 1 + |x₁|)."""
+    weights = [np.vstack([np.eye(2), -np.eye(2)]), np.hstack([np.eye(2), np.eye(2)])]
+    net = ReluNetwork.dense(weights, [np.zeros(4), np.ones(2)])
+    query = parse_query(HEAD + ONE_NETWORK + f"(assert {row})")
+    result = ft.verify(net, query, budget=20, threads=1)
+    assert result.answer == answer
+    if result.witness is not None:
+        assert query.admits(result.witness.x, exact(net)(result.witness.x))
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=25, deadline=None)
+def test_answers_about_products_agree_with_points(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    net = random_network(rng, 2, 2, 1)
+    names = ("X[0]", "X[1]", "Y[0]", "Y[1]", "(+ X[0] Y[1])", "(- 1.0 X[1])")
+    terms = [f"(* {rng.integers(-2, 3)}.0 {' '.join(rng.choice(names, rng.integers(1, 4)))})" for _ in range(2)]
+    row = f"({rng.choice(['<', '>=', '>'])} (+ {terms[0]} {terms[1]}) {rng.integers(-9, 10) / 2})"
+    equation = rng.choice(["", "(assert (== X[1] (* 0.5 X[0])))"])
+    query = parse_query(HEAD + ONE_NETWORK + equation + f"(assert {row})")
+    result = ft.verify(net, query, budget=2, threads=1)
+    in_rationals = exact(net)
+    if result.witness is not None:
+        assert query.admits(result.witness.x, in_rationals(result.witness.x))
+    met = any(query.admits(x, in_rationals(x)) for x in product(GRID, repeat=2))
+    assert not (met and result.answer == "unsat")
+
+
+def test_products_of_many_inputs_are_refused_with_their_line() -> None:
+    net = ReluNetwork.dense([np.ones((1, 20)), np.ones((1, 1))], [np.zeros(1), np.zeros(1)])
+    bounds = "".join(f"(assert (and (<= X[{i}] 1.0) (>= X[{i}] 0.0)))\n" for i in range(20))
+    declared = "(declare-network f (declare-input X real [20]) (declare-output Y real [1]))\n"
+    with pytest.raises(SubjectError, match="Products") as refusal:
+        ft.verify(net, parse_query(HEAD + declared + bounds + "(assert (> (* Y[0] X[0]) 99.0))", "mine.vnnlib"))
+    assert refusal.value.where == "mine.vnnlib:23:12"
