@@ -141,9 +141,8 @@ class FloatJudge:
                 return True
         return False
 
-    def finish(self, low: Array, high: Array) -> bool | Array:
-        """Boxes are not decided in rationals: the widened question has no ties that matter."""
-        return False
+    def finish(self, lo: Array, hi: Array, signs: Array, passes: Array) -> None:
+        """Parts of the box are not decided in rationals: the widened question has no ties that matter."""
 
     def _neighbours(self, point: Array) -> Array:
         """The point as one of the type inside the set, and others a few floats away."""

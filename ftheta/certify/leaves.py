@@ -1,151 +1,109 @@
-r"""Boxes over which the network is affine, up to a few neurons: decided by linear programs in rationals.
+r"""Parts of a box in which every neuron has a known sign, decided in rationals.
 
-Bounds in float64 never exclude a tie: where $f(x)\le f(x')$ is asked for $x\le x'$, both agree on the diagonal, and
-boxes around it stay open however small they are. But as soon as all neurons have their signs over a box, the rows of a
-disjunct are affine in the inputs, and whether a point of the box meets them is a linear program. It is solved exactly,
-once for every combination of signs of the neurons that are still open.
+There the network is affine, and whether some point meets all rows of a disjunct is a linear program in the inputs. It
+is solved by the simplex method in rationals: a vertex of its polyhedron is a counter-example, exactly, also where rows
+hold with equality only; and where there is none, none was overlooked by rounding.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 import numpy as np
 from flint import fmpq, fmpq_mat  # type: ignore[import-untyped]
 
 from ftheta.relu.geometry import Form
-from ftheta.relu.linear_programs import deepest, maximise
+from ftheta.relu.linear_programs import maximise
 from ftheta.relu.matrices import fraction, rational
 from ftheta.relu.network import ReluNetwork
 
-from .neurons.enclosing import enclose
-from .neurons.frames import BeyondRange
 from .questions import Case, Row
 
-MOST_OPEN = 6  # neurons of undecided sign
-MOST_NUMBERS = 200_000  # weights of a network that is looked at in rationals
 ZERO = fmpq(0)
 ONE = fmpq(1)
+Accept = Callable[[tuple[Fraction, ...]], bool]
+"""Whether a rational point is a counter-example."""
 
-Point = tuple[Fraction, ...]
 
+class ExactLeaves:
+    """Decides parts of the box of one case; `accept` judges what looks like a counter-example."""
 
-class LeafSolver:
-    """Decides small boxes of a case about a network."""
-
-    def __init__(self, net: ReluNetwork, case: Case) -> None:
+    def __init__(self, net: ReluNetwork, case: Case, accept: Accept) -> None:
         self._net = net
         self._case = case
-        self._matrices: list[fmpq_mat] | None = None
+        self._accept = accept
+        self._layers: list[tuple[fmpq_mat, fmpq_mat]] | None = None
 
-    @property
-    def is_able(self) -> bool:
-        """Whether the network is small enough."""
-        return sum(step.matrix.shape[0] * step.matrix.shape[1] for step in self._net.steps) <= MOST_NUMBERS
+    def decide(self, lo: np.ndarray, hi: np.ndarray, signs: np.ndarray, passes: np.ndarray) -> bool | None:
+        """Whether no point of the box with these `signs` of neurons (0: any) meets a disjunct; None if that is open.
 
-    def solve(self, low: np.ndarray, high: np.ndarray) -> Point | bool:
-        """A counter-example in this part of the box, True if there is none, False if that is not known."""
-        try:
-            bounds = enclose(self._net, low, high)[1]
-        except BeyondRange:
-            return False
-        is_open = [step.rectified & (under < 0) & (above > 0) for step, (under, above) in zip(self._net.steps, bounds)]
-        if sum(int(mask.sum()) for mask in is_open) > MOST_OPEN:
-            return False
-        box = self._case.box
-        lo = [max(a, Fraction(float(v))) for a, v in zip(box.lo, low)]
-        hi = [min(b, Fraction(float(v))) for b, v in zip(box.hi, high)]
-        if any(a > b for a, b in zip(lo, hi)):
-            return True
-        faces = list(_faces(lo, hi))
-        for outputs, signs in self._pieces(bounds, is_open, faces):
-            for rows in self._case.unsafe:
-                point = _meet(rows, outputs, [*faces, *signs], len(lo))
-                if point is not None:
-                    return point
+        `passes` says of every neuron whether it is passed on there; of those without a sign this was proved.
+        """
+        polyhedron, outputs = self._forms(lo, hi, signs, passes)
+        inputs = len(lo)
+        for rows in self._case.unsafe:
+            point = _find_point(polyhedron, [(_excess(row, outputs, inputs), row.strict) for row in rows], inputs)
+            if point is not None:
+                return False if self._accept(tuple(map(fraction, point))) else None  # outside a ball, it may be none
         return True
 
-    def _pieces(
-        self, bounds: Sequence[tuple[np.ndarray, np.ndarray]], is_open: list[np.ndarray], faces: list[Form]
-    ) -> Iterator[tuple[fmpq_mat, list[Form]]]:
-        """The outputs as affine forms of the inputs, one row each, and the forms that are not negative where they
-        hold, for every combination of open signs that occurs."""
-        matrices = self._in_rationals()
-        inputs = self._net.widths[0]
-        first = fmpq_mat([[ONE * (i == j) for j in range(inputs + 1)] for i in range(inputs + 1)])
-        waiting: list[tuple[int, fmpq_mat, list[Form]]] = [(0, first, [])]
-        while waiting:
-            k, state, signs = waiting.pop()
-            sums = matrices[k] * state
-            if k == len(matrices) - 1:
-                yield sums, signs
-                continue
-            under, _ = bounds[k]
-            rectified = self._net.steps[k].rectified
-            undecided = np.flatnonzero(is_open[k])
-            for pattern in range(1 << len(undecided)):
-                passed = ~rectified | (under >= 0)
-                passed[undecided] = [bool(pattern >> b & 1) for b in range(len(undecided))]
-                more = [_form(sums, int(r), ONE if passed[r] else -ONE) for r in undecided]
-                if more and deepest([*faces, *signs, *more], inputs)[0] < 0:
-                    continue
-                waiting.append((k + 1, _mask(sums, passed), signs + more))
+    def _forms(
+        self, lo: np.ndarray, hi: np.ndarray, signs: np.ndarray, passes: np.ndarray
+    ) -> tuple[list[Form], list[Form]]:
+        """Affine forms of the inputs that are not negative on the part, and those of the outputs."""
+        inputs = len(lo)
+        box = self._case.box
+        forms = []
+        for i in range(inputs):
+            unit = [ONE * (i == k) for k in range(inputs)]
+            forms.append((*unit, -rational(max(Fraction(float(lo[i])), box.lo[i]))))
+            forms.append((*(-u for u in unit), rational(min(Fraction(float(hi[i])), box.hi[i]))))
+        state = fmpq_mat([[ONE * (i == k) for k in range(inputs + 1)] for i in range(inputs)])
+        at = 0
+        for matrix, offset in self._exact_layers():
+            count = matrix.nrows()
+            rows = (matrix * state).tolist()
+            for r in range(count):
+                rows[r][-1] += offset[r, 0]
+            for r in np.flatnonzero(signs[at : at + count]):
+                forms.append(tuple(a if signs[at + r] > 0 else -a for a in rows[r]))
+            state = fmpq_mat([row if passes[at + r] else [ZERO] * (inputs + 1) for r, row in enumerate(rows)])
+            at += count
+        return forms, [tuple(row) for row in state.tolist()]
 
-    def _in_rationals(self) -> list[fmpq_mat]:
-        r"""The steps as matrices of $(z,1)$; all but the last keep the 1."""
-        if self._matrices is None:
-            self._matrices = []
+    def _exact_layers(self) -> list[tuple[fmpq_mat, fmpq_mat]]:
+        if self._layers is None:
+            self._layers = []
             for step in self._net.in_rationals().steps:
-                columns = step.matrix.shape[1]
-                rows = [
-                    [*(row.get(j, ZERO) for j in range(columns)), b] for row, b in zip(step.matrix.rows, step.offset)
-                ]
-                self._matrices.append(fmpq_mat([*rows, [*[ZERO] * columns, ONE]]))
-        return self._matrices
+                height, width = step.matrix.shape
+                matrix = fmpq_mat([[row.get(j, ZERO) for j in range(width)] for row in step.matrix.rows])
+                self._layers.append((matrix, fmpq_mat(height, 1, list(step.offset))))
+        return self._layers
 
 
-def _mask(sums: fmpq_mat, passed: np.ndarray) -> fmpq_mat:
-    table = sums.tolist()
-    zeros = [ZERO] * sums.ncols()
-    return fmpq_mat([row if r == len(passed) or passed[r] else zeros for r, row in enumerate(table)])
+def _excess(row: Row, outputs: Sequence[Form], inputs: int) -> Form:
+    """The excess of a row as an affine form of the inputs."""
+    total = [ZERO] * (inputs + 1)
+    for i, p in row.inputs.items():
+        total[i] += rational(p)
+    for j, q in row.outputs.items():
+        for k, a in enumerate(outputs[j]):
+            total[k] += rational(q) * a
+    total[-1] -= rational(row.bound)
+    return tuple(total)
 
 
-def _form(sums: fmpq_mat, r: int, sign: fmpq) -> Form:
-    return tuple(sign * sums[r, j] for j in range(sums.ncols()))
+def _find_point(forms: Sequence[Form], excesses: Sequence[tuple[Form, bool]], inputs: int) -> tuple[fmpq, ...] | None:
+    r"""A point of the polyhedron with no positive excess, and negative ones of strict rows; None if there is none.
 
-
-def _faces(lo: Sequence[Fraction], hi: Sequence[Fraction]) -> Iterator[Form]:
-    """The forms that are not negative inside a box."""
-    size = len(lo)
-    for i in range(size):
-        yield (*(ONE * (i == j) for j in range(size)), rational(-lo[i]))
-        yield (*(-ONE * (i == j) for j in range(size)), rational(hi[i]))
-
-
-def _meet(rows: Sequence[Row], outputs: fmpq_mat, region: Sequence[Form], inputs: int) -> Point | None:
-    """A point of the region at which all rows hold, if there is one."""
-    loose = list(region)
-    strict = list[Form]()
-    for row in rows:
-        form = [-rational(row.inputs.get(i, Fraction(0))) for i in range(inputs)] + [rational(row.bound)]
-        for k, q in row.outputs.items():
-            factor = rational(q)
-            for j in range(inputs + 1):
-                form[j] -= factor * outputs[k, j]
-        (strict if row.strict else loose).append(tuple(form))
-    depth, point = deepest(loose, inputs)
-    if depth < 0:
-        return None
-    if not strict:
-        return _as_fractions(point)
-    # the depth t of the strict rows alone, with all others as they are
-    lifted = [(*form[:-1], ZERO, form[-1]) for form in loose]
-    lifted += [(*form[:-1], -ONE, form[-1]) for form in strict]
+    One more variable $t\le1$ is made as large as it gets, with every strict excess at most $-t$.
+    """
+    lifted = [(*form[:-1], ZERO, form[-1]) for form in forms]
     lifted.append((*[ZERO] * inputs, -ONE, ONE))
+    for excess, strict in excesses:
+        lifted.append((*(-a for a in excess[:-1]), -ONE if strict else ZERO, -excess[-1]))
+    if not any(strict for _, strict in excesses):
+        lifted.append((*[ZERO] * inputs, ONE, ZERO))
     found = maximise([*[ZERO] * inputs, ONE], lifted)
-    if found is None or not found[0] > 0:
+    if found is None:
         return None
-    return _as_fractions(found[1][:-1])
-
-
-def _as_fractions(point: Sequence[fmpq]) -> Point:
-    return tuple(fraction(v) for v in point)
+    return found[1][:-1] if found[0] > 0 else None

@@ -14,17 +14,18 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+from scipy import sparse
 
 from ftheta.logic.errors import SubjectError
 from ftheta.processes import interrupts
 from ftheta.relu.exact import ExactNetwork, exact
-from ftheta.relu.network import ReluNetwork
+from ftheta.relu.network import ReluNetwork, Step
 
 from .attacks import attack
 from .boxes import search_inputs
 from .deviations import FLOAT_TYPES, require_weights
 from .floating import FloatJudge, cover_readings, describe, list_readings, search_in_floats, split_disjuncts
-from .leaves import LeafSolver
+from .leaves import ExactLeaves
 from .neurons.search import search_neurons
 from .pruning import MANY, split_case
 from .questions import Case, Question
@@ -44,6 +45,7 @@ GLANCE = 0.05  # seconds for boxes before the first attack
 ATTACK = 0.1  # of the time for an attack
 ROUNDS = 3  # of the attack: the boxes themselves are attacked too
 NEAR = 1e-2  # of the size of a row, by which a point may miss it and still be worth moving
+TINIEST = 1e-300  # of weights that are rounded to float64 by one part in 2⁵³
 REPAIRS = 64  # points that are moved so that a row holds exactly, of one case
 
 
@@ -80,7 +82,7 @@ class Judge:
         self._exact: ExactNetwork | None = None
         self._case = case
         self._repairs = REPAIRS
-        self._leaves = LeafSolver(net, case)
+        self._leaves = ExactLeaves(net, case, self.accept)
         self.witness: Witness | None = None
 
     def propose(self, point: np.ndarray) -> bool:
@@ -90,28 +92,25 @@ class Judge:
             return False
         box = self._case.box
         x = tuple(min(max(Fraction(float(v)), a), b) for v, a, b in zip(point, box.lo, box.hi))
-        self._exact = exact(self._net) if self._exact is None else self._exact
-        y = self._exact(x)
-        if self._case.admits(x, y):
-            self.witness = Witness(x, y)
-        elif self._repairs > 0 and self._case.ball is None:
+        if not self.accept(x) and self._repairs > 0 and self._case.ball is None:
             self._repairs -= 1
-            self._repair(self._exact, point, x, y)
+            self._repair(self._in_rationals(), point, x, self._in_rationals()(x))
         return self.witness is not None
 
-    def finish(self, low: np.ndarray, high: np.ndarray) -> bool | np.ndarray:
-        """Decide a small box in rationals: True if it is closed, a counter-example, or False if it is not decided."""
-        if self._case.ball is not None or not self._leaves.is_able:
-            return False
-        answer = self._leaves.solve(low, high)
-        if isinstance(answer, bool):
-            return answer
+    def accept(self, x: Point) -> bool:
+        """Whether a rational point is a counter-example as it is."""
+        y = self._in_rationals()(x)
+        if self._case.admits(x, y):
+            self.witness = Witness(x, y)
+        return self.witness is not None
+
+    def finish(self, lo: np.ndarray, hi: np.ndarray, signs: np.ndarray, passes: np.ndarray) -> bool | None:
+        """Decide a part of the box in which all signs are known, in rationals (see `ExactLeaves`)."""
+        return self._leaves.decide(lo, hi, signs, passes)
+
+    def _in_rationals(self) -> ExactNetwork:
         self._exact = exact(self._net) if self._exact is None else self._exact
-        image = self._exact(answer)
-        if not self._case.admits(answer, image):
-            return False
-        self.witness = Witness(answer, image)
-        return np.array([float(v) for v in answer])
+        return self._exact
 
     def _repair(self, in_rationals: ExactNetwork, point: np.ndarray, x: Point, y: Point) -> None:
         """Move the point to where the rows of the disjunct hold that it misses least."""
@@ -279,11 +278,7 @@ def _search(
         search = search_neurons(net, case, seconds=seconds, propose=judge.propose, threads=threads)
         return "neuron splitting", search
     began = time.perf_counter()
-    if relaxed is not None:
-        search_inputs(net, relaxed, seconds=min(GLANCE, seconds), propose=judge.propose)
-        if judge.witness is not None:
-            return "input splitting", Search(False, None, -np.inf, 1, 1)
-    first = search_inputs(net, case, seconds=min(GLANCE, seconds), propose=judge.propose)
+    first = search_inputs(net, case, seconds=min(GLANCE, seconds), propose=judge.propose, finish=judge.finish)
     if first.closed or judge.witness is not None:
         return "input splitting", first
     left = seconds - (time.perf_counter() - began)
@@ -302,8 +297,18 @@ def _ensure_fit(net: "ReluNetwork | TracedNetwork", question: Question) -> None:
             got=f"{question.inputs} inputs and {question.outputs} outputs",
             remedy=f"the network has {net.widths[0]} inputs and {net.widths[-1]} outputs",
         )
-    if isinstance(net, ReluNetwork) and net.is_long:
+    if isinstance(net, ReluNetwork) and any(map(_has_tiny_long_weights, net.steps)):
         raise SubjectError(
-            "The weights of this network are rationals that float64 cannot hold.",
+            "The weights of this network are rationals that float64 cannot hold, and some are tiny.",
             remedy="round them first (ftheta.relu.round_weights): then the answer is about the rounded network",
         )
+
+
+def _has_tiny_long_weights(step: Step) -> bool:
+    """Whether rows that float64 cannot hold have weights so small that rounding them is no relative error."""
+    for r in step.long_rows:
+        row = step.matrix[[r]]
+        sizes = np.abs(np.append(row.data if sparse.issparse(row) else row[row != 0], step.offset[r]))
+        if (sizes[sizes > 0] < TINIEST).any():
+            return True
+    return False

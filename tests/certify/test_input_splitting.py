@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ftheta.certify.boxes.arrays import allocate, net_arrays, row_arrays
 from ftheta.certify.boxes.relaxations import measure_reach, tighten_row
-from ftheta.certify.boxes.rows import bound_rows, mix_rows
+from ftheta.certify.boxes.rows import bound_rows, clip_box, is_excluded, mix_rows
 from ftheta.certify.boxes.zonotopes import enclose_box
 from ftheta.certify.questions import Box, Case, Question, Row
 from ftheta.certify.verification import Verification, decide
@@ -84,11 +84,11 @@ def test_every_bound_is_below_the_excess_of_every_point(seed: int, scale: float)
     arrays = net_arrays(net)
     rows = row_arrays(unsafe, 3, 2)
     zonotope, bounds, scratch = allocate(arrays, rows)
-    generators = enclose_box(arrays, lo, hi, zonotope)
+    generators = enclose_box(arrays, lo, hi, np.zeros(len(arrays.biases), np.int8), zonotope)
     assert generators >= 3
     bound_rows(rows, lo, hi, generators, zonotope, bounds)
     for d in range(2):
-        mix_rows(rows, d, generators, zonotope.share, bounds)
+        mix_rows(rows, d, generators, zonotope, bounds)
     plain = bounds.least.copy()
     measure_reach(arrays, zonotope.lines, lo, hi, scratch.reach)
     for s in range(4):
@@ -118,11 +118,85 @@ def test_a_planted_counter_example_in_a_slab_is_found() -> None:
 
 
 @pytest.mark.parametrize("strict", [False, True])
-def test_a_tie_is_decided_exactly_or_left_open(strict: bool) -> None:
+def test_a_tie_is_decided_exactly(strict: bool) -> None:
     """|x| ≥ 0 with equality at 0: at most 0 is met there, below 0 nowhere."""
     net = ReluNetwork.dense([np.array([[1.0], [-1.0]]), np.ones((1, 2))], [np.zeros(2), np.zeros(1)])
-    answer = ask(net, [-1], [1], below(Fraction(0), strict), seconds=2.0).answer
-    assert answer != ("sat" if strict else "unsat")
+    assert ask(net, [-1], [1], below(Fraction(0), strict)).answer == ("unsat" if strict else "sat")
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("widths", [(2, 5, 1), (3, 4, 4, 1)])
+def test_the_least_output_and_every_number_below_are_decided(seed: int, widths: tuple[int, ...]) -> None:
+    net = random_network(np.random.default_rng(seed), widths)
+    d = widths[0]
+    least = exact_minimum(net, d)
+    tie = ask(net, [-1] * d, [1] * d, below(least))
+    assert tie.witness is not None and tie.witness.y[0] == least
+    assert ask(net, [-1] * d, [1] * d, below(least, strict=True)).answer == "unsat"
+    assert ask(net, [-1] * d, [1] * d, below(least - Fraction(1, 2**200))).answer == "unsat"
+
+
+def test_equations_are_met_exactly_or_nowhere() -> None:
+    """x₀ − x₁ = 1/3 and |x₀ + x₁| = 1/7: four rows, and no float meets them."""
+    net = ReluNetwork.dense([np.array([[1.0, 1.0], [-1.0, -1.0]]), np.ones((1, 2))], [np.zeros(2), np.zeros(1)])
+    third, seventh = Fraction(1, 3), Fraction(1, 7)
+    along = {0: ONE, 1: -ONE}
+    against = {0: -ONE, 1: ONE}
+    rows = lambda height: (
+        Row(along, {}, third),
+        Row(against, {}, -third),
+        Row({}, {0: ONE}, height),
+        Row({}, {0: -ONE}, -height),
+    )
+    found = ask(net, [-1, -1], [1, 1], (rows(seventh),))
+    assert found.witness is not None
+    x = found.witness.x
+    assert x[0] - x[1] == third and abs(x[0] + x[1]) == seventh
+    assert ask(net, [-1, -1], [1, 1], (rows(-seventh),)).answer == "unsat"
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([1.0, 1e-9, 1e9]))
+def test_bounds_with_fixed_signs_hold_where_neurons_have_them(seed: int, scale: float) -> None:
+    rng = np.random.default_rng(seed)
+    widths = (3, 6, 5, 2)
+    shapes = list(zip(widths[1:], widths[:-1]))
+    net = ReluNetwork.dense([rng.normal(size=s) for s in shapes], [scale * rng.normal(size=s[0]) for s in shapes])
+    lo = scale * rng.normal(size=3)
+    hi = lo + scale * np.abs(rng.normal(size=3))
+    points = [np.clip(point, lo, hi) for point in lo + (hi - lo) * rng.uniform(size=(40, 3))]
+    states = [exact(net).states([Fraction(float(v)) for v in point]) for point in points]
+    kept = rng.choice(11, 3, replace=False)
+    signs = np.zeros(13, np.int8)
+    of_first = np.array([v > 0 for layer in states[0][:2] for v in layer])
+    signs[kept] = np.where(of_first[kept], 1, -1)
+    unsafe = ((Row({}, {0: ONE}, Fraction(0)), Row({0: ONE}, {1: ONE}, Fraction(0))),)
+    arrays = net_arrays(net)
+    rows = row_arrays(unsafe, 3, 2)
+    zonotope, bounds, scratch = allocate(arrays, rows)
+    generators = enclose_box(arrays, lo, hi, signs, zonotope)
+    assert generators >= 3  # the first point is in the part
+    bound_rows(rows, lo, hi, generators, zonotope, bounds)
+    measure_reach(arrays, zonotope.lines, lo, hi, scratch.reach)
+    for s in range(2):
+        tighten_row(arrays, rows, s, lo, hi, zonotope.lines, bounds, scratch)
+    mix_rows(rows, 0, generators, zonotope, bounds)
+    part_lo = lo.copy()
+    part_hi = hi.copy()
+    is_cut_away = clip_box(rows, 0, bounds, zonotope.cuts, lo, hi, part_lo, part_hi)
+    for point, state in zip(points, states):
+        on = np.array([v > 0 for layer in state[:2] for v in layer])
+        if not (np.where(on, 1, -1)[kept] == signs[kept]).all():
+            continue
+        x = [Fraction(float(v)) for v in point]
+        excess = [row.excess(x, [Fraction(int(v.p), int(v.q)) for v in state[2]]) for row in unsafe[0]]
+        for s in range(2):
+            assert excess[s] >= Fraction(float(bounds.least[s]))
+        meets_all = max(excess) <= 0
+        assert not (meets_all and (is_excluded(rows, 0, bounds) or is_cut_away))
+        assert not meets_all or ((point >= part_lo) & (point <= part_hi)).all()
+        decided = zonotope.lines[0, :11] != 2.0
+        assert (on[decided] == (zonotope.lines[0, :11][decided] == 1.0)).all()
 
 
 def test_constants_that_cancel_do_not_hide_a_counter_example() -> None:

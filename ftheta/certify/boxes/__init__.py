@@ -15,30 +15,37 @@ from ftheta.certify.questions import Case
 from ftheta.certify.searches import Search
 from ftheta.relu.network import ReluNetwork
 
-from .arrays import Net, Rows, allocate, net_arrays, row_arrays
-from .search import FOUND, FULL, PAUSED, search_boxes
+from .arrays import OFF, Net, Rows, allocate, net_arrays, row_arrays
+from .search import FOUND, FULL, LEAF, search_boxes
+
+Finish = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], bool | None]
+"""Whether no counter-example is in a part of a box, given by both ends, the fixed signs, and which neurons pass on:
+False if one was found, None if neither is known."""
 
 CHUNK = 1000  # boxes that a thread looks at before it shares what is left
-SHORT = 32  # the same where boxes can be decided by other means: at first, and while that goes well
 DEPTH = 512  # boxes that a thread has room for at first
-FINISHING = 0.15  # of the time, for attempts at boxes by other means that fail
+FINEST = 2.0**-40  # of a side of the box: parts that are narrower are not bisected
 FIRST_MARGIN = 1e-13  # by how much a point must meet the rows after one that met them only in float64 was refused
 
-Finish = Callable[[np.ndarray, np.ndarray], bool | np.ndarray]
-"""Decides a box by other means: True if it is closed, a point that was accepted, False if that is not known."""
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """A box, and the signs of the neurons that are fixed in it."""
+
+    lo: np.ndarray
+    hi: np.ndarray
+    signs: np.ndarray
 
 
 @dataclass
 class _Pool:
-    """Boxes that no thread has taken, and what has become of the others."""
+    """Parts of the box that no thread has taken, and what has become of the others."""
 
-    boxes: list[np.ndarray]
+    boxes: list[_Part]
     propose: Callable[[np.ndarray], bool]
+    finish: Finish
+    finest: np.ndarray
     ends: float
-    finish: Finish | None = None
-    began: float = field(default_factory=time.perf_counter)
-    finishing: float = 0.0
-    chunk: int = CHUNK
     working: int = 0
     looked_at: int = 0
     stuck: int = 0
@@ -52,8 +59,8 @@ class _Pool:
         done = not self.boxes and self.working == 0
         return done or self.found is not None or self.error is not None or time.perf_counter() >= self.ends
 
-    def take(self) -> np.ndarray | None:
-        """The newest box, or None when the search is over."""
+    def take(self) -> _Part | None:
+        """The newest part, or None when the search is over."""
         with self.changed:
             while not self.is_over:
                 if self.boxes:
@@ -63,31 +70,13 @@ class _Pool:
             self.changed.notify_all()
             return None
 
-    def give_back(self, left: Sequence[np.ndarray], looked_at: int, stuck: int) -> None:
+    def give_back(self, left: Sequence[_Part], looked_at: int, stuck: int) -> None:
         with self.changed:
             self.boxes += left
             self.looked_at += looked_at
             self.stuck += stuck
             self.working -= 1
             self.changed.notify_all()
-
-    def finish_boxes(self, boxes: list[np.ndarray]) -> list[np.ndarray]:
-        """Boxes that are left after the smallest ones were decided by other means, while these are able to."""
-        left = list(boxes)
-        while self.finish is not None and left:
-            begun = time.perf_counter()
-            if self.finishing > FINISHING * (begun - self.began):
-                break
-            answer = self.finish(left[-1][0], left[-1][1])
-            if answer is False:
-                self.finishing += time.perf_counter() - begun
-                break
-            if answer is not True:
-                self.found = answer
-                break
-            left.pop()
-            self.chunk = min(self.chunk, SHORT)
-        return left
 
     def ask(self, point: np.ndarray) -> None:
         """Propose a point; if it only looked like a counter-example, the next one must look better."""
@@ -96,6 +85,32 @@ class _Pool:
                 self.found = point
             self.margin = max(FIRST_MARGIN, 10 * self.margin)
 
+    def close(self, leaf: _Part, passes: np.ndarray) -> list[_Part]:
+        """Decide a part in which all signs are known; what is left of it."""
+        with self.changed:
+            if self.found is not None:
+                return [leaf]
+            is_closed = self.finish(leaf.lo, leaf.hi, leaf.signs, passes)
+            if is_closed is None:
+                return self._halve(leaf)
+            if not is_closed:
+                self.found = 0.5 * leaf.lo + 0.5 * leaf.hi
+            return [] if is_closed else [leaf]
+
+    def _halve(self, part: _Part) -> list[_Part]:
+        """Both halves of a part across its longest side; none if it is too small, and counted as stuck."""
+        length = part.hi - part.lo
+        side = int(np.argmax(np.where(length > self.finest, length, 0.0)))
+        middle = 0.5 * part.lo[side] + 0.5 * part.hi[side]
+        if not (length[side] > self.finest[side] and part.lo[side] < middle < part.hi[side]):
+            self.stuck += 1
+            return []
+        lower = part.hi.copy()
+        upper = part.lo.copy()
+        lower[side] = middle
+        upper[side] = middle
+        return [_Part(part.lo, lower, part.signs), _Part(upper, part.hi, part.signs)]
+
 
 def search_inputs(
     net: ReluNetwork,
@@ -103,19 +118,21 @@ def search_inputs(
     *,
     seconds: float,
     propose: Callable[[np.ndarray], bool],
-    finish: Finish | None = None,
+    finish: Finish,
     threads: int = 1,
 ) -> Search:
-    """Search the box of a case for a counter-example, by bisecting it.
+    """Search the box of a case for a counter-example, by bisecting it and by fixing signs of neurons.
 
-    `propose(point)` decides exactly whether a point is one, `finish(lo, hi)` is asked about small boxes. The search
-    ends when a counter-example is found, when every box is closed, or after so many `seconds`.
+    `propose(point)` decides exactly whether a point is one, `finish` whether one is in a part of the box with known
+    signs. The search ends when it is found, when every part is closed, or after so many `seconds`.
     """
     box = np.array(case.box.outer(), np.float64)
     arrays = net_arrays(net)
     rows = row_arrays(case.unsafe, net.widths[0], net.widths[-1])
     _compile(arrays, rows)
-    pool = _Pool([box], propose, time.perf_counter() + seconds, finish, chunk=CHUNK if finish is None else SHORT)
+    whole = _Part(box[0], box[1], np.zeros(len(arrays.biases), np.int8))
+    finest = FINEST * (box[1] - box[0])
+    pool = _Pool([whole], propose, finish, finest, time.perf_counter() + seconds)
     helpers = [threading.Thread(target=_work, args=(pool, arrays, rows), daemon=True) for _ in range(threads - 1)]
     for helper in helpers:
         helper.start()
@@ -132,38 +149,36 @@ def search_inputs(
 def _compile(net: Net, rows: Rows) -> None:
     """Search nothing, so that compiling does not count against the time."""
     nothing = np.empty((0, int(net.widths[0])))
-    search_boxes(net, rows, *allocate(net, rows), nothing, nothing, 0, 0, 0.0, np.empty(0), np.zeros(2, np.int64))
+    signs = np.empty((0, len(net.biases)), np.int8)
+    counts = np.zeros(2, np.int64)
+    search_boxes(net, rows, *allocate(net, rows), nothing, nothing, signs, 0, np.empty(0), 0, 0.0, np.empty(0), counts)
 
 
 def _work(pool: _Pool, net: Net, rows: Rows) -> None:
-    """What one thread does: take a box, search below it for a while, give back what is left."""
+    """What one thread does: take a part, search below it for a while, give back what is left."""
     scratch = allocate(net, rows)
     inputs = int(net.widths[0])
     lower = np.empty((DEPTH, inputs))
     upper = np.empty((DEPTH, inputs))
+    signs = np.empty((DEPTH, len(net.biases)), np.int8)
     witness = np.empty(inputs)
-    while (box := pool.take()) is not None:
+    while (part := pool.take()) is not None:
         counts = np.zeros(2, np.int64)
-        left = [box]
+        left = [part]
         try:
-            lower[0] = box[0]
-            upper[0] = box[1]
-            steps = pool.chunk
-            status, top = search_boxes(net, rows, *scratch, lower, upper, 1, steps, pool.margin, witness, counts)
-            left = [np.stack([lower[k], upper[k]]) for k in range(top)]
-            pool.chunk = min(2 * steps, CHUNK)
-            if counts[1] and pool.finish is not None and steps > 1:  # it went too deep: once more, in shorter turns
-                pool.chunk = min(SHORT, max(1, steps // 4))
-                left = [box]
-                counts[1] = 0
-                status = PAUSED
+            lower[0] = part.lo
+            upper[0] = part.hi
+            signs[0] = part.signs
+            status, top = search_boxes(
+                net, rows, *scratch, lower, upper, signs, 1, pool.finest, CHUNK, pool.margin, witness, counts
+            )
+            left = [_Part(lower[k].copy(), upper[k].copy(), signs[k].copy()) for k in range(top)]
             if status == FOUND:
                 pool.ask(witness.copy())
+            elif status == LEAF:
+                left += pool.close(left.pop(), (scratch[0].lines[0] != OFF) | ~net.rectified)
             elif status == FULL:
-                lower = np.concatenate([lower, np.empty_like(lower)])
-                upper = np.concatenate([upper, np.empty_like(upper)])
-            else:
-                left = pool.finish_boxes(left)
+                lower, upper, signs = (np.concatenate([a, np.empty_like(a)]) for a in (lower, upper, signs))
         except BaseException as error:
             pool.error = error
         finally:

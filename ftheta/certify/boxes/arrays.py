@@ -5,11 +5,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
+from scipy import sparse
 
 from ftheta.certify.questions import Row, nearest
 from ftheta.relu.network import ReluNetwork
 
 Array = np.ndarray
+
+U = 2.0**-53
+TINY = 1e-290  # more than all underflows of one sum
+HUGE = 1e140  # beyond it nothing is said, so that no product overflows
+OFF = 0.0  # states of a neuron over a box: zero, passed on as it is, of undecided sign
+ON = 1.0
+UNDECIDED = 2.0
+SPARSE = 0.15  # share of entries that are not zero, below which a matrix is kept as a list of them
+MOST_GENERATORS = 128  # beyond which rows are not mixed: the program would take longer than the rest
+MOST_CUTS = 64  # of one part of a box; the signs of more neurons may be fixed, but bounds use no more of them
 
 
 def compiled(function: Any) -> Any:
@@ -17,12 +28,18 @@ def compiled(function: Any) -> Any:
     return njit(cache=True, nogil=True, error_model="numpy")(function)
 
 
+def inlined(function: Any) -> Any:
+    """A function that becomes part of every compiled function that calls it."""
+    return njit(inline="always", error_model="numpy")(function)
+
+
 class Net(NamedTuple):
     """A network: layer $k$ has `widths[k + 1]` neurons and takes `widths[k]` numbers.
 
-    `matrices` are all matrices row by row, one after the other, layer $k$ from `starts[k]`; `weights` their transposes,
-    and `magnitudes` the absolute values of these. `biases` and `rectified` (is there a ReLU?) have one entry for each
-    neuron, those of layer $k$ from `offsets[k]`.
+    `biases` and `rectified` (is there a ReLU?) have one entry for each neuron, those of layer $k$ from `offsets[k]`.
+    Where a layer is dense, `matrices` has its matrix row by row from `starts[k]`, `weights` the transpose, and
+    `magnitudes` the absolute values of that. Where it `is_sparse`, `by_rows` and `by_columns` have its entries, those
+    of line `first + i` from `ends[first + i]` on.
     """
 
     matrices: Array
@@ -33,6 +50,18 @@ class Net(NamedTuple):
     widths: Array
     starts: Array
     offsets: Array
+    is_sparse: Array
+    by_rows: "Entries"
+    by_columns: "Entries"
+
+
+class Entries(NamedTuple):
+    """The rows (or columns) of all sparse matrices: `first[k]` is the first one of layer $k$."""
+
+    first: Array
+    ends: Array
+    places: Array
+    values: Array
 
 
 class Rows(NamedTuple):
@@ -48,12 +77,24 @@ class Rows(NamedTuple):
     disjuncts: Array
 
 
+class Cuts(NamedTuple):
+    """Signs of neurons that were fixed in a part of a box: affine functions of the generators (`forms`, `constants`) of
+    which a lower bound is not positive there. `least` are their lower bounds over the whole box, `count` how many
+    there are."""
+
+    forms: Array
+    constants: Array
+    least: Array
+    count: Array
+
+
 class Zonotope(NamedTuple):
     """A layer over a box, and scratch memory to get there; see `zonotopes`.
 
     `centre`, `error` and the columns of `generators` belong to the neurons. `share[g, i]` is how much of generator
     $g$ stems from input $i$. `lines` has for every neuron of the network its state over the box, the slope and the
-    offset of a line above its ReLU, and a bound of its absolute value before it.
+    offset of a line above its ReLU, and a bound of its absolute value before it. `owner[g]` is the neuron of undecided
+    sign that generator $g$ belongs to.
     """
 
     centre: Array
@@ -65,18 +106,29 @@ class Zonotope(NamedTuple):
     entering: Array
     sums: Array
     columns: Array
+    owner: Array
+    cuts: Cuts
+    form: Array
+    mixed: Array
+    mixed_constants: Array
+    tableau: Array
+    basis: Array
+    weights: Array
 
 
 class Bounds(NamedTuple):
     """Of each row of the question, and then of the best mixture of each disjunct, over a box: a lower bound of its
-    excess (`least`), its slopes along the inputs in radii of the box, how much relaxation error each input is to blame
-    for, and its whole affine form (`forms`, `constants`)."""
+    excess (`least`), its slopes along the inputs in radii of the box, and its whole affine form (`forms`, `constants`).
+    `parts[d, g]` is what generator $g$ takes off the bound of disjunct $d$, `blame[d, i]` how much relaxation error
+    stems from input $i$, and `points[d]` where in the box its rows are nearest to being met, from −1 to 1."""
 
     least: Array
     slopes: Array
     blame: Array
     forms: Array
     constants: Array
+    parts: Array
+    points: Array
 
 
 class Pass(NamedTuple):
@@ -91,19 +143,34 @@ class Pass(NamedTuple):
 
 
 def net_arrays(net: ReluNetwork) -> Net:
-    """A network as arrays."""
-    matrices = [step.dense() for step in net.steps]
-    transposed = np.concatenate([matrix.T.ravel() for matrix in matrices])
+    """A network as arrays. Weights that float64 cannot hold are the nearest floats: error terms allow for that."""
+    matrices: list[Any] = [sparse.csr_array(step.matrix) for step in net.steps]
+    is_sparse = [matrix.nnz < SPARSE * matrix.shape[0] * matrix.shape[1] for matrix in matrices]
+    dense = [np.zeros((0, 0)) if thin else step.dense() for thin, step in zip(is_sparse, net.steps)]
+    transposed = np.concatenate([matrix.T.ravel() for matrix in dense])
     return Net(
-        matrices=np.concatenate([matrix.ravel() for matrix in matrices]),
+        matrices=np.concatenate([matrix.ravel() for matrix in dense]),
         weights=transposed,
         magnitudes=np.abs(transposed),
         biases=np.concatenate([step.offset for step in net.steps]),
         rectified=np.concatenate([step.rectified for step in net.steps]),
         widths=np.array(net.widths),
-        starts=np.cumsum([0, *(matrix.size for matrix in matrices)])[:-1],
-        offsets=np.cumsum([0, *(len(matrix) for matrix in matrices)])[:-1],
+        starts=np.cumsum([0, *(matrix.size for matrix in dense)])[:-1],
+        offsets=np.cumsum([0, *net.widths[1:]])[:-1],
+        is_sparse=np.array(is_sparse),
+        by_rows=_list_entries([m if thin else None for thin, m in zip(is_sparse, matrices)]),
+        by_columns=_list_entries([sparse.csr_array(m.T) if thin else None for thin, m in zip(is_sparse, matrices)]),
     )
+
+
+def _list_entries(matrices: Sequence[Any]) -> Entries:
+    """The rows of the matrices, one after the other; None has no rows."""
+    first = np.cumsum([0, *(0 if matrix is None else matrix.shape[0] for matrix in matrices)])[:-1]
+    given = [matrix for matrix in matrices if matrix is not None]
+    before = np.cumsum([0, *(matrix.nnz for matrix in given)])
+    ends = np.concatenate([[0], *(matrix.indptr[1:] + n for matrix, n in zip(given, before))]).astype(np.int64)
+    places = np.concatenate([np.zeros(0), *(matrix.indices for matrix in given)]).astype(np.int64)
+    return Entries(first, ends, places, np.concatenate([np.zeros(0), *(matrix.data for matrix in given)]))
 
 
 def row_arrays(unsafe: Sequence[Sequence[Row]], inputs: int, outputs: int) -> Rows:
@@ -128,6 +195,7 @@ def allocate(net: Net, rows: Rows) -> tuple[Zonotope, Bounds, Pass]:
     neurons = len(net.biases)
     room = inputs + int(net.rectified.sum()) + 1
     count = len(rows.bounds) + len(rows.disjuncts) - 1
+    most = MOST_CUTS + int(np.diff(rows.disjuncts).max(initial=0))
     zonotope = Zonotope(
         centre=np.empty(widest),
         error=np.empty(widest),
@@ -138,13 +206,23 @@ def allocate(net: Net, rows: Rows) -> tuple[Zonotope, Bounds, Pass]:
         entering=np.empty((room, widest)),
         sums=np.empty((3, widest)),
         columns=np.empty((4, widest)),
+        owner=np.empty(room, np.int64),
+        cuts=Cuts(np.empty((MOST_CUTS, room)), np.empty(MOST_CUTS), np.empty(MOST_CUTS), np.zeros(1, np.int64)),
+        form=np.empty(room),
+        mixed=np.empty((most, MOST_GENERATORS)),
+        mixed_constants=np.empty(most),
+        tableau=np.empty((MOST_GENERATORS + 2, most + MOST_GENERATORS + 1)),
+        basis=np.empty(MOST_GENERATORS + 1, np.int64),
+        weights=np.empty(most),
     )
     bounds = Bounds(
         least=np.empty(count),
         slopes=np.empty((count, inputs)),
-        blame=np.empty((count, inputs)),
+        blame=np.empty((len(rows.disjuncts) - 1, inputs)),
         forms=np.empty((count, room)),
         constants=np.empty(count),
+        parts=np.empty((len(rows.disjuncts) - 1, room)),
+        points=np.empty((len(rows.disjuncts) - 1, inputs)),
     )
     scratch = Pass(
         state=np.empty(widest),

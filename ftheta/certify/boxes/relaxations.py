@@ -6,8 +6,8 @@ of the box. There, the slope of the bound along $\alpha$ is $a\,z$, with $z$ the
 each $\alpha$ moves towards 1 where $z>0$ and towards 0 elsewhere.
 """
 
-from .arrays import compiled
-from .zonotopes import OFF, ON, TINY, UNDECIDED, U
+from .arrays import OFF, ON, TINY, UNDECIDED, U, compiled
+from .products import add_column, add_magnitudes, add_row
 
 ROUNDS = 3  # of choosing slopes
 
@@ -24,16 +24,15 @@ def measure_reach(net, lines, lo, hi, reach):
             size = max(abs(lo[j]), abs(hi[j])) if k == 0 else lines[3, net.offsets[k - 1] + j]
             if k > 0 and lines[0, net.offsets[k - 1] + j] == OFF:
                 continue
-            at = net.starts[k] + j * rows
-            for r in range(rows):
-                reach[shift + r] += size * net.magnitudes[at + r]
+            add_magnitudes(net, k, j, size, reach[shift : shift + rows])
 
 
 @compiled
 def tighten_row(net, rows, s, lo, hi, lines, bounds, scratch):
     """Raise the lower bound of the excess of row `s` over the box, and its slopes, if better lines are found.
 
-    `lines` are those of `enclose_box`, and `scratch.reach` is what `measure_reach` says.
+    `lines` are those of `enclose_box`, and `scratch.reach` is what `measure_reach` says. What is better takes the place
+    of the row's affine form: it is one of the inputs alone.
     """
     hidden = net.offsets[len(net.offsets) - 1]
     for n in range(hidden):
@@ -42,12 +41,28 @@ def tighten_row(net, rows, s, lo, hi, lines, bounds, scratch):
         value = _bound_from_lines(net, rows, s, lo, hi, lines, scratch)
         if value > bounds.least[s]:
             bounds.least[s] = value
-            for i in range(len(lo)):
-                centre = 0.5 * lo[i] + 0.5 * hi[i]
-                bounds.slopes[s, i] = scratch.form[i] * max(hi[i] - centre, centre - lo[i])
+            _keep_form(s, lo, hi, value, scratch.form, bounds)
         if value > 0.0 or turn == ROUNDS - 1:
             break
         _choose_slopes(net, lo, hi, lines, scratch, 1.0 / (turn + 1.5))
+
+
+@compiled
+def _keep_form(s, lo, hi, value, form, bounds):
+    r"""Write $v+\sum_i(a_ix_i-\min a_ix_i)$ as an affine function of the generators of the inputs."""
+    constant = value
+    size = abs(value)
+    for g in range(bounds.forms.shape[1]):
+        bounds.forms[s, g] = 0.0
+    for i in range(len(lo)):
+        centre = 0.5 * lo[i] + 0.5 * hi[i]
+        radius = max(hi[i] - centre, centre - lo[i])
+        bounds.slopes[s, i] = form[i] * radius
+        if hi[i] > lo[i]:
+            bounds.forms[s, i] = form[i] * (radius * (1.0 + 4.0 * U) + TINY)  # the generator of `enclose_box`
+            constant += abs(bounds.forms[s, i])
+            size += abs(form[i]) * (abs(lo[i]) + abs(hi[i])) + abs(bounds.forms[s, i])
+    bounds.constants[s] = constant - 8.0 * U * (len(lo) + 8) * size - TINY * (1.0 + size)
 
 
 @compiled
@@ -74,9 +89,7 @@ def _bound_from_lines(net, rows, s, lo, hi, lines, scratch):
             constant += a * net.biases[n]
             size += abs(a * net.biases[n])
             error += gamma * abs(a) * scratch.reach[n]
-            at = net.starts[k] + r * columns
-            for j in range(columns):
-                other[j] += a * net.matrices[at + j]
+            add_row(net, k, r, a, other)
         if k == 0:
             break
         for j in range(columns):
@@ -119,9 +132,7 @@ def _choose_slopes(net, lo, hi, lines, scratch, step):
         for j in range(net.widths[k]):
             h = state[j]
             if h != 0.0:
-                at = net.starts[k] + j * rows
-                for r in range(rows):
-                    other[r] += h * net.weights[at + r]
+                add_column(net, k, j, h, other)
         for r in range(rows):
             n = net.offsets[k] + r
             z = other[r]

@@ -1,14 +1,13 @@
 r"""The rows of a question over one box: lower bounds of their excess, the best mixture of a disjunct, what is clipped.
 
 A row $s$ is $\langle p_s,x\rangle+\langle q_s,y\rangle\le b_s$; its *excess* is the left side minus the right. A
-disjunct is excluded over a box if the excess of one of its rows is positive there, or that of a mixture of them.
+disjunct is excluded over a box if the excess of one of its rows is positive there, or that of a mixture of them; in a
+part of a box where neurons have fixed signs, with multiples of the cuts.
 """
 
-from .arrays import compiled
-from .zonotopes import TINY, U
-
-MIXING_SWEEPS = 2
-MIXING_STEPS = 6
+from .arrays import MOST_GENERATORS, TINY, U, compiled
+from .mixtures import weigh
+from .multipliers import lower_bound
 
 
 @compiled
@@ -30,7 +29,6 @@ def bound_rows(rows, lo, hi, generators, zonotope, bounds):
                 error += abs(q) * zonotope.error[r]
         for i in range(inputs):
             p = rows.inputs[s, i]
-            bounds.blame[s, i] = 0.0
             bounds.slopes[s, i] = 0.0
             if p != 0.0:
                 centre = 0.5 * lo[i] + 0.5 * hi[i]
@@ -47,89 +45,82 @@ def bound_rows(rows, lo, hi, generators, zonotope, bounds):
                 bounds.slopes[s, g] = a
             bounds.forms[s, g] = a
         bounds.constants[s] = value - (error + gamma * size) * (1.0 + gamma)
-        _spread_form(s, generators, zonotope.share, bounds)
+        bounds.least[s] = lower_bound(bounds.forms[s], bounds.constants[s], generators)
 
 
 @compiled
-def _spread_form(s, generators, share, bounds):
-    """From the affine form of a row: its lower bound, and which inputs are to blame for what is not their slope."""
-    inputs = bounds.slopes.shape[1]
-    for i in range(inputs):
-        bounds.blame[s, i] = 0.0
-    spread = 0.0
-    for g in range(generators):
-        a = abs(bounds.forms[s, g])
-        spread += a
-        if g >= inputs:
-            for i in range(inputs):
-                bounds.blame[s, i] += a * share[g, i]
-    size = spread + abs(bounds.constants[s])
-    bounds.least[s] = bounds.constants[s] - spread - 4.0 * (generators + 8) * U * size - TINY
+def mix_rows(rows, d, generators, zonotope, bounds):
+    r"""The best mixture of the rows of disjunct `d` and of the cuts, as one more row.
 
-
-@compiled
-def mix_rows(rows, d, generators, share, bounds):
-    r"""The convex combination of the rows of disjunct `d` with the largest lower bound, as one more row.
-
-    If all rows hold, so does every mixture of them. With forms $a_s$ and constants $v_s$ (their errors taken off), the
-    bound of a mixture is $\sum_sw_sv_s-\sum_g|\sum_sw_sa_{sg}|$, concave in $w$: each row is mixed in as far as that
-    helps.
+    Where all rows hold and all cuts are at most zero, the same is true of $\sum_sw_sr_s+\sum_c\beta_cc$ for all
+    $w,\beta\ge0$. In `bounds.points` is the point at which the largest of these functions is least.
     """
     begin = rows.disjuncts[d]
-    end = rows.disjuncts[d + 1]
+    own = rows.disjuncts[d + 1] - begin
     mixture = len(rows.bounds) + d
-    best = best_row(rows, d, bounds)
-    forms = bounds.forms
+    cuts = zonotope.cuts
+    count = own + cuts.count[0]
+    form = bounds.forms[mixture]
+    weights = zonotope.weights
+    if count == 1 or generators > MOST_GENERATORS:
+        best = best_row(rows, d, bounds)
+        for j in range(count):
+            weights[j] = 1.0 if begin + j == best else 0.0
+        for i in range(bounds.points.shape[1]):
+            bounds.points[d, i] = -1.0 if bounds.slopes[best, i] > 0.0 else 1.0
+    else:
+        for j in range(count):
+            c = j - own
+            zonotope.mixed[j, :generators] = (
+                bounds.forms[begin + j, :generators] if j < own else cuts.forms[c, :generators]
+            )
+            zonotope.mixed_constants[j] = bounds.constants[begin + j] if j < own else cuts.constants[c]
+        weigh(
+            zonotope.mixed,
+            zonotope.mixed_constants,
+            count,
+            generators,
+            zonotope.tableau,
+            zonotope.basis,
+            weights,
+            zonotope.form,
+        )
+        for i in range(bounds.points.shape[1]):
+            bounds.points[d, i] = zonotope.form[i]
+    constant = 0.0
+    size = 0.0
     for g in range(generators):
-        forms[mixture, g] = forms[best, g]
-    bounds.constants[mixture] = bounds.constants[best]
-    value = bounds.least[best]
-    for _ in range(MIXING_SWEEPS if end - begin > 1 else 0):
-        for s in range(begin, end):
-            if value > 0.0:
-                break
-            part = _best_share(mixture, s, generators, bounds)
-            mixed = _mixed_bound(mixture, s, part, generators, bounds)
-            if mixed > value:
-                value = mixed
-                bounds.constants[mixture] = (1.0 - part) * bounds.constants[mixture] + part * bounds.constants[s]
-                for g in range(generators):
-                    forms[mixture, g] = (1.0 - part) * forms[mixture, g] + part * forms[s, g]
-    # every step rounds constant and forms by less than 8u of the largest row
-    largest = 0.0
-    for s in range(begin, end):
-        total = abs(bounds.constants[s])
-        for g in range(generators):
-            total += abs(forms[s, g])
-        largest = max(largest, total)
-    bounds.constants[mixture] -= 8.0 * U * (MIXING_SWEEPS * (end - begin) + generators + 8) * largest + TINY
+        form[g] = 0.0
+    for j in range(count):
+        w = weights[j]
+        if w > 0.0:
+            c = j - own
+            other = bounds.forms[begin + j] if j < own else cuts.forms[c]
+            other_constant = bounds.constants[begin + j] if j < own else cuts.constants[c]
+            constant += w * other_constant
+            size += abs(w * other_constant)
+            for g in range(generators):
+                form[g] += w * other[g]
+                size += abs(w * other[g])
+    bounds.constants[mixture] = constant - 8.0 * U * (count + generators + 8) * size - TINY
     for i in range(bounds.slopes.shape[1]):
-        bounds.slopes[mixture, i] = forms[mixture, i]
-    _spread_form(mixture, generators, share, bounds)
+        bounds.slopes[mixture, i] = form[i]
+    bounds.least[mixture] = lower_bound(form, bounds.constants[mixture], generators)
 
 
 @compiled
-def _mixed_bound(mixture, s, part, generators, bounds):
-    """The lower bound of the mixture with a share of row `s`, in float64."""
-    value = (1.0 - part) * bounds.constants[mixture] + part * bounds.constants[s]
+def blame_inputs(rows, d, generators, share, bounds):
+    """Which generators lower the bound of a disjunct's mixture, and to which inputs they belong."""
+    inputs = bounds.slopes.shape[1]
+    mixture = len(rows.bounds) + d
+    for i in range(inputs):
+        bounds.blame[d, i] = 0.0
     for g in range(generators):
-        value -= abs((1.0 - part) * bounds.forms[mixture, g] + part * bounds.forms[s, g])
-    return value
-
-
-@compiled
-def _best_share(mixture, s, generators, bounds):
-    """How much of row `s` to mix in, by ternary search."""
-    left = 0.0
-    right = 1.0
-    for _ in range(MIXING_STEPS):
-        one = left + (right - left) * 0.4
-        two = left + (right - left) * 0.6
-        if _mixed_bound(mixture, s, one, generators, bounds) < _mixed_bound(mixture, s, two, generators, bounds):
-            left = one
-        else:
-            right = two
-    return 0.5 * (left + right)
+        a = abs(bounds.forms[mixture, g])
+        bounds.parts[d, g] = a
+        if g >= inputs:
+            for i in range(inputs):
+                bounds.blame[d, i] += a * share[g, i]
 
 
 @compiled
@@ -152,31 +143,43 @@ def is_excluded(rows, d, bounds):
 
 
 @compiled
-def clip_box(rows, d, bounds, lo, hi, part_lo, part_hi):
-    r"""Shrink a part of the box to where no row of the disjunct fails; returns whether nothing is left.
+def clip_to_row(least, slopes, lo, hi, part_lo, part_hi):
+    r"""Shrink a part of the box to where a row can hold; returns whether nothing is left.
 
-    Over the box the excess is at least $l_s+\sum_i(|a_i|+a_i\varepsilon_i)$, $x_i=m_i+\rho_i\varepsilon_i$, with the
-    lower bound $l_s$: it is positive unless $|a_i|+a_i\varepsilon_i\le-l_s$ for every $i$.
+    Over the box the excess is at least $l+\sum_i(|a_i|+a_i\varepsilon_i)$, $x_i=m_i+\rho_i\varepsilon_i$, with the
+    lower bound $l$: it is positive unless $|a_i|+a_i\varepsilon_i\le-l$ for every $i$.
     """
+    for i in range(len(lo)):
+        a = slopes[i]
+        if a == 0.0 or not hi[i] > lo[i]:
+            continue
+        # so far from the corner of the least excess can x be, in radii
+        reach = -least / abs(a) * (1.0 + 16.0 * U)
+        if not reach < 2.0:
+            continue
+        centre = 0.5 * lo[i] + 0.5 * hi[i]
+        radius = max(hi[i] - centre, centre - lo[i]) * (1.0 + 8.0 * U) + TINY
+        far = reach * radius * (1.0 + 8.0 * U) + 8.0 * U * (abs(lo[i]) + abs(hi[i])) + TINY
+        if a > 0.0:
+            part_hi[i] = min(part_hi[i], lo[i] + far)
+        else:
+            part_lo[i] = max(part_lo[i], hi[i] - far)
+        if part_lo[i] > part_hi[i]:
+            return True
+    return False
+
+
+@compiled
+def clip_box(rows, d, bounds, cuts, lo, hi, part_lo, part_hi):
+    """Shrink a part of the box to where the rows of the disjunct and the cuts can hold; whether nothing is left."""
     first = rows.disjuncts[d]
     count = rows.disjuncts[d + 1] - first
+    inputs = len(lo)
     for k in range(count + 1):
         s = first + k if k < count else len(rows.bounds) + d
-        for i in range(len(lo)):
-            a = bounds.slopes[s, i]
-            if a == 0.0 or not hi[i] > lo[i]:
-                continue
-            # so far from the corner of the least excess can x be, in radii
-            reach = -bounds.least[s] / abs(a) * (1.0 + 16.0 * U)
-            if not reach < 2.0:
-                continue
-            centre = 0.5 * lo[i] + 0.5 * hi[i]
-            radius = max(hi[i] - centre, centre - lo[i]) * (1.0 + 8.0 * U) + TINY
-            far = reach * radius * (1.0 + 8.0 * U) + 8.0 * U * (abs(lo[i]) + abs(hi[i])) + TINY
-            if a > 0.0:
-                part_hi[i] = min(part_hi[i], lo[i] + far)
-            else:
-                part_lo[i] = max(part_lo[i], hi[i] - far)
-            if part_lo[i] > part_hi[i]:
-                return True
+        if clip_to_row(bounds.least[s], bounds.slopes[s], lo, hi, part_lo, part_hi):
+            return True
+    for c in range(cuts.count[0]):
+        if clip_to_row(cuts.least[c], cuts.forms[c, :inputs], lo, hi, part_lo, part_hi):
+            return True
     return False

@@ -1,36 +1,46 @@
-"""Depth-first search through boxes of inputs for one that may hold a counter-example, as one compiled function.
+"""Depth-first search through parts of boxes of inputs for one that may hold a counter-example, in compiled code.
 
-A box is closed if all disjuncts are excluded over it. Else the bounds say which part of the box can hold a
-counter-example: the box is clipped to that part, and what is left is bisected along the input that carries most of the
-relaxation error.
+A part is a box, and the signs of some neurons. It is closed if all disjuncts are excluded over it. Else the bounds say
+where in it a counter-example can be: the box is clipped to that, and what is left is split, either at the input that
+carries most of the relaxation error or, where few signs are open, at the neuron whose relaxation costs most.
 """
 
 import numpy as np
 
-from .arrays import compiled
+from .arrays import HUGE, compiled
+from .products import add_column
 from .relaxations import measure_reach, tighten_row
-from .rows import best_row, bound_rows, clip_box, is_excluded, mix_rows
-from .zonotopes import HUGE, enclose_box
+from .rows import best_row, blame_inputs, bound_rows, clip_box, is_excluded, mix_rows
+from .zonotopes import EMPTY, enclose_box
 
 CLOSED = 0  # nothing is left
 FOUND = 1  # a point that looks like a counter-example
 PAUSED = 2  # the steps are used up
-FULL = 3  # there is no room for another box
+FULL = 3  # there is no room for another part
+LEAF = 4  # a part in which every sign is known
 SHRUNK = 0.6  # a box that is clipped to less than this share of its volume is looked at again before it is split
 SLOPE = 0.1  # how much the slope along an input counts beside the relaxation error that it is to blame for
+FEW = 60  # neurons of open sign, up to which one of them may be split
+FEWEST = 6  # up to which one is split in any case, so that sets of ties are not cut into ever smaller boxes
+FAVOUR = 1.0  # how much the error of one neuron counts beside that of an input
 
 
 @compiled
-def search_boxes(net, rows, zonotope, bounds, scratch, lower, upper, top, steps, margin, witness, counts):
-    """Look through the boxes `lower[:top]`, `upper[:top]`, the last one first; returns the status and the new top.
+def search_boxes(
+    net, rows, zonotope, bounds, scratch, lower, upper, signs, top, finest, steps, margin, witness, counts
+):
+    """Look through the parts `lower[:top]`, `upper[:top]`, `signs[:top]`, the last one first; returns the status and
+    the new top.
 
-    At most `steps` boxes are looked at. A point counts as found if each excess of a disjunct is at most −`margin` in
-    float64; it is put into `witness`. `counts` are the boxes looked at, and those too small to be split: these are
-    left out.
+    No side is split that is not longer than its entry of `finest`: then signs are fixed. At most `steps` parts are
+    looked at. A point counts as found if each excess of a disjunct is at most −`margin` in
+    float64; it is put into `witness`. With `LEAF`, the last part is one in which every sign is known: `zonotope.lines`
+    has them. `counts` are the parts looked at, and those that cannot be split: these are left out.
     """
     inputs = net.widths[0]
     lo = np.empty(inputs)
     hi = np.empty(inputs)
+    sign = np.empty(signs.shape[1], np.int8)
     score = np.empty(inputs)
     part_lo = np.empty(inputs)
     part_hi = np.empty(inputs)
@@ -42,64 +52,81 @@ def search_boxes(net, rows, zonotope, bounds, scratch, lower, upper, top, steps,
         top -= 1
         lo[:] = lower[top]
         hi[:] = upper[top]
+        sign[:] = signs[top]
         counts[0] += 1
-        if not _bound_box(net, rows, lo, hi, zonotope, bounds, scratch):
+        generators = _bound_box(net, rows, lo, hi, sign, zonotope, bounds, scratch)
+        if generators == 0:
             continue
         if _try_points(net, rows, lo, hi, bounds, margin, scratch, witness):
-            lower[top] = lo  # the box stays open until the point has been checked
+            lower[top] = lo  # the part stays open until the point has been checked
             upper[top] = hi
             return FOUND, top + 1
-        if not _clip_to_hull(rows, lo, hi, bounds, part_lo, part_hi, score):
+        if not _clip_to_hull(rows, lo, hi, bounds, zonotope.cuts, part_lo, part_hi, score):
             continue
         left = 1.0
         for i in range(inputs):
             if hi[i] > lo[i]:
                 left *= (part_hi[i] - part_lo[i]) / (hi[i] - lo[i])
-        if left < SHRUNK:
+        side = _side_to_split(part_lo, part_hi, finest, score)
+        if left < SHRUNK and side >= 0:
             lower[top] = part_lo
             upper[top] = part_hi
             top += 1
             continue
-        side = _side_to_split(part_lo, part_hi, score)
-        if side < 0:
+        if generators == inputs:
+            lower[top] = lo
+            upper[top] = hi
+            return LEAF, top + 1
+        neuron = _neuron_to_split(rows, generators, -1.0 if side < 0 else score[side], bounds, zonotope.owner)
+        if neuron < 0 and side < 0:
             counts[1] += 1
             continue
-        middle = 0.5 * part_lo[side] + 0.5 * part_hi[side]
         for half in range(2):
             lower[top] = part_lo
             upper[top] = part_hi
-            if half == 0:
-                lower[top, side] = middle
+            signs[top] = sign
+            if neuron >= 0:
+                signs[top, neuron] = 1 - 2 * half
+            elif half == 0:
+                lower[top, side] = 0.5 * part_lo[side] + 0.5 * part_hi[side]
             else:
-                upper[top, side] = middle
+                upper[top, side] = 0.5 * part_lo[side] + 0.5 * part_hi[side]
             top += 1
     return CLOSED, 0
 
 
 @compiled
-def _bound_box(net, rows, lo, hi, zonotope, bounds, scratch):
-    """Bound all rows over a box; returns whether it is open. Beyond the range of floats nothing is known of it."""
+def _bound_box(net, rows, lo, hi, sign, zonotope, bounds, scratch):
+    """Bound all rows over a part of a box; returns the number of generators if it is open, else 0, and −1 where numbers
+    are beyond the range of floats: then nothing is known."""
     disjuncts = len(rows.disjuncts) - 1
-    generators = enclose_box(net, lo, hi, zonotope)
+    generators = enclose_box(net, lo, hi, sign, zonotope)
+    if generators == EMPTY:
+        return 0
     is_known = generators >= 0
     if is_known:
         bound_rows(rows, lo, hi, generators, zonotope, bounds)
         for d in range(disjuncts):
-            mix_rows(rows, d, generators, zonotope.share, bounds)
+            mix_rows(rows, d, generators, zonotope, bounds)
         for s in range(len(bounds.least)):
             is_known = is_known and abs(bounds.least[s]) < HUGE
     if not is_known:
+        zonotope.cuts.count[0] = 0
         for s in range(len(bounds.least)):
             bounds.least[s] = -HUGE
             for i in range(len(lo)):
                 bounds.slopes[s, i] = 0.0
-                bounds.blame[s, i] = 0.5 * hi[i] - 0.5 * lo[i]
-        return True
+        for d in range(disjuncts):
+            for i in range(len(lo)):
+                bounds.blame[d, i] = 0.5 * hi[i] - 0.5 * lo[i]
+                bounds.points[d, i] = 0.0
+        return -1
     is_open = False
     is_measured = False
     for d in range(disjuncts):
         if is_excluded(rows, d, bounds):
             continue
+        blame_inputs(rows, d, generators, zonotope.share, bounds)
         if not is_measured:
             measure_reach(net, zonotope.lines, lo, hi, scratch.reach)
             is_measured = True
@@ -107,27 +134,39 @@ def _bound_box(net, rows, lo, hi, zonotope, bounds, scratch):
             tighten_row(net, rows, s, lo, hi, zonotope.lines, bounds, scratch)
             if bounds.least[s] > 0.0:
                 break
+        if is_excluded(rows, d, bounds):
+            continue
+        if rows.disjuncts[d + 1] - rows.disjuncts[d] > 1 or zonotope.cuts.count[0] > 0:
+            mix_rows(rows, d, generators, zonotope, bounds)
         if not is_excluded(rows, d, bounds):
             is_open = True
-    return is_open
+    return generators if is_open else 0
 
 
 @compiled
 def _try_points(net, rows, lo, hi, bounds, margin, scratch, witness):
-    """Whether the centre, or the corner where a row has its least excess, looks like a counter-example."""
-    for s in range(-1, len(rows.bounds)):
+    """Whether the centre, the corner where a row has its least excess, or the point where a disjunct is nearest to
+    being met looks like a counter-example."""
+    count = len(rows.bounds)
+    for s in range(-1, count + len(rows.disjuncts) - 1):
+        if s >= count and is_excluded(rows, s - count, bounds):
+            continue
         for i in range(len(lo)):
+            centre = 0.5 * lo[i] + 0.5 * hi[i]
             if s < 0:
-                witness[i] = min(hi[i], max(lo[i], 0.5 * lo[i] + 0.5 * hi[i]))
+                value = centre
+            elif s < count:
+                value = lo[i] if bounds.slopes[s, i] > 0.0 else hi[i]
             else:
-                witness[i] = lo[i] if bounds.slopes[s, i] > 0.0 else hi[i]
+                value = centre + bounds.points[s - count, i] * max(hi[i] - centre, centre - lo[i])
+            witness[i] = min(hi[i], max(lo[i], value))
         if meets(net, rows, witness, margin, scratch):
             return True
     return False
 
 
 @compiled
-def _clip_to_hull(rows, lo, hi, bounds, part_lo, part_hi, score):
+def _clip_to_hull(rows, lo, hi, bounds, cuts, part_lo, part_hi, score):
     """The smallest box that may hold a counter-example of any disjunct, and how much each input is worth splitting;
     False if there is no such box."""
     inputs = len(lo)
@@ -140,10 +179,10 @@ def _clip_to_hull(rows, lo, hi, bounds, part_lo, part_hi, score):
             continue
         best = best_row(rows, d, bounds)
         for i in range(inputs):
-            score[i] += SLOPE * abs(bounds.slopes[best, i]) + bounds.blame[best, i]
+            score[i] += SLOPE * abs(bounds.slopes[best, i]) + bounds.blame[d, i]
         a[:] = lo
         b[:] = hi
-        if clip_box(rows, d, bounds, lo, hi, a, b):
+        if clip_box(rows, d, bounds, cuts, lo, hi, a, b):
             continue
         for i in range(inputs):
             part_lo[i] = a[i] if is_empty else min(part_lo[i], a[i])
@@ -153,14 +192,34 @@ def _clip_to_hull(rows, lo, hi, bounds, part_lo, part_hi, score):
 
 
 @compiled
-def _side_to_split(lo, hi, score):
+def _side_to_split(lo, hi, finest, score):
     """The input with the largest score that can be split in two; −1 if there is none."""
     side = -1
     for i in range(len(lo)):
         middle = 0.5 * lo[i] + 0.5 * hi[i]
-        if lo[i] < middle < hi[i] and (side < 0 or score[i] > score[side]):
+        if lo[i] < middle < hi[i] and hi[i] - lo[i] > finest[i] and (side < 0 or score[i] > score[side]):
             side = i
     return side
+
+
+@compiled
+def _neuron_to_split(rows, generators, score, bounds, owner):
+    """The neuron of open sign whose relaxation costs the bounds most, if that is much beside the `score` of an input
+    (−1: none can be split) and few signs are open; else −1."""
+    inputs = bounds.slopes.shape[1]
+    if generators <= inputs or (generators - inputs > FEW and score >= 0.0):
+        return -1
+    best = -1
+    most = 0.0
+    for g in range(inputs, generators):
+        total = 0.0
+        for d in range(len(rows.disjuncts) - 1):
+            if not is_excluded(rows, d, bounds):
+                total += bounds.parts[d, g]
+        if best < 0 or total > most:
+            best = g
+            most = total
+    return owner[best] if FAVOUR * most >= score or generators - inputs <= FEWEST else -1
 
 
 @compiled
@@ -178,9 +237,7 @@ def meets(net, rows, x, margin, scratch):
         for i in range(net.widths[k]):
             h = state[i]
             if h != 0.0:
-                at = net.starts[k] + i * count
-                for r in range(count):
-                    other[r] += h * net.weights[at + r]
+                add_column(net, k, i, h, other)
         for r in range(count):
             state[r] = max(other[r], 0.0) if net.rectified[net.offsets[k] + r] else other[r]
     for d in range(len(rows.disjuncts) - 1):

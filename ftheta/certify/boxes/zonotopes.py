@@ -10,28 +10,32 @@ A ReLU on $z\in[l,h]$ with $l<0<h$ is $\lambda z+m\pm m$ for any $\lambda\in[0,1
 $2m=\max(-\lambda l,(1-\lambda)h)$: the difference $\max(z,0)-\lambda z$ is convex, zero at its least and largest at an
 end.
 
+In a part of the box some neurons have a fixed sign, $s$ of $z$: they are passed on or zero, and $-sz\le0$ is a *cut*,
+which bounds of neurons above and of the rows of the question may use (`multipliers`).
+
 Generators are rows, so that all inner loops run over neurons and are vectorised without re-ordering a sum. Neurons that
 are zero over the box are left out: `active` lists the others, and columns stand in its order.
 """
 
-from .arrays import compiled
+from .arrays import HUGE, MOST_CUTS, OFF, ON, TINY, UNDECIDED, U, compiled
+from .multipliers import add_multiple, best_multiplier, lower_bound
+from .products import add_column, add_magnitudes
 
-U = 2.0**-53
-TINY = 1e-290  # more than all underflows of one sum
-HUGE = 1e140  # beyond it nothing is said, so that no product overflows
-OFF = 0.0  # states of a neuron over a box: zero, passed on as it is, of undecided sign
-ON = 1.0
-UNDECIDED = 2.0
+BEYOND_RANGE = -1  # what `enclose_box` says instead of a number of generators
+EMPTY = -2
 
 
 @compiled
-def enclose_box(net, lo, hi, zonotope):
-    """Enclose the outputs over the box `lo ≤ x ≤ hi`; returns the number of generators, or −1 beyond the range.
+def enclose_box(net, lo, hi, signs, zonotope):
+    """Enclose the outputs over the part of the box `lo ≤ x ≤ hi` where neurons have the `signs` (0: any).
+
+    Returns the number of generators, `EMPTY` where no point has these signs, or `BEYOND_RANGE`.
 
     On return `generators`, `centre`, `error` and, in `columns[1]`, the radii without the error are those of the
     outputs.
     """
     _enclose_inputs(lo, hi, zonotope)
+    zonotope.cuts.count[0] = 0
     layers = len(net.widths) - 1
     generators = net.widths[0]
     active = net.widths[0]
@@ -39,9 +43,11 @@ def enclose_box(net, lo, hi, zonotope):
     for k in range(layers):
         _apply_affine(net, k, active, generators, fresh, zonotope)
         if k < layers - 1:
-            fresh = _bound_neurons(net, k, generators, zonotope)
+            if _make_cuts(net, k, signs, generators, zonotope):
+                return EMPTY
+            fresh = _bound_neurons(net, k, signs, generators, zonotope)
             if fresh < 0:
-                return -1
+                return BEYOND_RANGE
             active = _rectify(net, k, generators, zonotope)
             generators += fresh
     return generators
@@ -69,7 +75,6 @@ def _enclose_inputs(lo, hi, zonotope):
 def _apply_affine(net, k, active, generators, fresh, zonotope):
     """The affine map of layer `k`: centres, generators and errors, and the radii in `columns[1]`."""
     rows = net.widths[k + 1]
-    base = net.starts[k]
     shift = net.offsets[k]
     sums = zonotope.sums
     columns = zonotope.columns
@@ -86,30 +91,29 @@ def _apply_affine(net, k, active, generators, fresh, zonotope):
         sums[0, r] = net.biases[shift + r]
         sums[1, r] = gamma * abs(net.biases[shift + r]) + TINY
     for q in range(active):
-        at = base + zonotope.active[q] * rows
-        centre = zonotope.centre[q]
         error = zonotope.error[q] * (1.0 + 8.0 * U) + gamma * columns[0, q]
-        for r in range(rows):
-            sums[0, r] += centre * net.weights[at + r]
-            sums[1, r] += error * net.magnitudes[at + r]
+        add_column(net, k, zonotope.active[q], zonotope.centre[q], sums[0])
+        add_magnitudes(net, k, zonotope.active[q], error, sums[1])
     settled = generators - fresh
     for g in range(generators):
         for r in range(rows):
             leaving[g, r] = 0.0
+    is_sparse = net.is_sparse[k]
     for g in range(settled):
         for q in range(active):
             a = entering[g, q]
-            if a != 0.0:
-                at = base + zonotope.active[q] * rows
-                for r in range(rows):
-                    leaving[g, r] += a * net.weights[at + r]
+            if a == 0.0:
+                continue
+            if is_sparse:
+                add_column(net, k, zonotope.active[q], a, leaving[g])
+                continue
+            at = net.starts[k] + zonotope.active[q] * rows  # most time is spent here: a call would double it
+            for r in range(rows):
+                leaving[g, r] += a * net.weights[at + r]
     g = settled
     for q in range(active):  # fresh generators stand in the order of their neurons
         if g < generators and entering[g, q] != 0.0:
-            a = entering[g, q]
-            at = base + zonotope.active[q] * rows
-            for r in range(rows):
-                leaving[g, r] = a * net.weights[at + r]
+            add_column(net, k, zonotope.active[q], entering[g, q], leaving[g])
             g += 1
     for r in range(rows):
         zonotope.centre[r] = sums[0, r]
@@ -121,7 +125,47 @@ def _apply_affine(net, k, active, generators, fresh, zonotope):
 
 
 @compiled
-def _bound_neurons(net, k, generators, zonotope):
+def _make_cuts(net, k, signs, generators, zonotope):
+    """One cut for each neuron of layer `k` whose sign is fixed; returns whether one shows that the part is empty."""
+    shift = net.offsets[k]
+    cuts = zonotope.cuts
+    room = cuts.forms.shape[1]
+    for r in range(net.widths[k + 1]):
+        sign = float(signs[shift + r])
+        if sign == 0.0 or cuts.count[0] == MOST_CUTS:
+            continue
+        c = cuts.count[0]
+        for g in range(generators):
+            cuts.forms[c, g] = -sign * zonotope.generators[g, r]
+        for g in range(generators, room):
+            cuts.forms[c, g] = 0.0
+        cuts.constants[c] = -sign * zonotope.centre[r] - zonotope.error[r] * (1.0 + 4.0 * U) - TINY
+        cuts.least[c] = lower_bound(cuts.forms[c], cuts.constants[c], generators)
+        if not abs(cuts.least[c]) < HUGE:
+            continue
+        cuts.count[0] = c + 1
+        if cuts.least[c] > 0.0:
+            return True
+    return False
+
+
+@compiled
+def _bound_with_cuts(sign, r, generators, zonotope):
+    """A lower bound of `sign` times what enters neuron `r`, by multiples of the cuts."""
+    form = zonotope.form
+    cuts = zonotope.cuts
+    for g in range(generators):
+        form[g] = sign * zonotope.generators[g, r]
+    constant = sign * zonotope.centre[r] - zonotope.error[r] * (1.0 + 4.0 * U) - TINY
+    for c in range(cuts.count[0]):
+        beta = best_multiplier(form, constant, cuts.forms[c], cuts.constants[c], generators)
+        if beta > 0.0:
+            constant = add_multiple(form, constant, cuts.forms[c], cuts.constants[c], beta, generators)
+    return lower_bound(form, constant, generators)
+
+
+@compiled
+def _bound_neurons(net, k, signs, generators, zonotope):
     """Bounds of what enters the ReLUs of layer `k`, in `columns[2]` and `columns[3]`, and the lines above undecided
     ones; returns how many are undecided, −1 beyond the range."""
     shift = net.offsets[k]
@@ -137,12 +181,18 @@ def _bound_neurons(net, k, generators, zonotope):
             return -1
         low = centre - radius
         high = centre + radius
+        lines[3, shift + r] = (radius + abs(centre)) * (1.0 + 4.0 * U)
+        sign = signs[shift + r]
+        is_open = net.rectified[shift + r] and low < 0.0 < high and sign == 0
+        if is_open and zonotope.cuts.count[0] > 0:
+            low = max(low, _bound_with_cuts(1.0, r, generators, zonotope))
+            if low < 0.0:
+                high = min(high, -_bound_with_cuts(-1.0, r, generators, zonotope))
         columns[2, r] = low
         columns[3, r] = high
-        lines[3, shift + r] = (radius + abs(centre)) * (1.0 + 4.0 * U)
-        if not net.rectified[shift + r] or low >= 0.0:
+        if not net.rectified[shift + r] or low >= 0.0 or sign > 0:
             lines[0, shift + r] = ON
-        elif high <= 0.0:
+        elif high <= 0.0 or sign < 0:
             lines[0, shift + r] = OFF
         else:
             slope = min(1.0, high / (high - low))
@@ -188,6 +238,7 @@ def _rectify(net, k, generators, zonotope):
             total += abs(zonotope.generators[i, r])
         for i in range(inputs):
             zonotope.share[newest, i] = abs(zonotope.generators[i, r]) / total
+        zonotope.owner[newest] = n
         newest += 1
     for g in range(generators):
         for q in range(count):
