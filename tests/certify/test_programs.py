@@ -158,13 +158,13 @@ def test_clipping_loses_no_point():
             assert np.all(x[holds] >= outcome.low) and np.all(x[holds] <= outcome.high)
 
 
-@pytest.mark.parametrize("spoilt", ["_clip", "_least_within", "_doubt"])
+@pytest.mark.parametrize("spoilt", ["_clip", "_least_within", "doubt_of_rows"])
 def test_a_spoilt_rule_is_caught(monkeypatch, spoilt):
     """Each rule of exclusion, wrong on purpose, gives a wrong proof that the same questions catch."""
     wrong = {
         "_clip": lambda A, least, low, high: (low / 2 + high / 2, high),
         "_least_within": lambda A, least, *boxes: least + 10.0,
-        "_doubt": lambda net, rows, numbers, relaxed, sets: np.array(-10.0),
+        "doubt_of_rows": lambda net, rows, numbers, relaxed, sets: np.array(-10.0),
     }
     monkeypatch.setattr(rows_module, spoilt, wrong[spoilt])
     net = ft.Network.of(lambda x: jnp.stack([jnp.sin(x[0]) + x[1], x[0]]), example=(2,))

@@ -1,8 +1,10 @@
 r"""Branch and bound over boxes of inputs, in batches: bound, exclude, clip, and halve what is left.
 
 A box is halved along the input in which the gradient of its worst row changes most across the box: with half widths
-$w$, $\sum_j|\partial_jf(c+w_ie_i)-\partial_jf(c-w_ie_i)|\,w_j$ measures how far from affine the row is along input $i$,
-and that is what an affine bound errs by. The gradients are floats: they choose, they prove nothing.
+$w$, $G_{ij}=|\partial_jf(c+w_ie_i)-\partial_jf(c-w_ie_i)|\,w_j$ measures how far from affine the row is in inputs $i$
+and $j$, and that is what an affine bound errs by. Smooth functions have $G_{ij}\approx G_{ji}$; across a kink the
+gradient jumps however thin the box is, and the lesser of both is what counts. The gradients are floats: they prove
+nothing.
 """
 
 from collections.abc import Callable
@@ -71,13 +73,15 @@ class BoxSearch:
 
     def look(self, low: Array, high: Array, was_open: Array, steps: int = 0) -> Excluded:
         """Bound the open rows over a batch of boxes."""
+        boxes = len(low)
+        low, high, was_open = (_padded(part) for part in (low, high, was_open))
         shape = (len(low), *self.net.shape)
         sets = [BoxSet(Interval(low.reshape(shape), high.reshape(shape)))]
-        relaxed = enclose(self.net.program, sets, steps=steps)
+        relaxed = enclose(self.net.program, sets, steps=steps, until=self.end)
         numbers = self.rows.used_by(np.flatnonzero(was_open.any(0)))
         found = bound_rows(self.net, self.rows, numbers, relaxed, sets, steps)
-        self.boxes += len(low)
-        return exclude(self.rows, found, was_open, low, high)
+        self.boxes += boxes
+        return exclude(self.rows, found, was_open, low, high).first(boxes)
 
     def keep(self, outcome: Excluded) -> None:
         """Put back what is open."""
@@ -124,8 +128,8 @@ class BoxSearch:
         points = np.concatenate([centre[:, None] + steps, centre[:, None] - steps], 1)
         cotangents = np.repeat(self.rows.outputs[row], 2 * inputs, axis=0)
         slopes = self.net.pull_back(points.reshape(-1, inputs), cotangents).reshape(boxes, 2, inputs, inputs)
-        change = np.abs(slopes[:, 0] - slopes[:, 1]) @ half[..., None]
-        score = np.nan_to_num(change[..., 0], posinf=1e300)
+        change = np.abs(slopes[:, 0] - slopes[:, 1]) * half[:, None]
+        score = np.nan_to_num(np.minimum(change, change.swapaxes(1, 2)).sum(2), posinf=1e300)
         # where nothing is seen to bend, the widest share of the whole box
         whole = self.case_width()
         score = score + 1e-9 * score.max(1, keepdims=True) * half / whole + 1e-300 * half / whole
@@ -216,7 +220,14 @@ class BoxSearch:
                 break
         took = monotonic() - begun
         room = min(TURN, max(0.1, (self.end - monotonic()) / 4))
-        self.batch = int(np.clip(min(2 * len(low), len(low) * room / max(took, 1e-3)), 2, self.most))
+        fits = np.clip(min(2 * len(low), len(low) * room / max(took, 1e-3)), 2, self.most)
+        self.batch = 1 << (int(fits).bit_length() - 1)
+
+
+def _padded(part: Array) -> Array:
+    """Repeated to a power of two: graphs are prepared for few sizes of batches."""
+    size = 1 << (len(part) - 1).bit_length()
+    return np.concatenate([part, np.repeat(part[-1:], size - len(part), axis=0)])
 
 
 def floats_inside(box: Box) -> tuple[Array, Array]:

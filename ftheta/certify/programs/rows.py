@@ -76,13 +76,13 @@ def bound_rows(
     best = bound_below(relaxed, sets, Q, P, steps=steps)
     (A,) = best.form.coefficients
     coefficients = np.zeros((boxes, len(numbers), net.widths[0])) if A is None else A.reshape(boxes, len(numbers), -1)
-    doubt = _doubt(net, rows, numbers, relaxed, sets)
+    doubt = doubt_of_rows(net, rows, numbers, relaxed, sets)
     least = below(below(best.value - rows.bounds[numbers]) - doubt)
     form_least = below(below(best.form.least(sets) - rows.bounds[numbers]) - doubt)
     return Bounded(numbers, least, coefficients, form_least)
 
 
-def _doubt(net: TracedNetwork, rows: Rows, numbers: Array, relaxed: Relaxed, sets: list[BoxSet]) -> Array:
+def doubt_of_rows(net: TracedNetwork, rows: Rows, numbers: Array, relaxed: Relaxed, sets: list[BoxSet]) -> Array:
     """What the numbers of the rows, each next to a rational, can make of an excess."""
     y = relaxed.enclosures[relaxed.program.graph.outputs[0].id].magnitude
     size = y.reshape(len(y), -1) @ np.abs(rows.outputs[numbers]).T + np.abs(rows.bounds[numbers])
@@ -106,6 +106,10 @@ class Excluded:
     high: Array
     bound: Array
     row: Array
+
+    def first(self, count: int) -> "Excluded":
+        """Those of the first boxes."""
+        return Excluded(*(part[:count] for part in (self.open, self.low, self.high, self.bound, self.row)))
 
 
 @np.errstate(all="ignore")

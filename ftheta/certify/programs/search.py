@@ -9,6 +9,7 @@ from ftheta.certify.searches import Search
 
 from .boxes import BoxSearch
 from .network import TracedNetwork
+from .ranges import RangeSearch
 
 Propose = Callable[[np.ndarray], bool]
 
@@ -20,4 +21,6 @@ def search_program(net: TracedNetwork, case: Case, *, seconds: float, propose: P
     if any(not rows for rows in case.unsafe):  # met by every input of the box
         centre = np.array([float((a + b) / 2) for a, b in zip(case.box.lo, case.box.hi)])
         return "one point", Search(False, centre, -np.inf, 1, 0 if propose(centre) else 1)
-    return "input splitting", BoxSearch(net, case, seconds, propose).run()
+    if net.widths[0] <= FEW_INPUTS:
+        return "input splitting", BoxSearch(net, case, seconds, propose).run()
+    return "range splitting", RangeSearch(net, case, seconds, propose).run()

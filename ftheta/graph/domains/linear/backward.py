@@ -73,14 +73,14 @@ class Relaxed:
 
     program: Program
     enclosures: Enclosures
-    _made: dict[int, Relaxation] = field(default_factory=dict)
+    made: dict[int, Relaxation] = field(default_factory=dict)
 
     def relaxation(self, slot: Slot) -> Relaxation:
-        if slot.id not in self._made:
+        if slot.id not in self.made:
             plan = plan_slot(self.program, slot)
             with np.errstate(all="ignore"):
-                self._made[slot.id] = self._relax_branches(slot, plan) if plan.branches else plan.relax(self.enclosures)
-        return self._made[slot.id]
+                self.made[slot.id] = self._relax_branches(slot, plan) if plan.branches else plan.relax(self.enclosures)
+        return self.made[slot.id]
 
     def _relax_branches(self, slot: Slot, plan: Plan) -> Relaxation:
         """Each branch that may be taken, with intervals of its own slots."""

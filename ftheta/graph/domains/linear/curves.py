@@ -18,7 +18,7 @@ import numpy as np
 from ftheta.graph.domains.interval.arithmetic import div, integer_power, neg, positive_power
 from ftheta.graph.domains.interval.arithmetic import sqrt as interval_sqrt
 from ftheta.graph.domains.interval.arithmetic import square as interval_square
-from ftheta.graph.domains.interval.functions import MONOTONE, cosh
+from ftheta.graph.domains.interval.functions import MONOTONE, cos, cosh, sin
 from ftheta.graph.domains.interval.intervals import Interval
 from ftheta.graph.domains.interval.rounding import Array, add_above, multiply_above
 from ftheta.graph.domains.linear.derivatives import SLOPES, number, power_slope
@@ -174,3 +174,18 @@ def reciprocal_curve(numerator: float) -> Curve:
     c = number(numerator)
     bends = _REVERSED if numerator > 0 else _S_SHAPED
     return Curve(lambda x: div(c, x), lambda x: neg(div(c, interval_square(x))), *bends)
+
+
+@np.errstate(all="ignore")
+def wave_curves(name: str, x: Interval) -> list[tuple[Array, Curve]]:
+    """Sine or cosine as curves where the curvature is known, each with the entries of x at which it is."""
+    value = WAVES[name]
+    found = value(x)
+    bends = [(found.lo >= 0, _CONCAVE), (found.hi <= 0, _CONVEX)]  # the second derivative is the negative
+    if name == "sin":
+        bends.append(((x.lo >= -HALF_TURN) & (x.hi <= HALF_TURN) & (found.lo < 0) & (found.hi > 0), _S_SHAPED))
+    return [(where, Curve(value, SLOPES[name], *bend)) for where, bend in bends]
+
+
+WAVES: dict[str, Function] = {"sin": sin, "cos": cos}
+HALF_TURN = 3.14  # less than π

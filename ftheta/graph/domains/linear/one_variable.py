@@ -44,6 +44,30 @@ def along_region(region: Region, graph: Graph, constants: Mapping[int, Interval]
     return Lines((region.variable,), lower_slope, lower_offset, upper_slope, upper_offset, x.magnitude)
 
 
+@np.errstate(all="ignore")
+def along_wave(region: Region, graph: Graph, constants: Mapping[int, Interval], x: Interval) -> Lines:
+    """Lines around sine or cosine: by curvature where that is known, by pieces elsewhere."""
+    entries = x.map(np.ravel)
+    lines = [np.empty(entries.shape) for _ in range(4)]
+    left = np.ones(entries.shape, bool)
+    for where, curve in curves.wave_curves(region.nodes[0].primitive, entries):
+        at = np.flatnonzero(where & left)
+        left[at] = False
+        _put(lines, at, curves.lines_around(curve, entries.map(lambda end, at=at: end[at])) if at.size else None)
+    for start in range(0, entries.lo.size, CHUNK):
+        at = start + np.flatnonzero(left[start : start + CHUNK])
+        if at.size:
+            evaluate = _evaluator(region, graph, constants, at)
+            _put(lines, at, sampled.lines_around(evaluate, entries.map(lambda end, at=at: end[at]), region.knots))
+    lower_slope, lower_offset, upper_slope, upper_offset = (line.reshape(x.shape) for line in lines)
+    return Lines((region.variable,), lower_slope, lower_offset, upper_slope, upper_offset, x.magnitude)
+
+
+def _put(lines: Sequence[Array], at: Array, found: Sequence[Array] | None) -> None:
+    for line, values in zip(lines, found or ()):
+        line[at] = values
+
+
 def single_node(node: Node, operand: Slot) -> Region:
     """A node with one varying operand as a region of its own."""
     return Region(operand, (node,), ())

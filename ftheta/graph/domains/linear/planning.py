@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 from ftheta.graph.domains.interval.intervals import Interval
 from ftheta.graph.domains.linear.choices import Choice
-from ftheta.graph.domains.linear.curves import CURVES, Curve, power_curve, reciprocal_curve
+from ftheta.graph.domains.linear.curves import CURVES, WAVES, Curve, power_curve, reciprocal_curve
 from ftheta.graph.domains.linear.kinks import kinked
 from ftheta.graph.domains.linear.log_sum_exp import log_sum_exp
 from ftheta.graph.domains.linear.maps import LinearMap, identity, moving, spread_out
-from ftheta.graph.domains.linear.one_variable import along_curve, along_region, single_node, slopes_at_kink
+from ftheta.graph.domains.linear.one_variable import along_curve, along_region, along_wave, single_node, slopes_at_kink
 from ftheta.graph.domains.linear.products import Contraction, Product
 from ftheta.graph.domains.linear.program import Program
 from ftheta.graph.domains.linear.relaxations import Affine, Constant, Relaxation
@@ -105,6 +105,12 @@ def _by_pieces(program: Program, node: Node) -> Plan | None:
     if len(moving_operands) != 1 or moving_operands[0].shape != node.shape or not moving_operands[0].is_real:
         return None
     return _plan_region(program, single_node(node, moving_operands[0]))
+
+
+def _wave(program: Program, node: Node) -> Plan:
+    region = single_node(node, node.inputs[0])
+    relax = lambda enclosures: along_wave(region, program.graph, program.constants, enclosures[region.variable.id])
+    return Plan((region.variable,), relax, (region.variable,))
 
 
 def _kink(left: float, right: float) -> Rule:
@@ -233,7 +239,8 @@ def _plan_branches(program: Program, node: Node, output: int) -> Plan:
 
 RULES: dict[str, Rule] = {
     **dict.fromkeys(CURVES, _curve),
-    **dict.fromkeys(("sin", "cos", "tan", "floor", "ceil", "round", "sign", "rem", "atan2"), _by_pieces),
+    **dict.fromkeys(WAVES, _wave),
+    **dict.fromkeys(("tan", "floor", "ceil", "round", "sign", "rem", "atan2"), _by_pieces),
     "max": _kink(0.0, 1.0),
     "min": _kink(1.0, 0.0),
     "abs": _kink(-1.0, 1.0),

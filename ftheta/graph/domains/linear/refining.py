@@ -3,6 +3,8 @@ from there, met with the intervals. All in the order of the nodes, so that every
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from math import inf
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -25,10 +27,19 @@ CHUNK = 1 << 22
 
 
 def enclose(
-    program: Program, sets: Sequence[InputSet], *, refine: bool = True, steps: int = 0, carry: bool = False
+    program: Program,
+    sets: Sequence[InputSet],
+    *,
+    refine: bool = True,
+    steps: int = 0,
+    carry: bool = False,
+    until: float = inf,
+    before: Mapping[int, Interval] | None = None,
 ) -> Relaxed:
     """Enclosures of all slots over a batch of sets of inputs; without `refine`, by intervals alone. Free slopes are
-    chosen by so many steps of ascent, for each bound by itself. With `carry`, forms are carried forward instead."""
+    chosen by so many steps of ascent, for each bound by itself. With `carry`, forms are carried forward instead. After
+    `until`, a time of the monotonic clock, what is left is enclosed by intervals. `before` are enclosures (boxes,
+    *shape) over the same sets that were found before."""
     boxes = len(sets[0].hull.lo)
     if boxes > 1 and program.has_branches:
         raise GraphError("boxes are bounded one at a time where a `cond` depends on the inputs", got=f"{boxes} boxes")
@@ -54,15 +65,19 @@ def enclose(
         number = here.get(there.id)
         if number is None:
             return x
+        if before is not None:
+            x = x.meet(known.as_found(before[number]))
+        if monotonic() > until:
+            return x
         slot = program.graph.slots[number]
         if carried is not None:
             known.put(number, x)
             x = known.as_found(carried.refine(slot))
             known.put(number, x)
             return x
-        for count in (0, steps) if steps else (0,):
+        for count in (0, steps) if steps and before is None else (steps,):
             known.put(number, x)
-            x = known.as_found(refine_slot(relaxed, sets, slot, wanted[number], count))
+            x = known.as_found(refine_slot(relaxed, sets, slot, wanted[number], count, until))
         known.put(number, x)
         return x
 
@@ -130,7 +145,9 @@ MAPPED = ("dot_general", "conv_general_dilated", "reduce_sum", "mul", "div")
 # ---- one slot -------------------------------------------------------------------------------------------------------
 
 
-def refine_slot(relaxed: Relaxed, sets: Sequence[InputSet], slot: Slot, only_signs: bool, steps: int = 0) -> Interval:
+def refine_slot(
+    relaxed: Relaxed, sets: Sequence[InputSet], slot: Slot, only_signs: bool, steps: int = 0, until: float = inf
+) -> Interval:
     """The enclosure of a slot, met with bounds by back-substitution: of all its entries, or with `only_signs` of those
     alone whose sign is open."""
     x = relaxed.enclosures[slot.id]
@@ -139,6 +156,8 @@ def refine_slot(relaxed: Relaxed, sets: Sequence[InputSet], slot: Slot, only_sig
     is_open = (lo < 0) & (hi > 0) if only_signs else lo < hi
     entries = _numbers_of(is_open)
     for part in _chunks(relaxed.program.graph, len(lo), entries.shape[1]):
+        if monotonic() > until:
+            break
         chosen = entries[:, part]
         seeds = one_entry_each(slot, chosen)
         both = {slot.id: np.concatenate([seeds, -seeds], 1)}
