@@ -22,6 +22,7 @@ from ftheta.networks import Description, activation
 from ftheta.shapes import Float, Real
 
 from .norms import spectral_norm
+from .semidefinite import bound_slope
 
 SMALL_SIDE = 32  # Jacobians with a side up to this are formed; larger ones are only multiplied with
 POWER_STEPS = 12
@@ -44,6 +45,22 @@ def product_bound(description: Description, norms: tuple[Enclosure, ...] | None 
     """
     constants = (activation(layer.activation).lipschitz for layer in description.layers)
     return reduce(mul, (c * w for c, w in zip(constants, norms or layer_norms(description))))
+
+
+def semidefinite_bound(description: Description) -> float | None:
+    r"""A bound of $\mathrm{Lip}(f)$ by a semidefinite program (`semidefinite.py`), where all activations but the last
+    increase with a slope of at most a power of two; None of other layers."""
+    activations = [activation(layer.activation) for layer in description.layers]
+    constants = [a.lipschitz for a in activations]
+    if not all(a.monotone for a in activations[:-1]) or not all(c.is_point and _is_power(c.lo) for c in constants):
+        return None
+    weights = [layer.weight * before for layer, before in zip(description.layers, [1.0, *(c.lo for c in constants)])]
+    return bound_slope(weights).bound * constants[-1].lo
+
+
+def _is_power(c: float) -> bool:
+    """Whether a product with c is exact."""
+    return c > 0 and np.frexp(c)[0] == 0.5
 
 
 @dataclass(frozen=True, eq=False)

@@ -63,8 +63,8 @@ def convolution_norm(kernel: Real[np.ndarray, "*extent s t"], grid: tuple[int, .
     cosine, sine = _roots(grid, tuple(extent))
     real, imaginary = ((part @ taps).reshape(-1, S, T) for part in (cosine, sine))
     # each entry of either part errs by the rounding of the roots and of the sum
-    error = (_gamma(len(taps)) + 8 * U) * np.abs(taps).sum(0)
-    error = 2 * _up(sqrt(_up(float((error**2).sum()), 2 * S * T)), len(taps)) + TINY
+    error = (gamma(len(taps)) + 8 * U) * np.abs(taps).sum(0)
+    error = 2 * round_sum_up(sqrt(round_sum_up(float((error**2).sum()), 2 * S * T)), len(taps)) + TINY
     symbols = np.block([[real, -imaginary], [imaginary, real]])
     symbols = symbols if S >= T else symbols.transpose(0, 2, 1)
     largest = np.linalg.norm(symbols, 2, axis=(-2, -1))
@@ -88,11 +88,12 @@ def frobenius_norm(A: Real[np.ndarray, "*shape"]) -> Enclosure:
     return Enclosure.between(_shift_exponent(max(0.0, lo), scale, -inf), _shift_exponent(hi, scale, inf))
 
 
-def _gamma(k: int) -> float:
+def gamma(k: int) -> float:
+    r"""$\gamma_k$, rounded up."""
     return nextafter(k * U / (1 - 2 * k * U), inf)
 
 
-def _up(x: float, operations: int) -> float:
+def round_sum_up(x: float, operations: int) -> float:
     """An upper bound of a sum of non-negative terms that was computed as `x` in that many operations."""
     return x * (1 + 2 * (operations + 4) * U)
 
@@ -124,29 +125,31 @@ def _largest(gram: np.ndarray) -> tuple[float, np.ndarray]:
 def _stretch(A: np.ndarray, v: np.ndarray) -> float:
     r"""A lower bound of $\|Av\|/\|v\|$."""
     m, n = A.shape
-    size = _up(float(np.linalg.norm(v)), n)
+    size = round_sum_up(float(np.linalg.norm(v)), n)
     image = float(np.linalg.norm(A @ v)) * (1 - 2 * (m + 4) * U)
-    error = _gamma(n + 1) * _up(float(np.linalg.norm(A)), A.size) * size
+    error = gamma(n + 1) * round_sum_up(float(np.linalg.norm(A)), A.size) * size
     return max(0.0, (image - error - TINY) / size * (1 - 8 * U))
 
 
 def _verify_norm(gram: np.ndarray, estimates: np.ndarray, factors: np.ndarray) -> float:
     r"""An upper bound of $\max_i\|A_i\|_2^2$ for a stack of `factors` $A_i$ with computed `gram` $A_i^\top A_i$."""
     m, n = factors.shape[1:]
-    frobenius = _up(float((factors**2).sum(axis=(1, 2)).max()), 2 * m * n)
-    product = _gamma(m) * frobenius
+    frobenius = round_sum_up(float((factors**2).sum(axis=(1, 2)).max()), 2 * m * n)
+    product = gamma(m) * frobenius
     guess = float(estimates.max())
     identity = np.eye(n)
     for slack in SLACKS:
-        tau = guess * (1 + slack * n * _gamma(n + 2) + 4 * U) + slack * product + TINY
+        tau = guess * (1 + slack * n * gamma(n + 2) + 4 * U) + slack * product + TINY
         shifted = tau * identity - gram
         try:
             np.linalg.cholesky(shifted)
         except np.linalg.LinAlgError:
             continue
-        trace = _up(float(np.trace(shifted, axis1=1, axis2=2).max()), n) + 4 * n * U * tau  # and τ − g_ii is rounded
-        factorisation = _gamma(n + 2) * trace + 4 * U * tau
-        return _up(tau + factorisation + product, 8) + TINY
+        trace = (
+            round_sum_up(float(np.trace(shifted, axis1=1, axis2=2).max()), n) + 4 * n * U * tau
+        )  # and τ − g_ii is rounded
+        factorisation = gamma(n + 2) * trace + 4 * U * tau
+        return round_sum_up(tau + factorisation + product, 8) + TINY
     return frobenius  # never reached with a usable estimate; always a bound
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import jax.numpy as jnp
 import numpy as np
 
-from ftheta.certify.lipschitz import inputs_near, layer_norms, product_bound, steepest_secant
+from ftheta.certify.lipschitz import inputs_near, layer_norms, product_bound, semidefinite_bound, steepest_secant
 from ftheta.certify.norms import convolution_norm, frobenius_norm
 from ftheta.logic import AtMost, Axis, Bars, Enclosure, Evidence, Finding, Identity, Knob, Table, hypothesis, theorem
 from ftheta.networks import ACTIVATIONS, Dense, Description, activation, random_mlp
@@ -77,7 +77,7 @@ def layers_of_known_constant(net: Network) -> Finding:
     gist="The Lipschitz constant of a network, which limits how far a small change of the input can move the output, "
     "is at most the product of the spectral norms of its layers; a search for steep secants shows how loose that is.",
     see_also=("gradient-product-bound", "architecture-and-stability-penalties", "conv-iff-equivariant"),
-    sources=("murari-slides", "scaman-slides", "virmaux2018", "rump2006", "sedghi2019"),
+    sources=("murari-slides", "scaman-slides", "virmaux2018", "fazlyab2019", "rump2006", "sedghi2019"),
     assumes=(layers_of_known_constant, describes_this_function),
     on=network,
     breaks_on=steeper_than_described,
@@ -100,7 +100,8 @@ def lipschitz_bounds(
     r"""If $f=\sigma_L\circ A_L\circ\dots\circ\sigma_1\circ A_1$ with $A_\ell x=W_\ell x+b_\ell$, and $\sigma_\ell$ is
     $c_\ell$-Lipschitz, then
     $$\mathrm{Lip}(f)=\sup_{x\ne y}\frac{\|f(x)-f(y)\|}{\|x-y\|}\le\prod_{\ell=1}^Lc_\ell\,\|W_\ell\|_2.$$
-    The exact constant is NP-hard to compute; for a periodic convolution $\|W\|_2=\max_\omega\|\hat\psi(\omega)\|_2$."""
+    The exact constant is NP-hard to compute; for a periodic convolution $\|W\|_2=\max_\omega\|\hat\psi(\omega)\|_2$.
+    Where slopes lie in $[0,c_\ell]$, a semidefinite program with diagonal multipliers (LipSDP) is sharper."""
     starts = inputs_near(None if net.data is None else net.data.x, net.input_shape, points, radius, rng)
     secant = steepest_secant(net, starts, rng, climbs=climbs)
     found = f"the steepest secant found has slope {secant.slope:.6g}"
@@ -114,16 +115,28 @@ def lipschitz_bounds(
     symbols = {k: norm for k, layer in enumerate(layers) if (norm := circulant_norm(layer.weight)) is not None}
     stretches = layer_stretches(net.description, secant.x.ravel(), secant.y.ravel())
 
-    ladder = {"steepest secant": secant.known, "product of norms": product, "product of Frobenius norms": crude}
+    bound = semidefinite_bound(net.description)
+    program = {} if bound is None else {"semidefinite program": Enclosure.exact(bound)}
+    ladder = {
+        "steepest secant": secant.known,
+        **program,
+        "product of norms": product,
+        "product of Frobenius norms": crude,
+    }
     return Evidence(
         claims=(
             AtMost("Lip(f)", secant.known, product, witness=secant.against(product)),
+            *(
+                AtMost(f"Lip(f), by a {name}", secant.known, number, witness=secant.against(number))
+                for name, number in program.items()
+            ),
             *(Identity(f"norm of layer {k + 1}, matrix and symbol", norms[k], norm) for k, norm in symbols.items()),
         ),
         charts=(_chart_stretches(net.description, norms, stretches), _chart_bounds(ladder)),
         numbers=ladder | {f"norm of layer {k + 1} by frequencies": norm for k, norm in symbols.items()},
         tables=(_tabulate_layers(net.description, norms, stretches),),
-        summary=f"{found}; the product of norms is {product.hi:.6g}",
+        summary=f"{found}; the product of norms is {product.hi:.6g}"
+        + ("" if bound is None else f", a semidefinite program shows {bound:.6g}"),
     )
 
 

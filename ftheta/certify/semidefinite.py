@@ -1,0 +1,242 @@
+r"""Lipschitz constants by semidefinite programming (LipSDP), as a smooth problem whose every point is a bound.
+
+Let $f=W_{L+1}\sigma W_L\cdots\sigma W_1$ up to biases, with activations whose slopes lie in $[0,1]$. Between two inputs
+the states differ by $\Delta h_i=D_iW_i\Delta h_{i-1}$ with diagonal $0\le D_i\le1$, so that for every diagonal
+$T_i\ge0$: $\langle\Delta h_i,T_i(W_i\Delta h_{i-1}-\Delta h_i)\rangle\ge0$. Adding these up, $\|\Delta f\|^2\le
+\rho\|\Delta x\|^2$ follows if the block-tridiagonal matrix
+$$M(\rho,T)=\begin{pmatrix}\rho I&-W_1^\top T_1\\-T_1W_1&2T_1&-W_2^\top T_2\\&-T_2W_2&\ddots\\
+&&&2T_L-W_{L+1}^\top W_{L+1}\end{pmatrix}$$
+is positive semidefinite. Eliminated from the end, with $Q_L=W_{L+1}^\top W_{L+1}$ and $S_i=2T_i-Q_i$, it says
+$Q_{i-1}=W_i^\top T_iS_i^{-1}T_iW_i$ and $\rho\ge\lambda_{\max}(Q_0)$. With
+$T_i=c\,\lambda_{\max}(E^{-1/2}Q_iE^{-1/2})\,E$, $E=\mathrm{diag}(e^z)$, $c>\frac12$, every $S_i$ is positive definite,
+so that $\lambda_{\max}(Q_0)$ is minimised without constraints. The best point is then proved: `verify_multipliers`
+shows $M\succeq0$ by one Cholesky factorisation with error terms (`norms.py`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf, nextafter, sqrt
+
+import numpy as np
+from scipy.linalg import cho_solve, cholesky, eigh
+from scipy.optimize import minimize
+
+from .norms import U, gamma, round_sum_up, spectral_norm
+
+Array = np.ndarray
+
+STAGES = (20.0, 100.0, 500.0, 3000.0)
+"""Exponents of the means that stand for the largest eigenvalue, one after another."""
+
+STEPS = ((400, 80), (1000, 40), (2000, 10), (inf, 3))
+"""Up to so many neurons, so many steps of each stage."""
+
+HALF = -0.4328
+"""log(1 + e^HALF) = ½: the multipliers begin at c = 1."""
+
+SLACKS = tuple(10.0**k for k in range(-11, 3))
+"""Relative excess of ρ over its estimate, tried until the factorisation runs through."""
+
+
+@dataclass(frozen=True, eq=False)
+class SlopeCertificate:
+    r"""`bound` $\ge\mathrm{Lip}(f)$, proved by the diagonals `multipliers` of $T_1,\dots,T_L$ (none: by the norm of one
+    matrix)."""
+
+    bound: float
+    multipliers: tuple[Array, ...]
+
+
+def bound_slope(weights: Sequence[Array], *, steps: int | None = None) -> SlopeCertificate:
+    """A Lipschitz constant in the Euclidean norm of a chain of matrices with activations of slopes in [0, 1] between
+    them. Each of the stages of the minimisation takes at most so many steps; by default fewer for larger chains."""
+    chain = [np.asarray(W, np.float64) for W in weights]
+    if len(chain) == 1 or not all(W.any() for W in chain):
+        return SlopeCertificate(spectral_norm(chain[0]).hi if len(chain) == 1 else 0.0, ())
+    scaled, exponent = _scale(chain)
+    neurons = sum(len(W) for W in chain[:-1])
+    multipliers = _minimise(scaled, next(k for most, k in STEPS if neurons <= most) if steps is None else steps)
+    bound = verify_multipliers(scaled, multipliers)
+    return SlopeCertificate(float(np.ldexp(bound, exponent)), multipliers)
+
+
+def _scale(chain: Sequence[Array]) -> tuple[list[Array], int]:
+    """Every matrix times a power of two that brings its norm near 1, and the power that the bound is to be multiplied
+    with: nothing is rounded."""
+    powers = [int(np.frexp(np.linalg.norm(W, 2))[1]) for W in chain]
+    return [np.ldexp(W, -k) for W, k in zip(chain, powers)], sum(powers)
+
+
+# ---- the proof -------------------------------------------------------------------------------------------------------
+
+
+def verify_multipliers(weights: Sequence[Array], multipliers: Sequence[Array]) -> float:
+    r"""$\sqrt\rho$ for a $\rho$ with $M(\rho,T)\succeq0$, proved with outward rounding; ∞ if none is found."""
+    estimate = _estimate(weights, multipliers)
+    if not np.isfinite(estimate):
+        return inf
+    for slack in SLACKS:
+        rho = estimate * (1 + slack)
+        if is_certified(weights, multipliers, rho):
+            return nextafter(sqrt(rho), inf) * (1 + 4 * U)
+    return inf
+
+
+def is_certified(weights: Sequence[Array], multipliers: Sequence[Array], rho: float) -> bool:
+    r"""Whether a Cholesky factorisation shows $M(\rho,T)\succeq0$, all rounding paid for.
+
+    Rows and columns are scaled by powers of two, which changes neither the sign of an eigenvalue nor any digit.
+    """
+    sizes = [weights[0].shape[1], *(len(t) for t in multipliers)]
+    ends = np.cumsum([0, *sizes])
+    diagonal = np.concatenate([np.full(sizes[0], rho), *(2 * t for t in multipliers)])
+    if not (np.all(diagonal > 2.0**-900) and np.all(diagonal < 2.0**900)):
+        return False
+    d = np.exp2(-np.round(np.log2(diagonal) / 2))
+    n = len(d)
+    M = np.diag(diagonal * d * d)
+    for i, (W, t) in enumerate(zip(weights, multipliers)):
+        rows = slice(ends[i + 1], ends[i + 2])
+        columns = slice(ends[i], ends[i + 1])
+        M[rows, columns] = -(t * d[rows])[:, None] * (W * d[columns])
+    last = slice(ends[-2], ends[-1])
+    outer = weights[-1] * d[last]
+    M[last, last] -= outer.T @ outer
+    M = np.tril(M)
+    M = M + np.tril(M, -1).T
+    size = round_sum_up(float(np.linalg.norm(M)), n * n)
+    product = gamma(len(outer) + 1) * round_sum_up(float((outer**2).sum()), outer.size)
+    trace = round_sum_up(float(np.abs(np.diag(M)).sum()), n)
+    shift = 2 * (gamma(n + 2) * trace + 4 * U * size + product) + 2.0**-500
+    M[np.diag_indices(n)] -= shift
+    if not np.isfinite(M).all():
+        return False
+    try:
+        np.linalg.cholesky(M)
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
+def _estimate(weights: Sequence[Array], multipliers: Sequence[Array]) -> float:
+    """The least ρ for these multipliers, in plain floats."""
+    Q = weights[-1].T @ weights[-1]
+    for W, t in zip(reversed(weights[:-1]), reversed(multipliers)):
+        B = t[:, None] * W
+        try:
+            factor = cholesky(2 * np.diag(t) - Q, lower=True)
+        except np.linalg.LinAlgError:
+            return inf
+        Q = B.T @ cho_solve((factor, True), B)
+    return float(eigh((Q + Q.T) / 2, eigvals_only=True, subset_by_index=(len(Q) - 1, len(Q) - 1))[0])
+
+
+# ---- the search ------------------------------------------------------------------------------------------------------
+
+
+def _minimise(weights: Sequence[Array], steps: int) -> tuple[Array, ...]:
+    """The best multipliers found; nothing here needs rigour."""
+    problem = _Problem(_without_kernel(weights))
+    p = problem.start()
+    for power in STAGES:
+        found = minimize(
+            problem,
+            p,
+            args=(power,),
+            jac=True,
+            method="L-BFGS-B",
+            options={"maxiter": steps, "maxcor": 20, "ftol": 1e-10},
+        )
+        p = found.x
+    return problem.best
+
+
+def _without_kernel(weights: Sequence[Array]) -> list[Array]:
+    """The same constants with fewer inputs and outputs: of the first and the last matrix, singular values count."""
+    chain = list(weights)
+    if chain[0].shape[1] > chain[0].shape[0]:
+        left, values, _ = np.linalg.svd(chain[0], full_matrices=False)
+        chain[0] = left * values
+    if chain[-1].shape[0] > chain[-1].shape[1]:
+        _, values, right = np.linalg.svd(chain[-1], full_matrices=False)
+        chain[-1] = values[:, None] * right
+    return chain
+
+
+@dataclass(eq=False)
+class _Layer:
+    """What one step of the elimination leaves for the way back."""
+
+    W: Array
+    t: Array
+    c: float
+    top: float
+    vector: Array  # E^(−1/2) times the eigenvector of the largest eigenvalue, and the eigenvector itself
+    unit: Array
+    Z: Array
+
+
+class _Problem:
+    r"""The logarithm of a mean of the eigenvalues of $Q_0$, with its gradient in $z$ and $c$."""
+
+    def __init__(self, weights: Sequence[Array]) -> None:
+        self.weights = weights
+        self.sizes = [len(W) for W in weights[:-1]]
+        self.best: tuple[Array, ...] = ()
+        self._least = inf
+
+    def start(self) -> Array:
+        return np.concatenate([np.zeros(sum(self.sizes)), np.full(len(self.sizes), HALF)])
+
+    def __call__(self, p: Array, power: float) -> tuple[float, Array]:
+        depth = len(self.sizes)
+        z = np.split(p[:-depth], np.cumsum(self.sizes)[:-1])
+        w = p[-depth:]
+        layers: list[_Layer] = []
+        Q = self.weights[-1].T @ self.weights[-1]
+        for W, centred, raw in zip(reversed(self.weights[:-1]), map(_centre, reversed(z)), reversed(w)):
+            try:
+                layer, Q = _eliminate(W, Q, centred, 0.5 + float(np.logaddexp(0.0, raw)))
+            except np.linalg.LinAlgError:
+                return 1e10, np.zeros_like(p)
+            layers.append(layer)
+        layers.reverse()
+        values, vectors = np.linalg.eigh(Q)
+        values = np.maximum(values, 1e-300)
+        if values[-1] < self._least:
+            self._least = float(values[-1])
+            self.best = tuple(layer.t for layer in layers)
+        weights = (values / values[-1]) ** power
+        mean = float(np.log(values[-1]) + np.log(weights.sum()) / power)
+        G = (vectors * (weights / weights.sum() / values)) @ vectors.T
+        return mean, self._gradient(layers, G, w)
+
+    def _gradient(self, layers: Sequence[_Layer], G: Array, w: Array) -> Array:
+        parts = []
+        slopes = []
+        for layer, raw in zip(layers, w):
+            ZG = layer.Z @ G
+            G = ZG @ layer.Z.T  # by Q
+            by_t = 2 * (ZG * layer.W).sum(1) - 2 * np.diag(G)
+            by_z = by_t * layer.t
+            by_top = float(by_z.sum()) / layer.top
+            G = G + by_top * np.outer(layer.vector, layer.vector)
+            parts.append(_centre(by_z - by_top * layer.top * layer.unit**2))
+            slopes.append(float(by_z.sum()) / layer.c / (1 + np.exp(-raw)))
+        return np.concatenate([*parts, slopes])
+
+
+def _centre(z: Array) -> Array:
+    return z - z.mean()
+
+
+def _eliminate(W: Array, Q: Array, z: Array, c: float) -> tuple[_Layer, Array]:
+    h = np.exp(-z / 2)
+    values, vectors = eigh(h[:, None] * Q * h, subset_by_index=(len(Q) - 1, len(Q) - 1))
+    top = max(float(values[0]), 1e-300)
+    unit = vectors[:, 0]
+    t = c * top * np.exp(z)
+    B = t[:, None] * W
+    Z = cho_solve((cholesky(2 * np.diag(t) - Q, lower=True), True), B)
+    below = B.T @ Z
+    return _Layer(W, t, c, top, h * unit, unit, Z), (below + below.T) / 2
