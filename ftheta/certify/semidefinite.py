@@ -28,7 +28,7 @@ Array = np.ndarray
 STAGES = (20.0, 100.0, 500.0, 3000.0)
 """Exponents of the means that stand for the largest eigenvalue, one after another."""
 
-STEPS = ((400, 80), (1000, 40), (2000, 10), (inf, 3))
+STEPS = ((400, 80), (1000, 10), (2000, 5), (inf, 2))
 """Up to so many neurons, so many steps of each stage."""
 
 HALF = -0.4328
