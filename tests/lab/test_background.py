@@ -83,8 +83,25 @@ def test_a_file_too_large_is_refused_by_its_stated_length_and_while_it_comes(sit
     assert answer.status == 413 and set(site.lab.shelf.folder.iterdir()) == before
 
 
+def test_a_file_that_grows_too_large_piece_by_piece_is_refused(site: Site, monkeypatch):
+    monkeypatch.setattr(shelf, "LARGEST", 10_000)
+    assert site.lab is not None
+    room = site.lab.shelf.room
+    kept = room.bytes
+    with begun_upload(site, "Transfer-Encoding: chunked") as line:
+        line.sendall(_chunk(b"x" * 6000))
+        eventually(lambda: room.bytes == kept + 6000)
+        line.sendall(_chunk(b"x" * 6000))
+        assert line.recv(4096).split()[1] == b"413"
+    assert room.bytes == kept
+
+
 def _chunked(chunks) -> bytes:
-    return b"".join(b"%x\r\n%s\r\n" % (len(chunk), chunk) for chunk in chunks) + b"0\r\n\r\n"
+    return b"".join(map(_chunk, chunks)) + b"0\r\n\r\n"
+
+
+def _chunk(data: bytes) -> bytes:
+    return b"%x\r\n%s\r\n" % (len(data), data)
 
 
 def test_the_lab_keeps_only_so_many_files(site: Site, monkeypatch):
@@ -96,7 +113,7 @@ def test_many_files_at_once_find_no_more_room_than_one_after_the_other(monkeypat
     """Each sends its headers, waits until all of them have, then its bytes."""
     monkeypatch.setattr(shelf, "MOST_FILES", 8)
     with running(workers=1) as site, ExitStack() as all_of_them:
-        lines = [all_of_them.enter_context(begun_upload(site, 4)) for _ in range(20)]
+        lines = [all_of_them.enter_context(begun_upload(site, "Content-Length: 4")) for _ in range(20)]
         for i, line in enumerate(lines):
             line.sendall(b"%04d" % i)
         statuses = [line.recv(4096).split()[1] for line in lines]
@@ -107,7 +124,7 @@ def test_many_files_at_once_find_no_more_room_than_one_after_the_other(monkeypat
 def test_the_bytes_of_files_on_their_way_are_counted(monkeypatch):
     monkeypatch.setattr(shelf, "MOST_BYTES", 1000)
     with running(workers=1) as site, ExitStack() as all_of_them:
-        lines = [all_of_them.enter_context(begun_upload(site, 400)) for _ in range(4)]
+        lines = [all_of_them.enter_context(begun_upload(site, "Content-Length: 400")) for _ in range(4)]
         for i, line in enumerate(lines):
             line.sendall(b"%0399d" % i)  # nobody has ended: 4 · 399 bytes want room
         assert site.lab is not None
@@ -121,14 +138,14 @@ def test_the_bytes_of_files_on_their_way_are_counted(monkeypatch):
         assert site.lab.shelf.room.bytes == 800 and site.lab.shelf.room.files == 2
 
 
-def begun_upload(site: Site, length: int) -> socket.socket:
-    """A connection on which the upload of so many bytes was announced."""
+def begun_upload(site: Site, announced: str) -> socket.socket:
+    """A connection on which an upload was announced, with its length or in chunks."""
     return site.say(
         "POST /api/subjects?name=a.npz HTTP/1.1",
         f"Host: 127.0.0.1:{site.port}",
         f"Origin: {site.origin}",
         f"Cookie: {site.cookie}",
-        f"Content-Length: {length}",
+        announced,
         "",
     )
 
@@ -138,7 +155,7 @@ def test_an_upload_that_is_broken_off_or_refused_leaves_nothing(site: Site):
     room = site.lab.shelf.room
     folder = site.lab.shelf.folder
     before = (room.files, room.bytes, set(folder.iterdir()))
-    with begun_upload(site, 10) as line:
+    with begun_upload(site, "Content-Length: 10") as line:
         line.sendall(b"12345")
         eventually(lambda: room.bytes == before[1] + 5)
     site.post("/api/subjects?name=a.npz", b"unreadable")

@@ -54,6 +54,19 @@ def test_words_that_nobody_knows_are_numbered_in_alphabetical_order_and_that_is_
     assert data is not None and any("alphabetical order (0 = one, 1 = two, 2 = zero)" in note for note in data.notes)
 
 
+def test_one_output_decides_between_two_words_as_scikit_learn_numbers_them():
+    neural = pytest.importorskip("sklearn.neural_network")
+    words = np.array(["yes", "no"])
+    x = np.random.default_rng(0).normal(size=(30, 3))
+    y = words[(x[:, 0] > 0).astype(int)]
+    model = neural.MLPClassifier((4,), solver="lbfgs", random_state=0).fit(x, y)
+    one_output = Network.described(Description((Dense(np.ones((1, 3)), np.zeros(1)),)), "one output")
+    data = one_output.with_data(from_rows(x, "data", y)).data
+    assert [model.classes_[label] for label in labels(data)] == y.tolist()
+    with pytest.raises(SubjectError, match="which outputs"):
+        one_output.with_data(from_rows(x, "data", np.resize(["yes", "no", "perhaps"], len(x))))
+
+
 @pytest.mark.parametrize("words", [["a", "b"], ["a", "b", "c", "d"]])
 def test_words_without_an_output_of_their_own_are_refused(words):
     with pytest.raises(SubjectError, match="not clear which outputs"):
