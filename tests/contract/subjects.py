@@ -51,7 +51,7 @@ def cloud(points: int, seed: int) -> Measure:
 
 
 SUBJECTS: Mapping[type, Pair] = {
-    Network: (lambda: mlp((2, 5, 4, 3), 1), lambda: mlp((3, 7, 6, 4), 2)),
+    Network: (lambda: mlp((2, 5, 4, 3), 1), lambda: mlp((3, 6, 5, 4), 2)),
     Dataset: (lambda: table(30, 2, 2, 1), lambda: table(41, 3, 2, 2)),
     Target: (lambda: wave(2.0), lambda: wave(3.1)),
     Training: (lambda: bowl((1.0, 3.0), 1), lambda: bowl((0.5, 2.0, 4.5), 2)),

@@ -185,6 +185,17 @@ def test_certainly_dead_and_certainly_active_neurons_are_found() -> None:
         firing(net, [1.0], [-1.0])
 
 
+def test_a_sum_that_rounds_to_the_wrong_side_of_zero_decides_nothing() -> None:
+    """1 + 4·2⁻⁵³ − (1 + 2⁻⁵²) is 2⁻⁵², but summed one after the other in float64 it is −2⁻⁵²."""
+    row = np.array([1.0, *(2.0**-53 for _ in range(4))])
+    offset = -(1 + 2.0**-52)
+    net = ReluNetwork.dense([np.array([row, -row]), np.ones((1, 2))], [np.array([offset, -offset]), np.zeros(1)])
+    ones = np.ones(5)
+    assert sum(map(Fraction, row), Fraction(offset)) > 0 > sum(row.tolist()) + offset
+    found = firing(net, ones, ones)
+    assert not found.dead[0][0] and not found.active[0][1]
+
+
 def test_a_box_whose_ends_are_no_floats_is_rounded_outward() -> None:
     third = Fraction(1, 3)  # float(1/3) < 1/3, so that this neuron fires in the last sliver of the box
     net = ReluNetwork.dense([[[1.0]], [[1.0]]], [[-1 / 3], [0.0]])
