@@ -310,7 +310,7 @@ def test_twenty_variables_in_the_mean_square(method, eps):
 
 
 def test_the_bound_of_barron_in_expectation_is_said_and_kept():
-    made = approximate(bell(5), None, 1e-9, norm="L2", method="barron", neurons=1000)
+    made = approximate(bell(5), None, 1e-9, norm="L2", method="barron", neurons=200)
     bound = 2 * Spectrum.gaussian(5).first_moment.hi / np.sqrt(made.neurons)  # the box is in the unit ball
     assert f"{bound:.6g}" in made.how and made.error.hi <= bound and not made.reached
 
