@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Error, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Error, expect, sync_playwright
 
 from .lab import Server, Tab
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 _FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+expect.set_options(timeout=30_000)  # ms; no machine is too busy for that
 WINDOW: Any = {"viewport": {"width": 1440, "height": 860}, "color_scheme": "light"}
 SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"
 

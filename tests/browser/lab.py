@@ -13,6 +13,16 @@ from playwright.sync_api import BrowserContext, ConsoleMessage, Page
 
 _SHOWN = "() => ({...document.getElementById('centre').dataset, hash: location.hash})"
 _STEP = 30  # ms between two looks
+_LOOKS = 4  # in a row, until what is seen is believed
+_AT_REST = """() => {
+  const ends = animation => animation.effect.getComputedTiming().iterations !== Infinity;
+  const ending = document.getAnimations().filter(ends).map(animation => animation.finished);
+  return Promise.allSettled(ending).then(() => null);
+}"""
+_FRAMES = """frames => new Promise(done => {
+  const next = left => left ? requestAnimationFrame(() => next(left - 1)) : done(null);
+  next(frames);
+})"""
 
 
 class Server:
@@ -48,24 +58,33 @@ class Server:
         pids = [int(child) for children in found for child in children.read_text().split()]
         return [pid for pid in pids if b"background" not in Path(f"/proc/{pid}/cmdline").read_bytes()]
 
-    def busy_worker(self, within: float = 20.0) -> int:
-        """The worker that computes: the only one busy for a second (a spare one that starts is busy too)."""
-        half = 0.15 * os.sysconf("SC_CLK_TCK")
+    def busy_worker(self, within: float = 60.0) -> int:
+        """The worker that computes: the only one that does not wait for input, as a spare one does when it is ready."""
         alone: list[int] = []
         end = time.monotonic() + within
-        while time.monotonic() < end and len(alone) < 4:
+        while len(alone) < _LOOKS:
+            assert time.monotonic() < end, "no worker computes"
             before = {pid: _ticks(pid) for pid in self.workers()}
             time.sleep(0.3)
-            busy = [pid for pid, ticks in before.items() if _ticks(pid) - ticks > half]
-            alone = [*alone, *busy] if len(busy) == 1 and set(alone) <= set(busy) else []
-        assert alone, "no worker computes"
+            awake = [pid for pid, ticks in before.items() if _ticks(pid) > ticks or _is_runnable(pid)]
+            alone = [*alone, *awake] if len(awake) == 1 and set(alone) <= set(awake) else []
         return alone[-1]
+
+
+def _stat(pid: int) -> list[str]:
+    """What the system says of a process after its name: first its state."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+
+
+def _is_runnable(pid: int) -> bool:
+    """Whether it would compute if it were given a processor."""
+    return _stat(pid)[0] == "R"
 
 
 def _ticks(pid: int) -> int:
     """Processor time of a process, in clock ticks."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return int(fields[11]) + int(fields[12])
+    user, system = _stat(pid)[11:13]
+    return int(user) + int(system)
 
 
 class Tab:
@@ -129,6 +148,14 @@ class Tab:
         while not holds():
             assert time.monotonic() < ends, f"still {self.now} after {seconds} s; {self.complaints}"
             self.page.wait_for_timeout(_STEP)
+
+    def rest(self) -> None:
+        """Wait until nothing fades or slides any more."""
+        self.page.evaluate(_AT_REST)
+
+    def frames(self, count: int) -> None:
+        """Wait until the page was painted so many times."""
+        self.page.evaluate(_FRAMES, count)
 
     def text(self, selector: str) -> str:
         return self.page.locator(selector).inner_text()

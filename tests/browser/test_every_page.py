@@ -32,7 +32,7 @@ def tab(one_tab: Tab) -> Iterator[Tab]:
 def test_every_page_is_shown_without_a_complaint(tab: Tab, id: str) -> None:
     assert tab.go(id) == "shown", tab.text(".verdict")
     assert tab.page.locator(".stage canvas").count() == 1, "the textbook case has a chart"
-    tab.page.wait_for_timeout(250)  # until the chart is no longer dimmed
+    tab.rest()  # the chart is no longer dimmed
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     tab.page.screenshot(path=SCREENSHOTS / f"{id}.png")
     assert_shown(tab)

@@ -26,7 +26,7 @@ def start_long(tab: Tab) -> None:
 def test_a_long_computation_shows_its_time_and_can_be_cancelled(tab: Tab) -> None:
     start_long(tab)
     cancel = tab.page.get_by_role("button", name="Cancel")
-    cancel.click(timeout=20_000)
+    cancel.click()
     tab.until(lambda: tab.now.get("phase") == "cancelled")
     assert "Cancelled" in tab.text(".verdict")
     expect(cancel).to_be_hidden()
@@ -35,7 +35,7 @@ def test_a_long_computation_shows_its_time_and_can_be_cancelled(tab: Tab) -> Non
 
 def test_a_stale_computation_does_not_hold_up_the_next(tab: Tab) -> None:
     start_long(tab)
-    tab.page.wait_for_timeout(300)
+    tab.until(lambda: tab.now.get("phase") == "computing")
     assert tab.go("hat-function") == "shown"
     assert tab.page.locator(".theorem h1").inner_text() == "The hat function as a ReLU network"
 
@@ -64,7 +64,7 @@ def test_a_lost_line_is_told_and_taken_up_again(context: BrowserContext, server:
     tab.go("hat-function")
     tab.page.evaluate("() => sockets.at(-1).close()")
     expect(tab.page.locator("#banner")).to_be_visible()
-    expect(tab.page.locator("#banner")).to_be_hidden(timeout=10_000)
+    expect(tab.page.locator("#banner")).to_be_hidden()
     tab.page.locator("#knob-iterates").focus()
     tab.page.keyboard.press("ArrowRight")
     tab.until(lambda: "iterates=" in tab.hash)
@@ -88,7 +88,7 @@ def test_two_tabs_do_not_disturb_one_another(tabs: Callable[[], Tab]) -> None:
 
 def test_all_requests_go_to_the_server_itself(tab: Tab) -> None:
     tab.open("#/")
-    tab.page.wait_for_timeout(500)
+    tab.page.wait_for_load_state("networkidle")
     tab.go("regions-shallow")
     tab.go("double-descent")
     assert tab.strangers == []
@@ -100,12 +100,12 @@ def test_a_worker_that_dies_is_replaced_and_the_page_says_so(browser: Browser, t
         context = browser.new_context()
         tab = Tab(context, server.address)
         tab.go("hat-function")
-        expect(tab.page.locator("#subject option[value=digits-mlp]")).to_have_count(1, timeout=30_000)
+        expect(tab.page.locator("#subject option[value=digits-mlp]")).to_have_count(1)
         tab.page.evaluate("hash => { location.hash = hash }", LONG)
-        expect(tab.page.locator(".elapsed")).to_be_visible(timeout=20_000)
+        expect(tab.page.locator(".elapsed")).to_be_visible()
         os.kill(server.busy_worker(), signal.SIGKILL)
-        expect(tab.page.locator(".toast")).to_contain_text("replaced", timeout=20_000)
-        tab.page.get_by_role("button", name="Cancel").click(timeout=20_000)
+        expect(tab.page.locator(".toast")).to_contain_text("replaced")
+        tab.page.get_by_role("button", name="Cancel").click()
         assert tab.go("hat-function", iterates=3) == "shown"
         tab.assert_quiet()
         context.close()

@@ -32,7 +32,7 @@ def test_all_letters_have_the_contrast_that_aa_asks_for(shaded: Tab) -> None:
             shaded.until(lambda hash=hash: shaded.now.get("shown") == hash)
             shaded.settle()
             shaded.page.locator("details.how").evaluate("node => { node.open = true }")
-        shaded.page.wait_for_timeout(100)
+        shaded.rest()
         found = shaded.page.evaluate(CONTRAST)
         assert found["seen"] > 50
         assert found["bad"] == [], hash

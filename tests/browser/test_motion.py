@@ -64,7 +64,7 @@ def test_a_chart_that_moves_plays_by_itself_and_again_when_asked_without_leaving
     stands = frame(tab)
     picture = tab.picture()
     assert picture != end
-    tab.page.wait_for_timeout(300)
+    tab.frames(20)
     assert (frame(tab), tab.picture()) == (stands, picture)
 
 
@@ -130,7 +130,7 @@ def calm(browser: Browser, server: Server) -> Iterator[Tab]:
 def test_where_less_motion_is_asked_for_the_last_frame_stands_until_play_is_pressed(calm: Tab) -> None:
     calm.go(SPHERE)
     assert frame(calm) == last(calm)
-    calm.page.wait_for_timeout(300)
+    calm.frames(20)
     assert frame(calm) == last(calm)
     play(calm).click()
     calm.until(lambda: 0 < frame(calm) < last(calm))
