@@ -155,7 +155,7 @@ def _let_it_refuse(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any])
     """What a user may hand in wrongly is refused by the function itself, in its own words: that is no mistake here."""
     try:
         function(*args, **kwargs)
-    except FthetaError:
+    except (FthetaError, ValueError):
         raise
     except Exception:
         return

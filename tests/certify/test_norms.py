@@ -107,6 +107,14 @@ def test_the_second_difference_has_norm_four_on_an_even_ring():
     assert 2 + 2 * np.cos(np.pi / 5) in odd.widened(1e-14)
 
 
+@pytest.mark.parametrize("count", [256, 1024, 4096])
+def test_small_taps_that_rounding_swallows_are_part_of_the_norm(count):
+    """Positive taps attain their norm, the sum of all, at frequency 0; added to 1, taps of 2⁻⁵⁴ are lost one by one."""
+    taps = np.full(count, 2.0**-54)
+    taps[0] = 1.0
+    assert Fraction(1) + Fraction(count - 1, 2**54) in convolution_norm(taps.reshape(count, 1, 1), (2,))
+
+
 def test_only_circulant_matrices_have_a_norm_by_frequencies():
     ring = np.array([np.roll([2.0, -1.0, 0.0, -1.0], k) for k in range(4)]).T
     norm = circulant_norm(ring)

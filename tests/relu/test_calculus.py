@@ -190,7 +190,7 @@ def test_a_sum_that_rounds_to_the_wrong_side_of_zero_decides_nothing() -> None:
     row = np.array([1.0, *(2.0**-53 for _ in range(4))])
     offset = -(1 + 2.0**-52)
     net = ReluNetwork.dense([np.array([row, -row]), np.ones((1, 2))], [np.array([offset, -offset]), np.zeros(1)])
-    ones = np.ones(5)
+    ones = [1.0] * 5
     assert sum(map(Fraction, row), Fraction(offset)) > 0 > sum(row.tolist()) + offset
     found = firing(net, ones, ones)
     assert not found.dead[0][0] and not found.active[0][1]
