@@ -78,3 +78,9 @@ def test_outputs_that_cancel_are_left_out() -> None:
     assert case.unsafe == ((Row({0: ONE}, {}, Fraction(-1, 2), True), Row({0: ONE}, {}, Fraction(1, 2), True)),)
     constant = tuple(Row({}, row.outputs, row.bound, row.strict) for row in rows)
     assert drop_cancelled_outputs(net, Case(case.box, (constant,))).unsafe == ()  # −1/2 is not below −1
+
+
+def test_outputs_that_almost_cancel_are_kept() -> None:
+    net = ReluNetwork.dense([np.eye(2), [[1.0, 2.0], [2.0, 4.0 + 2.0**-40]]], [np.ones(2), np.zeros(2)])
+    case = Case(Box((-ONE,) * 2, (ONE,) * 2), ((Row({}, {0: Fraction(2), 1: -ONE}, Fraction(0), True),),))
+    assert drop_cancelled_outputs(net, case) == case

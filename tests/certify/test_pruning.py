@@ -66,7 +66,8 @@ def test_clipping_a_box_by_rows_loses_no_point(seed: int) -> None:
         f"(* {rng.integers(-2, 3)}.0 X[2])) {rng.integers(-4, 5) / 2}))\n"
         for _ in range(rng.integers(1, 4))
     )
-    bounds = "".join(f"(assert (and (<= X[{i}] 1.0) (>= X[{i}] -1.0)))\n" for i in range(3))
+    sides = [(rng.choice([-1.0, 0.25]), rng.choice([0.5, 1.0])) for _ in range(3)]
+    bounds = "".join(f"(assert (and (<= X[{i}] {b}) (>= X[{i}] {a})))\n" for i, (a, b) in enumerate(sides))
     declared = "(vnnlib-version <2.0>)(declare-network f (declare-input X real [3]) (declare-output Y real [1]))"
     query = parse_query(declared + bounds + rows + "(assert (<= Y[0] 0.0))")
     question = query.question()
