@@ -27,7 +27,7 @@ from .guard import App, Door, Guard
 from .pool import Pool
 from .protocol import LONGEST_MESSAGE, read_state, told
 from .scratch import Scratch, sweep
-from .shelf import Shelf, TooLarge
+from .subject_store import SubjectStore, TooLarge
 from .tabs import Tab
 from .thumbnails import in_the_dark
 from .workers import PROGRAM, Job
@@ -77,7 +77,7 @@ class Lab:
         self.background = BackgroundJobs(Pool(1, spare=False, program=(*program, "background"), temporary=temporary))
         self.contents = Contents.of(catalogue())
         self.gallery = Gallery(self.background)
-        self.shelf = Shelf(self.background.ask, subject, self.scratch.room("uploads"))
+        self.store = SubjectStore(self.background.ask, subject, self.scratch.room("uploads"))
 
     def open(self) -> None:
         self.pool.open()
@@ -104,12 +104,12 @@ class Lab:
         return Response(body, headers=headers, media_type="application/json")
 
     async def subjects(self, request: Request) -> Response:
-        return JSONResponse(await self.shelf.list_subjects(), headers={"cache-control": "no-store"})
+        return JSONResponse(await self.store.list_subjects(), headers={"cache-control": "no-store"})
 
     async def upload(self, request: Request) -> Response:
         length = request.headers.get("content-length", "")
         given = int(length) if length.isascii() and length.isdigit() else None
-        entry = await self.shelf.upload(request.query_params.get("name", ""), request.stream(), given)
+        entry = await self.store.upload(request.query_params.get("name", ""), request.stream(), given)
         return JSONResponse(entry, status_code=201)
 
     async def thumbnail(self, request: Request) -> Response:
@@ -128,7 +128,7 @@ class Lab:
             raise UsageError("There is no such format.", got=format[:40], remedy=f"choose one of {', '.join(MEDIA)}")
         state = read_state(await _body(request))
         order = {"kind": "export", "state": state.model_dump(), "format": format}
-        job = Job({**order, "source": self.shelf.source(state.subject)}, state.theorem, state.key)
+        job = Job({**order, "source": self.store.source(state.subject)}, state.theorem, state.key)
         held = self.pool.give_to_holder(state.key, job)
         _, body = await (await_reply(self.pool, job) if held else self.background.ask(job))
         name = quote(f"{state.theorem}.{format}")
@@ -136,7 +136,7 @@ class Lab:
         return Response(body, headers=headers, media_type=MEDIA[format])
 
     async def tab(self, socket: WebSocket) -> None:
-        await Tab(socket, self.pool, self.shelf).serve()
+        await Tab(socket, self.pool, self.store).serve()
 
 
 async def _tidy() -> None:

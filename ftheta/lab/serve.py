@@ -15,7 +15,7 @@ from .app import Lab, make_app
 from .connections import Requests, Talks
 from .guard import App, Door, bracket_host, token_of
 from .protocol import LONGEST_MESSAGE
-from .shelf import GIVEN
+from .subject_store import GIVEN
 
 
 def serve(

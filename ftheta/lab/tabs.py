@@ -11,7 +11,7 @@ from ftheta.logic import FthetaError
 
 from .pool import Pool
 from .protocol import Cancel, Run, read_message, told
-from .shelf import Shelf
+from .subject_store import SubjectStore
 from .workers import Job, log_failure
 
 _TICK = 0.4  # seconds between two words of progress
@@ -23,10 +23,10 @@ _DIED = "The worker stopped and was replaced; the computation starts again."
 class Tab:
     """One page. `newest` waits for the one at work to end."""
 
-    def __init__(self, socket: WebSocket, pool: Pool, shelf: Shelf) -> None:
+    def __init__(self, socket: WebSocket, pool: Pool, store: SubjectStore) -> None:
         self.socket = socket
         self.pool = pool
-        self.shelf = shelf
+        self.store = store
         self.newest: Run | None = None
         self.at_work: Run | None = None
         self.job: Job | None = None
@@ -98,7 +98,7 @@ class Tab:
         body = b""
         for attempt in range(attempts):
             try:
-                self.job = self.pool.submit(run_job(run, self.shelf))
+                self.job = self.pool.submit(run_job(run, self.store))
             except FthetaError as error:
                 header = {"kind": "failed", "error": told(error)}
                 break
@@ -147,7 +147,7 @@ class Tab:
                 await self.socket.send_text(text)
 
 
-def run_job(run: Run, shelf: Shelf) -> Job:
+def run_job(run: Run, store: SubjectStore) -> Job:
     """The order for a worker."""
     state = run.state
     order = {
@@ -155,7 +155,7 @@ def run_job(run: Run, shelf: Shelf) -> Job:
         "n": run.n,
         "state": state.model_dump(),
         "size": run.size and run.size.model_dump(),
-        "source": shelf.source(state.subject),
+        "source": store.source(state.subject),
     }
     return Job(order, state.theorem, state.key)
 

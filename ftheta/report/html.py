@@ -94,7 +94,7 @@ def _interruption(audit: Audit) -> str:
 
 def _provenance(audit: Audit) -> str:
     spent = f", {audit.seconds:.0f} s" if audit.seconds else ""
-    limit = f" of {audit.asked.budget:g} s" if spent and audit.asked.budget else ""
+    limit = f" (budget {audit.asked.budget:g} s)" if spent and audit.asked.budget else ""
     return f"{audit.date}, ftheta {audit.version}, seed {audit.seed}{spent}{limit}."
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ftheta.datasets.naming import SETS
-from ftheta.lab import shelf
+from ftheta.lab import subject_store
 from ftheta.processes.caching import cache_folder, compiled_kept, trim
 from ftheta.subjects.resolve import BUILT_IN
 
@@ -20,7 +20,7 @@ from .fake_worker import SVG
 
 def test_the_built_in_subjects_are_listed(site: Site):
     listed = site.get("/api/subjects").json
-    known = [*shelf.NAMED, *shelf.BUNDLED]
+    known = [*subject_store.NAMED, *subject_store.BUNDLED]
     assert [s["id"] for s in listed][: len(known)] == known
     assert all(s["kind"] in ("Network", "Dataset") for s in listed)
     assert set(known) <= {*BUILT_IN, *SETS}
@@ -28,8 +28,11 @@ def test_the_built_in_subjects_are_listed(site: Site):
 
 
 def test_the_subject_given_at_the_start_goes_by_the_name_of_its_file(tmp_path):
-    held = shelf.Shelf(None, "/a/folder/net.npz", tmp_path)
-    assert (held.entries[shelf.GIVEN].name, held.source(shelf.GIVEN)) == ("net.npz", {"words": "/a/folder/net.npz"})
+    held = subject_store.SubjectStore(None, "/a/folder/net.npz", tmp_path)
+    assert (held.entries[subject_store.GIVEN].name, held.source(subject_store.GIVEN)) == (
+        "net.npz",
+        {"words": "/a/folder/net.npz"},
+    )
 
 
 def test_an_upload_is_kept_once_and_named_by_its_content(site: Site):
@@ -56,8 +59,8 @@ def test_no_name_leads_out_of_the_folder(site: Site, name):
     assert answer.status == 201
     shown = answer.json["name"]
     assert ("/" not in shown and "\\" not in shown and shown.isprintable()) or "\u2028" in shown or shown
-    files = [path for path in site.lab.shelf.folder.rglob("*") if path.is_file()]
-    assert {path.name for path in files} <= {f"upload{suffix}" for suffix in shelf.SUFFIXES}
+    files = [path for path in site.lab.store.folder.rglob("*") if path.is_file()]
+    assert {path.name for path in files} <= {f"upload{suffix}" for suffix in subject_store.SUFFIXES}
 
 
 @pytest.mark.parametrize("name", ["", "model.py", "model.pkl", "npz", "numpy:load", "model.npz.exe", "model.npz/"])
@@ -67,20 +70,20 @@ def test_other_files_are_refused(site: Site, name):
 
 
 def test_a_file_too_large_is_refused_by_its_stated_length_and_while_it_comes(site: Site, monkeypatch):
-    refused = site.ask("POST", "/api/subjects?name=a.npz", b"", **{"Content-Length": str(shelf.LARGEST + 1)})
+    refused = site.ask("POST", "/api/subjects?name=a.npz", b"", **{"Content-Length": str(subject_store.LARGEST + 1)})
     assert refused.status == 413
-    monkeypatch.setattr(shelf, "LARGEST", 10_000)
+    monkeypatch.setattr(subject_store, "LARGEST", 10_000)
 
     def chunks():
         for _ in range(100):
             yield b"x" * 1000
 
     assert site.lab is not None
-    before = set(site.lab.shelf.folder.iterdir())
+    before = set(site.lab.store.folder.iterdir())
     answer = site.ask(
         "POST", "/api/subjects?name=a.npz", _chunked(chunks()), **{"Transfer-Encoding": "chunked", "Content-Length": ""}
     )
-    assert answer.status == 413 and set(site.lab.shelf.folder.iterdir()) == before
+    assert answer.status == 413 and set(site.lab.store.folder.iterdir()) == before
 
 
 def test_a_file_that_grows_too_large_piece_by_piece_is_refused(site: Site, monkeypatch):
@@ -105,37 +108,37 @@ def _chunk(data: bytes) -> bytes:
 
 
 def test_the_lab_keeps_only_so_many_files(site: Site, monkeypatch):
-    monkeypatch.setattr(shelf, "MOST_FILES", 0)
+    monkeypatch.setattr(subject_store, "MOST_FILES", 0)
     assert site.post("/api/subjects?name=a.npz", b"one more").status == 422
 
 
 def test_many_files_at_once_find_no_more_room_than_one_after_the_other(monkeypatch):
     """Each sends its headers, waits until all of them have, then its bytes."""
-    monkeypatch.setattr(shelf, "MOST_FILES", 8)
+    monkeypatch.setattr(subject_store, "MOST_FILES", 8)
     with running(workers=1) as site, ExitStack() as all_of_them:
         lines = [all_of_them.enter_context(begun_upload(site, "Content-Length: 4")) for _ in range(20)]
         for i, line in enumerate(lines):
             line.sendall(b"%04d" % i)
         statuses = [line.recv(4096).split()[1] for line in lines]
         assert statuses.count(b"201") == 8 and statuses.count(b"422") == 12
-        assert site.lab is not None and len(list(site.lab.shelf.folder.iterdir())) == 8
+        assert site.lab is not None and len(list(site.lab.store.folder.iterdir())) == 8
 
 
 def test_the_bytes_of_files_on_their_way_are_counted(monkeypatch):
-    monkeypatch.setattr(shelf, "MOST_BYTES", 1000)
+    monkeypatch.setattr(subject_store, "MOST_BYTES", 1000)
     with running(workers=1) as site, ExitStack() as all_of_them:
         lines = [all_of_them.enter_context(begun_upload(site, "Content-Length: 400")) for _ in range(4)]
         for i, line in enumerate(lines):
             line.sendall(b"%0399d" % i)  # nobody has ended: 4 · 399 bytes want room
         assert site.lab is not None
-        eventually(lambda: site.lab is not None and site.lab.shelf.room.bytes == 798)
+        eventually(lambda: site.lab is not None and site.lab.store.room.bytes == 798)
         for line in lines:
             with suppress(OSError):  # those that were refused
                 line.sendall(b"x")
         statuses = [line.recv(4096).split()[1] for line in lines]
         assert sorted(statuses) == [b"201", b"201", b"422", b"422"]
         lines[0].close()
-        assert site.lab.shelf.room.bytes == 800 and site.lab.shelf.room.files == 2
+        assert site.lab.store.room.bytes == 800 and site.lab.store.room.files == 2
 
 
 def begun_upload(site: Site, announced: str) -> socket.socket:
@@ -152,8 +155,8 @@ def begun_upload(site: Site, announced: str) -> socket.socket:
 
 def test_an_upload_that_is_broken_off_or_refused_leaves_nothing(site: Site):
     assert site.lab is not None
-    room = site.lab.shelf.room
-    folder = site.lab.shelf.folder
+    room = site.lab.store.room
+    folder = site.lab.store.folder
     before = (room.files, room.bytes, set(folder.iterdir()))
     with begun_upload(site, "Content-Length: 10") as line:
         line.sendall(b"12345")
@@ -165,7 +168,7 @@ def test_an_upload_that_is_broken_off_or_refused_leaves_nothing(site: Site):
 def test_uploads_are_gone_when_the_lab_ends():
     with running(workers=1) as site:
         site.post("/api/subjects?name=a.npz", b"abc")
-        assert site.lab is not None and list(site.lab.shelf.folder.iterdir())
+        assert site.lab is not None and list(site.lab.store.folder.iterdir())
     assert not site.lab.scratch.folder.exists()
 
 

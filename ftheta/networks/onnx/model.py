@@ -14,7 +14,7 @@ from ftheta.networks.reading import Allowance, Malformed, read_bytes, to_analysi
 
 from .dialect import Onnx
 from .schema import MODEL
-from .tensors import Shelf, array_of
+from .tensors import ExternalData, array_of
 from .wire import Budget, decode
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def parse(data: bytes, where: str, folder: Path | None = None, packed: int | Non
         message = decode(MODEL, memoryview(data), Budget(MAX_FIELDS))
         if message["graph"] is None:
             raise Malformed("there is no graph in it")
-        return _model(message, where, Shelf(folder, allowance))
+        return _model(message, where, ExternalData(folder, allowance))
     except (Malformed, OverflowError, OSError, RuntimeError, ValueError) as error:
         raise SubjectError(
             "The file is not a sound ONNX model.",
@@ -71,15 +71,15 @@ def parse(data: bytes, where: str, folder: Path | None = None, packed: int | Non
         ) from error
 
 
-def _model(message: Mapping[str, Any], where: str, shelf: Shelf) -> Program:
+def _model(message: Mapping[str, Any], where: str, external: ExternalData) -> Program:
     graph = message["graph"]
     opset = _opset(message, where)
     if len(graph["node"]) > MAX_NODES:
         raise SubjectError("The graph has more nodes than is allowed.", where=where, got=f"{len(graph['node']):,}")
     if graph["sparse_initializer"]:
         raise SubjectError("Sparse weights are not read.", where=where, remedy="export the network with dense weights")
-    weights = {t["name"]: to_analysis_type(array_of(t, shelf, where)) for t in graph["initializer"]}
-    nodes = [_node(node, shelf, where) for node in graph["node"]]
+    weights = {t["name"]: to_analysis_type(array_of(t, external, where)) for t in graph["initializer"]}
+    nodes = [_node(node, external, where) for node in graph["node"]]
     constants = {n.outputs[0]: _constant(n, where) for n in nodes if n.op == "Constant" and n.outputs and not n.domain}
     inputs = tuple(_port(port) for port in graph["input"] if port["name"] not in weights)
     others = tuple(node for node in nodes if not (node.op == "Constant" and not node.domain))
@@ -102,21 +102,21 @@ def _opset(message: Mapping[str, Any], where: str) -> int:
     return versions[0]
 
 
-def _node(node: Mapping[str, Any], shelf: Shelf, where: str) -> Node:
+def _node(node: Mapping[str, Any], external: ExternalData, where: str) -> Node:
     domain = "" if node["domain"] == "ai.onnx" else node["domain"]
     place = f"{where}, node {node['name'] or node['op_type']}"
-    attributes = {a["name"]: _attribute(a, shelf, place) for a in node["attribute"]}
+    attributes = {a["name"]: _attribute(a, external, place) for a in node["attribute"]}
     return Node(node["op_type"], tuple(node["input"]), tuple(node["output"]), attributes, node["name"], domain)
 
 
 _KINDS = {1: "f", 2: "i", 3: "s", 6: "floats", 7: "ints", 8: "strings"}
 
 
-def _attribute(attribute: Mapping[str, Any], shelf: Shelf, where: str) -> Any:
+def _attribute(attribute: Mapping[str, Any], external: ExternalData, where: str) -> Any:
     """Numbers, words, lists of them, or an array; None for what only operators without a rule have."""
     kind = attribute["type"]
     if kind == 4 and attribute["t"] is not None:
-        return to_analysis_type(array_of(attribute["t"], shelf, where))
+        return to_analysis_type(array_of(attribute["t"], external, where))
     return attribute[_KINDS[kind]] if kind in _KINDS else None
 
 

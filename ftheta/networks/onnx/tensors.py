@@ -43,7 +43,7 @@ def dtype_of(code: int, where: str) -> np.dtype:
     return type_numbered(code, DTYPES, REFUSED, where)
 
 
-class Shelf:
+class ExternalData:
     """The folder of a model, the only place from which its external data may come, and what its tensors may take."""
 
     def __init__(self, folder: Path | None, allowance: Allowance) -> None:
@@ -82,18 +82,18 @@ def _whole(entries: Mapping[str, str], key: str, default: int) -> int:
     return int(word)
 
 
-def array_of(tensor: Mapping[str, Any], shelf: Shelf, where: str) -> np.ndarray:
+def array_of(tensor: Mapping[str, Any], external: ExternalData, where: str) -> np.ndarray:
     """The array of a decoded TensorProto, in the type of the file."""
     where = f"{where}, tensor {tensor['name']}" if tensor["name"] else where
     dtype = dtype_of(tensor["data_type"], where)
     dims = tuple(tensor["dims"])
     size = prod(dims) * dtype.itemsize
     if tensor["data_location"] == EXTERNAL:
-        shelf.allowance.extend(max(size, 0))
-    shelf.allowance.spend_array(dims, dtype.itemsize, f"tensor {tensor['name']}")
+        external.allowance.extend(max(size, 0))
+    external.allowance.spend_array(dims, dtype.itemsize, f"tensor {tensor['name']}")
     if tensor["data_location"] == EXTERNAL:
         entries = {entry["key"]: entry["value"] for entry in tensor["external_data"]}
-        flat = np.frombuffer(shelf.read(entries, size, where), dtype)
+        flat = np.frombuffer(external.read(entries, size, where), dtype)
     elif len(tensor["raw_data"]) or size == 0:
         if len(tensor["raw_data"]) != size:
             raise Malformed(f"{where}: {len(tensor['raw_data']):,} bytes for a tensor of {size:,} bytes")

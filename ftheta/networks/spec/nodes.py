@@ -13,7 +13,7 @@ from ftheta.networks.programs.node import Node, Port
 from ftheta.networks.programs.program import Program
 from ftheta.networks.programs.spellings import SPELLINGS, Z
 
-from .tensors import Shelf
+from .tensors import NamedTensors
 
 OPERATORS = Onnx(21, check="see whether the spec has the layers in order, and the shape of one input right")
 INPUT = "input"
@@ -38,9 +38,9 @@ EPSILON = {"torch": (1e-5, 1e-5), "jax": (1e-5, 1e-6), "keras": (1e-3, 1e-3)}
 """What PyTorch, flax and Keras add to a variance if nothing is said: in batch normalisation, and in all others."""
 
 
-def graph(spec: kinds.Spec, shelf: Shelf, where: str) -> Program:
+def graph(spec: kinds.Spec, tensors: NamedTensors, where: str) -> Program:
     """The nodes of the layers, in order."""
-    sheet = _Sheet(spec, shelf)
+    sheet = _Sheet(spec, tensors)
     output = sheet.chain(spec.layers, INPUT, "")
     dims = (1, *(spec.input or ()))
     whole = isinstance(spec.layers[0], kinds.Embedding)
@@ -48,7 +48,7 @@ def graph(spec: kinds.Spec, shelf: Shelf, where: str) -> Program:
         where,
         OPERATORS,
         tuple(sheet.nodes),
-        shelf.taken,
+        tensors.taken,
         sheet.constants,
         (Port(INPUT, INT64 if whole else FLOAT64, dims),),
         (Port(output, FLOAT64, None),),
@@ -58,13 +58,13 @@ def graph(spec: kinds.Spec, shelf: Shelf, where: str) -> Program:
 class _Sheet:
     """Nodes that are being written. `rank` is that of the value written last, its batch axis included."""
 
-    def __init__(self, spec: kinds.Spec, shelf: Shelf) -> None:
-        self.shelf = shelf
+    def __init__(self, spec: kinds.Spec, tensors: NamedTensors) -> None:
+        self.tensors = tensors
         self.layout = spec.layout or "torch"
         self.rank = 1 + len(spec.input or ())
         self.nodes: list[Node] = []
         self.constants: dict[str, np.ndarray] = {}
-        self.labels = {INPUT, *shelf.arrays}
+        self.labels = {INPUT, *tensors.arrays}
 
     def chain(self, layers: list[Any], x: str, prefix: str) -> str:
         for i, layer in enumerate(layers):
@@ -101,7 +101,7 @@ class _Sheet:
             return self.node(op, [x], label, word, **attributes)
         if word not in SPELLINGS:
             remedy = f"choose one of {', '.join([*SPELLINGS, *FURTHER, 'identity'])}"
-            raise SubjectError("Unknown activation.", where=f"{self.shelf.where}, {label}", got=word, remedy=remedy)
+            raise SubjectError("Unknown activation.", where=f"{self.tensors.where}, {label}", got=word, remedy=remedy)
         return self._add_spelling(SPELLINGS[word], x, label, word)
 
     def _add_spelling(self, spelling: Any, z: str, label: str, part: str) -> str:
@@ -135,7 +135,7 @@ class _Sheet:
             return [given] * axes
         if len(given) != axes:
             raise SubjectError(
-                "There must be one number an axis.", where=f"{self.shelf.where}, {label}", got=f"{given}, {axes} axes"
+                "There must be one number an axis.", where=f"{self.tensors.where}, {label}", got=f"{given}, {axes} axes"
             )
         return list(given)
 
@@ -147,7 +147,7 @@ class _Sheet:
     def axes(self, label: str) -> int:
         if self.rank < 3:
             raise SubjectError(
-                "There are no axes to slide over.", where=f"{self.shelf.where}, {label}", got="an input of one axis"
+                "There are no axes to slide over.", where=f"{self.tensors.where}, {label}", got="an input of one axis"
             )
         return self.rank - 2
 
@@ -159,14 +159,14 @@ class _Sheet:
 
 
 def _dense(sheet: _Sheet, layer: kinds.DenseLayer, x: str, label: str) -> str:
-    weight = sheet.shelf.need("weight", layer.weight, layer.name, label)
-    return sheet.affine(weight, sheet.shelf.find("bias", layer.bias, layer.name), x, label)
+    weight = sheet.tensors.need("weight", layer.weight, layer.name, label)
+    return sheet.affine(weight, sheet.tensors.find("bias", layer.bias, layer.name), x, label)
 
 
 def _conv(sheet: _Sheet, layer: kinds.Conv, x: str, label: str) -> str:
     axes = sheet.axes(label)
-    weight = sheet.shelf.need("weight", layer.weight, layer.name, label)
-    bias = sheet.shelf.find("bias", layer.bias, layer.name)
+    weight = sheet.tensors.need("weight", layer.weight, layer.name, label)
+    bias = sheet.tensors.find("bias", layer.bias, layer.name)
     if sheet.layout != "torch":  # window axes, then channels in and out
         weight = sheet.node("Transpose", [weight], label, "kernel", perm=[axes + 1, axes, *range(axes)])
     attributes = {
@@ -182,8 +182,8 @@ def _conv(sheet: _Sheet, layer: kinds.Conv, x: str, label: str) -> str:
 def _batch_norm(sheet: _Sheet, layer: kinds.BatchNorm, x: str, label: str) -> str:
     scale, shift = _scale_and_shift(sheet, layer, label)
     shift = sheet.constant(f"{label}:shift", [0.0]) if shift is None else shift
-    mean = sheet.shelf.need("mean", layer.mean, layer.name, label)
-    variance = sheet.shelf.need("variance", layer.variance, layer.name, label)
+    mean = sheet.tensors.need("mean", layer.mean, layer.name, label)
+    variance = sheet.tensors.need("variance", layer.variance, layer.name, label)
     given = [scale, shift, mean, variance]
     epsilon = sheet.epsilon(layer.epsilon, batch=True)
     write = lambda x: sheet.node("BatchNormalization", [x, *given], label, "norm", epsilon=epsilon)
@@ -198,7 +198,7 @@ def _norm(sheet: _Sheet, layer: kinds.Norm, x: str, label: str) -> str:
         attributes = {"num_groups": layer.groups, "epsilon": epsilon}
         write = lambda x: sheet.node("GroupNormalization", [x, scale, shift], label, "norm", **attributes)
         return sheet.channels_first(x, label, write)
-    over = max(sheet.shelf.taken[scale].ndim, 1) if scale in sheet.shelf.taken else 1
+    over = max(sheet.tensors.taken[scale].ndim, 1) if scale in sheet.tensors.taken else 1
     if layer.kind == "rms-norm":
         return sheet.node("RMSNormalization", [x, scale], label, "norm", axis=-over, epsilon=epsilon)
     inputs = [x, scale] if shift is None else [x, scale, shift]
@@ -206,8 +206,8 @@ def _norm(sheet: _Sheet, layer: kinds.Norm, x: str, label: str) -> str:
 
 
 def _scale_and_shift(sheet: _Sheet, layer: kinds.Weighted, label: str) -> tuple[str, str | None]:
-    scale = sheet.shelf.find("scale", layer.weight, layer.name)
-    shift = sheet.shelf.find("shift", layer.bias, layer.name)
+    scale = sheet.tensors.find("scale", layer.weight, layer.name)
+    shift = sheet.tensors.find("shift", layer.bias, layer.name)
     return (sheet.constant(f"{label}:scale", [1.0]) if scale is None else scale), shift
 
 
@@ -258,20 +258,20 @@ def _mean(sheet: _Sheet, layer: kinds.Mean, x: str, label: str) -> str:
 
 def _embedding(sheet: _Sheet, layer: kinds.Embedding, x: str, label: str) -> str:
     if x != INPUT:
-        raise SubjectError("An embedding must be the first layer.", where=f"{sheet.shelf.where}, {label}")
+        raise SubjectError("An embedding must be the first layer.", where=f"{sheet.tensors.where}, {label}")
     sheet.rank += 1
-    return sheet.node("Gather", [sheet.shelf.need("table", layer.weight, layer.name, label), x], label, "rows")
+    return sheet.node("Gather", [sheet.tensors.need("table", layer.weight, layer.name, label), x], label, "rows")
 
 
 def _add(sheet: _Sheet, layer: kinds.Add, x: str, label: str) -> str:
-    return sheet.node("Add", [x, sheet.shelf.take(layer.tensor)], label, "sum")
+    return sheet.node("Add", [x, sheet.tensors.take(layer.tensor)], label, "sum")
 
 
 def _standardise(sheet: _Sheet, layer: kinds.Standardise, x: str, label: str) -> str:
     after = [1] * (sheet.rank - 2) if sheet.layout == "torch" else []  # axes after that of the channels
     mean, std = (np.asarray(value, np.float64).reshape(-1, *after) for value in (layer.mean, layer.std))
     if not std.all():
-        raise SubjectError("A standard deviation is zero.", where=f"{sheet.shelf.where}, {label}")
+        raise SubjectError("A standard deviation is zero.", where=f"{sheet.tensors.where}, {label}")
     centred = sheet.node("Sub", [x, sheet.constant(f"{label}:mean", mean)], label, "centred")
     return sheet.node("Div", [centred, sheet.constant(f"{label}:std", std)], label, "standard")
 
@@ -282,7 +282,7 @@ def _attention(sheet: _Sheet, layer: kinds.Attention, x: str, label: str) -> str
     if width % layer.heads:
         raise SubjectError(
             "The heads do not divide the queries.",
-            where=f"{sheet.shelf.where}, {label}",
+            where=f"{sheet.tensors.where}, {label}",
             got=f"{width} numbers, {layer.heads} heads",
         )
     split = sheet.constant(f"{label}:heads", [0, 0, layer.heads, -1])
@@ -301,14 +301,14 @@ def _attention(sheet: _Sheet, layer: kinds.Attention, x: str, label: str) -> str
 
 def _projections(sheet: _Sheet, layer: kinds.Attention, x: str, label: str) -> tuple[list[str], int]:
     """Queries, keys and values, and how many numbers the queries of one token are."""
-    packed = None if layer.query else sheet.shelf.find("in_proj_weight", None, layer.name)
+    packed = None if layer.query else sheet.tensors.find("in_proj_weight", None, layer.name)
     if packed is None:
         given = [layer.query, layer.key, layer.value]
         names = [name or f"{layer.name}.{part}" for name, part in zip(given, ("query", "key", "value"))]
         found = [_add_projection(sheet, name, x, label, part) for name, part in zip(names, "qkv")]
         return [y for y, _ in found], found[0][1]
-    rows = sheet.shelf.taken[packed].shape[0] // 3
-    bias = sheet.shelf.find("in_proj_bias", None, layer.name)
+    rows = sheet.tensors.taken[packed].shape[0] // 3
+    bias = sheet.tensors.find("in_proj_bias", None, layer.name)
     sizes = sheet.constant(f"{label}:thirds", [rows] * 3)
     parts: list[list[str | None]] = [[None] * 3, [None] * 3]
     for i, name in enumerate((packed, bias)):
@@ -324,15 +324,15 @@ def _add_projection(sheet: _Sheet, name: str, x: str, label: str, part: str, las
 
     flax keeps its heads apart: (d, heads, d / heads), and in the last layer (heads, d / heads, d).
     """
-    weight = sheet.shelf.need("weight", None, name, label)
-    bias = sheet.shelf.find("bias", None, name)
-    array = sheet.shelf.taken[weight]
+    weight = sheet.tensors.need("weight", None, name, label)
+    bias = sheet.tensors.find("bias", None, name)
+    array = sheet.tensors.taken[weight]
     if array.ndim < 2 or not array.size:
-        raise SubjectError("A weight must be a matrix.", where=f"{sheet.shelf.where}, {weight}", got=array.shape)
+        raise SubjectError("A weight must be a matrix.", where=f"{sheet.tensors.where}, {weight}", got=array.shape)
     if array.ndim == 3:
         dims = [-1, array.shape[2]] if last else [array.shape[0], -1]
         weight = sheet.node("Reshape", [weight, sheet.constant(f"{label}:{part}-dims", dims)], label, f"{part}-matrix")
-    if bias is not None and sheet.shelf.taken[bias].ndim == 2:
+    if bias is not None and sheet.tensors.taken[bias].ndim == 2:
         bias = sheet.node("Reshape", [bias, sheet.constant(f"{label}:{part}-all", [-1])], label, f"{part}-vector")
     width = array.shape[0] if sheet.layout == "torch" else array.size // array.shape[0]
     return sheet.affine(weight, bias, x, label, part), width
@@ -346,7 +346,7 @@ def _residual(sheet: _Sheet, layer: kinds.Residual, x: str, label: str) -> str:
     beside = sheet.chain(layer.shortcut, x, f"{label}/shortcut/")
     if after != sheet.rank:
         raise SubjectError(
-            "The two ways of a residual block end in different shapes.", where=f"{sheet.shelf.where}, {label}"
+            "The two ways of a residual block end in different shapes.", where=f"{sheet.tensors.where}, {label}"
         )
     return sheet.node("Add", [inner, beside], label, "joined")
 

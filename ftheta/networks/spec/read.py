@@ -20,7 +20,7 @@ from .chain import chain
 from .layers import Spec, flat, validate
 from .nodes import graph
 from .skeleton import skeleton
-from .tensors import Shelf, is_ignored, list_names
+from .tensors import NamedTensors, is_ignored, list_names
 
 SUFFIXES = (".toml", ".json")
 MAX_BYTES = 1 << 20
@@ -139,9 +139,9 @@ def _built(spec: Spec, arrays: Arrays, where: str, until: str | None) -> Importe
         return _chain(kept, spec.activation or "", spec.layout, where, Path(where).name)
     if sum(1 for _ in flat(spec.layers)) > MAX_LAYERS:
         raise SubjectError("The spec has more layers than is allowed.", where=where, got=f"more than {MAX_LAYERS:,}")
-    shelf = Shelf(arrays, where)
-    program = graph(spec, shelf, where)
-    shelf.ensure_all_taken(spec.ignore)
+    tensors = NamedTensors(arrays, where)
+    program = graph(spec, tensors, where)
+    tensors.ensure_all_taken(spec.ignore)
     return import_program(program.until(until))
 
 

@@ -26,7 +26,7 @@ COUNTERS = "num_batches_tracked"
 """Kept by batch normalisation for training alone."""
 
 
-class Shelf:
+class NamedTensors:
     """The tensors of a file, and which of them were taken."""
 
     def __init__(self, arrays: Mapping[str, np.ndarray], where: str) -> None:

@@ -18,7 +18,7 @@ from .arguments import argument_of
 from .dialect import Aten
 from .fields import field, require_type, union, whole
 from .inplace import functional
-from .tensors import Shelf
+from .tensors import StoredTensors
 
 SCHEMA = 8  # the major version of torch's schema of exported programs
 IGNORED = frozenset(["device", "pin_memory", "layout", "memory_format", "non_blocking", "copy", "is_coalesced"])
@@ -124,15 +124,15 @@ def _ensure_version(document: Any, where: str) -> None:
 class _Held:
     """The names of the graph that stand for tensors of the file, and of those that stand for inputs of the user."""
 
-    names: Mapping[str, tuple[Shelf, str]]
+    names: Mapping[str, tuple[StoredTensors, str]]
     parameters: frozenset[str]
     inputs: tuple[str, ...]
 
     @classmethod
     def of(cls, specs: list[Any], archive: Archive, model: str) -> "_Held":
-        weights = Shelf(archive, "data/weights", f"data/weights/{model}_weights_config.json")
-        constants = Shelf(archive, "data/constants", f"data/constants/{model}_constants_config.json")
-        names = dict[str, tuple[Shelf, str]]()
+        weights = StoredTensors(archive, "data/weights", f"data/weights/{model}_weights_config.json")
+        constants = StoredTensors(archive, "data/constants", f"data/constants/{model}_constants_config.json")
+        names = dict[str, tuple[StoredTensors, str]]()
         parameters = set[str]()
         inputs = list[str]()
         for spec in specs:
@@ -148,8 +148,8 @@ class _Held:
         return cls(names, frozenset(parameters), tuple(inputs))
 
     def array(self, name: str) -> np.ndarray:
-        shelf, full = self.names[name]
-        return shelf.array(full)
+        stored, full = self.names[name]
+        return stored.array(full)
 
     def tensor_names(self, names: list[str], taken: set[str]) -> dict[str, str]:
         """What each tensor is called in the module, tied ones alike; its name in the graph if a node is called so."""
@@ -157,8 +157,8 @@ class _Held:
         first = dict[Any, str]()
         called = dict[str, str]()
         for name in names:
-            shelf, full = self.names[name]
-            key = (shelf.folder, shelf.payload(full), name in self.parameters)
+            stored, full = self.names[name]
+            key = (stored.folder, stored.payload(full), name in self.parameters)
             called[name] = first.setdefault(key, name if full in taken else full)
         return called
 

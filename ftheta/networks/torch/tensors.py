@@ -51,7 +51,7 @@ class Payload:
     offset: int
 
 
-class Shelf:
+class StoredTensors:
     """The tensors of one folder of the archive by name; each is read when it is asked for, and once."""
 
     def __init__(self, archive: Archive, folder: str, config: str) -> None:

@@ -84,7 +84,7 @@ class Place:
             self.room.bytes -= self.size
 
 
-class Shelf:
+class SubjectStore:
     """`ask(job)` has a job done by a worker; files are kept in `folder`."""
 
     def __init__(self, ask: Any, given: str | None, folder: Path) -> None:
