@@ -87,9 +87,9 @@ def test_a_file_too_large_is_refused_by_its_stated_length_and_while_it_comes(sit
 
 
 def test_a_file_that_grows_too_large_piece_by_piece_is_refused(site: Site, monkeypatch):
-    monkeypatch.setattr(shelf, "LARGEST", 10_000)
+    monkeypatch.setattr(subject_store, "LARGEST", 10_000)
     assert site.lab is not None
-    room = site.lab.shelf.room
+    room = site.lab.store.room
     kept = room.bytes
     with begun_upload(site, "Transfer-Encoding: chunked") as line:
         line.sendall(_chunk(b"x" * 6000))
