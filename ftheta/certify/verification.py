@@ -31,6 +31,7 @@ from .pruning import MANY, split_case
 from .questions import Case, Question
 from .repairing import relax_equations, repair
 from .searches import Search, Witness
+from .sequential_programs import attack_by_programs
 from .simplifying import drop_cancelled_outputs
 
 if TYPE_CHECKING:
@@ -283,6 +284,8 @@ def _search(
         return "input splitting", first
     left = seconds - (time.perf_counter() - began)
     attack(net, case, np.random.default_rng(0), ATTACK * left, judge.propose, rounds=ROUNDS)
+    if judge.witness is None:
+        attack_by_programs(net, case, np.random.default_rng(0), ATTACK * left, judge.propose)
     if judge.witness is not None:
         return "attack", Search(False, None, -np.inf, first.boxes, first.open)
     left = seconds - (time.perf_counter() - began)

@@ -9,6 +9,7 @@ import numpy as np
 from ftheta.certify.attacks import attack, propagate, pull_back, sign_step
 from ftheta.certify.goals import set_goal
 from ftheta.certify.questions import Box, Case, Row
+from ftheta.certify.sequential_programs import attack_by_programs
 from ftheta.relu.network import ReluNetwork
 
 
@@ -77,3 +78,27 @@ def test_the_sign_step_descends() -> None:
     goal = set_goal(case, 6, 1)
     corner = sign_step(net, goal, -np.ones(6), np.ones(6), np.zeros((1, 6)), np.zeros(1, int))
     np.testing.assert_allclose(net(corner)[0, 0], -np.abs(net.steps[0].matrix).sum())
+
+
+def test_programs_find_a_thin_conjunction() -> None:
+    """|x₀ + … + x₅| and |x₀ − x₁ + 1/3| both at most 2⁻²⁰: gradients of one row at a time zigzag around it."""
+    forms = np.array([np.ones(6), -np.ones(6), [1, -1, 0, 0, 0, 0], [-1, 1, 0, 0, 0, 0]])
+    net = ReluNetwork.dense(
+        [forms, np.array([[1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0]])],
+        [np.array([0.0, 0.0, 1 / 3, -1 / 3]), np.zeros(2)],
+    )
+    thin = Fraction(1, 2**20)
+    rows = (Row({}, {0: Fraction(1)}, thin), Row({}, {1: Fraction(1)}, thin))
+    case = Case(Box((Fraction(-1),) * 6, (Fraction(1),) * 6), (rows,))
+    judged = lambda point: bool((net(point) <= float(thin)).all())
+    found = attack_by_programs(net, case, np.random.default_rng(0), 20.0, judged)
+    assert found is not None and judged(found) and (np.abs(found) <= 1).all()
+
+
+def test_programs_are_for_conjunctions_and_end_in_time() -> None:
+    net = ReluNetwork.dense([np.eye(2), np.ones((1, 2))], [np.zeros(2), np.ones(1)])
+    box = Box((Fraction(-1),) * 2, (Fraction(1),) * 2)
+    row = Row({}, {0: Fraction(1)}, Fraction(0))
+    rng = np.random.default_rng(0)
+    assert attack_by_programs(net, Case(box, ((row,),)), rng, 60.0, lambda point: True) is None
+    assert attack_by_programs(net, Case(box, ((row, row),)), rng, 0.2, lambda point: True) is None

@@ -1,0 +1,97 @@
+r"""Attacks on conjunctions by sequential linear programming.
+
+Where several rows must hold at once, the largest excess has a kink at every point worth finding, and gradients of one
+row after another zigzag. Here all rows are linearised together: within a trust region around a point, the step that
+makes the largest linearised excess least is a linear program in the inputs. The region grows where the network follows
+its linearisation and shrinks where it does not.
+"""
+
+from time import monotonic
+
+import numpy as np
+from scipy.optimize import linprog
+
+from ftheta.relu.network import ReluNetwork
+
+from .attacks import Propose, propagate, pull_back
+from .goals import Array, Goal, set_goal
+from .questions import Case
+
+STARTS = 512  # random points, of which the best of each disjunct are moved
+BEST = 3
+STEPS = 30
+FIRST_REACH = 0.1  # of the sides of the box
+LEAST_REACH = 1e-7
+GROW = 2.0
+SHRINK = 0.35
+
+
+def attack_by_programs(
+    net: ReluNetwork, case: Case, rng: np.random.Generator, seconds: float, propose: Propose
+) -> Array | None:
+    """A point of the box for which `propose` says True, or None; ends after `seconds`."""
+    low, high = (np.array(side, np.float64) for side in case.box.inner())
+    goal = set_goal(case, net.widths[0], net.widths[-1])
+    joint = np.flatnonzero(goal.member.sum(1) > 1)
+    if not len(joint) or not np.all(low <= high):
+        return None
+    end = monotonic() + seconds
+    while monotonic() < end:
+        points = rng.uniform(low, high, (STARTS, len(low)))
+        outputs, _ = propagate(net, points)
+        worst = goal.worst(goal.excess(points, outputs))
+        for d in joint:
+            for r in np.argsort(worst[:, d])[:BEST]:
+                found = _descend(net, goal, low, high, points[r], int(d), propose, end)
+                if found is not None:
+                    return found
+    return None
+
+
+def _descend(
+    net: ReluNetwork, goal: Goal, low: Array, high: Array, start: Array, d: int, propose: Propose, end: float
+) -> Array | None:
+    """Steps from one point towards disjunct `d`."""
+    rows = np.flatnonzero(goal.member[d])
+    x = start
+    reach = FIRST_REACH
+    excess, slopes = _linearise(net, goal, rows, x)
+    for _ in range(STEPS):
+        if excess.max() <= 0 and propose(x):
+            return x
+        if monotonic() > end or reach < LEAST_REACH:
+            return None
+        step = _step(excess, slopes, low - x, high - x, reach * (high - low))
+        if step is None:
+            return None
+        moved = np.clip(x + step, low, high)
+        there, tilted = _linearise(net, goal, rows, moved)
+        hoped = excess.max() - (excess + slopes @ step).max()
+        if excess.max() - there.max() > 0.1 * hoped:
+            x = moved
+            excess = there
+            slopes = tilted
+            reach = min(1.0, GROW * reach)
+        else:
+            reach *= SHRINK
+    return None
+
+
+def _linearise(net: ReluNetwork, goal: Goal, rows: Array, x: Array) -> tuple[Array, Array]:
+    """The excesses of some rows at a point, and their gradients."""
+    y, passed = propagate(net, x[None])
+    slopes = pull_back(net, [np.repeat(on, len(rows), axis=0) for on in passed], goal.outputs[rows])
+    if goal.inputs is not None:
+        slopes = slopes + goal.inputs[rows]
+    return goal.excess(x[None], y)[0, rows], slopes
+
+
+def _step(excess: Array, slopes: Array, low: Array, high: Array, reach: Array) -> Array | None:
+    """The step within reach that makes the largest linearised excess least."""
+    size = len(low)
+    cost = np.zeros(size + 1)
+    cost[-1] = 1.0
+    sides = [*zip(np.maximum(low, -reach), np.minimum(high, reach)), (None, None)]
+    A = np.hstack([slopes, -np.ones((len(excess), 1))])
+    found = linprog(cost, A_ub=A, b_ub=-excess, bounds=sides, method="highs")
+    return found.x[:-1] if found.status == 0 else None
