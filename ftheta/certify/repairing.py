@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from flint import fmpq, fmpq_mat  # type: ignore[import-untyped]
-from scipy.linalg import qr
 
 from ftheta.relu.matrices import fraction, rational
 from ftheta.relu.network import ExactNetwork, ReluNetwork
@@ -144,6 +143,8 @@ def _solve(
 
 def _pivots(matrix: Array) -> tuple[list[int], int]:
     """The columns of a matrix, independent ones first, and how many of them there are."""
+    from scipy.linalg import qr  # slow to import, and seldom needed
+
     factors: Any = qr(matrix, mode="economic", pivoting=True)
     _, triangle, order = factors
     diagonal = np.abs(np.diag(triangle))

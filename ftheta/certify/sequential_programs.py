@@ -9,7 +9,6 @@ its linearisation and shrinks where it does not.
 from time import monotonic
 
 import numpy as np
-from scipy.optimize import linprog
 
 from ftheta.relu.network import ReluNetwork
 
@@ -88,6 +87,8 @@ def _linearise(net: ReluNetwork, goal: Goal, rows: Array, x: Array) -> tuple[Arr
 
 def _step(excess: Array, slopes: Array, low: Array, high: Array, reach: Array) -> Array | None:
     """The step within reach that makes the largest linearised excess least."""
+    from scipy.optimize import linprog  # slow to import, and seldom needed
+
     size = len(low)
     cost = np.zeros(size + 1)
     cost[-1] = 1.0

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import linprog
 
 from ftheta.certify.goals import Goal
 
@@ -58,6 +57,8 @@ def close_leaf(frame: Frame, goal: Goal, rows: Array, sign: Array, seconds: floa
 
 
 def _solve(cost: Array, A: Array, b: Array, sides: list, seconds: float) -> Any:
+    from scipy.optimize import linprog  # slow to import, and seldom needed
+
     return linprog(cost, A_ub=A, b_ub=b, bounds=sides, method="highs", options={"time_limit": max(seconds, 0.1)})
 
 
