@@ -9,25 +9,22 @@ Meant is the real function with the stored weights: weights are taken at their e
 numbers, and every bound is rounded outward (`ftheta/graph/domains/linear`).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
-from weakref import WeakKeyDictionary
 
-import jax
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ftheta.graph.domains.linear import METHODS, Form, InputSet, Method, Program, linear_bounds
-from ftheta.graph.jaxprs import trace
-from ftheta.logic.errors import SubjectError, UsageError
+from ftheta.logic.errors import UsageError
 
 from .input_regions import Ball as Ball
 from .input_regions import Polytope as Polytope
 from .input_regions import Region, read_region
+from .traced_programs import MEANING, read_input_shape, read_program
 
 Array = np.ndarray
-MEANING = "the real function with the stored weights"
 AT_ONCE = 1 << 22
 """Numbers, of all slots and boxes, that are bounded at a time."""
 
@@ -86,7 +83,7 @@ def bounds(
         raise UsageError("That is no method of bounding.", got=method, remedy=f"one of {', '.join(METHODS)}")
     if steps < 0:
         raise UsageError("The number of steps is at least 0.", got=steps)
-    sets, is_batch = read_region(inputs, _input_shape(f))
+    sets, is_batch = read_region(inputs, read_input_shape(f))
     shape = sets.hull.shape[1:]
     program = read_program(f, shape)
     functionals = _read_rows(rows, program)
@@ -116,39 +113,6 @@ def _join(forms: Sequence[Form], sign: float, front: tuple[int, ...], shape: tup
 
 
 # ---- what is bounded ------------------------------------------------------------------------------------------------
-
-_PROGRAMS: WeakKeyDictionary[Any, Program] = WeakKeyDictionary()
-"""Of networks, which do not change; a function may read what changes."""
-
-
-def _input_shape(f: Any) -> tuple[int, ...] | None:
-    """The shape of one input, where the network knows it."""
-    if isinstance(f, str):
-        raise UsageError("Bounds are those of a network.", got=f, remedy="read the file first: ft.load(file)")
-    if hasattr(f, "apply") and hasattr(f, "params"):
-        return f.input_shape if hasattr(f, "input_shape") else (f.widths[0],)
-    if not callable(f):
-        raise UsageError(
-            "Bounds are those of a network or of a function.", got=type(f).__name__, remedy="ft.load(file or module)"
-        )
-    return None
-
-
-def read_program(f: Any, shape: tuple[int, ...]) -> Program:
-    """The program of a network or of a function of one array, prepared for bounds."""
-    if not (hasattr(f, "apply") and hasattr(f, "params")):
-        return _prepare(f, shape)
-    if f not in _PROGRAMS:
-        _PROGRAMS[f] = _prepare(lambda x: f.apply(f.params, x), shape)
-    return _PROGRAMS[f]
-
-
-def _prepare(function: Callable[[Any], Any], shape: tuple[int, ...]) -> Program:
-    with jax.enable_x64(True):
-        graph = trace(function, jax.ShapeDtypeStruct(shape, np.float64), fold_rounded=False)
-    if len(graph.outputs) != 1 or not graph.outputs[0].is_real:
-        raise SubjectError("Bounds are those of one array of real numbers.", got=", ".join(map(str, graph.outputs)))
-    return Program.of(graph)
 
 
 def _read_rows(rows: ArrayLike | None, program: Program) -> Array | None:

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from .questions import Case, round_up
+from .questions import Box, Case, round_up
 
 Array = np.ndarray
 
@@ -61,6 +61,13 @@ def set_goal(case: Case, inputs: int, outputs: int) -> Goal:
         at += len(disjunct)
     has_inputs = any(row.inputs for row in rows)
     return Goal(Q, P if has_inputs else None, bounds, np.array([row.strict for row in rows], bool), member)
+
+
+def floats_inside(box: Box) -> tuple[Array, Array]:
+    """The ends of the largest box of floats inside; where no float lies between two ends, the one next to them."""
+    low, high = (np.array(side, np.float64) for side in box.inner())
+    middle = np.array([float((a + b) / 2) for a, b in zip(box.lo, box.hi)])
+    return np.where(low <= high, low, middle), np.where(low <= high, high, middle)
 
 
 def _near(q: Fraction) -> float:

@@ -13,8 +13,8 @@ from time import monotonic
 import numpy as np
 
 from ftheta.certify.attacks import attack, descend
-from ftheta.certify.goals import set_goal
-from ftheta.certify.questions import Box, Case
+from ftheta.certify.goals import floats_inside, set_goal
+from ftheta.certify.questions import Case
 from ftheta.certify.searches import Search
 from ftheta.graph.domains.interval.intervals import Interval
 from ftheta.graph.domains.linear import BoxSet
@@ -228,10 +228,3 @@ def _padded(part: Array) -> Array:
     """Repeated to a power of two: graphs are prepared for few sizes of batches."""
     size = 1 << (len(part) - 1).bit_length()
     return np.concatenate([part, np.repeat(part[-1:], size - len(part), axis=0)])
-
-
-def floats_inside(box: Box) -> tuple[Array, Array]:
-    """The ends of the largest box of floats inside; where no float lies between two ends, the one next to them."""
-    low, high = (np.array(side, np.float64) for side in box.inner())
-    middle = np.array([float((a + b) / 2) for a, b in zip(box.lo, box.hi)])
-    return np.where(low <= high, low, middle), np.where(low <= high, high, middle)

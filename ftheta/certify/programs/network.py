@@ -9,11 +9,11 @@ from typing import Any
 import jax
 import numpy as np
 
-from ftheta.certify.bounds import MEANING, read_program
 from ftheta.certify.questions import round_down, round_up
+from ftheta.certify.traced_programs import MEANING, read_program
 from ftheta.graph.domains.interval import intervals
 from ftheta.graph.domains.interval.intervals import Interval
-from ftheta.graph.domains.linear import Program
+from ftheta.graph.domains.linear.program import Program
 from ftheta.logic.errors import SubjectError
 
 Array = np.ndarray

@@ -14,7 +14,7 @@ from time import monotonic
 import numpy as np
 
 from ftheta.certify.attacks import attack, descend
-from ftheta.certify.goals import set_goal
+from ftheta.certify.goals import floats_inside, set_goal
 from ftheta.certify.questions import Case
 from ftheta.certify.searches import Search
 from ftheta.graph.domains.interval.intervals import Interval
@@ -26,7 +26,6 @@ from ftheta.graph.domains.linear.refining import enclose
 from ftheta.graph.domains.linear.relaxations import Lines
 from ftheta.graph.domains.linear.slopes import Best, optimise
 
-from .boxes import floats_inside
 from .network import TracedNetwork
 from .rows import Rows, bound_rows, doubt_of_rows, exclude
 
