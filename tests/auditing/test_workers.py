@@ -1,6 +1,7 @@
 """The budget holds, and a task that goes wrong costs itself alone."""
 
 import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -231,3 +232,14 @@ def test_budgets_that_are_no_times_are_refused(words):
 
 def test_a_share_is_a_fifth_of_the_budget_or_more_where_there_are_few():
     assert [Clock.of(60.0, tasks, 2).share for tasks in (1, 4, 40)] == [60.0, 30.0, 12.0]
+
+
+def test_a_fact_may_take_a_fifth_of_the_budget_and_a_theorem_a_tenth_as_the_page_says():
+    words = {"fifth": 1 / 5, "tenth": 1 / 10}
+    page = " ".join((ROOT / "docs" / "audit.md").read_text(encoding="utf-8").split())
+    told = re.search(r"a fact that used a (\w+) of the budget, or a theorem that used a (\w+), is stopped", page)
+    assert told is not None
+    clock = Clock.of(60.0, 40, 2)
+    fact = planted.task("quick")
+    shares = [clock.share_of(task) / 60.0 for task in (fact, replace(fact, is_fact=False))]
+    assert shares == pytest.approx([words[word] for word in told.groups()])
