@@ -91,7 +91,7 @@ def compare_instances(title: str, family: str, instances: list[tuple[str, str]])
             for name, run in peers.items():
                 said, seconds = run(*(_unpack(folder / file, Path(place)) for file in pair))
                 ratios[name].append(seconds / ours)
-                line += f" {name} {seconds:8.3f} {said:8} ({seconds / ours:.1f}×)"
+                line += f" {name} {seconds:8.3f} {said:8} ({seconds / ours:.1f}×{'' if said != '?' else ' at least'})"
                 if {answer, said} == {"sat", "unsat"}:
                     line += " — the answers differ"
             print(line, flush=True)
