@@ -82,6 +82,7 @@ def bound_rows(
     return Bounded(numbers, least, coefficients, form_least)
 
 
+@np.errstate(all="ignore")
 def doubt_of_rows(net: TracedNetwork, rows: Rows, numbers: Array, relaxed: Relaxed, sets: list[BoxSet]) -> Array:
     """What the numbers of the rows, each next to a rational, can make of an excess."""
     y = relaxed.enclosures[relaxed.program.graph.outputs[0].id].magnitude
