@@ -3,6 +3,7 @@
 import csv
 from fractions import Fraction
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from ftheta.certify.programs.judging import EnclosingJudge
 from ftheta.certify.programs.network import TracedNetwork
 from ftheta.certify.programs.rows import Bounded, Rows, exclude
 from ftheta.certify.questions import Box, Case, Question, Row
-from ftheta.logic.errors import SubjectError
+from ftheta.logic.errors import FthetaError, SubjectError
 from ftheta.verifying import read_network
 
 from .vnncomp import BENCHMARKS
@@ -200,3 +201,19 @@ def test_agreed_answers(family, number):
         instance = list(csv.DictReader(file))[number]
     found = ft.verify(str(folder / instance["onnx"]), folder / instance["vnnlib"], budget=120, threads=1)
     assert found.answer == instance["answer"]
+
+
+def test_an_operator_without_a_rule_is_named():
+    net = ft.Network.of(lambda x: jax.lax.lgamma(x + 3.0), example=(2,))
+    with pytest.raises(FthetaError, match="lgamma"):
+        ask(net, case_below(-5))
+
+
+def test_the_budget_is_kept_and_what_was_shown_is_told():
+    """A product of many waves over a large box: no end in sight."""
+    net = ft.Network.of(lambda x: jnp.stack([jnp.prod(jnp.sin(40.0 * x)), x[0]]), example=(6,))
+    case = case_below(-1.0 + 2.0**-30, inputs=6, lo=-3, hi=3)
+    found = ask(net, case, seconds=1.5)
+    assert found.answer in ("timeout", "sat")
+    assert found.seconds < 15  # the batch that runs when the time is over is finished
+    assert found.answer == "sat" or found.open > 0
