@@ -13,17 +13,16 @@ from fractions import Fraction
 
 import numpy as np
 
-from ftheta.relu.exact import exact
 from ftheta.relu.network import ReluNetwork
 
 from .deviations import FloatType, bound_deviations, widen_rows
-from .goals import Array, set_goal
+from .goals import Array, Goal, set_goal
 from .questions import Box, Case
 from .searches import Search, Witness
 
 SLICE = 2.0  # seconds for one box before it is halved
 SAMPLES = 1024  # random points at which the network is run before anything is proved
-NEIGHBOURS = 64  # floats around a promising point that are tried
+NEIGHBOURS = 24  # floats around a promising point that are tried
 STEPS_AWAY = 8  # how many floats away they are
 
 SearchCase = Callable[[ReluNetwork, Case, "FloatJudge", float], tuple[str, Search]]
@@ -116,10 +115,8 @@ class FloatJudge:
             return False
         if self._try(self._neighbours(point)):
             return True
-        box = self._case.box
-        x_exactly = tuple(min(max(Fraction(float(v)), a), b) for v, a, b in zip(point, box.lo, box.hi))
-        if self._case.admits(x_exactly, exact(self._net)(x_exactly)):
-            self.undecidable = np.array([float(v) for v in x_exactly])
+        if _meets(self._net, self._goal, point):
+            self.undecidable = point
             return True
         return False
 
@@ -209,7 +206,8 @@ def search_in_floats(
             if found.closed:
                 continue
         halves = _halve(low, high) if splits else None
-        if halves is None or (judge is not None and _stays_undecidable(net, wide, judge.undecidable, kind)):
+        point = None if judge is None else judge.undecidable
+        if halves is None or (point is not None and _stays_undecidable(net, wide, point, kind)):
             return None, looked_at, is_open + len(waiting) + 1
         waiting += halves
     return None, looked_at, is_open
@@ -232,16 +230,15 @@ def _widen(net: ReluNetwork, case: Case, low: Array, high: Array, kind: FloatTyp
     return replace(case, box=Box(lo, hi), unsafe=unsafe)
 
 
-def _stays_undecidable(net: ReluNetwork, case: Case, point: Array | None, kind: FloatType) -> bool:
+def _stays_undecidable(net: ReluNetwork, case: Case, point: Array, kind: FloatType) -> bool:
     """Whether the widened rows are met at a point even where they are widened for it alone: no smaller box helps."""
-    if point is None:
-        return False
     part = _widen(net, case, point, point, kind)
-    if part is None:
-        return True
-    x = tuple(Fraction(float(v)) for v in point)
-    y = exact(net)(x)
-    return any(all(row.holds(x, y) for row in rows) for rows in part.unsafe)
+    return part is None or _meets(net, set_goal(part, net.widths[0], net.widths[-1]), point)
+
+
+def _meets(net: ReluNetwork, goal: Goal, point: Array) -> bool:
+    """Whether the real function meets a disjunct at a point, in float64: what is done next depends on it, no answer."""
+    return bool(goal.worst(goal.excess(point[None], net(point[None]))).min(initial=np.inf) <= 0)
 
 
 def _halve(low: Array, high: Array) -> list[tuple[Array, Array]] | None:

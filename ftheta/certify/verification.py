@@ -280,13 +280,13 @@ def _search(
         return "neuron splitting", search
     began = time.perf_counter()
     first = search_inputs(net, case, seconds=min(GLANCE, seconds), propose=judge.propose, finish=judge.finish)
-    if first.closed or judge.witness is not None:
+    if first.closed or first.found is not None or judge.witness is not None:
         return "input splitting", first
     left = seconds - (time.perf_counter() - began)
-    attack(net, case, np.random.default_rng(0), ATTACK * left, judge.propose, rounds=ROUNDS)
-    if judge.witness is None:
-        attack_by_programs(net, case, np.random.default_rng(0), ATTACK * left, judge.propose)
-    if judge.witness is not None:
+    point = attack(net, case, np.random.default_rng(0), ATTACK * left, judge.propose, rounds=ROUNDS)
+    if point is None:
+        point = attack_by_programs(net, case, np.random.default_rng(0), ATTACK * left, judge.propose)
+    if point is not None or judge.witness is not None:
         return "attack", Search(False, None, -np.inf, first.boxes, first.open)
     left = seconds - (time.perf_counter() - began)
     search = search_inputs(net, case, seconds=left, propose=judge.propose, finish=judge.finish, threads=threads)
