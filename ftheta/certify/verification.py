@@ -165,7 +165,7 @@ def decide(
     return Verification(
         answer,
         witness,
-        " and ".join(methods) or "bounds",
+        " and ".join(methods) or _describe_no_search(question),
         net.meaning,
         subproblems,
         open,
@@ -173,6 +173,11 @@ def decide(
         time.process_time() - began_cpu,
         interrupted,
     )
+
+
+def _describe_no_search(question: Question) -> str:
+    """Why a question was answered without a search."""
+    return "the set of inputs is empty" if all(case.box.is_empty for case in question.cases) else "bounds"
 
 
 def decide_in_floats(

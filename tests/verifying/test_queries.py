@@ -239,3 +239,11 @@ def test_products_of_many_inputs_are_refused_with_their_line() -> None:
     with pytest.raises(SubjectError, match="Products") as refusal:
         ft.verify(net, parse_query(HEAD + declared + bounds + "(assert (> (* Y[0] X[0]) 99.0))", "mine.vnnlib"))
     assert refusal.value.where == "mine.vnnlib:23:12"
+
+
+@pytest.mark.parametrize("row", ["(>= X[0] 2.0)", "(>= (+ X[0] X[1]) 2.5)", "(and (< X[0] X[1]) (> X[0] 1.5))"])
+def test_an_empty_set_of_inputs_is_said(row: str) -> None:
+    net = ReluNetwork.dense([np.eye(2), np.eye(2)], [np.zeros(2), np.zeros(2)])
+    query = parse_query(HEAD + ONE_NETWORK + f"(assert {row})(assert (>= Y[0] 0.0))")
+    result = ft.verify(net, query, threads=1)
+    assert result.answer == "unsat" and result.method == "the set of inputs is empty"
