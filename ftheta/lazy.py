@@ -1,11 +1,12 @@
-"""JAX and SciPy's special functions, imported at their first use: what is computed without them does not wait for them.
+"""What is imported at its first use, so that what is computed without it does not wait: JAX, SciPy's special functions,
+and the names of rooms.
 
 `from ftheta.lazy import jax, jnp` instead of the import statements; annotations that name `jax.Array` are quoted then.
 """
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from types import ModuleType
@@ -31,6 +32,22 @@ else:
     jax = _LazyModule("jax")
     jnp = _LazyModule("jax.numpy")
     special = _LazyModule("scipy.special")
+
+
+def import_when_used(package: str, home: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """`__getattr__` and `__dir__` of a room that imports each of its names from the module `home[name]` at first use.
+
+    A name without a module in it, `""`, is a module of the room itself.
+    """
+
+    def import_name(name: str) -> Any:
+        if name not in home:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        if not home[name]:
+            return import_module(f"{package}.{name}")
+        return getattr(import_module(f"{package}.{home[name]}"), name)
+
+    return import_name, lambda: sorted(home)
 
 
 def is_array(value: Any) -> bool:

@@ -3,8 +3,9 @@
 Names are imported when they are first used, so that the exact core does not wait for JAX's tracer.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ftheta.lazy import import_when_used
 
 _HOME = {
     "ExactNetwork": "network",
@@ -65,12 +66,4 @@ if TYPE_CHECKING:
     from .symmetry.canonical import equal_by_symmetry as equal_by_symmetry
     from .symmetry.canonical import path_norm as path_norm
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'ftheta.relu' has no attribute {name!r}")
-    return getattr(import_module(f"ftheta.relu.{_HOME[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted(_HOME)
+__getattr__, __dir__ = import_when_used(__name__, _HOME)

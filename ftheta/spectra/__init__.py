@@ -3,8 +3,9 @@
 Names are imported when they are first used: a curvature in closed form does not wait for the measured ones.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ftheta.lazy import import_when_used
 
 _HOME = {
     "Constants": "loss_constants",
@@ -45,12 +46,4 @@ if TYPE_CHECKING:
     from .trajectory import Trajectory as Trajectory
     from .trajectory import along_training as along_training
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'ftheta.spectra' has no attribute {name!r}")
-    return getattr(import_module(f"ftheta.spectra.{_HOME[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted(_HOME)
+__getattr__, __dir__ = import_when_used(__name__, _HOME)

@@ -4,8 +4,9 @@ Names are imported when they are first used: many a theorem needs one module of 
 writers.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ftheta.lazy import import_when_used
 
 _HOME = {
     "Batches": "batches",
@@ -19,6 +20,7 @@ _HOME = {
     "Stop": "stopping",
     "fit": "fitting",
     "gradient_descent": "descent",
+    "regularisers": "",
 }
 
 if TYPE_CHECKING:
@@ -35,14 +37,4 @@ if TYPE_CHECKING:
     from .run import Fit as Fit
     from .stopping import Stop as Stop
 
-
-def __getattr__(name: str) -> Any:
-    if name == "regularisers":
-        return import_module("ftheta.training.regularisers")
-    if name not in _HOME:
-        raise AttributeError(f"module 'ftheta.training' has no attribute {name!r}")
-    return getattr(import_module(f"ftheta.training.{_HOME[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted([*_HOME, "regularisers"])
+__getattr__, __dir__ = import_when_used(__name__, _HOME)
