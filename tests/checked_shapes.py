@@ -4,6 +4,7 @@ jaxtyping's own import hook would wrap every function, also those inside of func
 Here a module is executed as it is, and then its functions whose signatures state a shape are wrapped.
 """
 
+import dis
 import inspect
 import sys
 from collections.abc import Sequence
@@ -155,10 +156,23 @@ def _let_it_refuse(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any])
     """What a user may hand in wrongly is refused by the function itself, in its own words: that is no mistake here."""
     try:
         function(*args, **kwargs)
-    except (FthetaError, ValueError):
+    except FthetaError:
         raise
+    except ValueError as error:
+        if _is_raised_by_statement(error):
+            raise
     except Exception:
         return
+
+
+def _is_raised_by_statement(error: Exception) -> bool:
+    """Whether a `raise` of Python raised it: NumPy, written in C, complains of shapes by a ValueError too."""
+    place = error.__traceback__
+    assert place is not None
+    while place.tb_next is not None:
+        place = place.tb_next
+    steps = {step.offset: step.opname for step in dis.get_instructions(place.tb_frame.f_code)}
+    return steps[place.tb_lasti] == "RAISE_VARARGS"
 
 
 def states_shape(function: Any) -> bool:
