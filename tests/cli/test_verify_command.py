@@ -45,6 +45,24 @@ def test_the_answer_is_the_first_line_and_the_exit_code(folder: Path, capsys: py
     assert abs(x[0]) + abs(x[1]) == y[0] <= Fraction(1, 10)
 
 
+def test_a_chain_that_ends_in_a_relu_is_verified(tmp_path: Path) -> None:
+    from onnx import TensorProto, helper, numpy_helper, save
+
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 1]) for name in "xy")
+    weight = numpy_helper.from_array(np.array([[2.0]], np.float32), "w")
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["z"]), helper.make_node("Relu", ["z"], ["y"])]
+    save(helper.make_model(helper.make_graph(nodes, "relu", [x], [y], [weight])), tmp_path / "relu.onnx")
+    declared = "(declare-const X_0 Real)(declare-const Y_0 Real)(assert (>= X_0 -1))(assert (<= X_0 1))"
+    for row, answer in {
+        "(<= Y_0 -0.25)": "unsat",
+        "(<= Y_0 0)": "sat",
+        "(>= Y_0 2)": "sat",
+        "(>= Y_0 2.1)": "unsat",
+    }.items():
+        (tmp_path / "asked.vnnlib").write_text(f"{declared}(assert {row})")
+        assert ft.verify(tmp_path / "relu.onnx", tmp_path / "asked.vnnlib").answer == answer
+
+
 def test_json_says_what_the_answer_is_about(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["verify", str(folder / "net.onnx"), str(folder / "often.vnnlib"), "--json"]) == 1
     told = json.loads(capsys.readouterr().out)
