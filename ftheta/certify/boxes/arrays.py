@@ -19,7 +19,7 @@ OFF = 0.0  # states of a neuron over a box: zero, passed on as it is, of undecid
 ON = 1.0
 UNDECIDED = 2.0
 SPARSE = 0.15  # share of entries that are not zero, below which a matrix is kept as a list of them
-MOST_GENERATORS = 128  # beyond which rows are not mixed: the program would take longer than the rest
+MOST_GENERATORS = 32  # beyond which rows are mixed one by one: the program would take longer than the rest
 MOST_CUTS = 64  # of one part of a box; the signs of more neurons may be fixed, but bounds use no more of them
 
 

@@ -7,7 +7,9 @@ part of a box where neurons have fixed signs, with multiples of the cuts.
 
 from .arrays import MOST_GENERATORS, TINY, U, compiled
 from .mixtures import weigh
-from .multipliers import lower_bound
+from .multipliers import add_multiple, best_multiplier, lower_bound
+
+SWEEPS = 2  # through rows and cuts that are mixed one by one
 
 
 @compiled
@@ -63,11 +65,7 @@ def mix_rows(rows, d, generators, zonotope, bounds):
     form = bounds.forms[mixture]
     weights = zonotope.weights
     if count == 1 or generators > MOST_GENERATORS:
-        best = best_row(rows, d, bounds)
-        for j in range(count):
-            weights[j] = 1.0 if begin + j == best else 0.0
-        for i in range(bounds.points.shape[1]):
-            bounds.points[d, i] = -1.0 if bounds.slopes[best, i] > 0.0 else 1.0
+        _mix_one_by_one(rows, d, generators, zonotope, bounds)
     else:
         for j in range(count):
             c = j - own
@@ -106,6 +104,39 @@ def mix_rows(rows, d, generators, zonotope, bounds):
     for i in range(bounds.slopes.shape[1]):
         bounds.slopes[mixture, i] = form[i]
     bounds.least[mixture] = lower_bound(form, bounds.constants[mixture], generators)
+
+
+@compiled
+def _mix_one_by_one(rows, d, generators, zonotope, bounds):
+    """Weights of the rows and the cuts, from the best row on: each is added as far as that raises the lower bound."""
+    begin = rows.disjuncts[d]
+    own = rows.disjuncts[d + 1] - begin
+    cuts = zonotope.cuts
+    count = own + cuts.count[0]
+    weights = zonotope.weights
+    form = zonotope.form
+    best = best_row(rows, d, bounds)
+    for j in range(count):
+        weights[j] = 1.0 if begin + j == best else 0.0
+    for g in range(generators):
+        form[g] = bounds.forms[best, g]
+    constant = bounds.constants[best]
+    for _ in range(SWEEPS if count > 1 else 0):
+        for j in range(count):
+            c = j - own
+            other = bounds.forms[begin + j] if j < own else cuts.forms[c]
+            other_constant = bounds.constants[begin + j] if j < own else cuts.constants[c]
+            beta = best_multiplier(form, constant, other, other_constant, generators)
+            if beta > 0.0:
+                constant = add_multiple(form, constant, other, other_constant, beta, generators)
+                weights[j] += beta
+    total = 0.0
+    for j in range(count):
+        total += weights[j]
+    for j in range(count):
+        weights[j] /= total
+    for i in range(bounds.points.shape[1]):
+        bounds.points[d, i] = -1.0 if form[i] > 0.0 else 1.0
 
 
 @compiled
