@@ -141,13 +141,13 @@ def _mix_one_by_one(rows, d, generators, zonotope, bounds):
 
 @compiled
 def blame_inputs(rows, d, generators, share, bounds):
-    """Which generators lower the bound of a disjunct's mixture, and to which inputs they belong."""
+    """Which generators lower the bound of a disjunct's best row, and to which inputs they belong."""
     inputs = bounds.slopes.shape[1]
-    mixture = len(rows.bounds) + d
+    best = best_row(rows, d, bounds)
     for i in range(inputs):
         bounds.blame[d, i] = 0.0
     for g in range(generators):
-        a = abs(bounds.forms[mixture, g])
+        a = abs(bounds.forms[best, g])
         bounds.parts[d, g] = a
         if g >= inputs:
             for i in range(inputs):
