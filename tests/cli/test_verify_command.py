@@ -20,6 +20,7 @@ from ftheta.networks.onnx.rules import RULES
 from ftheta.networks.onnx.write import write
 from ftheta.relu.exact import exact
 from ftheta.relu.network import ReluNetwork
+from ftheta.verifying.networks import read_network
 
 BOX = "".join(f"(assert (>= X_{i} -1))(assert (<= X_{i} 1))\n" for i in (0, 1))
 DECLARED = "".join(f"(declare-const {name} Real)\n" for name in ("X_0", "X_1", "Y_0"))
@@ -61,6 +62,9 @@ def test_a_chain_that_ends_in_a_relu_is_verified(tmp_path: Path) -> None:
     }.items():
         (tmp_path / "asked.vnnlib").write_text(f"{declared}(assert {row})")
         assert ft.verify(tmp_path / "relu.onnx", tmp_path / "asked.vnnlib").answer == answer
+    read = read_network(tmp_path / "relu.onnx")  # what properties in Python are asked of
+    assert isinstance(read, ReluNetwork)
+    assert [read(np.array([point])).tolist() for point in (-1.0, 0.5)] == [[0.0], [1.0]]
 
 
 def test_json_says_what_the_answer_is_about(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
