@@ -17,7 +17,7 @@ from unittest import mock
 
 import numpy as np
 
-from ftheta.lab import shelf
+from ftheta.lab import subject_store
 from ftheta.lab.guard import Door
 from ftheta.logic import FthetaError, Regions
 from tests.lab.clients import TOKEN, Site, running
@@ -149,7 +149,7 @@ def _files_at_once(rng: np.random.Generator) -> str | None:
     breaks = (rng.random(len(sizes)) < 0.2).tolist()
     with (
         tempfile.TemporaryDirectory() as folder,
-        mock.patch.multiple(shelf, MOST_FILES=most_files, MOST_BYTES=most_bytes),
+        mock.patch.multiple(subject_store, MOST_FILES=most_files, MOST_BYTES=most_bytes),
     ):
         uploads = _uploaded(rng, Path(folder), sizes, breaks, most_files, most_bytes)
         with ThreadPoolExecutor(1) as own_thread:  # where no other event loop runs
@@ -175,7 +175,7 @@ async def _uploaded(
         if breaks[i]:
             raise FthetaError("broken off")
 
-    kept = shelf.Shelf(ask, None, folder)
+    kept = subject_store.SubjectStore(ask, None, folder)
     over: list[str | None] = []
     jobs = [kept.upload("a.npz", chunks(i), None) for i in range(len(sizes))]
     ended = await asyncio.gather(*jobs, return_exceptions=True)
@@ -191,7 +191,7 @@ async def _uploaded(
     return next((fault for fault in over if fault), None)
 
 
-def _over(kept: shelf.Shelf, most_files: int, most_bytes: int) -> str | None:
+def _over(kept: subject_store.SubjectStore, most_files: int, most_bytes: int) -> str | None:
     """What lies in the folder at this moment, finished or not, against the limits."""
     files = [path for path in kept.folder.rglob("*") if path.is_file()]
     if len(files) > most_files:
