@@ -57,7 +57,7 @@ def sample(net, rng, count, inputs):
     return TracedNetwork(net).propagate(points)[0]
 
 
-def ask(net, case, outputs=2, seconds=20):
+def ask(net, case, outputs=2, seconds=20.0):
     return ft.verify(net, Question(len(case.box.lo), outputs, (case,)), budget=seconds, threads=1)
 
 
@@ -77,6 +77,7 @@ def test_smooth_networks_against_sampling(seed, activation, inputs, output, besi
     if beside > 0:
         assert found.answer == "sat"
     if found.answer == "sat":
+        assert found.witness is not None
         x = np.array([[float(v) for v in found.witness.x]])
         value = TracedNetwork(net).propagate(x)[0][0, output]
         assert value <= least + beside + 1e-9
@@ -137,7 +138,7 @@ def test_a_witness_lies_inside_the_box_as_written():
     third = Fraction(1, 3)
     case = Case(Box((third,), (third,)), ((Row({}, {0: Fraction(1)}, Fraction(1, 2)),),))
     found = ask(net, case, outputs=1)
-    assert found.answer == "sat" and found.witness.x == (third,)
+    assert found.answer == "sat" and found.witness is not None and found.witness.x == (third,)
 
 
 def test_clipping_loses_no_point():

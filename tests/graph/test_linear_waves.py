@@ -10,6 +10,7 @@ from ftheta.graph import trace
 from ftheta.graph.domains.interval.intervals import Interval
 from ftheta.graph.domains.linear import BoxSet, Program
 from ftheta.graph.domains.linear.refining import enclose
+from ftheta.graph.domains.linear.relaxations import Lines
 
 WAVES = {"sin": (jnp.sin, np.sin), "cos": (jnp.cos, np.cos)}
 
@@ -19,7 +20,9 @@ def lines_of(name, lo, hi):
     with jax.enable_x64(True):
         program = Program.of(trace(WAVES[name][0], np.zeros(len(lo)), fold_rounded=False))
     relaxed = enclose(program, [BoxSet(Interval(lo[None], hi[None]))])
-    return relaxed.relaxation(program.graph.outputs[0])
+    lines = relaxed.relaxation(program.graph.outputs[0])
+    assert isinstance(lines, Lines)
+    return lines
 
 
 def worst_gap(name, lo, hi):
