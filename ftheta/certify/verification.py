@@ -44,6 +44,7 @@ Point = tuple[Fraction, ...]
 FEW_INPUTS = 16  # up to so many, boxes of inputs are bisected
 GLANCE = 0.05  # seconds for boxes before the first attack
 ATTACK = 0.1  # of the time for an attack
+PROGRAMS = 0.5  # seconds at most for an attack by linear programs: it finds what it finds at once
 ROUNDS = 3  # of the attack: the boxes themselves are attacked too
 NEAR = 1e-2  # of the size of a row, by which a point may miss it and still be worth moving
 TINIEST = 1e-300  # of weights that are rounded to float64 by one part in 2⁵³
@@ -290,7 +291,7 @@ def _search(
     left = seconds - (time.perf_counter() - began)
     point = attack(net, case, np.random.default_rng(0), ATTACK * left, judge.propose, rounds=ROUNDS)
     if point is None:
-        point = attack_by_programs(net, case, np.random.default_rng(0), ATTACK * left, judge.propose)
+        point = attack_by_programs(net, case, np.random.default_rng(0), min(PROGRAMS, ATTACK * left), judge.propose)
     if point is not None or judge.witness is not None:
         return "attack", Search(False, None, -np.inf, first.boxes, first.open)
     left = seconds - (time.perf_counter() - began)
