@@ -93,8 +93,9 @@ def test_a_lost_worker_costs_the_task_that_it_held(cluster: Any, tmp_path: Path)
 
 
 def test_time_that_is_over_leaves_the_rest_open(folder: Path) -> None:
+    """The largest output that ascent finds is 1263, and a proof of 1330 takes far longer than this."""
     rng = np.random.default_rng(0)
     weights = [rng.normal(size=shape) for shape in ((60, 8), (60, 60), (60, 60), (1, 60))]
     hard = ReluNetwork.dense(weights, [np.zeros(len(W)) for W in weights])
-    found = ft.verify(hard, ft.Outputs(lambda y: y <= 10000).on([-1] * 8, [1] * 8), budget=4, on=1)
+    found = ft.verify(hard, ft.Outputs(lambda y: y <= 1330).on([-1] * 8, [1] * 8), budget=4, on=1)
     assert found.answer in ("timeout", "unknown") and found.open > 0
