@@ -49,7 +49,7 @@ def read_region(region: Region, shape: tuple[int, ...] | None) -> tuple[InputSet
         return _read_polytope(region, shape)
     if not isinstance(region, (tuple, list)) or len(region) != 2:
         raise UsageError("A set of inputs is a box (lo, hi), a Ball or a Polytope.", got=type(region).__name__)
-    lo, hi = (_numbers(end, "an end of the box") for end in region)
+    lo, hi = (read_numbers(end, "an end of the box") for end in region)
     if lo.shape != hi.shape:
         raise UsageError("The ends of a box have one shape.", got=f"{lo.shape} and {hi.shape}")
     if not bool(np.all(lo <= hi)):
@@ -62,8 +62,8 @@ def read_region(region: Region, shape: tuple[int, ...] | None) -> tuple[InputSet
 def _read_ball(ball: Ball, shape: tuple[int, ...] | None) -> tuple[InputSet, bool]:
     if ball.norm not in NORMS:
         raise UsageError("The norm of a ball is 1, 2 or infinity.", got=ball.norm)
-    centre, is_batch = _as_batch(_numbers(ball.centre, "the centre"), shape)
-    radius = _numbers(ball.radius, "the radius")
+    centre, is_batch = _as_batch(read_numbers(ball.centre, "the centre"), shape)
+    radius = read_numbers(ball.radius, "the radius")
     if radius.shape not in ((), (len(centre),)) or not bool(np.all(radius >= 0)):
         raise UsageError("The radius is a number ≥ 0, or one per row.", got=f"{radius} for {len(centre)} rows")
     radius = np.broadcast_to(radius, (len(centre),))
@@ -76,8 +76,8 @@ def _read_polytope(polytope: Polytope, shape: tuple[int, ...] | None) -> tuple[I
     box, is_batch = read_region((polytope.lo, polytope.hi), shape)
     assert isinstance(box, BoxSet)
     inner = box.hull.shape[1:]
-    rows = np.atleast_2d(_numbers(polytope.rows, "the rows"))
-    limits = np.atleast_1d(_numbers(polytope.limits, "the limits"))
+    rows = np.atleast_2d(read_numbers(polytope.rows, "the rows"))
+    limits = np.atleast_1d(read_numbers(polytope.limits, "the limits"))
     if rows.ndim != 2 or rows.shape[1] != int(np.prod(inner)) or limits.shape != rows.shape[:1]:
         raise UsageError(
             "The rows of a polytope have one column for each entry of an input, and one limit each.",
@@ -88,7 +88,8 @@ def _read_polytope(polytope: Polytope, shape: tuple[int, ...] | None) -> tuple[I
     return PolytopeSet(box, rows.reshape(len(rows), *inner), limits), is_batch
 
 
-def _numbers(x: ArrayLike, what: str) -> np.ndarray:
+def read_numbers(x: ArrayLike, what: str) -> np.ndarray:
+    """The array, if it is one of numbers."""
     try:
         found = np.asarray(x, np.float64)
     except (TypeError, ValueError) as error:

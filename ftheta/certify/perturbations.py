@@ -10,7 +10,7 @@ nothing: `ft.verify(net, ft.Robust(x, eps))` decides.
 
 from dataclasses import dataclass
 from fractions import Fraction
-from math import inf
+from math import inf, isfinite, ldexp, sqrt
 from typing import Any, Literal, TypeAlias
 
 import jax
@@ -20,7 +20,9 @@ from numpy.typing import ArrayLike
 from ftheta.graph.enclosing import enclose
 from ftheta.logic.errors import SubjectError, UsageError
 
+from .input_regions import read_numbers
 from .margins import Classifier, Problem
+from .properties import read_rational
 from .questions import round_up
 
 Array = np.ndarray
@@ -33,6 +35,7 @@ BEYOND = 1e-7  # how far past the boundary a point is moved, relative to its dis
 SEGMENT = 30  # bisections between an input and a point that is flipped
 WALK = 40  # linearised steps towards the nearest class
 SHRINKS = 24  # times that a smaller radius is tried
+FARTHEST = Fraction(10) ** 100  # that is searched: outputs there still are floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,16 +95,16 @@ def attack(
         raise UsageError("That is no attack.", got=method, remedy=f"one of {', '.join(METHODS)}")
     if norm not in NORMS:
         raise UsageError("The norm is 1, 2 or inf.", got=norm)
-    if min(steps, starts) < 1:
-        raise UsageError("There is at least one step and one start.", got=f"steps = {steps}, starts = {starts}")
+    if not all(isinstance(count, (int, np.integer)) and count >= 1 for count in (steps, starts)):
+        raise UsageError("Steps and starts are counted from one.", got=f"steps = {steps}, starts = {starts}")
     radius = None if eps is None else _read_radius(eps)
     problem, is_single = _read_problem(net, x, label, clip, norm)
     rng = np.random.default_rng(seed)
-    with jax.enable_x64(True):
+    with jax.enable_x64(True), np.errstate(all="ignore"):  # what overflows on the way is not found
         if radius is None:
             points = _shrink(problem, _walk(problem, rng), steps, starts, rng)
         else:
-            ball = np.full(len(problem.x), float(radius))
+            ball = np.full(len(problem.x), float(min(radius, FARTHEST)))
             points = _search(problem, ball, method, steps, starts, rng)
             if method == "apgd":
                 points = _search_nearest(problem, points, ball, steps, starts, rng)
@@ -112,10 +115,7 @@ def attack(
 
 
 def _read_radius(eps: float | str) -> Fraction:
-    try:
-        radius = Fraction(eps)
-    except (ValueError, OverflowError, TypeError):
-        raise UsageError("The radius is a number.", got=eps) from None
+    radius = read_rational(eps, "eps")
     if radius < 0:
         raise UsageError("The radius is negative.", got=eps, remedy="give eps ≥ 0")
     return radius
@@ -125,7 +125,7 @@ def _read_problem(net: Any, x: ArrayLike, label: Any, clip: Any, norm: float) ->
     if not (hasattr(net, "apply") and hasattr(net, "params") and hasattr(net, "input_shape")):
         raise UsageError("An attack is on a network.", got=type(net).__name__, remedy="ft.load(file or module)")
     shape = net.input_shape
-    given = np.asarray(x, np.float64)
+    given = read_numbers(x, "the inputs")
     is_single = given.shape == shape
     if not (is_single or given.shape[1:] == shape) or not given.size:
         raise UsageError(
@@ -144,10 +144,20 @@ def _read_problem(net: Any, x: ArrayLike, label: Any, clip: Any, norm: float) ->
         y = classifier.values(rows)
     if y.shape[1] < 2:
         raise SubjectError("A label needs at least two outputs.", got=f"{y.shape[1]}", remedy="ft.verify takes any")
-    labels = y.argmax(1) if label is None else np.broadcast_to(np.asarray(label, int), (len(rows),))
-    if not bool(np.all((labels >= 0) & (labels < y.shape[1]))):
-        raise UsageError("A label is the number of an output.", got=label, remedy=f"0 … {y.shape[1] - 1}")
+    labels = y.argmax(1) if label is None else _read_labels(label, len(rows), y.shape[1])
     return Problem(classifier, rows, labels, low, high, norm, shape), is_single
+
+
+def _read_labels(label: Any, rows: int, outputs: int) -> Array:
+    given = np.asarray(label)
+    fits = given.shape in ((), (rows,)) and given.dtype.kind in "iu"
+    if not fits or not bool(np.all((given >= 0) & (given < outputs))):
+        raise UsageError(
+            "A label is the number of an output: one for all rows, or one each.",
+            got=repr(label)[:60],
+            remedy=f"0 … {outputs - 1}; {rows} rows",
+        )
+    return np.broadcast_to(given.astype(int), (rows,))
 
 
 def _read_clip(clip: Any, shape: tuple[int, ...]) -> tuple[Array, Array]:
@@ -303,7 +313,7 @@ def _search_nearest(
     problem: Problem, points: Array, radius: Array, steps: int, starts: int, rng: np.random.Generator
 ) -> Array:
     """The points, and where they are not flipped the nearest ones found, if they are near enough."""
-    todo = np.flatnonzero(problem.margin(points) > 0)
+    todo = np.flatnonzero(~(problem.margin(points) <= 0))  # also where it is no number
     if not len(todo):
         return points
     part = problem.part(todo)
@@ -346,7 +356,7 @@ def _decide(problem: Problem, points: Array, radius: Fraction | None, is_single:
         lower[rows, problem.label] = -inf
         other = lower.argmax(1)
         flipped = lower[rows, other] >= np.asarray(y.hi)[rows, problem.label]
-    distance = np.array([_distance(x, c, problem.norm) for x, c in zip(tried, problem.x)])
+    distance = np.array([distance_between(x, c, problem.norm) for x, c in zip(tried, problem.x)])
     found = np.where(flipped[:, None], tried, np.nan).reshape(-1, *problem.shape)
     of = 0 if is_single else slice(None)
     return Attack(
@@ -367,15 +377,23 @@ def _power(x: Array, centre: Array, norm: float) -> Fraction:
     return sum((d if norm == 1 else d * d for d in differences), Fraction(0))
 
 
-def _distance(x: Array, centre: Array, norm: float) -> float:
-    """Rounded up."""
+def distance_between(x: Array, centre: Array, norm: float) -> float:
+    """How far two points are apart in ℓ1, ℓ2 or ℓ∞, rounded up."""
     power = _power(x, centre, norm)
     if norm != 2:
         return round_up(power)
-    root = float(np.sqrt(round_up(power)))
-    while Fraction(root) ** 2 < power:
+    root = _root(power)
+    while isfinite(root) and Fraction(root) ** 2 < power:
         root = float(np.nextafter(root, inf))
     return root
+
+
+def _root(square: Fraction) -> float:
+    """Nearly the square root, where the square itself may be beyond the range of floats."""
+    if not square:
+        return 0.0
+    scale = (square.denominator.bit_length() - square.numerator.bit_length()) // 2
+    return ldexp(sqrt(float(square * Fraction(4) ** scale)), -scale)
 
 
 def _pull_inside(x: Array, centre: Array, radius: Fraction, norm: float) -> Array:

@@ -321,11 +321,12 @@ def _entries(values: Any, shape: tuple[int, ...], what: str) -> np.ndarray:
 def _rationals(values: Any, what: str) -> np.ndarray:
     """Numbers, however they are given, as an array of rationals of the same shape."""
     given = np.asarray(values).astype(object)  # Python's own numbers, with the same values
-    exact = [_rational(value, what) for value in given.flat]
+    exact = [read_rational(value, what) for value in given.flat]
     return np.array(exact, dtype=object).reshape(given.shape)
 
 
-def _rational(value: Any, what: str) -> Fraction:
+def read_rational(value: Any, what: str) -> Fraction:
+    """A number, however it is given, as the rational that it is; of decimals, those that exact arithmetic can hold."""
     try:
         if isinstance(value, str) and "/" not in value:
             value = Decimal(value)

@@ -144,6 +144,7 @@ BAD: dict[str, Any] = {
     "a file name": lambda net: ft.bounds("net.onnx", (np.zeros(3), np.ones(3))),
     "no function": lambda net: ft.bounds(3, (np.zeros(3), np.ones(3))),
     "words": lambda net: ft.bounds(net, ("a", "b")),
+    "an empty polytope": lambda net: ft.bounds(net, ft.Polytope(np.zeros(3), np.ones(3), np.ones((1, 3)), [-1.0])),
 }
 
 

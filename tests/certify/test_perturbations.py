@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import ftheta as ft
 from ftheta.certify.margins import project_to_l1
-from ftheta.certify.perturbations import METHODS
+from ftheta.certify.perturbations import METHODS, distance_between
 from ftheta.logic.errors import SubjectError, UsageError
 from ftheta.networks import Dense, Description, random_mlp
 from ftheta.pieces.normal_forms import network_of
@@ -136,13 +136,19 @@ def test_projection_onto_an_l1_ball_is_the_nearest_point(delta, radius):
         ("no attack", {"method": "cw"}),
         ("norm is", {"norm": 3}),
         ("negative", {"eps": -1}),
-        ("a number", {"eps": "wide"}),
+        ("no number", {"eps": "wide"}),
+        ("none that fits", {"eps": "1e999999999"}),
+        ("array of numbers", {"x": ["a", "b"]}),
+        ("number of an output", {"label": "cat"}),
+        ("number of an output", {"label": [0, 1, 0]}),
+        ("counted from one", {"steps": 2.5}),
         ("do not fit", {"x": [1.0, 2.0, 3.0]}),
-        ("finite", {"x": [np.nan, 0.0]}),
+        ("NaN", {"x": [np.nan, 0.0]}),
+        ("finite", {"x": [np.inf, 0.0]}),
         ("outside clip", {"clip": (2, 3)}),
         ("clip is a pair", {"clip": 5}),
         ("number of an output", {"label": 7}),
-        ("at least one step", {"steps": 0}),
+        ("counted from one", {"steps": 0}),
         ("on a network", {"net": "file.onnx"}),
     ],
 )
@@ -150,6 +156,23 @@ def test_wrong_words_are_refused(words, wrong):
     given_words = {"net": linear([1.0, 2.0], 0.0), "x": [1.0, 1.0], **wrong}
     with pytest.raises(UsageError, match=words):
         ft.attack(given_words.pop("net"), given_words.pop("x"), given_words.pop("eps", None), **given_words)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("norm", DUAL)
+def test_inputs_and_radii_near_the_end_of_float64(norm):
+    """Distances beyond 1e154 have squares that no float holds; a radius beyond all floats is one all the same."""
+    net = linear([1.0, 1.0], 0.0)
+    far = ft.attack(net, [1e300, 1e300], norm=norm)
+    assert not far.flipped or far.distance >= 1e300 * (1 - 1e-12)
+    assert ft.attack(net, [1.0, 1.0], "1e400", norm=norm).flipped
+
+
+@pytest.mark.parametrize("x, expected", [([3e300, 4e300], 5e300), ([3e-200, 4e-200], 5e-200)])
+def test_distances_whose_squares_leave_float64(x, expected):
+    distance = distance_between(np.array(x), np.zeros(2), 2)
+    assert Fraction(distance) ** 2 >= sum(Fraction(v) ** 2 for v in x)
+    assert distance == pytest.approx(expected, rel=1e-15)
 
 
 def test_one_output_has_no_label():
