@@ -93,27 +93,13 @@ def bounds(
     ]
     back = program.graph.outputs[0].shape if functionals is None else (len(functionals),)
     front = (*((len(sets.hull.lo),) if is_batch else ()), *back)
-    lower = np.concatenate([part.lower for part in found])
-    upper = np.concatenate([part.upper for part in found])
-    _refuse_empty(lower, upper, is_batch)
     return Bounds(
-        lower.reshape(front),
-        upper.reshape(front),
+        np.concatenate([part.lower for part in found]).reshape(front),
+        np.concatenate([part.upper for part in found]).reshape(front),
         _join([part.lower_form for part in found], 1.0, front, shape),
         _join([part.upper_form for part in found], -1.0, front, shape),
         method,
     )
-
-
-def _refuse_empty(lower: Array, upper: Array, is_batch: bool) -> None:
-    """Bounds that hold at every input of a set and exclude one another: the set has none."""
-    crossed = (lower > upper).reshape(len(lower), -1).any(1)
-    if crossed.any():
-        raise UsageError(
-            "The set of inputs is empty: no input of the box meets all rows.",
-            got=f"set {int(crossed.argmax())} of {len(lower)}" if is_batch else "bounds that exclude one another",
-            remedy="loosen the limits of the polytope",
-        )
 
 
 def _join(forms: Sequence[Form], sign: float, front: tuple[int, ...], shape: tuple[int, ...]) -> AffineForm:

@@ -2,17 +2,20 @@
 row."""
 
 from dataclasses import dataclass
-from math import inf
+from fractions import Fraction
+from math import inf, isfinite
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.optimize import linprog
 
 from ftheta.graph.domains.interval.intervals import Interval
 from ftheta.graph.domains.linear import BallSet, BoxSet, InputSet, PolytopeSet
 from ftheta.logic.errors import UsageError
 
 NORMS = (1, 2, inf)
+NEAR = 1e-6  # to empty: a linear program in floats does not tell
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +88,47 @@ def _read_polytope(polytope: Polytope, shape: tuple[int, ...] | None) -> tuple[I
         )
     if not (np.isfinite(rows).all() and np.isfinite(limits).all()):
         raise UsageError("The rows and limits of a polytope are finite numbers.", got="an infinity")
+    _refuse_empty(box, rows, limits, is_batch)
     return PolytopeSet(box, rows.reshape(len(rows), *inner), limits), is_batch
+
+
+def _refuse_empty(box: BoxSet, rows: np.ndarray, limits: np.ndarray, is_batch: bool) -> None:
+    """Refuse polytopes that are shown to have no point."""
+    lo, hi = (end.reshape(len(end), -1) for end in (box.hull.lo, box.hull.hi))
+    for k in range(len(lo)):
+        multipliers = _find_contradiction(lo[k], hi[k], rows, limits)
+        if multipliers is not None and _contradict(multipliers, lo[k], hi[k], rows, limits):
+            raise UsageError(
+                "The polytope is empty: no input of the box meets all of its rows.",
+                got=f"{f'box {k}, ' if is_batch else ''}rows {np.flatnonzero(multipliers)[:5].tolist()}",
+                remedy="loosen the limits, or widen the box",
+            )
+
+
+def _find_contradiction(lo: np.ndarray, hi: np.ndarray, rows: np.ndarray, limits: np.ndarray) -> np.ndarray | None:
+    r"""Multipliers $\lambda\ge0$ with $\lambda^TGx>\lambda^Tc$ all over the box, as far as floats say: those of the
+    least $t$ with $Gx-c\le t$ somewhere."""
+    found = linprog(
+        np.append(np.zeros(rows.shape[1]), 1.0),
+        A_ub=np.column_stack([rows, -np.ones(len(rows))]),
+        b_ub=limits,
+        bounds=[*zip(lo, hi), (-1.0, None)],
+    )
+    return np.maximum(-found.ineqlin.marginals, 0.0) if found.success and found.fun > -NEAR else None
+
+
+def _contradict(multipliers: np.ndarray, lo: np.ndarray, hi: np.ndarray, rows: np.ndarray, limits: np.ndarray) -> bool:
+    """Whether they do so in rationals."""
+    chosen = np.flatnonzero(multipliers)
+    weights = [Fraction(float(multipliers[i])) for i in chosen]
+    least = -sum((q * Fraction(float(limits[i])) for q, i in zip(weights, chosen)), Fraction(0))
+    for low, high, column in zip(lo.tolist(), hi.tolist(), rows[chosen].T.tolist()):
+        slope = sum((q * Fraction(entry) for q, entry in zip(weights, column)), Fraction(0))
+        end = low if slope > 0 else high
+        if slope and not isfinite(end):
+            return False
+        least += slope * Fraction(end) if slope else 0
+    return least > 0
 
 
 def read_numbers(x: ArrayLike, what: str) -> np.ndarray:

@@ -235,3 +235,14 @@ def test_rows_of_a_polytope_that_do_not_fit_are_refused():
     for rows, limits in (([[1.0]], [0.0]), ([[1.0, 1.0]], [0.0, 1.0]), ([[np.inf, 0.0]], [1.0])):
         with pytest.raises(UsageError):
             ft.bounds(net, ft.Polytope([0, 0], [1, 1], rows, limits))
+
+
+@pytest.mark.parametrize("limit, is_empty", [(-1.0, True), (-(2.0**-40), True), (0.0, False), (2.0**-40, False)])
+def test_a_polytope_without_a_point_is_refused_and_one_with_a_single_point_is_not(limit, is_empty):
+    """x₁ + x₂ ≤ limit and −x₁ ≤ 0 in [−1, 1] × [0, 1]: the origin is the only point for 0."""
+    region = ft.Polytope([-1.0, 0.0], [1.0, 1.0], [[1.0, 1.0], [-1.0, 0.0]], [limit, 0.0])
+    if is_empty:
+        with pytest.raises(UsageError, match="polytope is empty"):
+            ft.bounds(lambda x: x @ np.ones((2, 1)), region)
+        return
+    assert ft.bounds(lambda x: x @ np.ones((2, 1)), region).lower <= 0.0
