@@ -3,7 +3,7 @@ r"""How steep a network can be: a product of norms above, the steepest secant fo
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
-from math import isinf
+from math import isfinite, isinf
 from operator import mul
 from typing import Any
 
@@ -49,18 +49,13 @@ def product_bound(description: Description, norms: tuple[Enclosure, ...] | None 
 
 def semidefinite_bound(description: Description) -> float | None:
     r"""A bound of $\mathrm{Lip}(f)$ by a semidefinite program (`semidefinite.py`), where all activations but the last
-    increase with a slope of at most a power of two; None of other layers."""
+    increase: their slopes are a constant times one in [0, 1]. None of other layers."""
     activations = [activation(layer.activation) for layer in description.layers]
     constants = [a.lipschitz for a in activations]
-    if not all(a.monotone for a in activations[:-1]) or not all(c.is_point and _is_power(c.lo) for c in constants):
+    if not all(a.monotone for a in activations[:-1]) or not all(isfinite(c.hi) for c in constants):
         return None
-    weights = [layer.weight * before for layer, before in zip(description.layers, [1.0, *(c.lo for c in constants)])]
-    return bound_slope(weights).bound * constants[-1].lo
-
-
-def _is_power(c: float) -> bool:
-    """Whether a product with c is exact."""
-    return c > 0 and np.frexp(c)[0] == 0.5
+    bound = bound_slope([layer.weight for layer in description.layers]).bound
+    return reduce(mul, constants, Enclosure.exact(bound)).hi
 
 
 @dataclass(frozen=True, eq=False)

@@ -42,7 +42,7 @@ def spectral_norm(A: Real[np.ndarray, "m n"]) -> Enclosure:
     estimate, v = _largest(gram)
     lo = _stretch(scaled, v)
     hi = sqrt(_verify_norm(gram[None], np.array([estimate]), scaled[None]))
-    return Enclosure.between(_shift_exponent(lo, exponent, -inf), _shift_exponent(nextafter(hi, inf), exponent, inf))
+    return Enclosure.between(shift_exponent(lo, exponent, -inf), shift_exponent(nextafter(hi, inf), exponent, inf))
 
 
 def convolution_norm(kernel: Real[np.ndarray, "*extent s t"], grid: tuple[int, ...]) -> Enclosure:
@@ -73,8 +73,7 @@ def convolution_norm(kernel: Real[np.ndarray, "*extent s t"], grid: tuple[int, .
     lo = _stretch(symbols[top], np.linalg.eigh(gram[top])[1][:, -1]) - error
     hi = sqrt(_verify_norm(gram, largest**2, symbols)) + error
     return Enclosure.between(
-        _shift_exponent(max(0.0, nextafter(lo, -inf)), exponent, -inf),
-        _shift_exponent(nextafter(hi, inf), exponent, inf),
+        shift_exponent(max(0.0, nextafter(lo, -inf)), exponent, -inf), shift_exponent(nextafter(hi, inf), exponent, inf)
     )
 
 
@@ -85,7 +84,7 @@ def frobenius_norm(A: Real[np.ndarray, "*shape"]) -> Enclosure:
     spread = 2 * (A.size + 4) * U
     lo = value * (1 - spread) - TINY
     hi = value * (1 + spread) + (TINY if value else 0.0)
-    return Enclosure.between(_shift_exponent(max(0.0, lo), scale, -inf), _shift_exponent(hi, scale, inf))
+    return Enclosure.between(shift_exponent(max(0.0, lo), scale, -inf), shift_exponent(hi, scale, inf))
 
 
 def gamma(k: int) -> float:
@@ -98,7 +97,7 @@ def round_sum_up(x: float, operations: int) -> float:
     return x * (1 + 2 * (operations + 4) * U)
 
 
-def _shift_exponent(x: float, exponent: int, towards: float) -> float:
+def shift_exponent(x: float, exponent: int, towards: float) -> float:
     """`x · 2^exponent`, rounded towards the given infinity where it leaves the range of floats."""
     try:
         y = ldexp(x, exponent)

@@ -21,7 +21,7 @@ import numpy as np
 from scipy.linalg import cho_solve, cholesky, eigh
 from scipy.optimize import minimize
 
-from .norms import U, gamma, round_sum_up, spectral_norm
+from .norms import U, gamma, round_sum_up, shift_exponent, spectral_norm
 
 Array = np.ndarray
 
@@ -30,6 +30,9 @@ STAGES = (20.0, 100.0, 500.0, 3000.0)
 
 STEPS = ((400, 80), (1000, 10), (2000, 5), (inf, 2))
 """Up to so many neurons, so many steps of each stage."""
+
+LOST = 2.0**-1000
+"""More than all that a bound can change by where entries of matrices of norm 1 change by the smallest float."""
 
 HALF = -0.4328
 """log(1 + e^HALF) = ½: the multipliers begin at c = 1."""
@@ -56,15 +59,30 @@ def bound_slope(weights: Sequence[Array], *, steps: int | None = None) -> SlopeC
     scaled, exponent = _scale(chain)
     neurons = sum(len(W) for W in chain[:-1])
     multipliers = _minimise(scaled, next(k for most, k in STEPS if neurons <= most) if steps is None else steps)
-    bound = verify_multipliers(scaled, multipliers)
-    return SlopeCertificate(float(np.ldexp(bound, exponent)), multipliers)
+    return SlopeCertificate(_scale_back(verify_multipliers(scaled, multipliers), exponent), multipliers)
+
+
+def verify_certificate(weights: Sequence[Array], multipliers: Sequence[Array]) -> float:
+    """The bound that the multipliers of a `SlopeCertificate` prove for these matrices, computed again."""
+    scaled, exponent = _scale([np.asarray(W, np.float64) for W in weights])
+    return _scale_back(verify_multipliers(scaled, multipliers), exponent)
 
 
 def _scale(chain: Sequence[Array]) -> tuple[list[Array], int]:
-    """Every matrix times a power of two that brings its norm near 1, and the power that the bound is to be multiplied
-    with: nothing is rounded."""
-    powers = [int(np.frexp(np.linalg.norm(W, 2))[1]) for W in chain]
+    """Every matrix times a power of two that brings its norm to between ½ and 1, and the power that the bound is to be
+    multiplied with. Digits are lost only where an entry becomes less than the smallest normal float: `LOST` pays."""
+    powers = [_exponent_of_norm(W) for W in chain]
     return [np.ldexp(W, -k) for W, k in zip(chain, powers)], sum(powers)
+
+
+def _exponent_of_norm(W: Array) -> int:
+    """The least $k$ with a computed norm below $2^k$; the square of an entry neither overflows nor vanishes."""
+    largest = int(np.frexp(np.abs(W).max())[1])
+    return largest + int(np.frexp(np.linalg.norm(np.ldexp(W, -largest), 2))[1])
+
+
+def _scale_back(bound: float, exponent: int) -> float:
+    return shift_exponent(nextafter(bound + LOST, inf), exponent, inf)
 
 
 # ---- the proof -------------------------------------------------------------------------------------------------------

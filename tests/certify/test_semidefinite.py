@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ftheta.certify.lipschitz import product_bound, semidefinite_bound
-from ftheta.certify.semidefinite import _Problem, bound_slope, is_certified, verify_multipliers
+from ftheta.certify.semidefinite import _Problem, bound_slope, is_certified, verify_certificate, verify_multipliers
 from ftheta.networks import Dense, Description, random_mlp
 from ftheta.pieces import pieces
 from ftheta.pieces.domains import Box
@@ -126,3 +126,39 @@ def test_slopes_of_activations_count_and_those_that_decrease_have_no_program():
     assert quarter == pytest.approx(whole / 4, rel=1e-9)
     for name in ("gelu", "silu", "square"):
         assert semidefinite_bound(random_mlp(rng, (3, 5, 2), name, bias=0.1)) is None
+
+
+def test_constants_of_activations_multiply_the_bound_and_not_the_weights():
+    """The certificate is about the stored weights, of whatever constants the slopes are multiples."""
+    rng = np.random.default_rng(1)
+    layers = random_mlp(rng, (3, 5, 4, 2), "sigmoid", bias=0.1).layers
+    plain = bound_slope([layer.weight for layer in layers]).bound
+    bound = semidefinite_bound(Description(layers))
+    assert bound is not None
+    assert plain / 16 <= bound <= plain / 16 * (1 + 1e-14)
+
+
+@pytest.mark.parametrize("scale", [2.0**-1040, 2.0**-1060, 2.0**-1074])
+def test_entries_that_become_subnormal_are_paid_for(scale):
+    """The second column is lost when the matrix is scaled down, and yet counts for inputs along it."""
+    first = np.array([[2.0**40, 0.0], [0.0, scale * 2.0**20]])
+    weights = [first, np.array([[1.0, 1.0]])]
+    assert bound_slope(weights).bound >= np.hypot(first[0, 0], first[1, 1])
+    only = [np.array([[0.0, scale]]), np.array([[2.0**60]])]
+    assert bound_slope(only).bound >= scale * 2.0**60
+
+
+def test_a_bound_beyond_the_floats_is_infinite_and_one_below_them_is_not_zero():
+    huge = [np.array([[2.0**1000]]), np.array([[2.0**1000]])]
+    tiny = [np.array([[2.0**-1000]]), np.array([[2.0**-1000]])]
+    assert bound_slope(huge).bound == np.inf
+    assert 0 < bound_slope(tiny).bound < 2.0**-1000
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_certificate_is_verified_again_from_its_multipliers(seed):
+    weights = [1e3 * W for W in chain(seed, 3, 6, 5, 2)]
+    found = bound_slope(weights, steps=20)
+    assert verify_certificate(weights, found.multipliers) == found.bound
+    assert verify_certificate([2 * W for W in weights], found.multipliers) == pytest.approx(8 * found.bound)
+    assert verify_certificate(weights, tuple(0.01 * t for t in found.multipliers)) == np.inf
