@@ -11,13 +11,14 @@ import pytest
 from hypothesis import settings
 
 from .checked_shapes import CORES, install
+from .thoroughness import AT_NIGHT, WITH_EVERY_CHANGE
 
 install(CORES)
 
 from ftheta.processes.caching import compiled_kept, trim  # noqa: E402
 
-settings.register_profile("house", deadline=None, derandomize="CI" in os.environ, max_examples=40)
-settings.register_profile("night", deadline=None, max_examples=400)  # by --hypothesis-profile
+settings.register_profile("house", deadline=None, derandomize="CI" in os.environ, max_examples=WITH_EVERY_CHANGE)
+settings.register_profile("night", deadline=None, max_examples=AT_NIGHT)  # by --hypothesis-profile
 settings.load_profile("house")
 
 # A shell that starts the suite in the background lets it ignore Ctrl-C, and so would every process under test.

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import interpolate
 
@@ -24,6 +24,8 @@ from ftheta.logic import Basis, SubjectError, UsageError
 from ftheta.networks import ACTIVATIONS
 from ftheta.subjects import Network, Spectrum, Target
 from ftheta.subjects.resolve import load_as
+
+from ..thoroughness import max_examples
 
 approximate = partial(ft.approximate, seconds=1000)  # a loaded machine must not change a result
 WAVE = lambda x: jnp.sin(6 * x) + x
@@ -51,7 +53,7 @@ def test_no_point_has_a_larger_error_than_the_certificate(method):
     assert made.certified.lo <= made.certified.hi and (made.reached or method in ("bernstein", "barron"))
 
 
-@settings(max_examples=6, deadline=None)
+@max_examples(6)
 @given(
     st.lists(st.floats(-3, 3), min_size=3, max_size=5),
     st.floats(-2, 1),

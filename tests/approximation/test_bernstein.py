@@ -7,12 +7,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ftheta.approximation import bernstein as b
 from ftheta.approximation.suprema import Oscillation, bounds_of, supremum, without_jumps
 from ftheta.logic import SubjectError
+
+from ..thoroughness import max_examples
 
 FUNCTIONS = {
     "wave": (jnp.sin, np.sin, -1.0, 4.0),
@@ -95,7 +97,7 @@ def test_the_excess_of_the_square_and_the_vee(n):
     assert b.vee_at_half(10) == Fraction(252, 2048)
 
 
-@settings(max_examples=8, deadline=None)
+@max_examples(8)
 @given(st.integers(1, 60))
 def test_the_error_of_the_square_is_a_quarter_of_one_over_n(n):
     found = b.Approximant.of(jnp.square, 0.0, 1.0, n).error().value

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate, special
 
@@ -21,6 +21,8 @@ from ftheta.theorems.universality.uat_cybenko_hornik import error_of_jumps
 from ftheta.theorems.universality.uat_nonpolynomial_iff import density
 from ftheta.theorems.universality.uat_step2_mollification import mollified
 from ftheta.theorems.universality.uat_step3_monomials import errors_against_step, power_of_exp, rates_in_the_step
+
+from ..thoroughness import max_examples
 
 WAVE = lambda x: jnp.sin(5 * x)
 
@@ -90,7 +92,7 @@ def test_the_values_of_the_catalogue():
     assert m.derivative_at("square", 3, Fraction(1)).middle == pytest.approx(0.0)
 
 
-@settings(max_examples=40, deadline=None)
+@max_examples(40)
 @given(
     st.sampled_from(["exp", "tanh", "softplus", "sin", "arctan"]),
     st.integers(1, 6),

@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ftheta.approximation.enclosed import VALUES, Enclosed, Kuhn, Shallow
+
+from ..thoroughness import max_examples
 
 SEEDS = st.integers(0, 2**32 - 1)
 ROUNDING = 1e-9
@@ -28,7 +30,7 @@ def assert_secants_within(net: Enclosed, rng: np.random.Generator, dimension: in
         assert (rise >= ends.min(0) - slack).all() and (rise <= ends.max(0) + slack).all()
 
 
-@settings(max_examples=25)
+@max_examples(25)
 @given(SEEDS, st.sampled_from([2, 3]), st.integers(2, 7), st.sampled_from([0.02, 0.2, 0.6]))
 def test_interpolants_on_cells_that_reach_over_the_edges_of_the_mesh(seed, dimension, cells, width):
     rng = np.random.default_rng(seed)

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ftheta as ft
@@ -17,6 +17,8 @@ from ftheta.certify.vnnlib import parse_query
 from ftheta.logic.errors import SubjectError
 from ftheta.relu.exact import exact
 from ftheta.relu.network import ReluNetwork, Step
+
+from ..thoroughness import max_examples
 
 ONE = Fraction(1)
 SINGLE = FLOAT_TYPES["float32"]
@@ -71,7 +73,7 @@ def compute_somehow(
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from(["float32", "float64"]))
-@settings(max_examples=80, deadline=None)
+@max_examples(80)
 def test_no_order_of_summation_leaves_the_bounds(seed: int, name: str) -> None:
     rng = np.random.default_rng(seed)
     kind = FLOAT_TYPES[name]
@@ -95,7 +97,7 @@ def test_no_order_of_summation_leaves_the_bounds(seed: int, name: str) -> None:
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=60, deadline=None)
+@max_examples(60)
 def test_deviations_pass_through_a_step_and_its_relus(seed: int) -> None:
     """Along any direction, whatever the deviations, the values and the errors are."""
     rng = np.random.default_rng(seed)
@@ -139,7 +141,7 @@ def test_a_relu_is_decided_only_where_the_computed_value_has_its_sign_too(x: flo
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=40, deadline=None)
+@max_examples(40)
 def test_what_one_order_violates_is_never_proved(seed: int) -> None:
     rng = np.random.default_rng(seed)
     net = random_network(rng, np.float32)
@@ -200,7 +202,7 @@ def test_a_property_of_the_real_function_fails_in_floats() -> None:
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=25, deadline=None)
+@max_examples(25)
 def test_answers_about_floats_agree_with_runs(seed: int) -> None:
     rng = np.random.default_rng(seed)
     net = random_network(rng, np.float32)

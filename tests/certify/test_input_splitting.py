@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ftheta.certify.boxes.arrays import allocate, net_arrays, row_arrays
@@ -19,6 +19,8 @@ from ftheta.pieces import pieces
 from ftheta.pieces.questions.extremes import extreme
 from ftheta.relu.exact import exact
 from ftheta.relu.network import ReluNetwork
+
+from ..thoroughness import max_examples
 
 ONE = Fraction(1)
 
@@ -51,7 +53,7 @@ def exact_minimum(net: ReluNetwork, d: int) -> Fraction:
 WIDTHS = ((2, 5, 1), (2, 4, 4, 1), (3, 5, 3, 1))
 
 
-@settings(max_examples=25, deadline=None)
+@max_examples(25)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([10, 20, 40]), st.sampled_from(WIDTHS))
 def test_thresholds_beside_the_exact_minimum_are_decided_rightly(seed: int, bits: int, widths: tuple[int, ...]) -> None:
     net = random_network(np.random.default_rng(seed), widths)
@@ -67,7 +69,7 @@ def test_thresholds_beside_the_exact_minimum_are_decided_rightly(seed: int, bits
         assert exact(net)(over.witness.x) == over.witness.y and over.witness.y[0] <= least + step
 
 
-@settings(max_examples=30, deadline=None)
+@max_examples(30)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([1.0, 1e-9, 1e9, 2.0**-500]))
 def test_every_bound_is_below_the_excess_of_every_point(seed: int, scale: float) -> None:
     rng = np.random.default_rng(seed)
@@ -155,7 +157,7 @@ def test_equations_are_met_exactly_or_nowhere() -> None:
     assert ask(net, [-1, -1], [1, 1], (rows(-seventh),)).answer == "unsat"
 
 
-@settings(max_examples=30, deadline=None)
+@max_examples(30)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([1.0, 1e-9, 1e9]))
 def test_bounds_with_fixed_signs_hold_where_neurons_have_them(seed: int, scale: float) -> None:
     rng = np.random.default_rng(seed)

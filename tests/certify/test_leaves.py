@@ -5,7 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ftheta.certify.questions import Box, Case, Question, Row
@@ -13,6 +13,8 @@ from ftheta.certify.simplifying import drop_cancelled_outputs
 from ftheta.certify.verification import decide
 from ftheta.relu.exact import exact
 from ftheta.relu.network import ReluNetwork
+
+from ..thoroughness import max_examples
 
 ONE = Fraction(1)
 
@@ -40,7 +42,7 @@ def random_case(rng: np.random.Generator) -> tuple[ReluNetwork, Case]:
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=150, deadline=None)
+@max_examples(150)
 def test_answers_agree_with_points(seed: int) -> None:
     net, case = random_case(np.random.default_rng(seed))
     found = decide(net, Question(2, 2, (case,)), seconds=20)
@@ -52,7 +54,7 @@ def test_answers_agree_with_points(seed: int) -> None:
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=40, deadline=None)
+@max_examples(40)
 def test_small_questions_are_always_decided(seed: int) -> None:
     """Ties and equations too: three neurons have few pieces."""
     net, case = random_case(np.random.default_rng(seed))

@@ -6,7 +6,7 @@ from math import inf
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ftheta as ft
@@ -118,7 +118,6 @@ def test_a_row_that_already_has_another_label_is_at_distance_zero():
     assert found.flipped.all() and found.distance[0] == pytest.approx(0, abs=1e-6)
 
 
-@settings(deadline=None)
 @given(st.lists(st.floats(-3, 3), min_size=1, max_size=6), st.floats(0, 4))
 def test_projection_onto_an_l1_ball_is_the_nearest_point(delta, radius):
     row = np.array([delta])

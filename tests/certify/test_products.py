@@ -4,13 +4,15 @@ from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ftheta.certify.products import Factor, ProductSolver
 from ftheta.certify.questions import Box, Case, Row
 from ftheta.relu.exact import exact
 from ftheta.relu.network import ReluNetwork
+
+from ..thoroughness import max_examples
 
 ZERO = Fraction(0)
 
@@ -20,7 +22,7 @@ def random_terms(rng: np.random.Generator, count: int, share: float = 0.6) -> di
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=100, deadline=None)
+@max_examples(100)
 def test_a_disjunct_that_a_point_meets_stays_open(seed: int) -> None:
     rng = np.random.default_rng(seed)
     net = ReluNetwork.dense(

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ftheta as ft
@@ -20,6 +20,7 @@ from ftheta.certify.questions import Box, Case, Question, Row
 from ftheta.logic.errors import FthetaError, SubjectError
 from ftheta.verifying import read_network
 
+from ..thoroughness import max_examples
 from .vnncomp import BENCHMARKS
 
 ACTIVATIONS = {
@@ -61,7 +62,7 @@ def ask(net, case, outputs=2, seconds=20.0):
     return ft.verify(net, Question(len(case.box.lo), outputs, (case,)), budget=seconds, threads=1)
 
 
-@settings(max_examples=12, deadline=None)
+@max_examples(12)
 @given(
     st.integers(0, 2**32 - 1),
     st.sampled_from(sorted(ACTIVATIONS)),

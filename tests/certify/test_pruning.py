@@ -5,7 +5,7 @@ from fractions import Fraction
 from itertools import product
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ftheta.certify import pruning
@@ -14,6 +14,8 @@ from ftheta.certify.verification import decide
 from ftheta.certify.vnnlib import parse_query
 from ftheta.relu.exact import exact
 from ftheta.relu.network import ReluNetwork
+
+from ..thoroughness import max_examples
 
 ONE = Fraction(1)
 
@@ -25,7 +27,7 @@ def random_network(rng: np.random.Generator) -> ReluNetwork:
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=60, deadline=None)
+@max_examples(60)
 def test_disjuncts_that_are_met_somewhere_are_never_left_out(seed: int) -> None:
     rng = np.random.default_rng(seed)
     net = random_network(rng)
@@ -58,7 +60,7 @@ def test_one_disjunct_of_many_is_found() -> None:
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=80, deadline=None)
+@max_examples(80)
 def test_clipping_a_box_by_rows_loses_no_point(seed: int) -> None:
     rng = np.random.default_rng(seed)
     rows = "".join(

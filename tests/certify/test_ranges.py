@@ -5,7 +5,7 @@ from fractions import Fraction
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ftheta as ft
@@ -16,6 +16,7 @@ from ftheta.certify.programs.ranges import Domain, RangeSearch, Split
 from ftheta.certify.questions import Box, Case, Row
 from ftheta.graph.domains.linear.refining import enclose
 
+from ..thoroughness import max_examples
 from .test_programs import ask, case_below, sample, smooth_network
 
 
@@ -39,7 +40,7 @@ def search(net, case, seconds=10.0, accept=True):
     return found, judge
 
 
-@settings(max_examples=8, deadline=None)
+@max_examples(8)
 @given(
     st.integers(0, 2**32 - 1),
     st.sampled_from(["sigmoid", "sine", "square", "softmax"]),

@@ -7,12 +7,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ftheta.certify.steepness import steepness
 from ftheta.graph import GraphError, trace
 from ftheta.logic import Enclosure
+
+from ..thoroughness import max_examples
 
 FUNCTIONS = {
     "tanh": jnp.tanh,
@@ -38,7 +40,7 @@ def bound(f: Any, shape: tuple[int, ...], *fixed: Any) -> Enclosure:
         return steepness(graph.nodes, graph.inputs[0], graph.outputs[0], still)
 
 
-@settings(max_examples=40, deadline=None)
+@max_examples(40)
 @given(st.sampled_from(sorted(FUNCTIONS)), st.integers(0, 10_000))
 def test_no_slope_exceeds_the_bound(name, seed):
     rng = np.random.default_rng(seed)

@@ -7,13 +7,15 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from flint import arb
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ftheta.certify.balls import FUNCTIONS, ball_gradient, known, secant_slope
 from ftheta.graph import named, tableau, trace
 from ftheta.logic import Basis, Verdict
 from ftheta.theorems.gradients.worked_example_graph import claim_differences, claim_secants, sweep_in_box
+
+from ..thoroughness import max_examples
 
 
 @pytest.fixture(autouse=True)
@@ -118,7 +120,7 @@ def test_cancellation_in_floats_does_not_refute():
     assert claims and claims[0].judge().verdict is Verdict.CERTIFIED
 
 
-@settings(max_examples=20)
+@max_examples(20)
 @given(*[st.floats(-2, 2).map(lambda t: round(t, 6))] * 2)  # differences see nothing of 1e-300
 def test_differences_along_a_direction_are_consistent_for_a_smooth_program_of_arrays(a, b):
     with jax.enable_x64(True):

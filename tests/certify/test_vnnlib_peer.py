@@ -14,18 +14,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ftheta.certify.vnnlib import parse_query, read_query
 from ftheta.networks.reading import read_text
 
+from ..thoroughness import max_examples
 from .vnncomp import BENCHMARKS
 from .vnnlib_texts import formulas, linear_terms, points, polynomial_terms, write
 
 vnnlib: Any = pytest.importorskip("vnnlib")
 
-PROFILE = settings().max_examples
 COMPARISONS = {"LessEqual": le, "LessThan": lt, "GreaterEqual": ge, "GreaterThan": gt, "Equal": eq, "NotEqual": ne}
 NETWORKS = """(vnnlib-version <2.0>)
 (declare-network f (declare-input A real [2,1]) (declare-hidden H real [] "node") (declare-output B real [2]))
@@ -64,7 +64,7 @@ def with_points(expression: Any) -> Any:
     return expression if isinstance(expression, str) else tuple(map(with_points, expression))
 
 
-@settings(max_examples=5 * PROFILE)
+@max_examples(200)
 @given(st.lists(FORMULAS, min_size=1, max_size=3), st.lists(points(INPUTS + OUTPUTS), min_size=6, max_size=6))
 def test_random_formulas_mean_the_same_to_both(asserted, at):
     text = NETWORKS + "\n".join(f"(assert {write(with_points(formula))})" for formula in asserted)

@@ -2,17 +2,16 @@
 
 from fractions import Fraction
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ftheta.certify.formulas import holds, negate
 from ftheta.certify.vnnlib import parse_query
 
+from ..thoroughness import max_examples
 from .vnnlib_texts import formulas, gaps, linear_terms, points, polynomial_terms, value_of, write
 
 LO, HI = Fraction(-1), Fraction(1)
-PROFILE = settings().max_examples
-
 # -- version 1.0 ------------------------------------------------------------------------------------------------------
 NAMES_ONE = ["X_0", "X_1", "X_2", "Y_0", "Y_1"]
 DECLARATIONS_ONE = "".join(f"(declare-const {name} Real)\n" for name in NAMES_ONE)
@@ -20,7 +19,7 @@ BOX_ONE = [("and", (">=", name, LO), ("<=", name, HI)) for name in NAMES_ONE[:3]
 ONE = formulas(linear_terms(NAMES_ONE), ["<=", "<", ">=", ">", "=", "!="], ["and", "or", "not"])
 
 
-@settings(max_examples=4 * PROFILE)
+@max_examples(160)
 @given(st.lists(ONE, max_size=3), st.lists(points(NAMES_ONE), min_size=8, max_size=8), gaps, st.booleans())
 def test_a_property_of_version_1_holds_where_its_assertions_do(asserted, at, gap, box_first):
     assertions = [*BOX_ONE, *asserted] if box_first else [*asserted, *BOX_ONE]
@@ -73,13 +72,13 @@ def check_version_two(asserted, at, gap, spelling, linear):
         assert question.admits(x, query.extend(x, y)) == truth
 
 
-@settings(max_examples=3 * PROFILE)
+@max_examples(120)
 @given(st.lists(LINEAR_TWO, max_size=3), st.lists(points(NAMES_TWO), min_size=6, max_size=6), gaps, spellings)
 def test_a_linear_query_of_version_2_holds_where_its_assertions_do(asserted, at, gap, spelling):
     check_version_two(asserted, at, gap, spelling, linear=True)
 
 
-@settings(max_examples=3 * PROFILE)
+@max_examples(120)
 @given(st.lists(POLYNOMIAL_TWO, max_size=2), st.lists(points(NAMES_TWO), min_size=6, max_size=6), gaps, spellings)
 def test_products_become_outputs_and_the_query_holds_where_its_assertions_do(asserted, at, gap, spelling):
     check_version_two(asserted, at, gap, spelling, linear=False)

@@ -5,7 +5,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ftheta as ft
@@ -14,6 +14,8 @@ from ftheta.datasets.mnist1d import templates
 from ftheta.datasets.naming import SETS
 from ftheta.datasets.operations import group_table
 from ftheta.logic import SubjectError, UsageError
+
+from ..thoroughness import max_examples
 
 RANDOM = ("moons", "circles", "spirals", "blobs", "xor", "checkerboard", "teacher-student", "gaussian-design")
 
@@ -188,7 +190,7 @@ def test_names_that_are_close_are_suggested():
 # ---- splits ----------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=60, deadline=None)
+@max_examples(60)
 @given(st.lists(st.integers(0, 4), min_size=2, max_size=60), st.floats(0.05, 0.95), st.integers(0, 99))
 def test_a_split_is_disjoint_complete_and_stratified(labels, share, seed):
     labels = np.array(labels)

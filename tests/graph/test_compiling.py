@@ -4,11 +4,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ftheta.graph import compiling
 from ftheta.graph.compiling import call_compiled
+
+from ..thoroughness import max_examples
 
 NUMBERS = st.floats(-50, 50) | st.sampled_from([0.0, 1.0, 2.0, 0.5, -0.0, 1e-300, np.inf, -np.inf, np.nan])
 RNG = np.random.default_rng(0)
@@ -67,7 +69,7 @@ def same(found, wanted):
 
 
 @pytest.mark.parametrize("make", MAKERS, ids=lambda m: m.__name__)
-@settings(max_examples=40)  # each of them compiles
+@max_examples(40)  # each of them compiles
 @given(a=NUMBERS, b=NUMBERS)
 def test_the_values_are_those_of_each_function_itself(make, a, b):
     """One after the other with all kinds of numbers: a program that served the wrong function would be seen."""
@@ -77,7 +79,7 @@ def test_the_values_are_those_of_each_function_itself(make, a, b):
     same(call_compiled(make(a, b), x), make(a, b)(jnp.asarray(x)))
 
 
-@settings(max_examples=25)
+@max_examples(25)
 @given(rate=st.floats(-1, 1), seed=st.integers(0, 99))
 def test_loops_take_their_numbers_from_outside(rate, seed):
     matrix = np.random.default_rng(seed).normal(size=(3, 3))

@@ -5,12 +5,14 @@ import operator
 
 import jax
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ftheta.graph import Expression
 from ftheta.graph.expressions import FUNCTIONS, LONGEST, point
 from ftheta.logic import UsageError
+
+from ..thoroughness import max_examples
 
 MEANING = {
     "exp": math.exp,
@@ -80,7 +82,7 @@ def evaluated(tree, x, y):
 
 
 @given(trees(), st.floats(0.2, 2), st.floats(0.2, 2), st.booleans())
-@settings(max_examples=60)
+@max_examples(60)
 def test_random_expressions_have_the_value_of_their_tree(tree, x, y, tight):
     text = f"x*0 + y*0 + ({written(tree, tight)})"
     try:
@@ -171,7 +173,7 @@ def test_depth_and_length_are_limited(text):
 
 
 @given(st.text("xyt12+-*/^().,;= esinlogpaθ\n", max_size=40))
-@settings(max_examples=200)
+@max_examples(200)
 def test_any_text_is_read_or_refused_and_never_crashes(text):
     try:
         Expression.parse(text)

@@ -6,13 +6,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ftheta as ft
 from ftheta.graph import check_gradient
 from ftheta.graph.differences import Counted, one_sided, slope
 from ftheta.logic import SubjectError, UsageError
+
+from ..thoroughness import max_examples
 
 RNG = np.random.default_rng(0)
 W = RNG.normal(size=(3, 4))
@@ -40,7 +42,7 @@ def test_a_right_gradient_is_right(f):
 
 
 @given(st.sets(st.integers(0, 15), max_size=5), st.sampled_from([loss, black_box]))
-@settings(max_examples=12)
+@max_examples(12)
 def test_exactly_the_coordinates_that_were_changed_are_named(spoiled, f):
     names = [f"w[{i}][{j}]" for i in range(3) for j in range(4)] + [f"x[{j}]" for j in range(4)]
 

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ftheta.graph import Cost, cost, trace
@@ -15,6 +15,7 @@ from ftheta.graph.domains.reverse_cost import RULES as REVERSE_RULES
 from ftheta.graph.domains.tangent_cost import RULES as TANGENT_RULES
 from ftheta.graph.gradient_costs import gradient_cost, gradient_memory
 
+from ..thoroughness import max_examples
 from .test_graph_cost import straight_line_program
 from .zoo import ZOO, graph
 
@@ -60,7 +61,7 @@ def test_differences_take_d_plus_one_evaluations_and_reverse_mode_a_number_that_
     st.lists(st.tuples(st.sampled_from("+-*/"), st.integers(0, 30), st.integers(0, 30)), min_size=1, max_size=12),
     st.integers(1, 4),
 )
-@settings(max_examples=30)
+@max_examples(30)
 def test_the_gradient_of_arithmetic_costs_at_most_five_evaluations_and_a_tangent_at_most_four_more(steps, inputs):
     with jax.enable_x64(True):
         g = trace(straight_line_program(steps), *[1.5] * inputs)

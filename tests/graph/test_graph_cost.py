@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from jax import lax
 
@@ -16,6 +16,7 @@ from ftheta.graph.domains.cost import RULES as FORWARD_RULES
 from ftheta.graph.domains.interval import RULES as INTERVAL_RULES
 from ftheta.graph.domains.reverse_cost import RULES as REVERSE_RULES
 
+from ..thoroughness import max_examples
 from .zoo import ZOO, draws, graph, layers, mlp, program
 
 
@@ -146,7 +147,7 @@ def straight_line_program(steps):
     st.lists(st.tuples(st.sampled_from("+-*/"), st.integers(0, 30), st.integers(0, 30)), min_size=1, max_size=12),
     st.integers(1, 4),
 )
-@settings(max_examples=40, deadline=None)
+@max_examples(40)
 def test_the_gradient_of_arithmetic_costs_at_most_five_times_the_function(steps, inputs):
     report = cost(trace(straight_line_program(steps), *[1.5] * inputs))
     if report.forward_total.flops:

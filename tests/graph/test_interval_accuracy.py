@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from flint import arb, ctx
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special
 
@@ -15,6 +15,7 @@ from ftheta.graph import Interval, intervals, trace
 from ftheta.graph.domains.interval import arithmetic, functions, rounding, sums
 from ftheta.graph.domains.interval.functions import MONOTONE, NUMPY, SCIPY
 
+from ..thoroughness import max_examples
 from .zoo import draws
 
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
@@ -53,7 +54,7 @@ OPERATIONS = {
 
 @pytest.mark.parametrize("name", OPERATIONS)
 @given(FLOATS, FLOATS)
-@settings(max_examples=150, deadline=None)
+@max_examples(150)
 def test_the_exact_result_of_two_floats_lies_inside(name, a, b):
     interval, exact = OPERATIONS[name]
     value = exact(Fraction(a), Fraction(b))
@@ -63,7 +64,7 @@ def test_the_exact_result_of_two_floats_lies_inside(name, a, b):
 
 @pytest.mark.parametrize("name", OPERATIONS)
 @given(*[st.tuples(FLOATS, FLOATS, st.fractions(0, 1, max_denominator=97)) for _ in range(2)])
-@settings(max_examples=100, deadline=None)
+@max_examples(100)
 def test_the_exact_result_at_any_rational_point_of_two_intervals_lies_inside(name, first, second):
     interval, exact = OPERATIONS[name]
     boxes = [Interval.hull_of(a, b) for a, b, _ in (first, second)]
@@ -77,7 +78,7 @@ def test_the_exact_result_at_any_rational_point_of_two_intervals_lies_inside(nam
 
 
 @given(st.tuples(FLOATS, FLOATS, st.fractions(0, 1, max_denominator=97)), st.integers(-6, 9))
-@settings(max_examples=200, deadline=None)
+@max_examples(200)
 def test_the_exact_power_lies_inside(point, exponent):
     a, b, t = point
     x = Fraction(a) + t * (Fraction(b) - Fraction(a))
@@ -86,13 +87,13 @@ def test_the_exact_power_lies_inside(point, exponent):
 
 
 @given(st.lists(FLOATS, min_size=1, max_size=12))
-@settings(max_examples=200, deadline=None)
+@max_examples(200)
 def test_the_exact_sum_lies_inside(terms):
     assert_inside(sum(map(Fraction, terms), Fraction(0)), sums.reduce_sum(Interval.point(np.array(terms)), (0,)))
 
 
 @given(st.lists(st.tuples(FLOATS, FLOATS), min_size=1, max_size=8))
-@settings(max_examples=200, deadline=None)
+@max_examples(200)
 def test_the_exact_inner_product_lies_inside(pairs):
     exact = sum((Fraction(a) * Fraction(b) for a, b in pairs), Fraction(0))
     x, y = (Interval.point(np.array(side)) for side in zip(*pairs))
@@ -309,7 +310,7 @@ def test_the_exact_value_of_waves_lies_inside(name):
 
 
 @given(st.floats(-1e6, 1e6), st.floats(0, 10), st.fractions(0, 1, max_denominator=50))
-@settings(max_examples=300, deadline=None)
+@max_examples(300)
 def test_waves_over_an_interval_hold_the_exact_value_at_any_point(start, width, share):
     box = Interval.hull_of(start, start + width)
     lo = Fraction(float(box.lo))
@@ -325,7 +326,7 @@ def test_waves_over_an_interval_hold_the_exact_value_at_any_point(start, width, 
 
 
 @given(FLOATS, FLOATS)
-@settings(max_examples=200, deadline=None)
+@max_examples(200)
 def test_the_exact_angle_lies_inside(y, x):
     if x or y:
         ctx.prec = 300
@@ -334,7 +335,7 @@ def test_the_exact_angle_lies_inside(y, x):
 
 
 @given(st.floats(5e-324, 1e300), st.floats(-40, 40))
-@settings(max_examples=300, deadline=None)
+@max_examples(300)
 def test_the_exact_real_power_lies_inside(x, y):
     ctx.prec = 300
     found = arithmetic.positive_power(Interval.point(x), Interval.point(y))

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from jax import lax
 
@@ -16,6 +16,7 @@ from ftheta.graph.domains.interval import INTERVAL, PLAIN
 from ftheta.graph.patterns import Centred, LogAddExp, LogSumExp, Normalised, Softmax, Variance, WeightedAverage
 from ftheta.graph.recognise import patterns
 
+from ..thoroughness import max_examples
 from .soundness import boxes, sample, sampled, violations
 from .zoo import ZOO, draws, graph, layers, mlp, module
 
@@ -151,7 +152,7 @@ STEPS = {
     ),
     st.sampled_from([0.01, 0.5, 2.0]),
 )
-@settings(max_examples=25, deadline=None)
+@max_examples(25)
 def test_random_programs_are_enclosed_slot_by_slot(steps, radius):
     def f(x):
         known = [x]

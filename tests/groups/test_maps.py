@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ftheta.groups import (
@@ -22,6 +22,8 @@ from ftheta.groups import (
     trivial,
 )
 from ftheta.groups.group_convolution import convolution_matrix
+
+from ..thoroughness import max_examples
 
 PAIRS = [
     *((natural(symmetric(n)), natural(symmetric(n)), 2) for n in (2, 3, 4, 5)),
@@ -74,7 +76,7 @@ def test_representations_by_matrices_have_the_dimension_of_their_characters(sour
     assert maps.project(W) == pytest.approx(inside, abs=1e-9)
 
 
-@settings(max_examples=15)
+@max_examples(15)
 @given(st.integers(0, 99), st.sampled_from(PAIRS))
 def test_the_projection_is_orthogonal_and_is_the_expansion_in_the_basis(seed, pair):
     source, target, _ = pair

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ftheta.groups import Layout, convolve, layout_of, respond, reynolds, symbol, translations
@@ -14,6 +14,8 @@ from ftheta.groups.permutations import commutators
 from ftheta.logic import Basis, Status, Verdict
 from ftheta.theorems.equivariance.conv_iff_equivariant import claim_both_directions, claim_convolution, judge_boundary
 from ftheta.theorems.equivariance.conv_iff_equivariant.linear_maps import first_layer_defect
+
+from ..thoroughness import max_examples
 
 
 @pytest.fixture(autouse=True)
@@ -65,7 +67,7 @@ def test_defect_kernel_and_projection_are_those_of_the_matrix(kind, grid):
     assert whole.middle == pytest.approx((W**2).sum()) == parts.middle
 
 
-@settings(max_examples=10)
+@max_examples(10)
 @given(st.integers(0, 50), st.sampled_from([(4,), (5,), (4, 4), (3, 5)]))
 def test_a_periodic_integer_convolution_is_recovered_exactly(seed, grid):
     with jax.enable_x64(True):

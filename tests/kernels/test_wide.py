@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from flint import arb, ctx
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import special
 
@@ -21,6 +21,8 @@ from ftheta.networks import random_mlp
 from ftheta.subjects import Network
 from ftheta.theorems.width.ntk_kernel.relu import WideLimit
 from trials.kernels import BITS, exact_kernels, relative_error
+
+from ..thoroughness import max_examples
 
 SMOOTH = {
     "erf": (special.erf, lambda u: 2 / sqrt(pi) * np.exp(-(u**2))),
@@ -48,7 +50,7 @@ def array(value):
     return np.array([[float(value)]])
 
 
-@settings(max_examples=20, deadline=None)
+@max_examples(20)
 @given(st.sampled_from(sorted(SMOOTH)), variances, variances, correlations)
 @example("tanh", 2.0, 3.0, 0.96875)  # poles near the real line: coefficients fall slowly
 @example("tanh", 3.0, 3.0, -0.99)
@@ -153,7 +155,7 @@ def test_the_two_layer_kernels_at_sixty_degrees():
     assert ntk(layers, X)[0, 1] == pytest.approx(covariance + 1 / 6, rel=1e-14)
 
 
-@settings(max_examples=10, deadline=None)
+@max_examples(10)
 @given(st.integers(0, 1000), st.integers(1, 4))
 def test_the_recursion_is_that_of_the_wide_relu_limit(seed, depth):
     rng = np.random.default_rng(seed)

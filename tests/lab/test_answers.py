@@ -8,7 +8,7 @@ from pathlib import Path
 import jsonschema
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ftheta.lab import jobs
@@ -22,6 +22,7 @@ from ftheta.report.document import from_json
 from ftheta.report.reproduce import command, snippet
 
 from ..report.samples import BARS, DAG, DIAGRAM, HEATMAP, HISTOGRAM, MOTION, POINTS, REGIONS, rich_result
+from ..thoroughness import max_examples
 from .test_contents import assert_safe
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "result.schema.json").read_text(encoding="utf-8"))
@@ -140,7 +141,7 @@ _VALUES = st.one_of(
 )
 
 
-@settings(max_examples=50)
+@max_examples(50)
 @given(
     knobs=st.dictionaries(st.sampled_from(["n", "delta", "bound", "trials", "risk", "no-such"]), _VALUES, max_size=3),
     preset=st.sampled_from([None, "textbook", "no such"]),

@@ -6,7 +6,7 @@ import socket
 from contextlib import ExitStack, suppress
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ftheta.datasets.naming import SETS
@@ -14,6 +14,7 @@ from ftheta.lab import subject_store
 from ftheta.processes.caching import cache_folder, compiled_kept, trim
 from ftheta.subjects.resolve import BUILT_IN
 
+from ..thoroughness import max_examples
 from .clients import Site, eventually, running
 from .fake_worker import SVG
 
@@ -46,7 +47,7 @@ def test_an_upload_is_kept_once_and_named_by_its_content(site: Site):
         assert tab.until("result", "error")[-1]["type"] == "result"
 
 
-@settings(max_examples=40)
+@max_examples(40)
 @given(
     name=st.text(max_size=30)
     | st.sampled_from(["../../evil", "/etc/cron.d/x", "C:\\a", "\x00", "\u202egnp.", "a" * 500])
@@ -200,7 +201,7 @@ def test_an_export_is_made_where_the_result_still_is(site: Site):
     assert elsewhere.status == 200 and elsewhere.body != f"svg {pid}".encode()
 
 
-@settings(max_examples=60)
+@max_examples(60)
 @given(
     format=st.sampled_from(["pdf", "sh", "exe", ""]),
     body=st.binary(max_size=60) | st.text(max_size=20).map(lambda t: json.dumps({"theorem": t})),

@@ -7,9 +7,10 @@ import threading
 import time
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from ..thoroughness import max_examples
 from .clients import Site, eventually, running
 
 
@@ -185,7 +186,7 @@ def test_ten_tabs_take_turns_even_beside_a_greedy_one():
         assert max(served) - min(served) <= 2
 
 
-@settings(max_examples=60)
+@max_examples(60)
 @given(
     text=st.one_of(
         st.text(max_size=40),

@@ -3,7 +3,7 @@
 import jax
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ftheta.logic import UsageError
@@ -30,6 +30,8 @@ from ftheta.theorems.equivariance.subsampling_receptive_field.fields import (
     measure_field,
     structural_support,
 )
+
+from ..thoroughness import max_examples
 
 
 @pytest.fixture(autouse=True)
@@ -103,7 +105,7 @@ def test_a_transformer_layer_counts_as_torch_counts_it():
 windows = st.lists(st.tuples(st.integers(1, 5), st.integers(1, 3)), min_size=1, max_size=4)
 
 
-@settings(max_examples=6, deadline=None)
+@max_examples(6)
 @given(windows, st.lists(st.booleans(), min_size=4, max_size=4))
 def test_formula_table_and_gradient_agree_on_the_receptive_field(kernels, pools):
     layers = []

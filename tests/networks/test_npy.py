@@ -5,13 +5,15 @@ import zipfile
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from ftheta.logic import SubjectError
 from ftheta.networks import reading
 from ftheta.networks.npy import read_arrays, read_npy
+
+from ..thoroughness import max_examples
 
 ARRAYS = {"x": np.arange(12.0).reshape(3, 4), "words": np.array(["relu", "tanh"]), "n": np.array(3)}
 
@@ -22,7 +24,7 @@ def written(array):
     return buffer.getvalue()
 
 
-@settings(max_examples=60)
+@max_examples(60)
 @given(hnp.arrays(st.sampled_from(["<f8", ">f4", "i2", "?", "<U3"]), hnp.array_shapes(min_dims=0, min_side=0)))
 def test_every_array_is_read_as_numpy_reads_it(tmp_path_factory, array):
     path = tmp_path_factory.mktemp("npy") / "x.npy"
@@ -105,7 +107,7 @@ def fuzzed(read, path, data, changes):
 CHANGES = st.lists(st.tuples(st.integers(0, 5000), st.integers(0, 255)), min_size=1, max_size=4)
 
 
-@settings(max_examples=150)
+@max_examples(150)
 @given(CHANGES)
 def test_changed_bytes_are_an_error_or_an_array(tmp_path_factory, changes):
     folder = tmp_path_factory.mktemp("fuzz")

@@ -5,13 +5,15 @@ import json
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from safetensors.numpy import save, save_file
 
 from ftheta.logic import SubjectError
 from ftheta.networks import reading, safetensors
 from ftheta.networks.safetensors import DTYPES, parse, read_safetensors
+
+from ..thoroughness import max_examples
 
 RNG = np.random.default_rng(0)
 TENSORS = {
@@ -119,7 +121,7 @@ def refused_or_read(data):
     assert sum(array.size for array in found.values()) <= len(data) * 8
 
 
-@settings(max_examples=200)
+@max_examples(200)
 @given(st.lists(st.tuples(st.integers(0, len(DATA) - 1), st.integers(0, 255)), min_size=1, max_size=4))
 def test_changed_bytes_are_an_error_or_arrays(changes):
     data = bytearray(DATA)
@@ -128,7 +130,7 @@ def test_changed_bytes_are_an_error_or_arrays(changes):
     refused_or_read(bytes(data))
 
 
-@settings(max_examples=100)
+@max_examples(100)
 @given(st.integers(0, len(DATA) - 1))
 def test_a_file_cut_short_is_an_error(length):
     with pytest.raises(SubjectError):
@@ -145,7 +147,7 @@ _entries = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=150)
+@max_examples(150)
 @given(_json | st.dictionaries(st.text(max_size=4), _entries | _json, max_size=3), st.binary(max_size=16))
 @example({"__metadata__": 3}, b"")
 def test_senseless_headers_are_an_error_or_arrays(header, body):

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import integrate
 
@@ -17,6 +17,8 @@ from ftheta.particles.tokens.sphere import (
     without_temperature,
 )
 from ftheta.theorems.attention.clustering_closed_forms import enclose_float, recheck_start
+
+from ..thoroughness import max_examples
 
 KINDS = (SOFTMAX, UNNORMALISED)
 kinds = st.sampled_from(KINDS)
@@ -54,7 +56,7 @@ def test_equiangular_tokens_are_unit_vectors_with_one_common_cosine(tokens, star
     np.testing.assert_allclose(x @ x.T, np.where(np.eye(tokens) > 0, 1, cosine), atol=1e-14)
 
 
-@settings(max_examples=25)
+@max_examples(25)
 @given(st.integers(0, 1000), st.integers(2, 6), st.integers(2, 4), st.floats(0, 4), kinds)
 def test_tokens_and_their_cosines_are_followed_to_the_same_place(seed, tokens, dimension, beta, kind):
     x = cloud(seed, tokens, dimension)
@@ -64,7 +66,7 @@ def test_tokens_and_their_cosines_are_followed_to_the_same_place(seed, tokens, d
     np.testing.assert_allclose(followed, again, atol=1e-5)
 
 
-@settings(max_examples=20)
+@max_examples(20)
 @given(st.integers(0, 1000), st.floats(0, 5), kinds)
 def test_velocities_are_tangent_and_turn_with_the_tokens(seed, beta, kind):
     x = cloud(seed, 5, 3)
@@ -74,7 +76,7 @@ def test_velocities_are_tangent_and_turn_with_the_tokens(seed, beta, kind):
     np.testing.assert_allclose(velocity(x @ turn, beta, kind), v @ turn, atol=1e-11 * np.abs(v).max())
 
 
-@settings(max_examples=15)
+@max_examples(15)
 @given(st.integers(0, 1000), st.floats(0.1, 4))
 def test_unnormalised_attention_climbs_its_energy(seed, beta):
     cosines = token_cosines(cloud(seed, 6, 3), beta, UNNORMALISED, np.linspace(0.05, 2, 20))
@@ -82,7 +84,7 @@ def test_unnormalised_attention_climbs_its_energy(seed, beta):
     assert (np.diff(energy) >= -1e-9 * energy[0]).all()
 
 
-@settings(max_examples=25)
+@max_examples(25)
 @given(st.integers(2, 10), st.floats(-0.9, 0.9), st.floats(0, 6), kinds)
 def test_the_common_cosine_takes_the_time_that_the_equation_says(tokens, start, beta, kind):
     n = tokens
@@ -99,7 +101,7 @@ def test_the_common_cosine_takes_the_time_that_the_equation_says(tokens, start, 
     assert time == pytest.approx(TIMES[0], abs=1e-7 + 10 * error)
 
 
-@settings(max_examples=15)
+@max_examples(15)
 @given(st.integers(2, 6), st.floats(-0.9, 0.9), st.floats(0, 6), kinds)
 def test_equiangular_tokens_follow_the_equation(tokens, start, beta, kind):
     first = start if start >= 0 else start / (tokens - 1)

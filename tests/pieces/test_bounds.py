@@ -4,7 +4,7 @@ from math import prod
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ftheta.pieces import Box, Space, count_pieces, pieces
@@ -13,6 +13,7 @@ from ftheta.relu.exact import from_description
 from ftheta.theorems.piecewise.regions_deep.constructions import folding_network, montufar_network
 from ftheta.theorems.piecewise.regions_deep.counting import count_layer_by_layer, count_linear_regions
 
+from ..thoroughness import max_examples
 from .networks import default_network
 
 
@@ -40,7 +41,7 @@ def test_folding_multiplies_the_pieces(d, width, times):
     assert count_pieces(net, Box(np.zeros(d), np.ones(d))).middle == (width // d) ** (d * times)
 
 
-@settings(max_examples=20, deadline=None)
+@max_examples(20)
 @given(st.integers(1, 3), st.lists(st.integers(1, 5), min_size=1, max_size=3), st.integers(0, 10**6))
 def test_no_network_has_more_pieces_than_the_bound(d, widths, seed):
     net = default_network((d, *widths, 1), seed)

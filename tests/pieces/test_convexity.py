@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from flint import fmpq
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
@@ -24,6 +24,8 @@ from ftheta.relu.network import ExactNetwork
 from ftheta.subjects import Dataset
 from ftheta.theorems.piecewise.convex_cpa_and_dc import convex_cpa_and_dc
 from ftheta.theorems.piecewise.convex_cpa_and_dc.convex_form import from_data
+
+from ..thoroughness import max_examples
 
 ONE = fmpq(1)
 
@@ -58,7 +60,7 @@ def test_with_both_sides_of_the_hyperplane_the_hat_takes_an_absolute_value():
 affine_forms = st.lists(st.tuples(*[st.integers(-3, 3)] * 3), min_size=1, max_size=6)
 
 
-@settings(max_examples=25)
+@max_examples(25)
 @given(affine_forms)
 def test_maxima_are_convex_and_their_pieces_are_the_forms_that_matter(rows):
     forms = [tuple(map(fmpq, row)) for row in rows]
@@ -75,7 +77,7 @@ def test_maxima_are_convex_and_their_pieces_are_the_forms_that_matter(rows):
     assert everywhere_equal
 
 
-@settings(max_examples=10)
+@max_examples(10)
 @given(st.integers(0, 10**6), st.sampled_from([(1, 5, 4, 1), (2, 3, 3, 1), (3, 4, 1)]), st.booleans())
 def test_every_network_is_a_maximum_less_ridges(seed, widths, even):
     net = exact(random_mlp(np.random.default_rng(seed), widths, bias=0.5))
@@ -119,7 +121,7 @@ def test_pieces_that_do_not_fit_together_are_refused():
 # ---- convex regression -----------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=12)
+@max_examples(12)
 @given(st.integers(0, 10**6), st.integers(1, 3))
 def test_the_convex_fit_is_as_near_as_a_linear_program_over_all_convex_functions(seed, d):
     rng = np.random.default_rng(seed)

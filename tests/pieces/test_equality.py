@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ftheta.logic import Basis, Enclosure, Identity, UsageError, Verdict
@@ -17,6 +17,7 @@ from ftheta.relu.line.cpa1d import realisation
 from ftheta.relu.maxima.maximum import maximum
 from ftheta.relu.network import ExactNetwork, ReluNetwork, Step
 
+from ..thoroughness import max_examples
 from .networks import KINDS, adversarial_network, default_network, tent
 
 SQUARE = Box.cube(2)
@@ -64,7 +65,7 @@ def test_a_rewritten_network_is_proved_equal_and_a_changed_one_is_told_apart(kin
         assert judged(changed) is Verdict.REFUTED
 
 
-@settings(max_examples=40, deadline=None)
+@max_examples(40)
 @given(st.integers(0, 10**6), st.integers(0, 10**6))
 def test_in_one_dimension_the_answer_is_that_of_the_two_lists_of_kinks(one, other):
     """Against the exact calculus of piecewise-affine functions on all of the line; the box contains every kink."""

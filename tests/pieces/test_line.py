@@ -4,13 +4,14 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ftheta.logic import Basis
 from ftheta.pieces import Box, Polyline, Segment, Space, count_pieces, pieces
 from ftheta.relu.network import ReluNetwork
 
+from ..thoroughness import max_examples
 from .networks import KINDS, adversarial_network, default_network, sampled_patterns, tent
 
 UNIT = Box([0.0], [1.0])
@@ -36,7 +37,7 @@ def test_two_layers_of_two_neurons_have_at_most_seven_pieces_and_some_have():
     assert 5 <= most <= 7
 
 
-@settings(max_examples=60)
+@max_examples(60)
 @given(st.sampled_from(KINDS), st.integers(0, 10**6), st.integers(1, 3))
 def test_segments_agree_with_rational_arithmetic(kind, seed, inputs):
     net = adversarial_network(kind, inputs, seed)

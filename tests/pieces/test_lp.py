@@ -6,7 +6,7 @@ from math import comb, inf
 import numpy as np
 import pytest
 from flint import fmpq
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
@@ -19,6 +19,7 @@ from ftheta.pieces.methods.lp_exact import Bounds, least, rationals
 from ftheta.pieces.plan import make_plan
 from ftheta.relu.network import ReluNetwork
 
+from ..thoroughness import max_examples
 from .networks import KINDS, adversarial_network, arrangement, default_network, sampled_patterns
 
 
@@ -204,7 +205,7 @@ def test_a_planar_slice_finds_no_pattern_that_the_box_has_not(cells):
     assert set(pieces(cells.plan.net, plane).names.tolist()) <= set(cells.names.tolist())
 
 
-@settings(max_examples=40, deadline=None)
+@max_examples(40)
 @given(st.integers(0, 10**6), st.integers(1, 4), st.integers(0, 6))
 def test_the_rational_simplex_finds_the_minimum_that_another_solver_finds(seed, n, m):
     rng = np.random.default_rng(seed)

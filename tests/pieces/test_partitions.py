@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 from flint import fmpq
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial import ConvexHull, HalfspaceIntersection
 
@@ -21,6 +21,8 @@ from ftheta.relu.linear_programs import inside
 from ftheta.relu.matrices import fraction
 from ftheta.relu.network import ExactNetwork
 from ftheta.theorems.piecewise.cpa_partition_composition import COMPOSED, count_relu_twice
+
+from ..thoroughness import max_examples
 
 
 def plenty() -> Budget:
@@ -39,7 +41,7 @@ def made(name: str, hidden: int = 1) -> Composition:
 sides = st.lists(st.tuples(*[st.integers(-4, 4)] * 3).filter(lambda s: any(s[:2])), min_size=1, max_size=6)
 
 
-@settings(max_examples=40)
+@max_examples(40)
 @given(sides)
 def test_cutting_by_corners_and_by_programs_give_the_same_polyhedron(cuts):
     cell = box([-3, -3], [3, 3])
@@ -55,7 +57,7 @@ def test_cutting_by_corners_and_by_programs_give_the_same_polyhedron(cuts):
     assert all(at(side, middle) > 0 for side in cell.sides)
 
 
-@settings(max_examples=25)
+@max_examples(25)
 @given(st.integers(2, 3), st.integers(0, 10**6))
 def test_volumes_in_a_box_are_those_of_qhull(d, seed):
     rng = np.random.default_rng(seed)
@@ -107,7 +109,7 @@ def test_around_a_point_with_four_cells_the_preimage_is_listed_four_times():
     assert Listing(found.listed, frame).overlaps.lo == 6 + 1 + 1
 
 
-@settings(max_examples=12)
+@max_examples(12)
 @given(
     st.integers(0, 10**6), st.sampled_from([(1, 4, 4, 1), (2, 5, 4, 1), (2, 3, 3, 3, 2), (3, 4, 3, 1)]), st.booleans()
 )
@@ -125,7 +127,7 @@ def test_owners_are_the_cells_that_another_enumeration_finds(seed, widths, biase
         assert tuple(map(fraction, piece(piece.cell.within))) == net(piece.cell.within)
 
 
-@settings(max_examples=10)
+@max_examples(10)
 @given(st.integers(0, 10**6))
 def test_without_biases_a_list_of_pairs_overlaps_and_its_owners_do_not(seed):
     rng = np.random.default_rng(seed)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -12,6 +12,7 @@ from ftheta.logic import Basis
 from ftheta.pieces import Box, Polygon, count_pieces, pieces, stream_pieces
 from ftheta.relu.network import ReluNetwork, Step
 
+from ..thoroughness import max_examples
 from .networks import KINDS, adversarial_network, default_network, sampled_patterns
 
 SQUARE = Box.cube(2)
@@ -41,7 +42,7 @@ def test_the_splitter_agrees_with_rational_arithmetic_on_degenerate_networks(kin
         assert np.allclose(np.sort(ours.volumes), np.sort(exact.volumes), atol=1e-12)
 
 
-@settings(max_examples=40)
+@max_examples(40)
 @given(
     st.sampled_from(KINDS),
     st.integers(100, 10**6),

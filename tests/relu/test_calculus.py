@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ftheta.logic import SubjectError
@@ -19,6 +19,7 @@ from ftheta.relu.matrices import rational
 from ftheta.relu.network import ExactNetwork, ReluNetwork
 from ftheta.relu.symmetry.canonical import canonical, equal_by_symmetry, path_norm
 
+from ..thoroughness import max_examples
 from .nets import networks, points, shuffled
 
 
@@ -103,7 +104,7 @@ def test_affine_maps_merge_before_and_after(f, x) -> None:
     assert len(precompose(f, A, b).steps) == len(f.steps)
 
 
-@settings(max_examples=30)
+@max_examples(30)
 @given(networks(inputs=2, outputs=2), networks(inputs=2, outputs=2), points(2))
 def test_float_networks_obey_the_same_calculus(f, g, x) -> None:
     F = round_weights(f).network
@@ -159,7 +160,7 @@ def test_affine_maps_without_relu_between_them_count_once() -> None:
     assert count(twice).affine_layers == 1
 
 
-@settings(max_examples=50)
+@max_examples(50)
 @given(networks(inputs=2, max_depth=3, plain=False), st.lists(points(2), min_size=5, max_size=5), st.booleans())
 def test_neurons_called_dead_or_active_are_so(net, xs, floats: bool) -> None:
     lower = [Fraction(-1), Fraction(0)]

@@ -4,7 +4,7 @@ from fractions import Fraction
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ftheta.logic import SubjectError, UsageError
@@ -26,6 +26,7 @@ from ftheta.relu.line.sawtooth import (
 from ftheta.relu.maxima.maximum import hidden_layers, max_affine, max_min, maximum, minimum_of, neurons
 from ftheta.relu.network import ExactNetwork
 
+from ..thoroughness import max_examples
 from .nets import networks, rationals
 
 X = affine(1)
@@ -109,7 +110,7 @@ def test_wrong_arguments_are_refused() -> None:
 # ---- maxima ---------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=60)
+@max_examples(60)
 @given(st.lists(st.integers(-3, 3).map(Fraction), min_size=1, max_size=9), st.sampled_from(["tree", "chain"]))
 def test_the_largest_of_many_numbers_also_when_tied(x: list[Fraction], shape) -> None:
     net = maximum(len(x), shape)
@@ -160,14 +161,14 @@ def test_points_to_network_and_back_with_the_least_neurons(points) -> None:
         assert count(net).neurons == (m if f.slopes[0] * f.slopes[1] == 0 else m + 1)
 
 
-@settings(max_examples=50)
+@max_examples(50)
 @given(networks(inputs=1, outputs=1, plain=False))
 def test_network_to_pieces_to_network_is_the_same_function(net) -> None:
     (f,) = on_line(net)
     assert on_line(line_network(f)) == (f,)
 
 
-@settings(max_examples=30)
+@max_examples(30)
 @given(networks(inputs=2, outputs=1), st.lists(rationals, min_size=5, max_size=5))
 def test_a_restriction_to_a_line_has_the_values_of_the_network(net, t) -> None:
     (f,) = restrict_to_line(net, t[:2], t[2:4])
@@ -234,7 +235,7 @@ def test_the_second_square_at_three_tenths() -> None:
     assert square(2)([Fraction(3, 10)]) == (Fraction(1, 10),)
 
 
-@settings(max_examples=40)
+@max_examples(40)
 @given(st.fractions(-3, 3, max_denominator=20), st.fractions(-3, 3, max_denominator=20))
 def test_products_err_within_the_proved_bound(x: Fraction, y: Fraction) -> None:
     made = product(4, 3)
@@ -242,7 +243,7 @@ def test_products_err_within_the_proved_bound(x: Fraction, y: Fraction) -> None:
     assert made.network([x, 0]) == (0,)
 
 
-@settings(max_examples=20)
+@max_examples(20)
 @given(st.lists(rationals, min_size=1, max_size=4), st.fractions(-2, 2, max_denominator=10))
 def test_polynomials_err_within_the_certified_bound(c: list[Fraction], x: Fraction) -> None:
     made = polynomial(c, 6, 2)

@@ -5,7 +5,7 @@ from math import ceil, log
 import numpy as np
 import pytest
 from flint import fmpq
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ftheta.logic import Verdict
@@ -18,6 +18,8 @@ from ftheta.relu.maxima.sums import depth_bound, recent_hidden_layers
 from ftheta.theorems.piecewise.cpa_depth_bound import cpa_depth_bound, network
 from ftheta.theorems.piecewise.cpa_depth_bound.broken_kinks import OnSlice
 from ftheta.theorems.piecewise.cpa_depth_bound.small_maxima import convert_maximum
+
+from ..thoroughness import max_examples
 
 WINDOW = (fmpq(-2), fmpq(2))
 SQUARE = [(-2.0, -2.0), (2.0, -2.0), (2.0, 2.0), (-2.0, 2.0)]
@@ -57,7 +59,7 @@ def test_on_the_line_a_kink_needs_one_layer_and_no_more() -> None:
     assert necessary(hat(), [((fmpq(5),), (fmpq(1),))], WINDOW).layers == 0
 
 
-@settings(max_examples=12)
+@max_examples(12)
 @given(st.integers(0, 10**6), st.integers(2, 5), st.integers(1, 8), st.integers(1, 3))
 def test_one_hidden_layer_in_any_dress_is_never_excluded(seed: int, d: int, width: int, depth: int) -> None:
     """Padded with layers that pass everything on, so that the search cannot see how few layers there are."""

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from jax import lax
 
@@ -18,6 +18,8 @@ from ftheta.relu import rounding
 from ftheta.relu.exact import exact
 from ftheta.relu.network import REAL, ExactNetwork, ReluNetwork
 from ftheta.subjects import Network
+
+from ..thoroughness import max_examples
 
 relu = jax.nn.relu
 LINE = Segment([-1.0], [2.0])
@@ -143,7 +145,7 @@ numbers = st.one_of(
 )
 
 
-@settings(max_examples=300)
+@max_examples(300)
 @given(st.lists(st.tuples(numbers, numbers), min_size=1, max_size=8))
 def test_what_passes_as_exact_is_exact(pairs):
     a, b = (np.array(column) for column in zip(*pairs))
@@ -174,7 +176,7 @@ def float_networks(draw: st.DrawFn) -> ReluNetwork:
 
 
 @given(float_networks(), float_networks(), WEIGHTS)
-@settings(max_examples=25)
+@max_examples(25)
 def test_the_calculus_of_float_networks_rounds_no_weight(f: ReluNetwork, g: ReluNetwork, c: float) -> None:
     x = [Fraction(1, 3)]
     made = {"f @ g": f @ g, "f + g": f + g, "c f": c * f, "f − g": f - g, "f / 3": Fraction(1, 3) * f}

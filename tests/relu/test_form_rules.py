@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from jax import lax
 
@@ -20,6 +20,8 @@ from ftheta.relu.line.points import on_line
 from ftheta.relu.network import ExactNetwork, ReluNetwork
 from ftheta.relu.reading.form import relu_form
 from ftheta.relu.reading.kinks import comparators
+
+from ..thoroughness import max_examples
 
 
 @pytest.fixture(autouse=True)
@@ -80,7 +82,7 @@ def test_the_order_of_a_few_numbers(f, shape):
     assert_same(f, shape)
 
 
-@settings(max_examples=30, deadline=None)
+@max_examples(30)
 @given(st.lists(st.builds(Fraction, st.integers(-20, 20), st.integers(1, 7)), min_size=1, max_size=9))
 def test_sorting_in_rationals_is_sorting(numbers):
     assert list(sorter(len(numbers))(numbers)) == sorted(numbers)
@@ -129,7 +131,7 @@ def test_writing_at_constant_places(f):
     assert_same(f, (5,), whole=True)
 
 
-@settings(max_examples=15, deadline=None)
+@max_examples(15)
 @given(st.lists(st.integers(-6, 7), min_size=4, max_size=4), st.sampled_from(["add", "subtract", "max", "min"]))
 def test_writing_at_any_places_also_outside_and_twice(places, word):
     with jax.enable_x64(True):
@@ -220,7 +222,7 @@ def by_where(kinks, slopes, order):
     return f
 
 
-@settings(max_examples=25, deadline=None)
+@max_examples(25)
 @given(broken_lines())
 def test_a_broken_line_piece_by_piece_in_any_order(line):
     with jax.enable_x64(True):

@@ -6,7 +6,7 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 from flint import fmpq
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial import Delaunay
 
@@ -28,6 +28,8 @@ from ftheta.relu.meshes.nodal import (
     star_is_convex,
 )
 from ftheta.relu.symmetry.canonical import canonical
+
+from ..thoroughness import max_examples
 
 L_SHAPE = (
     [[0, 0], [1, 0], [2, 0], [0, 1], [1, 1], [2, 1], [0, 2], [1, 2]],
@@ -74,7 +76,7 @@ def assert_interpolates(net, mesh: Mesh, values, rng: np.random.Generator, sampl
 # ---- compile_cpa ---------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=25)
+@max_examples(25)
 @given(st.integers(0, 2**31), st.integers(5, 14))
 def test_any_triangulated_function_of_two_variables_takes_two_hidden_layers(seed: int, n: int) -> None:
     rng = np.random.default_rng(seed)
@@ -141,7 +143,7 @@ def uniform_hat(x: list[Fraction]) -> Fraction:
     return max(zero, 1 - (max(*x, zero) - min(*x, zero)))
 
 
-@settings(max_examples=60)
+@max_examples(60)
 @given(st.lists(st.fractions(-2, 2, max_denominator=8), min_size=2, max_size=2))
 def test_the_uniform_hat_in_the_plane_on_all_of_the_plane(x: list[Fraction]) -> None:
     """C8, X17: φ = max(0, 1 − max(|x|,|y|,|x−y|)) and max(|x|,|y|,|x−y|) = max(x,y,0) − min(x,y,0)."""
@@ -161,7 +163,7 @@ def test_the_uniform_hat_has_the_values_of_the_catalogue() -> None:
     assert count(net).affine_layers == 3
 
 
-@settings(max_examples=40)
+@max_examples(40)
 @given(st.lists(st.fractions(-2, 2, max_denominator=8), min_size=3, max_size=3))
 def test_the_uniform_hat_in_space_by_valuation_and_by_lattice(x: list[Fraction]) -> None:
     mesh, origin = KUHN_3
@@ -233,7 +235,7 @@ def test_convex_interpolants_are_the_maximum_of_their_pieces() -> None:
         convex_network(points, cells, [-v for v in bowl])
 
 
-@settings(max_examples=20)
+@max_examples(20)
 @given(st.lists(st.integers(-4, 4), min_size=9, max_size=9), st.lists(st.fractions(-1, 1), min_size=4, max_size=4))
 def test_a_planar_function_is_a_difference_of_two_convex_ones(values, t) -> None:
     points, cells, _ = kuhn(2)
@@ -257,7 +259,7 @@ def test_the_depth_bound_of_the_catalogue() -> None:
 # ---- geometry ------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=60)
+@max_examples(60)
 @given(st.integers(0, 2**31), st.sampled_from([1, 2, 3]))
 def test_clipping_a_simplex_keeps_exactly_its_positive_part(seed: int, d: int) -> None:
     rng = np.random.default_rng(seed)

@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from flint import fmpq
-from hypothesis import given, settings
+from hypothesis import given
 
 from ftheta.logic import SubjectError
 from ftheta.relu.calculus import pad
@@ -19,10 +19,11 @@ from ftheta.relu.mesh import Mesh
 from ftheta.relu.meshes.simplex_cells import box_mesh, box_simplices, cells, integral, largest, volume
 from ftheta.relu.network import ExactNetwork
 
+from ..thoroughness import max_examples
 from .nets import networks
 
 
-@settings(max_examples=25)
+@max_examples(25)
 @given(networks(inputs=2, outputs=1, max_depth=3, plain=False))
 def test_cells_cover_the_square_and_carry_the_function(net) -> None:
     square = box_simplices([-2, -2], [2, 2])
@@ -33,7 +34,7 @@ def test_cells_cover_the_square_and_carry_the_function(net) -> None:
         assert all(value(form, x) == net.states(x)[-1][0] for x in (*cell, middle))
 
 
-@settings(max_examples=15)
+@max_examples(15)
 @given(networks(inputs=2, outputs=1, max_depth=3))
 def test_supremum_and_integral_agree_with_a_fine_grid(net) -> None:
     square = box_simplices([-1, -1], [1, 1])

@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ftheta.networks.description import Dense, Description, random_mlp
@@ -29,10 +29,11 @@ from ftheta.theorems.piecewise.relu_symmetries_conservation.conserved import Dri
 from ftheta.theorems.piecewise.relu_symmetries_conservation.small_laws import linear_law, scalar_step
 from ftheta.training.descent import gradient_descent
 
+from ..thoroughness import max_examples
 from .nets import networks, points, rationals
 
 
-@settings(max_examples=30)
+@max_examples(30)
 @given(networks(max_depth=4), st.integers(0, 99), st.data())
 def test_moved_copies_are_the_same_function_with_the_same_path_norm(net, seed: int, data: st.DataObject) -> None:
     copy = rescale_randomly(net, np.random.default_rng(seed))
@@ -47,7 +48,7 @@ def test_doubling_a_weight_makes_another_function() -> None:
     assert any(double_weight(net)(x) != net(x) for x in ([8, 1], [-8, 1], [1, 8], [1, -8]))
 
 
-@settings(max_examples=25)
+@max_examples(25)
 @given(st.integers(0, 10**6), st.integers(1, 3))
 def test_the_balanced_copy_is_the_same_function_and_the_smallest(seed: int, hidden: int) -> None:
     rng = np.random.default_rng(seed)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from flint import fmpq
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial import Delaunay
 
@@ -15,6 +15,7 @@ from ftheta.relu.maxima.wang_sun import few_maxima, lifted_star
 from ftheta.relu.mesh import Mesh
 from ftheta.relu.meshes.nodal import compile_cpa, fem_basis, lattice_nodal
 
+from ..thoroughness import max_examples
 from .test_meshes import assert_interpolates, sample
 
 
@@ -23,7 +24,7 @@ def random_mesh(seed: int, n: int = 11) -> Mesh:
     return Mesh.of(points.tolist(), Delaunay(points).simplices.tolist())
 
 
-@settings(max_examples=40)
+@max_examples(40)
 @given(st.sampled_from([1, 2, 3]), st.data())
 def test_a_maximum_of_many_is_a_signed_sum_of_maxima_of_few(d: int, data: st.DataObject) -> None:
     number = st.integers(-6, 6).map(fmpq)
@@ -47,7 +48,7 @@ def test_homogeneous_and_flat_families_are_handled() -> None:
             assert f(x) == max(value(form, x) for form in forms)
 
 
-@settings(max_examples=4)
+@max_examples(4)
 @given(st.integers(0, 40))
 def test_every_nodal_function_of_a_convex_mesh_in_space_takes_two_hidden_layers(seed: int) -> None:
     mesh = random_mesh(seed)

@@ -9,7 +9,7 @@ from itertools import pairwise, product
 from math import inf, nan, sin
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from ftheta.logic import (
     Axis,
@@ -38,6 +38,7 @@ from ftheta.report.render import FORMATS, chart_csv, figure, render
 from ftheta.report.render import svg as svg_of
 from ftheta.report.vega import vega
 
+from ..thoroughness import max_examples
 from . import samples
 from .strategies import charts, curves, histograms
 
@@ -117,7 +118,7 @@ def test_the_worst_data_are_drawn_or_said_to_be_missing(scale: Scale, data: str)
 
 
 @given(charts)
-@settings(max_examples=60)
+@max_examples(60)
 def test_a_specification_is_plain_finite_data(chart: Chart) -> None:
     import json
 
@@ -342,7 +343,7 @@ def named(marks: list[Spec], kind: str) -> list[dict]:
     return [m["encode"]["enter"] for m in marks if m["type"] == kind]
 
 
-@settings(max_examples=60, deadline=None)
+@max_examples(60)
 @given(curves | histograms)
 def test_nothing_inside_the_frame_leads_to_a_label(chart: Chart) -> None:
     """Lines inside are curves, which have data; rules are keys, and stand beside the frame."""

@@ -5,12 +5,13 @@ from typing import Any, NoReturn
 
 import jsonschema
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from ftheta.logic import Enclosure, FthetaError, Result, SubjectError
 from ftheta.logic.result import SCHEMA, Audit
 from ftheta.report.document import from_json, schema, to_json
 
+from ..thoroughness import max_examples
 from . import samples
 from .strategies import audits, results, same
 
@@ -26,19 +27,19 @@ def strict(text: str) -> Any:
 
 
 @given(results)
-@settings(max_examples=150)
+@max_examples(150)
 def test_a_result_comes_back_from_json_as_it_was(result: Result) -> None:
     assert same(from_json(to_json(result)), result)
 
 
 @given(audits)
-@settings(max_examples=40)
+@max_examples(40)
 def test_an_audit_comes_back_from_json_as_it_was(audit: Audit) -> None:
     assert same(from_json(to_json(audit)), audit)
 
 
 @given(results)
-@settings(max_examples=60)
+@max_examples(60)
 def test_every_result_is_strict_json_that_the_schema_accepts(result: Result) -> None:
     VALIDATOR.validate(strict(to_json(result)))
 

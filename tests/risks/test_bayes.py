@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
@@ -19,6 +19,8 @@ from ftheta.risks.bayes import (
     logistic_slope,
 )
 
+from ..thoroughness import max_examples
+
 THREE = ConditionalLaw.of(np.repeat([0.0, 1.0, 10.0], [8, 7, 5]))
 values = st.lists(st.integers(-5, 5), min_size=1, max_size=12)
 
@@ -30,7 +32,7 @@ def test_the_law_of_the_catalogue():
     assert log_odds(Fraction(4, 5)).middle == pytest.approx(np.log(4), rel=1e-15)
 
 
-@settings(max_examples=60, deadline=None)
+@max_examples(60)
 @given(values)
 def test_minimisers_beat_every_rival_and_agree_with_numpy(y):
     law = ConditionalLaw.of(np.array(y, float))

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from flint import arb, ctx
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom, binomtest, norm
 
@@ -28,6 +28,8 @@ from ftheta.risks.bounds.margins import (
 from ftheta.risks.bounds.pac_bayes import divergence, exponent, grid_cost, mcallester, pac_bayes, seeger
 from ftheta.risks.bounds.table import risk_bounds, stochastic_risk
 
+from ..thoroughness import max_examples
+
 DELTA = 0.05
 
 
@@ -37,7 +39,7 @@ def kl_of(q: float, p: float) -> float:
 
 
 @given(st.integers(0, 60), st.floats(1e-6, 3))
-@settings(max_examples=100)
+@max_examples(100)
 def test_the_inverse_of_kl_is_where_the_divergence_reaches_c_rounded_up(k, c):
     q = Fraction(k, 60)
     found = kl_inverse(q, arb(c))

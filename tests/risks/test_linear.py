@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
@@ -19,6 +19,8 @@ from ftheta.risks.linear import (
     squared_hessian,
 )
 from ftheta.risks.separation import Separation, _by_simplex, combination, products, separation
+
+from ..thoroughness import max_examples
 
 X = np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]])
 Y = np.array([1.0, 2.0, 3.0])
@@ -88,7 +90,7 @@ def holds(z: np.ndarray, found: Separation) -> bool:
     return found.multipliers is not None and min(found.multipliers) > 0 and not any(combination(z, found.multipliers))
 
 
-@settings(max_examples=150, deadline=None)
+@max_examples(150)
 @given(small)
 def test_every_answer_has_a_certificate_and_is_that_of_the_exact_simplex(z):
     found = separation(z)

@@ -7,7 +7,7 @@ from math import prod
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import hinge_loss, log_loss, zero_one_loss
 
@@ -25,6 +25,8 @@ from ftheta.risks.empirical import (
     samples,
     simulated_risks,
 )
+
+from ..thoroughness import max_examples
 
 COIN = FiniteLaw.of(np.ones((2, 1)), np.array([0.0, 1.0]))
 LINE = FiniteLaw.of(np.array([[0.0, 1.0], [1.0, 1.0], [2.0, 1.0]]), np.array([0.0, 1.0, 5.0]))
@@ -51,7 +53,7 @@ def brute(law: FiniteLaw, n: int, learner) -> tuple[Fraction, Fraction]:
     return train, test
 
 
-@settings(max_examples=25, deadline=None)
+@max_examples(25)
 @given(small, st.integers(1, 3), st.sampled_from(["squared", "absolute", "zero-one", "linear"]))
 def test_counts_of_samples_are_all_samples_and_the_sandwich_holds(rows, n, how):
     law = FiniteLaw.of(np.array([[float(x), 1.0] for x, _ in rows]), np.array([float(y) for _, y in rows]))
@@ -63,7 +65,7 @@ def test_counts_of_samples_are_all_samples_and_the_sandwich_holds(rows, n, how):
     assert len(list(samples(law.probabilities, n))) == classes_of_samples(len(law), n)
 
 
-@settings(max_examples=25, deadline=None)
+@max_examples(25)
 @given(small, st.integers(1, 5), st.fractions(-2, 2, max_denominator=8))
 def test_a_fixed_predictor_has_unbiased_risk_with_variance_over_n(rows, n, theta):
     law = FiniteLaw.of(np.array([[float(x)] for x, _ in rows]), np.array([float(y) for _, y in rows]))

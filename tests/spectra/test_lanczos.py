@@ -4,12 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse.linalg import eigsh
 
 from ftheta.logic import Basis, UsageError
 from ftheta.spectra import Operator, extremes, spectral_density, trace
+
+from ..thoroughness import max_examples
 
 
 def symmetric(values, seed=0):
@@ -19,7 +21,7 @@ def symmetric(values, seed=0):
 
 
 @given(seed=st.integers(0, 10**6), n=st.integers(12, 60), k=st.integers(1, 4))
-@settings(max_examples=12, deadline=None)
+@max_examples(12)
 def test_both_ends_agree_with_a_dense_computation(seed, n, k):
     rng = np.random.default_rng(seed)
     A = symmetric(rng.normal(size=n) * 10.0 ** rng.uniform(-3, 3), seed)

@@ -4,7 +4,7 @@ import io
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -13,6 +13,8 @@ from ftheta.logic import SubjectError
 from ftheta.subjects.files import table
 from ftheta.subjects.files.table import parse
 from ftheta.subjects.resolve import load_as
+
+from ..thoroughness import max_examples
 
 IRIS = "length,width,species\n5.1,3.5,setosa\n7.0,3.2,versicolor\n6.3,3.3,virginica\n5.9,3.0,virginica\n"
 
@@ -70,7 +72,7 @@ def test_quoted_cells_and_one_column(tmp_path):
     assert data(csv(tmp_path, "1\n2\n")).x.tolist() == [[1], [2]]
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@max_examples(60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(hnp.arrays(np.float64, hnp.array_shapes(min_dims=2, max_dims=2), elements=st.floats(-1e300, 1e300)))
 def test_every_number_is_read_back_exactly(tmp_path, array):
     text = "\n".join(",".join(map(repr, row)) for row in array.tolist())
@@ -120,7 +122,7 @@ def test_bytes_that_are_no_text_and_files_that_are_too_large(tmp_path, monkeypat
             ft.load(csv(tmp_path, IRIS), labels="species")
 
 
-@settings(max_examples=200)
+@max_examples(200)
 @given(st.text(alphabet='abc01-.,;\t\n\r" #_e?', max_size=60))
 def test_any_text_is_a_table_or_an_error(text):
     try:
@@ -130,7 +132,7 @@ def test_any_text_is_a_table_or_an_error(text):
         return
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@max_examples(100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(st.integers(0, len(IRIS) - 1), st.integers(0, 255)), min_size=1, max_size=3))
 def test_changed_bytes_are_data_or_an_error(tmp_path, changes):
     text = bytearray(IRIS.encode())

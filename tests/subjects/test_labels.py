@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ftheta as ft
@@ -15,6 +15,8 @@ from ftheta.networks import Dense, Description
 from ftheta.report.verdicts import remarks
 from ftheta.subjects import Dataset, Network
 from ftheta.subjects.files import from_rows, with_notes
+
+from ..thoroughness import max_examples
 
 NAMES = np.array(["zero", "one", "two"])
 
@@ -125,7 +127,7 @@ def test_rows_that_are_not_one_hot_stay_targets(odd):
 # ---- contradictions --------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=100)
+@max_examples(100)
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3)), min_size=1, max_size=30), st.booleans())
 def test_the_noise_floor_of_classes_is_that_of_brute_force(pairs, one_hot):
     x = np.array([[float(a)] for a, _ in pairs])
@@ -169,7 +171,7 @@ def test_an_accuracy_below_majority_is_said_with_the_best_renaming():
     assert any("below the majority-class rate" in note and "accuracy 1" in note for note in told)
 
 
-@settings(max_examples=100)
+@max_examples(100)
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), min_size=1, max_size=20))
 def test_the_warning_comes_if_and_only_if_the_accuracy_is_below_majority(pairs):
     guessed, classes = (np.array(column) for column in zip(*pairs))

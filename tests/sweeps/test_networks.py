@@ -4,7 +4,7 @@ import os
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ftheta as ft
@@ -14,6 +14,7 @@ from ftheta.sweeps import Grid, Networks, Pool, sweep
 from ftheta.sweeps.together import LANES, Program, _program
 from ftheta.training import Batches
 
+from ..thoroughness import max_examples
 from . import trainings
 
 RNG = np.random.default_rng(0)
@@ -72,7 +73,7 @@ def test_the_number_of_cores_does_not_show():
 SHAPES = st.tuples(st.integers(1, 6), st.integers(1, 20), st.integers(1, 3), st.integers(2, 40))
 
 
-@settings(max_examples=3)
+@max_examples(3)
 @given(SHAPES, st.sampled_from(["relu", "tanh", "gelu"]), st.sampled_from(["adam", "momentum"]), st.booleans())
 def test_a_lane_never_shows_in_the_result(shape, activation, optimiser, batches):
     inputs, width, outputs, rows = shape

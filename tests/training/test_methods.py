@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ftheta.logic import Enclosure, UsageError
@@ -37,6 +37,8 @@ from ftheta.training.worst_cases import (
     slowest_proximal,
     slowest_subgradient,
 )
+
+from ..thoroughness import max_examples
 
 rational = st.fractions(min_value=Fraction(1, 5), max_value=5, max_denominator=20)
 
@@ -115,7 +117,7 @@ def test_nesterov_follows_its_recursion_by_hand():
 
 
 @given(rational, rational, st.integers(1, 30), st.fractions(Fraction(1, 10), 1, max_denominator=10))
-@settings(max_examples=40, deadline=None)
+@max_examples(40)
 def test_gradient_descent_attains_its_bound_in_rationals(L, R, k, h):
     reached, allowed = slowest_descent(L, R, k, h)
     assert reached == allowed == L * R**2 / (4 * k * h + 2)
@@ -128,14 +130,14 @@ def test_the_reference_values_of_the_worst_cases():
 
 
 @given(rational.map(lambda q: 1 + q), st.integers(1, 6))
-@settings(max_examples=30, deadline=None)
+@max_examples(30)
 def test_the_line_search_attains_kantorovich(kappa, k):
     reached, allowed = slowest_line_search(kappa, k)
     assert reached == allowed
 
 
 @given(rational, rational, st.integers(1, 20))
-@settings(max_examples=30, deadline=None)
+@max_examples(30)
 def test_forward_backward_and_sub_gradients_attain_their_bounds(L, R, k):
     assert len(set(slowest_proximal(L, R, k))) == 1
     assert len(set(slowest_subgradient(1 + k % 5, R, L))) == 1
@@ -212,7 +214,7 @@ def test_adam_in_rationals_and_its_moments_bit_for_bit():
     st.lists(st.floats(-100, 100).filter(lambda g: g == 0 or abs(g) > 1e-100), min_size=1, max_size=30),
     st.sampled_from([0.0, 0.5, 0.9]),
 )
-@settings(max_examples=60, deadline=None)
+@max_examples(60)
 def test_no_gradients_make_a_longer_step_than_the_bound(gradients, beta1):
     rule = Adam(1.0, beta1, 0.999, 0.0)
     points = rule.follow([np.array([g]) for g in gradients], np.zeros(1))

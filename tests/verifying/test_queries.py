@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ftheta as ft
@@ -18,6 +18,8 @@ from ftheta.logic.errors import SubjectError, UsageError
 from ftheta.networks.onnx.write import write
 from ftheta.relu.exact import exact
 from ftheta.relu.network import ReluNetwork
+
+from ..thoroughness import max_examples
 
 GRID = [Fraction(k, 4) for k in range(-4, 5)]
 HEAD = "(vnnlib-version <2.0>)\n"
@@ -60,7 +62,7 @@ def outputs_at(nets: list[ReluNetwork], query: Query, x: tuple[Fraction, ...]) -
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=60, deadline=None)
+@max_examples(60)
 def test_answers_about_two_networks_agree_with_points(seed: int) -> None:
     rng = np.random.default_rng(seed)
     nets = [random_network(rng, 2, 2, 1), random_network(rng, 1, 1, int(rng.integers(1, 3)))]
@@ -215,7 +217,7 @@ def test_products_are_decided_over_boxes(row: str, answer: str) -> None:
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=25, deadline=None)
+@max_examples(25)
 def test_answers_about_products_agree_with_points(seed: int) -> None:
     rng = np.random.default_rng(seed)
     net = random_network(rng, 2, 2, 1)

@@ -3,11 +3,12 @@
 import jax
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ftheta.networks.programs.spellings import SPELLINGS
 
+from ...thoroughness import max_examples
 from .graphs import model, node, ours, read
 
 
@@ -64,7 +65,7 @@ def test_a_matrix_times_a_column():
 
 
 @given(mean=st.floats(-5, 5, width=32), std=st.floats(0.125, 8, width=32))
-@settings(max_examples=20)
+@max_examples(20)
 def test_normalisation_of_the_input_is_folded_into_the_first_layer(mean, std):
     nodes = [
         node("Sub", "x", "mean", out=["s"]),

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import onnx
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import HealthCheck, example, given
 from hypothesis import strategies as st
 from onnx import external_data_helper, numpy_helper
 
@@ -21,6 +21,7 @@ from ftheta.networks.onnx.wire import unpack_varints
 from ftheta.networks.programs.importing import import_program
 from ftheta.networks.reading import Malformed
 
+from ...thoroughness import max_examples
 from .graphs import model, node, ours, read, reference
 
 
@@ -225,13 +226,13 @@ def refused_or_read(data):
         return
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@max_examples(60, suppress_health_check=[HealthCheck.too_slow])
 @given(st.integers(0, len(DATA) - 1))
 def test_a_file_cut_short_is_an_error_or_a_network(length):
     refused_or_read(DATA[:length])
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+@max_examples(150, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.tuples(st.integers(0, len(DATA) - 1), st.integers(0, 255)), min_size=1, max_size=4))
 def test_changed_bytes_are_an_error_or_a_network(changes):
     data = bytearray(DATA)
@@ -240,7 +241,7 @@ def test_changed_bytes_are_an_error_or_a_network(changes):
     refused_or_read(bytes(data))
 
 
-@settings(max_examples=150)
+@max_examples(150)
 @given(st.binary(max_size=300))
 @example(b"")
 @example(b"\x3a\x00")
@@ -249,7 +250,7 @@ def test_random_bytes_are_an_error(data):
         import_program(parse(data, "bytes").until(None))
 
 
-@settings(max_examples=120, suppress_health_check=[HealthCheck.too_slow])
+@max_examples(120, suppress_health_check=[HealthCheck.too_slow])
 @given(
     op=st.sampled_from(sorted(RULES)),
     dims=st.lists(st.integers(1, 6), min_size=1, max_size=5),

@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special
 
 from ftheta.networks.onnx.rules import RULES
 
+from ...thoroughness import max_examples
 from .graphs import agrees, model, node, ours, read
 
 RNG = np.random.default_rng(5)
@@ -271,7 +272,7 @@ def test_an_operator_without_a_peer_in_float64_is_its_formula(op, others, attrib
 
 
 @given(strides=st.integers(1, 3), dilation=st.integers(1, 2), pad=st.integers(0, 2), groups=st.sampled_from([1, 2]))
-@settings(max_examples=5)
+@max_examples(5)
 def test_a_transposed_convolution_is_the_adjoint_of_the_convolution(strides, dilation, pad, groups):
     kernel = normal(4, 6 // groups, 3)
     n = 11

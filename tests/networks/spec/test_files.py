@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
@@ -16,6 +16,8 @@ from ftheta.logic import SubjectError
 from ftheta.networks.spec.chain import chain
 from ftheta.networks.spec.nodes import WRITERS
 from ftheta.networks.spec.skeleton import skeleton
+
+from ...thoroughness import max_examples
 
 RNG = np.random.default_rng(0)
 
@@ -217,7 +219,7 @@ bias = "2.bias"
 """
 
 
-@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@max_examples(80, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(st.lists(st.tuples(st.integers(0, len(TOML) - 1), st.integers(9, 126)), min_size=1, max_size=3))
 def test_changed_letters_are_an_error_or_a_network(tmp_path, changes):
     text = list(TOML)
@@ -238,7 +240,7 @@ _kinds = st.sampled_from(sorted(set(WRITERS) - {"residual"}))
 _layers = st.builds(lambda kind, more: {**more, "kind": kind}, _kinds, st.dictionaries(_keys, _values, max_size=3))
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@max_examples(150, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(st.lists(_layers, min_size=1, max_size=3), st.lists(st.integers(1, 4), min_size=1, max_size=4))
 def test_senseless_layers_are_an_error_or_a_network(tmp_path, layers, shape):
     spec = {"weights": "w.npz", "layout": "torch", "input": shape, "layers": layers, "ignore": ["*"]}

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from torch import nn
 
@@ -19,6 +19,7 @@ from ftheta.networks import reading
 from ftheta.networks.programs.importing import import_program
 from ftheta.networks.torch import archive, model
 
+from ...thoroughness import max_examples
 from .architectures import mlp
 from .modules import close, exported, ours, read, saved
 
@@ -294,7 +295,7 @@ def harmless(data: bytes) -> None:
         assert all(np.asarray(value).dtype == np.float64 for value in found.params.values())
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@max_examples(100, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_any_change_of_bytes_is_harmless(data):
     held = bytearray(DATA)
@@ -317,7 +318,7 @@ LEAVES = st.one_of(
 )
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@max_examples(100, suppress_health_check=[HealthCheck.too_slow])
 @given(st.sampled_from(["model.json", "weights_config.json", "constants_config.json"]), st.randoms(), LEAVES)
 def test_any_change_of_the_json_is_harmless(end, random, leaf):
     document = json.loads(entries()[named(end)])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
@@ -17,6 +17,7 @@ from ftheta.networks.programs.node import Node
 from ftheta.networks.torch.model import IGNORED, X
 from ftheta.networks.torch.rules import RULES
 
+from ...thoroughness import max_examples
 from .families import FAMILIES, normal
 from .modules import close, side_by_side, words
 
@@ -52,7 +53,7 @@ PAIR = st.tuples(st.integers(1, 3), st.integers(1, 3))
 LESS = st.tuples(st.integers(0, 2), st.integers(0, 2))
 
 
-@settings(max_examples=6, deadline=None)
+@max_examples(6)
 @given(st.tuples(st.integers(5, 8), st.integers(5, 8)), PAIR, PAIR, LESS, PAIR, st.sampled_from([1, 2, 4]))
 def test_convolutions_of_any_size_stride_padding_dilation_and_groups(size, kernel, stride, padding, dilation, groups):
     x = normal(1, 4, *size)
@@ -67,7 +68,7 @@ def test_convolutions_of_any_size_stride_padding_dilation_and_groups(size, kerne
     close(rule("conv_transpose2d", x, **how), y, 1e-10)
 
 
-@settings(max_examples=6, deadline=None)
+@max_examples(6)
 @given(st.tuples(st.integers(5, 8), st.integers(5, 8)), PAIR, PAIR, LESS, st.sampled_from([1, 2]), st.booleans())
 def test_pools_of_any_size_stride_padding_and_dilation(size, kernel, stride, padding, dilation, ceil):
     x = normal(1, 2, *size)

@@ -1,11 +1,13 @@
 """Byte-pair encoding: a known example, and nothing is lost."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ftheta.logic import SubjectError, UsageError
 from ftheta.networks.transformers import TEXTS, Tokeniser, text
+
+from ...thoroughness import max_examples
 
 
 def test_the_textbook_example_of_byte_pair_encoding():
@@ -14,7 +16,7 @@ def test_the_textbook_example_of_byte_pair_encoding():
     assert found.merges == (("a", "a"), ("a", "b"), ("aa", "ab"))  # nothing else occurs twice
 
 
-@settings(max_examples=60)
+@max_examples(60)
 @given(st.text("ab c\né", min_size=1, max_size=60), st.integers(0, 20))
 def test_every_text_comes_back(words, merges):
     tokeniser = Tokeniser.learn(words, merges)
@@ -23,7 +25,7 @@ def test_every_text_comes_back(words, merges):
     assert sorted(tokeniser.numbers.values()) == list(range(len(tokeniser)))
 
 
-@settings(max_examples=8)
+@max_examples(8)
 @given(st.integers(0, 80))
 def test_more_merges_never_make_a_text_longer(merges):
     poem = text("hugo")

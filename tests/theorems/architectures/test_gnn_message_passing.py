@@ -4,7 +4,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ftheta as ft
@@ -30,6 +30,8 @@ from ftheta.theorems.architectures.gnn_message_passing.moving_mesh import (
     spread,
 )
 
+from ...thoroughness import max_examples
+
 
 @st.composite
 def random_graphs(draw):
@@ -46,7 +48,7 @@ def test_the_values_of_the_catalogue():
     assert np.allclose(gcn_matrix(path(2)), 0.5) and {v for row in normalised_entries(path(2)) for v in row} == {1 / 4}
 
 
-@settings(max_examples=40, deadline=None)
+@max_examples(40)
 @given(random_graphs(), st.integers(0, 2**31))
 def test_colours_are_finer_than_no_symmetry_and_coarser_than_orbits(graph, seed):
     """Nodes that a symmetry of the graph moves to one another have the same colour."""
@@ -59,7 +61,7 @@ def test_colours_are_finer_than_no_symmetry_and_coarser_than_orbits(graph, seed)
 
 
 @pytest.mark.filterwarnings("ignore:The hashes produced")
-@settings(max_examples=40, deadline=None)
+@max_examples(40)
 @given(random_graphs())
 def test_the_colours_are_those_of_networkx(graph):
     nx = pytest.importorskip("networkx")
@@ -69,7 +71,7 @@ def test_the_colours_are_those_of_networkx(graph):
     assert split_pairs(np.array(ours), last) == 0 and len(set(last)) == len(set(ours))
 
 
-@settings(max_examples=30, deadline=None)
+@max_examples(30)
 @given(random_graphs(), st.integers(0, 2**31))
 def test_networks_are_equivariant_and_see_no_more_than_colours(graph, seed):
     rng = np.random.default_rng(seed)

@@ -5,7 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import norm
@@ -27,6 +27,8 @@ from ftheta.theorems.architectures.hopfield.memory import (
     unstable_bits,
 )
 
+from ...thoroughness import max_examples
+
 patterns = arrays(float, st.tuples(st.integers(1, 4), st.integers(2, 9)), elements=st.sampled_from([-1.0, 1.0]))
 
 
@@ -39,7 +41,7 @@ def test_the_energies_of_the_catalogue():
     assert bit_error(0.138) == pytest.approx(norm.sf(0.138**-0.5))
 
 
-@settings(max_examples=50, deadline=None)
+@max_examples(50)
 @given(patterns, st.integers(0, 2**31))
 def test_recall_ends_in_a_local_minimum_and_every_turn_pays(xi, seed):
     rng = np.random.default_rng(seed)
@@ -58,7 +60,7 @@ def test_recall_ends_in_a_local_minimum_and_every_turn_pays(xi, seed):
     assert (np.diff(found.energies, axis=0) <= 0).all()
 
 
-@settings(max_examples=50, deadline=None)
+@max_examples(50)
 @given(patterns)
 def test_little_cross_talk_makes_both_signs_of_a_pattern_fixed(xi):
     K = hebb(xi)

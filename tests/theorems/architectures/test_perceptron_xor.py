@@ -5,7 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.optimize import linprog
@@ -20,6 +20,8 @@ from ftheta.theorems.architectures.perceptron_xor.threshold_functions import (
     not_excluded_by_pairs,
     shown_by_weights,
 )
+
+from ...thoroughness import max_examples
 
 AXES = np.array([[1.0, 0.0], [0.0, 1.0]])
 small = arrays(float, st.tuples(st.integers(1, 8), st.integers(1, 3)), elements=st.integers(-3, 3))
@@ -44,7 +46,7 @@ def test_two_axes_make_two_mistakes_which_is_the_bound():
     assert len(run.mistakes) == 2 == square_radius(AXES) / best.square
 
 
-@settings(max_examples=60, deadline=None)
+@max_examples(60)
 @given(small)
 def test_the_mistakes_are_those_of_the_plain_loop(z):
     run = perceptron(z, 60)
@@ -60,7 +62,7 @@ def test_rows_that_float64_cannot_tell_apart_are_decided_in_rationals():
     assert list(run.mistakes) == plain_loop(z, run.passes)[: len(run.mistakes)]
 
 
-@settings(max_examples=60, deadline=None)
+@max_examples(60)
 @given(small)
 def test_novikoffs_bound_holds_wherever_there_is_a_margin(z):
     best = exact_margin(z)

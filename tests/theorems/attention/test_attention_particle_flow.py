@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
@@ -19,6 +19,8 @@ from ftheta.theorems.attention.attention_particle_flow.charts import draw_tokens
 from ftheta.theorems.attention.attention_particle_flow.flow import TokenFlow, apply_layers
 from ftheta.theorems.attention.attention_particle_flow.rigour import orthonormal_pair_error
 
+from ...thoroughness import max_examples
+
 KINDS = (SOFTMAX, UNNORMALISED)
 
 
@@ -26,7 +28,7 @@ def cloud(seed: int, n: int, d: int) -> np.ndarray:
     return unit(np.random.default_rng(seed).normal(size=(n, d)))
 
 
-@settings(max_examples=30)
+@max_examples(30)
 @given(st.integers(1, 40), st.integers(1, 5), st.floats(0, 8), st.integers(1, 12))
 def test_blocks_add_up_to_all_pairs(n, d, beta, block):
     x = cloud(n, n, d)
@@ -101,7 +103,7 @@ def test_a_plateau_is_the_longest_time_with_the_same_clusters():
     assert flow.Course(np.array([0.0, 1.0, 5.0, 7.0]), states, np.zeros(4)).plateau() == (2, 6.0)
 
 
-@settings(max_examples=30)
+@max_examples(30)
 @given(st.integers(0, 1000), st.integers(2, 12), st.integers(2, 4))
 def test_a_hemisphere_is_found_exactly_when_a_linear_program_finds_one(seed, n, d):
     x = cloud(seed, n, d)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate, linalg, stats
 
@@ -17,6 +17,8 @@ from ftheta.theorems.attention.mean_field_attention.mean_field import (
     stability_rates,
     wasserstein,
 )
+
+from ...thoroughness import max_examples
 
 UNIT = Attention(np.eye(1), np.eye(1))
 
@@ -104,7 +106,7 @@ def test_on_a_line_it_is_the_distance_of_quantiles(s, t, move):
     assert wasserstein(a, b) == pytest.approx(np.hypot(move, s**0.5 - t**0.5), abs=1e-6)
 
 
-@settings(max_examples=20)
+@max_examples(20)
 @given(st.integers(0, 500), st.integers(1, 3), st.floats(-1, 1), st.floats(0, 180))
 def test_two_flows_part_no_faster_than_their_bound(seed, d, stretch, turn):
     attention = Attention.build(d, stretch, turn)

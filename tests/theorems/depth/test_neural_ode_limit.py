@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from flint import arb, ctx, fmpq
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ftheta.flows.fields import FLOWS, Flow, circling_tanh, growth, rotation
@@ -29,6 +29,8 @@ from ftheta.theorems.depth.neural_ode_limit.convergence import (
 )
 from ftheta.theorems.orders import observed_order
 
+from ...thoroughness import max_examples
+
 dyadic = st.integers(-64, 64).map(lambda k: k / 32)
 
 
@@ -42,7 +44,7 @@ def linear_flow(start: np.ndarray) -> Flow:
     return Flow(lambda p, x: p[0] @ x + p[1], lambda t: None, start, balls=lambda u: u)
 
 
-@settings(max_examples=30)
+@max_examples(30)
 @given(st.lists(st.tuples(dyadic, dyadic, dyadic, dyadic, dyadic, dyadic), min_size=1, max_size=9), dyadic, dyadic)
 def test_balls_contain_the_network_evaluated_in_rational_numbers(layers, x0, x1):
     W = np.array([[[a, b], [c, d]] for a, b, c, d, _, _ in layers])
@@ -84,7 +86,7 @@ def test_stated_constants_agree_with_what_is_met_along_the_trajectory(name):
     assert found is not None and found[1] <= flow.variation.hi + 1e-9
 
 
-@settings(max_examples=40)
+@max_examples(40)
 @given(st.sampled_from(sorted(FLOWS)), st.floats(0.05, 3.0), st.integers(1, 60))
 def test_the_error_never_exceeds_the_bound(name, rate, depth):
     flow = FLOWS[name](rate)

@@ -6,13 +6,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ftheta.running import run
 from ftheta.subjects import Dataset
 from ftheta.theorems.depth.resnet_local_pl import one_datum, random_instances, resnet_local_pl, training_claims
 from ftheta.theorems.depth.resnet_local_pl.local_pl import Fourier, Problem, train
+
+from ...thoroughness import max_examples
 
 
 def problem(rng: np.random.Generator, N: int = 5, d: int = 3, outputs: int = 2, q: int = 8) -> Problem:
@@ -51,7 +53,7 @@ def test_the_lipschitz_constant_of_the_features_is_exact():
     np.testing.assert_allclose(phi.pull_back(phi(x[None]), w), w @ slope, rtol=1e-10)
 
 
-@settings(max_examples=40)
+@max_examples(40)
 @given(st.integers(0, 10_000), st.integers(1, 6), st.integers(1, 8), st.floats(0.0, 3.0))
 def test_both_inequalities_hold_everywhere(seed, N, T, size):
     rng = np.random.default_rng(seed)

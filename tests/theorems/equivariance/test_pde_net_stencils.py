@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -29,6 +29,8 @@ from ftheta.theorems.equivariance.pde_net_stencils.stencils import (
     with_moments,
 )
 
+from ...thoroughness import max_examples
+
 weights = arrays(np.float64, st.sampled_from([(3,), (4,), (5,), (3, 3), (2, 5)]), elements=st.floats(-4, 4, width=16))
 
 
@@ -48,7 +50,7 @@ def test_moments_and_filters_determine_each_other_exactly(q):
     assert all(back[at] == stencil.taps.get(at, 0) for at in back)
 
 
-@settings(max_examples=25)
+@max_examples(25)
 @given(weights, st.sampled_from([0.05, 0.3]))
 def test_on_polynomials_the_expansion_is_exact(q, h):
     """For monomials x^a y^b the series ends: Σ q f(x + kh) = Σ h^|α| m_α ∂^α f/α!, here at 0: h^|a| m_a."""

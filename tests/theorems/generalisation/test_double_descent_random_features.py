@@ -4,7 +4,7 @@ from math import pi
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ftheta.logic import Curves, UsageError, Verdict
@@ -28,6 +28,8 @@ from ftheta.theorems.generalisation.double_descent_random_features.random_featur
     limit,
     ridge_path,
 )
+
+from ...thoroughness import max_examples
 
 
 def test_the_kernel_of_equal_opposite_and_orthogonal_weights():
@@ -105,7 +107,7 @@ def test_the_risk_peaks_at_the_threshold_and_not_with_the_best_ridge():
     assert (found.train[:, [N > 30 for N in found.at]] < 1e-12).all()
 
 
-@settings(max_examples=20)
+@max_examples(20)
 @given(st.integers(4, 200), st.integers(5, 1000))
 def test_the_numbers_of_features_are_on_both_sides_of_the_threshold(n, most):
     at = around(n, most)

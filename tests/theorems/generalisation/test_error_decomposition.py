@@ -6,7 +6,7 @@ from math import sqrt
 import jax
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ftheta as ft
@@ -40,12 +40,14 @@ from ftheta.theorems.generalisation.error_decomposition.least_squares import (
     train_risk,
 )
 
+from ...thoroughness import max_examples
+
 X = np.repeat(np.linspace(-1, 1, 6), 2)[:, None]
 LAW = Law(X, (X[:, 0] ** 2 + np.tile([0.3, -0.3], 6))[:, None])
 
 
 @given(st.integers(1, 40), st.integers(0, 10**6))
-@settings(max_examples=30)
+@max_examples(30)
 def test_lines_in_rationals_are_those_of_numpy_and_the_terms_add_up(n, seed):
     rng = np.random.default_rng(seed)
     counts = LAW.count(LAW.draw(rng, n))

@@ -5,7 +5,7 @@ from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
 
@@ -28,10 +28,12 @@ from ftheta.theorems.generalisation.extrapolation_ood.rays import (
     second_difference,
 )
 
+from ...thoroughness import max_examples
+
 # ---- rays ------------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=40, deadline=None)
+@max_examples(40)
 @given(st.integers(0, 10_000), st.lists(st.integers(1, 6), min_size=1, max_size=3))
 def test_the_last_piece_is_that_of_all_pieces(seed, hidden):
     """Whole small weights, so that ties and neurons that stand still on the ray are met."""
@@ -110,7 +112,7 @@ def verified(x, q, found) -> bool:
     return found.gap > 0 and value(q) - max(map(value, x)) == found.gap
 
 
-@settings(max_examples=60, deadline=None)
+@max_examples(60)
 @given(st.integers(0, 10_000), st.integers(1, 3), st.integers(5, 9))
 def test_membership_agrees_with_all_simplices_and_is_certified(seed, d, n):
     """By Carathéodory a point of the hull lies in a simplex of rows."""

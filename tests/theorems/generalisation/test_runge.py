@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.interpolate import BarycentricInterpolator
@@ -19,6 +19,8 @@ from ftheta.theorems.generalisation.runge.interval_function import extend_broken
 from ftheta.theorems.generalisation.runge.nodes import KINDS, Interpolant, between, lebesgue_constant, nodes
 from ftheta.theorems.generalisation.runge.runge_function import Runge
 from ftheta.theorems.generalisation.runge.sampled_function import SampledFunction
+
+from ...thoroughness import max_examples
 
 GRID = -np.cos(np.linspace(0, np.pi, 40_001))
 FEW: dict[str, Any] = {"steps": 20}
@@ -95,7 +97,7 @@ def test_the_size_on_the_ellipse(a, ellipse):
     assert holds == (ellipse < float(Runge(a).rho))
 
 
-@settings(max_examples=50, deadline=None)
+@max_examples(50)
 @given(st.lists(st.fractions(-4, 4, max_denominator=8), min_size=1, max_size=6), st.integers(0, 3))
 def test_the_largest_quotient_is_not_met_elsewhere(coefficients, k):
     below = [Fraction(1), Fraction(0), Fraction(k)]
@@ -105,7 +107,7 @@ def test_the_largest_quotient_is_not_met_elsewhere(coefficients, k):
     assert seen <= found.hi * (1 + 1e-12) + 1e-12 and found.lo <= seen + 1e-4 * (1 + found.hi)
 
 
-@settings(max_examples=40, deadline=None)
+@max_examples(40)
 @given(st.integers(0, 10_000), st.integers(1, 12))
 def test_interpolants_reproduce_polynomials_and_agree_with_scipy(seed, n):
     rng = np.random.default_rng(seed)

@@ -8,7 +8,7 @@ from itertools import pairwise
 import jax
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ftheta as ft
@@ -22,6 +22,8 @@ from ftheta.theorems.generalisation.structure_preserving_networks import certifi
 from ftheta.theorems.generalisation.structure_preserving_networks import hamiltonian, physics, shears
 from ftheta.theorems.generalisation.structure_preserving_networks import structure_preserving_networks as theorem
 from ftheta.theorems.generalisation.structure_preserving_networks.signs import draw_input_convex, shape_of, with_signs
+
+from ...thoroughness import max_examples
 
 # ---- symplectic ------------------------------------------------------------------------------------------------------
 
@@ -95,7 +97,7 @@ def signed(rng: np.random.Generator, widths: tuple[int, ...]) -> Description:
     return Description((*layers[:-1], Dense(layers[-1].weight, layers[-1].bias)))
 
 
-@settings(max_examples=60, deadline=None)
+@max_examples(60)
 @given(st.integers(0, 100_000))
 def test_what_the_signs_prove_holds_on_every_cell(seed):
     net = signed(np.random.default_rng(seed), (2, 2, 2, 1))
@@ -113,7 +115,7 @@ def test_what_the_signs_prove_holds_on_every_cell(seed):
         assert not shape.falls[0, k] or max(slopes) <= 0
 
 
-@settings(max_examples=40, deadline=None)
+@max_examples(40)
 @given(st.integers(0, 100_000))
 def test_the_convexity_test_is_that_of_the_facets(seed):
     """The tangents against the jumps that the decomposition into convex functions uses."""

@@ -6,7 +6,7 @@ from math import ceil, comb, e, exp, log, sqrt
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 from scipy.stats import binom
@@ -39,6 +39,8 @@ from ftheta.theorems.generalisation.vc_uniform_convergence.shattering import (
     vc_dimension,
 )
 
+from ...thoroughness import max_examples
+
 grids = st.integers(1, 3).flatmap(
     lambda d: st.lists(st.lists(st.integers(-2, 2), min_size=d, max_size=d), min_size=1, max_size=5)
 )
@@ -59,7 +61,7 @@ def by_linear_programs(x: np.ndarray) -> set[tuple[bool, ...]]:
 
 
 @given(grids)
-@settings(max_examples=40)
+@max_examples(40)
 def test_the_labellings_are_those_of_a_linear_program_for_each(rows):
     x = np.array(rows, float)  # small whole numbers: many are degenerate or equal
     found = halfspace_labellings(append_one(x))
@@ -98,7 +100,7 @@ def test_rows_on_the_plane_of_a_weak_separation_decide():
 
 
 @given(st.lists(st.integers(0, 31), min_size=1, max_size=32))
-@settings(max_examples=100)
+@max_examples(100)
 def test_sauer_and_shelah_hold_for_any_class_and_the_dimension_is_that_of_the_definition(codes):
     patterns = np.array([[(c >> j) & 1 for j in range(5)] for c in codes], bool)
     d = vc_dimension(patterns)
@@ -128,7 +130,7 @@ def test_cover_counts_follow_his_recursion(n, d):
 
 
 @given(st.integers(1, 4), st.integers(0, 10**6))
-@settings(max_examples=30)
+@max_examples(30)
 def test_radon_weights_balance_and_no_halfspace_makes_their_signs(d, seed):
     x = np.random.default_rng(seed).integers(-3, 4, (d + 2, d)).astype(float)
     u = radon_weights(x)
@@ -140,7 +142,7 @@ def test_radon_weights_balance_and_no_halfspace_makes_their_signs(d, seed):
 
 
 @given(st.integers(0, 10**6))
-@settings(max_examples=30)
+@max_examples(30)
 def test_general_position_is_that_of_the_determinants(seed):
     z = np.random.default_rng(seed).integers(-2, 3, (4, 3)).astype(float)
     singular = [c for c in combinations(range(4), 3) if abs(np.linalg.det(z[list(c)])) < 1e-9]

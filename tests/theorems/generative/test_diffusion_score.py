@@ -5,7 +5,7 @@ from math import e, exp, sqrt
 import jax
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate, special
 
@@ -36,6 +36,8 @@ from ftheta.theorems.generative.diffusion_score.diffusion import (
     tweedie,
     wasserstein1,
 )
+
+from ...thoroughness import max_examples
 
 
 @pytest.fixture(autouse=True)
@@ -85,7 +87,7 @@ def test_the_variance_of_one_bump_tends_to_one():
     assert Mixture(np.zeros((1, 1)), np.ones(1), 4.0).after(1.0).variance == pytest.approx(1 + 3 / e**2, rel=1e-14)
 
 
-@settings(max_examples=40)
+@max_examples(40)
 @given(mixtures, st.floats(0.05, 5))
 def test_tweedies_formula_is_bayes_rule(mixture, sigma):
     x = mixture.add_noise(sigma).sample(np.random.default_rng(0), 5)
@@ -173,7 +175,7 @@ def test_balls_agree_with_float64_on_the_distance_to_the_normal_law(mixture, t):
     assert gap == pytest.approx(ball.middle, abs=1e-12)
 
 
-@settings(max_examples=30)
+@max_examples(30)
 @given(st.integers(0, 1000), st.floats(0.2, 2))
 def test_the_bound_of_the_divergence_is_above_it_and_attained_by_one_bump(seed, variance):
     for atoms in (1, 3):

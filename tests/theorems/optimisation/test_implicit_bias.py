@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog, minimize
 from sklearn.svm import SVC
@@ -15,6 +15,8 @@ from ftheta.theorems.optimisation.implicit_bias.hyperbolic import Program, poten
 from ftheta.theorems.optimisation.implicit_bias.rows import Rows, projection
 from ftheta.training.margins import direction_error, enclosed_margin, logistic_flow, max_margin, separates
 
+from ...thoroughness import max_examples
+
 
 def test_the_projections_of_the_textbook_are_exact():
     x = np.array([[1.0, 1.0]])
@@ -24,7 +26,7 @@ def test_the_projections_of_the_textbook_are_exact():
 
 
 @given(st.integers(0, 10_000))
-@settings(max_examples=20, deadline=None)
+@max_examples(20)
 def test_the_projection_is_that_of_the_pseudo_inverse(seed):
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(3, 6))
@@ -40,7 +42,7 @@ def test_rows_that_depend_have_no_exact_projection():
 
 
 @given(st.integers(0, 10_000), st.integers(2, 6), st.integers(2, 25))
-@settings(max_examples=40, deadline=None)
+@max_examples(40)
 def test_rows_are_separable_exactly_when_linear_programming_says_so(seed, d, n):
     z = np.random.default_rng(seed).normal(size=(n, d))
     feasible = linprog(np.zeros(d), A_ub=-z, b_ub=-np.ones(n), bounds=(None, None), method="highs").status == 0
@@ -72,7 +74,7 @@ def test_the_margin_of_two_axes_is_known():
 
 
 @given(st.integers(0, 10_000))
-@settings(max_examples=30, deadline=None)
+@max_examples(30)
 def test_any_vector_and_any_multipliers_enclose_the_margin(seed):
     rng = np.random.default_rng(seed)
     z = rng.uniform(0.1, 1, (6, 3))

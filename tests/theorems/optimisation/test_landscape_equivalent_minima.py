@@ -6,7 +6,7 @@ from itertools import permutations, product
 import jax
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ftheta.logic import UsageError, Verdict
@@ -34,6 +34,8 @@ from ftheta.theorems.optimisation.landscape_equivalent_minima.minima import (
     two_moves,
 )
 
+from ...thoroughness import max_examples
+
 
 def applied(layers, params, x):
     with jax.enable_x64(True):
@@ -41,7 +43,7 @@ def applied(layers, params, x):
 
 
 @given(st.integers(0, 10_000), st.sampled_from(["tanh", "arctan", "relu", "sigmoid"]), st.integers(1, 3))
-@settings(max_examples=25, deadline=None)
+@max_examples(25)
 def test_a_move_changes_no_output_and_its_inverse_brings_every_weight_back(seed, hidden, depth):
     rng = np.random.default_rng(seed)
     net = random_mlp(rng, (3, *[4] * depth, 2), hidden, bias=0.5)
@@ -87,7 +89,7 @@ def test_midpoints_are_enclosed_around_the_float_value_and_two_moves_commute():
 
 
 @given(st.integers(0, 10_000), st.sampled_from(["tanh", "relu"]))
-@settings(max_examples=15, deadline=None)
+@max_examples(15)
 def test_matching_one_layer_is_the_best_of_all_orders_and_signs(seed, hidden):
     rng = np.random.default_rng(seed)
     a, b = (random_mlp(rng, (2, 4, 1), hidden, bias=0.5) for _ in range(2))

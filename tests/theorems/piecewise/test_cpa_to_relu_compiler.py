@@ -4,7 +4,7 @@ from itertools import permutations, product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ftheta.networks import random_mlp
@@ -21,6 +21,8 @@ from ftheta.theorems.piecewise.cpa_to_relu_compiler.compiler import Compiled
 from ftheta.theorems.piecewise.cpa_to_relu_compiler.mesh_function import MeshFunction, make_mesh_function
 from ftheta.theorems.piecewise.cpa_to_relu_compiler.sources import Source, mesh_pieces
 
+from ...thoroughness import max_examples
+
 
 def compiled(pieces) -> Compiled:
     found = Compiled.of(pieces, 5000)
@@ -28,7 +30,7 @@ def compiled(pieces) -> Compiled:
     return found
 
 
-@settings(max_examples=8)
+@max_examples(8)
 @given(st.integers(0, 10**6), st.sampled_from([(1, 4, 3, 1), (2, 3, 1), (2, 2, 2, 1)]))
 def test_a_network_comes_back_as_the_same_function(seed, widths):
     net = exact(random_mlp(np.random.default_rng(seed), widths, bias=0.5))

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.interpolate import LinearNDInterpolator
 from scipy.linalg import solveh_banded
@@ -19,8 +19,10 @@ from ftheta.theorems.piecewise.fem_basis_relu.elements import Elements
 from ftheta.theorems.piecewise.fem_basis_relu.poisson import Poisson
 from ftheta.theorems.piecewise.fem_basis_relu.uniform import Uniform, hexagon_gap
 
+from ...thoroughness import max_examples
 
-@settings(max_examples=8)
+
+@max_examples(8)
 @given(st.integers(0, 10**6))
 def test_scattered_points_give_the_interpolant_of_scipy(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -100,7 +102,7 @@ def test_the_uniform_hat_has_the_values_of_the_catalogue() -> None:
     assert [numbers[name].middle for name in ("φ(½, 0)", "φ(½, −½)", "neurons in dimension 1")] == [0.5, 0, 3]  # type: ignore[union-attr]
 
 
-@settings(max_examples=20)
+@max_examples(20)
 @given(st.lists(st.fractions(-3, 3, max_denominator=12), min_size=2, max_size=9, unique=True))
 def test_poisson_is_exact_at_the_nodes_and_within_the_bound_between(nodes: list[Fraction]) -> None:
     found = Poisson.solve(nodes)

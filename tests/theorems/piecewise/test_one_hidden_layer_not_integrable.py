@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from flint import fmpq
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ftheta.logic import SubjectError
@@ -29,6 +29,7 @@ from ftheta.theorems.piecewise.one_hidden_layer_not_integrable.ridge_form import
 )
 
 from ...relu.nets import networks, points, rationals
+from ...thoroughness import max_examples
 
 small = st.integers(-2, 2)
 
@@ -41,7 +42,7 @@ def one_hidden_layer(draw, d: int):
     return ExactNetwork.dense([table(n, d), table(1, n)], [table(1, n)[0], table(1, 1)[0]])
 
 
-@settings(max_examples=60)
+@max_examples(60)
 @given(st.integers(1, 3), st.data())
 def test_the_form_is_the_function_and_its_hyperplanes_are_different(d: int, data: st.DataObject) -> None:
     net = data.draw(one_hidden_layer(d))
@@ -52,7 +53,7 @@ def test_the_form_is_the_function_and_its_hyperplanes_are_different(d: int, data
     assert all(next(a for a in form[:-1] if a) == 1 for form in f.ridges) and all(f.ridges.values())
 
 
-@settings(max_examples=80)
+@max_examples(80)
 @given(st.integers(2, 3), st.data())
 def test_a_function_that_is_not_zero_has_a_ray_that_the_network_confirms(d: int, data: st.DataObject) -> None:
     net = data.draw(one_hidden_layer(d))
@@ -98,7 +99,7 @@ def test_networks_in_disguise_are_seen_through() -> None:
     assert zero.first is None and "f ≡ 0" in zero.summary
 
 
-@settings(max_examples=30)
+@max_examples(30)
 @given(networks(inputs=2, outputs=1, max_depth=3), points(2), st.lists(rationals, min_size=2, max_size=2))
 def test_one_sided_slopes_are_those_of_the_exact_pieces(net, x, v) -> None:
     f = restrict_to_line(net, x, v)[0]

@@ -5,7 +5,7 @@ from math import comb
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ftheta.pieces import Space, count_pieces
@@ -22,6 +22,8 @@ from ftheta.theorems.piecewise.regions_shallow.arrangements import (
     in_general_position,
     primitive,
 )
+
+from ...thoroughness import max_examples
 
 
 def layer(rows: np.ndarray) -> ReluNetwork:
@@ -48,7 +50,7 @@ def test_four_planes_through_a_point_make_fourteen_regions():
 small = st.integers(-2, 2)
 
 
-@settings(max_examples=40, deadline=None)
+@max_examples(40)
 @given(st.integers(1, 3).flatmap(lambda d: st.lists(st.tuples(*[small] * (d + 1)), min_size=1, max_size=6)))
 def test_the_lattice_and_the_enumeration_count_the_same_regions_of_degenerate_arrangements(rows):
     d = len(rows[0]) - 1

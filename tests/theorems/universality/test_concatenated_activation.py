@@ -5,11 +5,13 @@ from fractions import Fraction
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ftheta.approximation.goal import goal_of
 from ftheta.theorems.universality.concatenated_activation import concatenated
+
+from ...thoroughness import max_examples
 
 
 @given(st.integers(0, 10**30))
@@ -24,7 +26,7 @@ def test_numbers_run_through_all_functions_once():
     assert len(seen) == total == 9 + 25 + 27  # (1, 1), (1, 2), (2, 1)
 
 
-@settings(max_examples=25)
+@max_examples(25)
 @given(st.integers(1, 9), st.integers(1, 9), st.data())
 def test_one_neuron_is_its_function(m, q, data):
     steps = data.draw(st.lists(st.integers(-q, q), min_size=m + 1, max_size=m + 1))

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ftheta.logic import Basis, Enclosure
@@ -24,6 +24,8 @@ from ftheta.theorems.universality.depth_separation import GAP, Sawtooth, claims_
 from ftheta.theorems.universality.depth_separation.comparison import Comparison, compare_by_cells, compare_exactly
 from ftheta.theorems.universality.depth_separation.competitors import gradient, initialise, states
 from ftheta.theorems.universality.sparse_connection_approximation import budgets
+
+from ...thoroughness import max_examples
 
 unit = st.builds(Fraction, st.integers(1, 23), st.just(24))
 slope = st.builds(Fraction, st.integers(-40, 40), st.integers(1, 3))
@@ -45,13 +47,13 @@ def area_by_parts(h: PiecewiseAffine) -> Fraction:
     return total
 
 
-@settings(max_examples=60, deadline=None)
+@max_examples(60)
 @given(functions(), functions())
 def test_the_distance_is_that_of_the_positive_and_negative_parts(f, g):
     assert distance(f, g) == area_by_parts(f - g) == distance(g, f)
 
 
-@settings(max_examples=80, deadline=None)
+@max_examples(80)
 @given(functions(), st.integers(1, 5))
 def test_crossings_bound_the_distance_from_below(g, k):
     c = crossings(g)
@@ -193,7 +195,7 @@ def test_the_best_knots_of_the_root_have_equal_errors(n):
         assert np.max(np.sqrt(x) - chord) == pytest.approx(2 * error, rel=1e-5)
 
 
-@settings(max_examples=40, deadline=None)
+@max_examples(40)
 @given(
     st.lists(st.floats(0.001, 0.999), min_size=2, max_size=2, unique=True),
     st.lists(st.floats(-1, 1), min_size=4, max_size=4),

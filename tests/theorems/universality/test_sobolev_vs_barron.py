@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from flint import ctx  # type: ignore[import-untyped]
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate
 
@@ -16,6 +16,8 @@ from ftheta.logic import Basis
 from ftheta.theorems.universality.sobolev_vs_barron import fixed_bases as bases
 from ftheta.theorems.universality.sobolev_vs_barron import sobolev
 from ftheta.theorems.universality.sobolev_vs_barron.seminorms import enclose_seminorm, measure_seminorm
+
+from ...thoroughness import max_examples
 
 
 @given(st.integers(0, 1000), st.integers(1, 12), st.integers(1, 20))
@@ -37,7 +39,7 @@ def test_the_polynomials_of_the_absolute_value_are_its_chebyshev_series(m):
     assert np.abs(powers(x) - np.polynomial.chebyshev.chebval(x, series)).max() < 1e-7
 
 
-@settings(max_examples=8, deadline=None)
+@max_examples(8)
 @given(st.lists(st.fractions(-3, 3, max_denominator=8), min_size=2, max_size=4), st.integers(1, 2))
 def test_a_network_on_a_grid_of_weights_is_its_polynomial_up_to_its_step(coefficients, d):
     net = sobolev.GridNetwork.of(coefficients, d)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ftheta.networks import Dense, Description, random_mlp
@@ -16,13 +16,15 @@ from ftheta.theorems.universality.sparse_connection_approximation.sparsity impor
     without_dangling,
 )
 
+from ...thoroughness import max_examples
+
 
 def thinned(seed: int, share: float, word: str = "relu") -> Description:
     rng = np.random.default_rng(seed)
     return prune_weights(random_mlp(rng, (3, 6, 5, 6, 2), word, bias=0.5), share, rng)
 
 
-@settings(max_examples=60, deadline=None)
+@max_examples(60)
 @given(st.integers(0, 10**6), st.floats(0, 1), st.sampled_from(["relu", "tanh"]))
 def test_live_neurons_lie_on_a_path_and_nothing_else_is_needed(seed, share, word):
     net = thinned(seed, share, word)

@@ -5,7 +5,7 @@ from fractions import Fraction
 import jax
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
@@ -15,10 +15,12 @@ from ftheta.relu.line.cpa1d import affine, combination, from_jumps, realisation,
 from ftheta.relu.line.hat import HAT, shallow
 from ftheta.theorems.width.measure_representation import claims_about_hat, claims_about_network, variation
 
+from ...thoroughness import max_examples
+
 rationals = st.fractions(-3, 3, max_denominator=8)
 
 
-@settings(max_examples=40, deadline=None)
+@max_examples(40)
 @given(st.dictionaries(rationals, rationals, max_size=5), rationals, rationals)
 def test_the_lightest_measure_is_the_function_and_weighs_what_the_formula_says(jumps, left, value):
     f = from_jumps(left, jumps, 0, value)
@@ -27,7 +29,7 @@ def test_the_lightest_measure_is_the_function_and_weighs_what_the_formula_says(j
     assert atoms.mass == variation.least_mass(f)
 
 
-@settings(max_examples=20, deadline=None)
+@max_examples(20)
 @given(
     st.dictionaries(st.sampled_from([Fraction(k) for k in range(-2, 3)]), rationals, min_size=1, max_size=4), rationals
 )

@@ -5,7 +5,7 @@ from math import cos, pi
 import jax
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import linalg
 
@@ -21,6 +21,8 @@ from ftheta.theorems.width.ntk_kernel.relu import (
     two_layer,
 )
 
+from ...thoroughness import max_examples
+
 angles = st.floats(0.0, pi)
 
 
@@ -30,7 +32,7 @@ def double_precision():
         yield
 
 
-@settings(max_examples=20)
+@max_examples(20)
 @given(angles)
 def test_the_arc_cosine_kernels_are_gaussian_expectations(phi):
     # a planar Gaussian is a uniform direction times a length with E r² = 2

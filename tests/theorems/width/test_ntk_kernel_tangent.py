@@ -5,7 +5,7 @@ from dataclasses import replace
 import jax
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ftheta.estimates import mean
@@ -22,6 +22,8 @@ from ftheta.theorems.width.ntk_kernel.tangent import (
     tangent_features,
     train_linear_model,
 )
+
+from ...thoroughness import max_examples
 
 
 @pytest.fixture(autouse=True)
@@ -61,7 +63,7 @@ def layerwise_ntk(params, X):
     return kernel
 
 
-@settings(max_examples=15)
+@max_examples(15)
 @given(st.integers(0, 1000), st.integers(1, 3))
 def test_contracting_jacobians_gives_the_layerwise_sum(seed, layers):
     rng = np.random.default_rng(seed)
@@ -94,7 +96,7 @@ def test_the_features_have_the_kernel_as_their_gram_matrix():
     np.testing.assert_allclose(J @ J.T, empirical_ntk(he_network, params, X), rtol=1e-10, atol=1e-12)
 
 
-@settings(max_examples=10)
+@max_examples(10)
 @given(st.integers(0, 1000), st.floats(0, 3))
 def test_train_linear_model_follows_the_kernel_flow(seed, t):
     rng = np.random.default_rng(seed)
