@@ -44,7 +44,7 @@ WORK = 100_000_000  # values of neurons computed for one number of neurons
 
 
 @dataclass(frozen=True)
-class Ball:
+class SampledBall:
     """The domain: |x − centre| ≤ radius, and points of it, which carry the norm (each with the same mass)."""
 
     centre: Float[np.ndarray, "d"]
@@ -52,7 +52,9 @@ class Ball:
     points: Float[np.ndarray, "n d"]
 
     @classmethod
-    def draw(cls, rng: np.random.Generator, centre: Float[np.ndarray, "d"], radius: float, points: int) -> "Ball":
+    def draw(
+        cls, rng: np.random.Generator, centre: Float[np.ndarray, "d"], radius: float, points: int
+    ) -> "SampledBall":
         """Points drawn uniformly from the ball."""
         d = len(centre)
         direction = rng.normal(size=(points, d))
@@ -75,11 +77,13 @@ class Problem:
     values: Callable[[np.ndarray], np.ndarray]
     sample: Sampler
     moment: float
-    ball: Ball
+    ball: SampledBall
     wanted: Float[np.ndarray, "n"]
 
     @classmethod
-    def on(cls, values: Callable[[np.ndarray], np.ndarray], sample: Sampler, moment: float, ball: Ball) -> "Problem":
+    def on(
+        cls, values: Callable[[np.ndarray], np.ndarray], sample: Sampler, moment: float, ball: SampledBall
+    ) -> "Problem":
         """The function that maps rows to `values`, on the ball."""
         found = np.asarray(values(np.vstack([ball.points, ball.centre])), np.float64).ravel()
         if not (np.isfinite(found).all() and isfinite(moment)):
@@ -171,6 +175,6 @@ def scales_up_to(p: int) -> list[int]:
 
 def gaussian_problem(rng: np.random.Generator, dimension: int, points: int = 128) -> Problem:
     """The Gaussian on the unit ball."""
-    ball = Ball.draw(rng, np.zeros(dimension), 1.0, points)
+    ball = SampledBall.draw(rng, np.zeros(dimension), 1.0, points)
     values = lambda rows: np.exp(-(rows**2).sum(1) / 2)
     return Problem.on(values, gaussian_frequencies(dimension), gaussian_moment(dimension), ball)

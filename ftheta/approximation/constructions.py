@@ -17,7 +17,7 @@ from scipy import fft
 from ftheta.networks import ACTIVATIONS, random_mlp
 from ftheta.shapes import Float
 
-from .barron import Ball, Problem
+from .barron import Problem, SampledBall
 from .enclosed import UNIT, VALUES, Enclosed, Kuhn, Shallow
 from .goal import Goal
 from .greedy import Steps, frank_wolfe, unit_directions
@@ -270,9 +270,9 @@ def _sigmoids(task: Task, steps: Steps) -> Ladder:
         yield Shallow(task.activation, weights, biases, steps.coefficients, _level(goal))
 
 
-def ball_around(goal: Goal) -> Ball:
+def ball_around(goal: Goal) -> SampledBall:
     """The ball about the centre of the box through its corners."""
-    return Ball(goal.centre, float(np.linalg.norm(goal.halves)), goal.centre[None])
+    return SampledBall(goal.centre, float(np.linalg.norm(goal.halves)), goal.centre[None])
 
 
 def _level(goal: Goal) -> float:

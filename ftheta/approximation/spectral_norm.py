@@ -15,7 +15,7 @@ from ftheta.logic.chart import Axis, Curves, Series
 from ftheta.logic.enclosure import Basis, Enclosure
 from ftheta.logic.errors import SubjectError, UsageError
 
-from .barron import Ball, Problem
+from .barron import Problem, SampledBall
 from .fourier import Spectral, gaussian_norm, hat_norm, sampled_spectrum
 from .goal import goal_of
 
@@ -112,7 +112,7 @@ def problem_of(f: Any, rng: np.random.Generator, points: int) -> Problem:
         raise SubjectError("No spectrum is known.", got=f.name, remedy="give the true `Spectrum` of f")
     lo = np.asarray(f.lo)
     hi = np.asarray(f.hi)
-    ball = Ball.draw(rng, (lo + hi) / 2, float((hi - lo).min() / 2), points)
+    ball = SampledBall.draw(rng, (lo + hi) / 2, float((hi - lo).min() / 2), points)
     values = jax.vmap(lambda x: f.f(*x) if f.arguments else f.f(x[0] if f.dimension == 1 else x))
     return Problem.on(values, f.spectrum.sample, f.spectrum.first_moment.hi, ball)
 

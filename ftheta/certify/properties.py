@@ -19,7 +19,7 @@ from ftheta.logic.errors import UsageError
 
 from .formulas import And, Formula, Or, negate
 from .normal_form import make_disjuncts
-from .questions import Ball, Box, Case, Question, Row
+from .questions import Box, Case, Question, RationalBall, Row
 
 MOST_EXPONENT = 5000
 """Of ten, in a decimal: exact arithmetic with much larger ones would take all time."""
@@ -198,7 +198,7 @@ class Inputs:
     """Inputs of a box, and of a ball where there is one."""
 
     box: Box
-    ball: Ball | None = None
+    ball: RationalBall | None = None
 
 
 class Property:
@@ -284,7 +284,8 @@ class Robust(Property):
             lo = np.maximum(lo, _entries(clip[0], centre.shape, "clip"))
             hi = np.minimum(hi, _entries(clip[1], centre.shape, "clip"))
         where = Inputs(
-            _nonempty(Box(tuple(lo), tuple(hi))), None if norm == inf else Ball(tuple(centre), radius.item(), int(norm))
+            _nonempty(Box(tuple(lo), tuple(hi))),
+            None if norm == inf else RationalBall(tuple(centre), radius.item(), int(norm)),
         )
         super().__init__([(where, _LargestAt(label, tuple(centre)))])
 

@@ -58,7 +58,7 @@ class Box:
 
 
 @dataclass(frozen=True, slots=True)
-class Ball:
+class RationalBall:
     r"""All inputs with $\|x-c\|_p\le r$ for the `centre` $c$, the `radius` $r$ and the `norm` $p\in\{1,2\}$."""
 
     centre: tuple[Fraction, ...]
@@ -82,7 +82,7 @@ class Case:
 
     box: Box
     unsafe: tuple[tuple[Row, ...], ...]
-    ball: Ball | None = None
+    ball: RationalBall | None = None
 
     def admits(self, x: Sequence[Fraction], y: Sequence[Fraction]) -> bool:
         """Whether an input with its output answers *sat*."""

@@ -32,19 +32,19 @@ FAR = 16
 OFFSETS = (Fraction(3, 8), Fraction(1, 16))  # of the grid of differences, in steps
 ULPS = 8 * 2.0**-53  # relative error granted to a function evaluated in float64
 
-Ball = Any  # flint.arb, which has no types
+Arb = Any  # flint.arb, which has no types
 
 
-def _logistic(x: Ball) -> Ball:
+def _logistic(x: Arb) -> Arb:
     return 1 / (1 + (-x).exp())
 
 
-def _gauss(x: Ball) -> tuple[Ball, Ball]:
+def _gauss(x: Arb) -> tuple[Arb, Arb]:
     """The normal distribution function and density."""
     return (1 + (x / arb(2).sqrt()).erf()) / 2, (-x * x / 2).exp() / (2 * arb.pi()).sqrt()
 
 
-VALUES: dict[str, Callable[[Ball], Ball]] = {
+VALUES: dict[str, Callable[[Arb], Arb]] = {
     "identity": lambda x: x,
     "relu": lambda x: x if x > 0 else arb(0),
     "leaky-relu": lambda x: x if x > 0 else x * arb(fmpq(LEAK.numerator, LEAK.denominator)),
@@ -57,7 +57,7 @@ VALUES: dict[str, Callable[[Ball], Ball]] = {
     "square": lambda x: x * x,
 }  # at a point: the kinks of the piecewise ones lie at 0
 
-SLOPES: dict[str, Callable[[Ball], Ball]] = {
+SLOPES: dict[str, Callable[[Arb], Arb]] = {
     "tanh": lambda x: x.sech() ** 2,
     "sigmoid": lambda x: (x / 2).sech() ** 2 / 4,
     "arctan": lambda x: 1 / (1 + x * x),
@@ -65,7 +65,7 @@ SLOPES: dict[str, Callable[[Ball], Ball]] = {
     "gelu": lambda x: _gauss(x)[0] + x * _gauss(x)[1],
     "silu": lambda x: _logistic(x) * (1 + x * _logistic(-x)),
 }
-CURVATURES: dict[str, Callable[[Ball], Ball]] = {
+CURVATURES: dict[str, Callable[[Arb], Arb]] = {
     "tanh": lambda x: -2 * x.tanh() * x.sech() ** 2,
     "sigmoid": lambda x: -(x / 2).tanh() * (x / 2).sech() ** 2 / 4,
     "arctan": lambda x: -2 * x / (1 + x * x) ** 2,
@@ -110,7 +110,7 @@ def steepest_slope(name: str, tolerance: float = 1e-10) -> Enclosure:
     return Enclosure.between(best, max(-cells[0][0], tail))
 
 
-def _upper(ball: Ball) -> float:
+def _upper(ball: Arb) -> float:
     return Enclosure.ball(abs(ball)).hi
 
 
@@ -124,7 +124,7 @@ class Difference:
     size: Enclosure
 
 
-Evaluate = Callable[[list[Fraction]], list[Ball]]
+Evaluate = Callable[[list[Fraction]], list[Arb]]
 
 
 def largest_difference(order: int, evaluate: Evaluate, lo: Fraction, hi: Fraction, basis: Basis) -> Difference:
@@ -142,7 +142,7 @@ def largest_difference(order: int, evaluate: Evaluate, lo: Fraction, hi: Fractio
     return max(found, key=lambda d: d.size.lo)
 
 
-def _ratio(total: Ball, scale: Ball, basis: Basis) -> Enclosure:
+def _ratio(total: Arb, scale: Arb, basis: Basis) -> Enclosure:
     """total / scale in [0, 1]; zero for the zero function, unknown where a value overflowed."""
     if not (total.is_finite() and scale.is_finite()):
         return Enclosure.between(0.0, 1.0, basis)
@@ -171,7 +171,7 @@ def differences_of(
             order, lambda points: [VALUES[known.name](_point(x)) for x in points], -reach, reach, Basis.EXACT
         )
 
-    def evaluate_rounded(points: list[Fraction]) -> list[Ball]:
+    def evaluate_rounded(points: list[Fraction]) -> list[Arb]:
         x = np.array([float(t) for t in points])
         values = np.asarray(jax.vmap(function)(x), np.float64).reshape(len(x)).tolist()
         return [arb(v, ULPS * abs(v)) for v in values]
@@ -179,14 +179,14 @@ def differences_of(
     return largest_difference(order, evaluate_rounded, Fraction(lo), Fraction(hi), Basis.FLOAT)
 
 
-def _point(x: Fraction) -> Ball:
+def _point(x: Fraction) -> Arb:
     return arb(fmpq(x.numerator, x.denominator))
 
 
 def enclosed_difference(function: Callable[[Any], Any], order: int, lo: float, hi: float) -> Enclosure:
     """The size of the largest of the same differences of any program, in intervals; between 0 and 1 without rules."""
 
-    def evaluate_in_intervals(points: list[Fraction]) -> list[Ball]:
+    def evaluate_in_intervals(points: list[Fraction]) -> list[Arb]:
         ends = [Enclosure.exact(t) for t in points]
         box = Interval(np.array([e.lo for e in ends]), np.array([e.hi for e in ends]))
         found = enclose(jax.vmap(function), box)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ftheta.approximation.barron import Ball, Problem, gaussian_problem, scales_up_to
+from ftheta.approximation.barron import Problem, SampledBall, gaussian_problem, scales_up_to
 from ftheta.approximation.gaussian_spectrum import gaussian_moment
 from ftheta.approximation.greedy import frank_wolfe
 from ftheta.estimates import mean
@@ -22,7 +22,7 @@ def waves_problem(rng: np.random.Generator, factor: float = 1.0) -> Problem:
     omega, amplitude, phase = WAVES
     spectrum = Spectrum.cosines(omega, amplitude, phase)
     values = lambda rows: (amplitude * jnp.cos(rows @ omega.T + phase)).sum(1)
-    ball = Ball.draw(rng, np.array([0.7, -1.2]), 1.5, 40)
+    ball = SampledBall.draw(rng, np.array([0.7, -1.2]), 1.5, 40)
     return Problem.on(values, spectrum.sample, spectrum.first_moment.middle * factor, ball)
 
 
@@ -83,7 +83,7 @@ def test_the_moment_of_the_gaussian_is_its_closed_form(d):
 
 
 def test_points_are_uniform_in_the_ball():
-    ball = Ball.draw(np.random.default_rng(6), np.array([1.0, 2.0, 3.0]), 2.0, 20_000)
+    ball = SampledBall.draw(np.random.default_rng(6), np.array([1.0, 2.0, 3.0]), 2.0, 20_000)
     length = np.linalg.norm(ball.offsets, axis=1)
     assert length.max() <= 2
     assert abs((length <= 1).mean() - 1 / 8) < 6 * sqrt(7 / 64 / 20_000)
@@ -146,7 +146,7 @@ def test_each_iteration_finds_the_step_that_correlates_most(seed):
 
 
 def test_values_that_are_not_finite_are_refused():
-    ball = Ball.draw(np.random.default_rng(0), np.zeros(1), 1.0, 8)
+    ball = SampledBall.draw(np.random.default_rng(0), np.zeros(1), 1.0, 8)
     with pytest.raises(SubjectError, match="finite"):
         Problem.on(lambda rows: np.full(len(rows), np.nan), Spectrum.gaussian(1).sample, 1.0, ball)
     with pytest.raises(SubjectError, match="finite"):

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ftheta as ft
-from ftheta.certify.questions import Ball
+from ftheta.certify.questions import RationalBall
 from ftheta.logic import UsageError
 
 grid = st.integers(-4, 4).map(lambda k: Fraction(k, 2))
@@ -132,10 +132,10 @@ def test_a_ball_is_where_its_norm_says(pairs, radius, norm):
 
 
 def test_a_euclidean_ball_is_decided_at_its_surface():
-    ball = Ball((Fraction(0), Fraction(0)), Fraction(5), 2)
+    ball = RationalBall((Fraction(0), Fraction(0)), Fraction(5), 2)
     assert ball.contains((Fraction(3), Fraction(4)))
     assert not ball.contains((Fraction(3), Fraction(4) + Fraction(1, 10**40)))
-    assert not Ball((Fraction(0),), Fraction(-1), 2).contains((Fraction(0),))
+    assert not RationalBall((Fraction(0),), Fraction(-1), 2).contains((Fraction(0),))
 
 
 # -- combinations -----------------------------------------------------------------------------------------------------

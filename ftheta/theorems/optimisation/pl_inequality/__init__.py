@@ -23,7 +23,7 @@ from ftheta.subjects import Network, Training
 from ftheta.subjects.hypotheses import curvature_of, optimum_of
 from ftheta.subjects.stated import as_stated
 
-from .pl import REACH, WAVY, WAVY_SMOOTHNESS, Ball, Descent, best_wavy, test_ball, wavy
+from .pl import REACH, WAVY, WAVY_SMOOTHNESS, Descent, KernelBallTest, best_wavy, test_ball, wavy
 
 ROWS = 32
 
@@ -188,7 +188,7 @@ def _measure_network(objective: Objective, step: float, steps: int, rng: np.rand
     )
 
 
-def _claim_ball(ball: Ball) -> tuple[AtMost, ...]:
+def _claim_ball(ball: KernelBallTest) -> tuple[AtMost, ...]:
     run = ball.run
     falls = worst_ratio(run.loss, run.loss[0] * ball.rate**run.at)
     seen = lambda value: Enclosure.measured(float(value), samples=len(run.at))
@@ -199,7 +199,7 @@ def _claim_ball(ball: Ball) -> tuple[AtMost, ...]:
     )
 
 
-def _draw_run(ball: Ball) -> tuple[Curves, Curves]:
+def _draw_run(ball: KernelBallTest) -> tuple[Curves, Curves]:
     run = ball.run
     return (
         draw_curves(

@@ -136,7 +136,7 @@ class Descent:
 
 
 @dataclass(frozen=True, eq=False)
-class Ball:
+class KernelBallTest:
     r"""Liu, Zhu and Belkin's test on a run: is $\lambda_{\min}K\ge\mu$ within $R=2L_\Phi\|\Phi(\theta_0)-y\|/\mu$?
 
     `mu` is the least eigenvalue of the tangent kernel met on the run, `steepest` the largest $\|J\|$: the ball is
@@ -160,7 +160,7 @@ class Ball:
         return 1 - (self.run.step or 0.0) * self.mu / self.rows
 
 
-def test_ball(objective: Objective, tau: float, steps: int) -> Ball:
+def test_ball(objective: Objective, tau: float, steps: int) -> KernelBallTest:
     """Descend on the mean of ½‖Φ − y‖² and look at the tangent kernel on the way."""
     run = along_training(objective, "gd", step=tau, steps=steps, looks=9)
     kernels = [objective.kernel_matrix(row) for row in run.rows]
@@ -168,4 +168,6 @@ def test_ball(objective: Objective, tau: float, steps: int) -> Ball:
     least = float(ends[:, 0].min(initial=np.inf))
     most = float(ends[:, 1].max(initial=0.0))
     residual = float(np.linalg.norm(objective.residual()))
-    return Ball(run, least if np.isfinite(least) else 0.0, float(np.sqrt(most)), residual, len(objective.examples))
+    return KernelBallTest(
+        run, least if np.isfinite(least) else 0.0, float(np.sqrt(most)), residual, len(objective.examples)
+    )

@@ -15,7 +15,7 @@ from math import e, pi, prod, sin, sqrt
 import numpy as np
 from flint import fmpq, fmpq_mat  # type: ignore[import-untyped]
 
-from ftheta.approximation.barron import Ball, Problem
+from ftheta.approximation.barron import Problem, SampledBall
 
 KAPPA = 1 / (8 * pi * e ** (pi - 1))
 CUBES = (2, 3, 4, 6, 8, 12, 16, 24, 32)  # a side
@@ -92,7 +92,7 @@ class Contest:
 def compare(rng: np.random.Generator, d: int, seeds: int, points: int = 128) -> Contest:
     """The wave of dimension d by means over cubes, and by `seeds` networks of each size, at random points."""
     a = wave(d)
-    ball = Ball(np.full(d, 0.5), sqrt(d) / 2, rng.uniform(size=(points, d)))
+    ball = SampledBall(np.full(d, 0.5), sqrt(d) / 2, rng.uniform(size=(points, d)))
     sample = lambda rng, n: (np.tile(a, (n, 1)), np.zeros(n))
     problem = Problem.on(lambda rows: np.cos(rows @ a), sample, float(np.linalg.norm(a)), ball)
     networks = tuple(sqrt(float(problem.errors(rng, n, seeds).mean())) for n in NEURONS)
