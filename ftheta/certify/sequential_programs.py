@@ -10,9 +10,7 @@ from time import monotonic
 
 import numpy as np
 
-from ftheta.relu.network import ReluNetwork
-
-from .attacks import Propose, propagate, pull_back
+from .attacks import Attacked, Propose, propagate, pull_back
 from .goals import Array, Goal, set_goal
 from .questions import Case
 
@@ -26,12 +24,20 @@ SHRINK = 0.35
 
 
 def attack_by_programs(
-    net: ReluNetwork, case: Case, rng: np.random.Generator, seconds: float, propose: Propose
+    net: Attacked,
+    case: Case,
+    rng: np.random.Generator,
+    seconds: float,
+    propose: Propose,
+    disjuncts: Array | None = None,
 ) -> Array | None:
-    """A point of the box for which `propose` says True, or None; ends after `seconds`."""
+    """A point of the box for which `propose` says True, or None; ends after `seconds`. `disjuncts` restricts the search
+    to some of them."""
     low, high = (np.array(side, np.float64) for side in case.box.inner())
     goal = set_goal(case, net.widths[0], net.widths[-1])
     joint = np.flatnonzero(goal.member.sum(1) > 1)
+    if disjuncts is not None:
+        joint = np.intersect1d(joint, disjuncts)
     if not len(joint) or not np.all(low <= high):
         return None
     end = monotonic() + seconds
@@ -48,7 +54,7 @@ def attack_by_programs(
 
 
 def _descend(
-    net: ReluNetwork, goal: Goal, low: Array, high: Array, start: Array, d: int, propose: Propose, end: float
+    net: Attacked, goal: Goal, low: Array, high: Array, start: Array, d: int, propose: Propose, end: float
 ) -> Array | None:
     """Steps from one point towards disjunct `d`."""
     rows = np.flatnonzero(goal.member[d])
@@ -76,13 +82,14 @@ def _descend(
     return None
 
 
-def _linearise(net: ReluNetwork, goal: Goal, rows: Array, x: Array) -> tuple[Array, Array]:
+def _linearise(net: Attacked, goal: Goal, rows: Array, x: Array) -> tuple[Array, Array]:
     """The excesses of some rows at a point, and their gradients."""
-    y, passed = propagate(net, x[None])
-    slopes = pull_back(net, [np.repeat(on, len(rows), axis=0) for on in passed], goal.outputs[rows])
+    copies = np.repeat(x[None], len(rows), axis=0)
+    y, passed = propagate(net, copies)
+    slopes = pull_back(net, passed, goal.outputs[rows])
     if goal.inputs is not None:
         slopes = slopes + goal.inputs[rows]
-    return goal.excess(x[None], y)[0, rows], slopes
+    return goal.excess(copies[:1], y[:1])[0, rows], slopes
 
 
 def _step(excess: Array, slopes: Array, low: Array, high: Array, reach: Array) -> Array | None:

@@ -73,7 +73,7 @@ def read_program(path: Path) -> "Program":
 
 
 def read_tensors(program: "Program", path: Path, names: Sequence[str]) -> "AnyNetwork":
-    """The network from the input of a graph to some of its tensors, one after the other."""
+    """The network from the inputs of a graph, all entries in a row, to some of its tensors, one after the other."""
     from ftheta.networks.programs.affine_chains import read_tensors_of_chain
 
     chain = read_tensors_of_chain(program)
@@ -112,8 +112,10 @@ def _load(net: Any, **asked: Any) -> Any:
     if not isinstance(net, (str, os.PathLike)):
         return net
     from ftheta.subjects import Network
-    from ftheta.subjects.resolve import load_as
+    from ftheta.subjects.resolve import Asked, load_as, read_file
 
+    if is_onnx(net) and Path(net).exists():
+        return read_file(Path(net), str(net), Asked((Network,), joins_inputs=True, **asked))
     return load_as(Network, net, **asked)
 
 

@@ -138,13 +138,20 @@ def _assign(query: Query, networks: Any) -> dict[str, Any]:
 
 def _read(query: Query, network: Interface, source: Any, any_type: bool) -> "AnyNetwork":
     for tensor in network.inputs:
-        if tensor.initialized or len(network.inputs) > 1:
+        if tensor.initialized:
             raise SubjectError(
-                "A network of a query has one input, which is not initialized: others are not decided.",
+                "An input of a query is not initialized: others are not decided.",
                 where=query.where,
                 got=f"network {network.name}, input {tensor.name}",
-                remedy="export it with one input and all others fixed",
+                remedy="export it with this input fixed",
             )
+    if len(network.inputs) > 1 and not is_onnx(source):
+        raise SubjectError(
+            "Several inputs are those of an ONNX file.",
+            where=query.where,
+            got=f"network {network.name}, inputs {', '.join(tensor.name for tensor in network.inputs)}",
+            remedy="give the file, or a network of one input",
+        )
     if is_onnx(source):
         read = _read_onnx(query, network, Path(os.fspath(source)), any_type)
     else:

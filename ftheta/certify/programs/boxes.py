@@ -16,9 +16,10 @@ from ftheta.certify.attacks import attack, descend
 from ftheta.certify.goals import floats_inside, set_goal
 from ftheta.certify.questions import Case
 from ftheta.certify.searches import Search
+from ftheta.certify.sequential_programs import attack_by_programs
 from ftheta.graph.domains.interval.intervals import Interval
 from ftheta.graph.domains.linear import BoxSet
-from ftheta.graph.domains.linear.refining import enclose
+from ftheta.graph.domains.linear.refining import Carry, enclose, has_wide_slots
 
 from .network import TracedNetwork
 from .rows import Excluded, Rows, bound_rows, exclude
@@ -32,9 +33,9 @@ ROOM = 1 << 24  # numbers of all slots and boxes of a batch
 MOST_AT_ONCE = 1024  # boxes
 FILL = 16  # few boxes are halved several times, so that a batch is worth its overhead
 TURN = 4.0  # seconds that a batch should take at most
+FIRST_SHARE = 0.2  # of the time, for enclosures over the whole box: an attack may be quicker
 ATTACK_SHARE = 0.1  # of the time, for attacks
 CORNERS = 16  # of a batch, that are tried as counter-examples
-SLOPE_STEPS = 20  # of ascent for the slopes below kinks, over the whole box
 MOST_OPEN = 2_000_000  # boxes in memory: beyond, those nearest to closed come first
 
 
@@ -67,19 +68,22 @@ class BoxSearch:
         self.attacking = 0.0
         self.batch = 1
         numbers = sum(slot.size for slot in net.program.graph.slots if slot.id in net.program.varying)
+        self.carry: Carry = "most" if has_wide_slots(net.program) else "nothing"
+        if self.carry == "most":
+            numbers *= 2 * net.widths[0]
         self.most = 1 if net.program.has_branches else max(1, min(MOST_AT_ONCE, ROOM // max(1, numbers)))
 
     # ---- bounds ------------------------------------------------------------------------------------------------------
 
-    def look(self, low: Array, high: Array, was_open: Array, steps: int = 0) -> Excluded:
-        """Bound the open rows over a batch of boxes."""
+    def look(self, low: Array, high: Array, was_open: Array, until: float) -> Excluded:
+        """Bound the open rows over a batch of boxes, with enclosures that are refined until then."""
         boxes = len(low)
         low, high, was_open = (_padded(part) for part in (low, high, was_open))
         shape = (len(low), *self.net.shape)
         sets = [BoxSet(Interval(low.reshape(shape), high.reshape(shape)))]
-        relaxed = enclose(self.net.program, sets, steps=steps, until=self.end)
+        relaxed = enclose(self.net.program, sets, carry=self.carry, until=until)
         numbers = self.rows.used_by(np.flatnonzero(was_open.any(0)))
-        found = bound_rows(self.net, self.rows, numbers, relaxed, sets, steps)
+        found = bound_rows(self.net, self.rows, numbers, relaxed, sets)
         self.boxes += boxes
         return exclude(self.rows, found, was_open, low, high).first(boxes)
 
@@ -167,7 +171,7 @@ class BoxSearch:
     def run(self) -> Search:
         """From cheap to dear: the whole box, an attack, slopes chosen for it, halves."""
         low, high, was_open, _, _ = self.take(1)
-        outcome = self.look(low, high, was_open)
+        outcome = self.look(low, high, was_open, min(self.end, self.begun + FIRST_SHARE * (self.end - self.begun)))
         self.keep(outcome)
         if len(self.low) and monotonic() < self.end:
             begun = monotonic()
@@ -176,6 +180,9 @@ class BoxSearch:
             self.found = attack(
                 self.net, self.case, self.rng, min(seconds, self.end - begun), self.propose, rounds=3, disjuncts=aims
             )
+            if self.found is None:
+                seconds = min(seconds, self.end - monotonic())
+                self.found = attack_by_programs(self.net, self.case, self.rng, seconds, self.propose, aims)
             self.attacking += monotonic() - begun
             if self.found is None:
                 self.try_points(self.low / 2 + self.high / 2)
@@ -207,7 +214,7 @@ class BoxSearch:
             return
         for start in range(0, len(low), self.most):
             part = slice(start, start + self.most)
-            outcome = self.look(low[part], high[part], was_open[part])
+            outcome = self.look(low[part], high[part], was_open[part], self.end)
             outcome.bound[:] = np.maximum(outcome.bound, bound[part])
             self.keep(outcome)
             open = outcome.open.any(1)

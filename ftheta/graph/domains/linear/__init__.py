@@ -76,7 +76,8 @@ def linear_bounds(
     are chosen by so many steps of ascent, for the functionals and for every slot that is bounded on the way.
     """
     steps = steps if method == "alpha-crown" else 0
-    relaxed = enclose(program, sets, refine=method != "interval", steps=steps, carry=method == "forward")
+    carry = "all" if method == "forward" else "nothing"
+    relaxed = enclose(program, sets, refine=method != "interval", steps=steps, carry=carry)
     slot = program.graph.outputs[output]
     functionals = np.eye(slot.size).reshape(-1, *slot.shape) if rows is None else rows
     seeds = np.broadcast_to(functionals, (len(sets[0].hull.lo), *functionals.shape))

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import inf
 from time import monotonic
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -25,6 +25,15 @@ from ftheta.graph.interpret import forward, precision
 CHUNK = 1 << 22
 """Coefficients of one slot that are held at a time."""
 
+FEW_OPEN = 64
+"""Open entries of a slot that are worth a functional each, where forms are carried forward besides."""
+
+WIDE = 1024
+"""Entries of a slot from which on that is dear."""
+
+Carry: TypeAlias = Literal["nothing", "most", "all"]
+"""What is bounded by forms that are carried forward."""
+
 
 def enclose(
     program: Program,
@@ -32,20 +41,21 @@ def enclose(
     *,
     refine: bool = True,
     steps: int = 0,
-    carry: bool = False,
+    carry: Carry = "nothing",
     until: float = inf,
     before: Mapping[int, Interval] | None = None,
 ) -> Relaxed:
     """Enclosures of all slots over a batch of sets of inputs; without `refine`, by intervals alone. Free slopes are
-    chosen by so many steps of ascent, for each bound by itself. With `carry`, forms are carried forward instead. After
-    `until`, a time of the monotonic clock, what is left is enclosed by intervals. `before` are enclosures (boxes,
-    *shape) over the same sets that were found before."""
+    chosen by so many steps of ascent, for each bound by itself. `carry` "all": forms are carried forward
+    instead. "most": forms are carried forward, and back-substitution follows for slots with few entries that are open
+    then. After `until`, a time of the monotonic clock, what is left is enclosed by intervals.
+    `before` are enclosures (boxes, *shape) over the same sets that were found before."""
     boxes = len(sets[0].hull.lo)
     if boxes > 1 and program.has_branches:
         raise GraphError("boxes are bounded one at a time where a `cond` depends on the inputs", got=f"{boxes} boxes")
     known = _Known(program, boxes)
     relaxed = Relaxed(program, known)
-    carried = Forward(relaxed, sets) if carry else None
+    carried = None if carry == "nothing" else Forward(relaxed, sets)
     graph = known.graph
     hulls = [part.hull if boxes > 1 else _without_axis(part.hull) for part in sets]
     wanted = _slots_to_refine(program, all(part.is_box for part in sets)) if refine else {}
@@ -74,7 +84,8 @@ def enclose(
             known.put(number, x)
             x = known.as_found(carried.refine(slot))
             known.put(number, x)
-            return x
+            if carry == "all" or _count_open(known[number], wanted[number]) > FEW_OPEN:
+                return x
         for count in (0, steps) if steps and before is None else (steps,):
             known.put(number, x)
             x = known.as_found(refine_slot(relaxed, sets, slot, wanted[number], count, until))
@@ -153,7 +164,7 @@ def refine_slot(
     x = relaxed.enclosures[slot.id]
     lo = x.lo.reshape(len(x.lo), -1).copy()
     hi = x.hi.reshape(len(x.hi), -1).copy()
-    is_open = (lo < 0) & (hi > 0) if only_signs else lo < hi
+    is_open = _find_open(lo, hi, only_signs)
     entries = _numbers_of(is_open)
     for part in _chunks(relaxed.program.graph, len(lo), entries.shape[1]):
         if monotonic() > until:
@@ -168,6 +179,17 @@ def refine_slot(
         np.put_along_axis(lo, chosen, np.fmax(least, below), 1)
         np.put_along_axis(hi, chosen, np.fmin(most, -above), 1)
     return x.meet(Interval(lo.reshape(x.shape), hi.reshape(x.shape)))
+
+
+def _find_open(lo: Array, hi: Array, only_signs: bool) -> Array:
+    """Entries that a sharper bound is worth something for."""
+    return (lo < 0) & (hi > 0) if only_signs else lo < hi
+
+
+def _count_open(x: Interval, only_signs: bool) -> int:
+    """The number of open entries of the box that has most."""
+    is_open = _find_open(x.lo, x.hi, only_signs)
+    return int(is_open.reshape(len(is_open), -1).sum(1).max(initial=0))
 
 
 def _numbers_of(is_open: Array) -> Array:
@@ -191,6 +213,12 @@ def _chunks(graph: Graph, boxes: int, functionals: int) -> list[slice]:
 
 
 # ---- which slots ----------------------------------------------------------------------------------------------------
+
+
+def has_wide_slots(program: Program) -> bool:
+    """Whether back-substitution from every entry that is read is dear: then forms are better carried forward first."""
+    graph = program.graph
+    return any(graph.slots[number].size >= WIDE for number in _slots_to_refine(program, boxes=True))
 
 
 def _slots_to_refine(program: Program, boxes: bool) -> dict[int, bool]:
