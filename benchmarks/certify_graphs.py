@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 import ftheta as ft
+from ftheta.graph.domains.linear import Method
 from ftheta.verifying import read_network
 
 from ._certify_lirpa import NETWORKS, Subject, bound_with_lirpa, import_lirpa
@@ -59,7 +60,7 @@ def report(families: list[str], each: float) -> None:
 # ---- bounds beside auto_LiRPA's --------------------------------------------------------------------------------------
 
 SAMPLES = 2000
-METHODS = ("forward", "crown", "alpha-crown")
+METHODS: tuple[Method, ...] = ("forward", "crown", "alpha-crown")
 
 
 def compare_bounds() -> None:
@@ -74,7 +75,7 @@ def compare_bounds() -> None:
             _compare(name, subject, method, lirpa)
 
 
-def _compare(name: str, subject: Subject, method: str, lirpa: Any) -> None:
+def _compare(name: str, subject: Subject, method: Method, lirpa: Any) -> None:
     net = ft.Network.of(subject.function, example=subject.low.shape)
     ft.bounds(net, (subject.low, subject.low), method=method)  # compiled
     begun = time.process_time()

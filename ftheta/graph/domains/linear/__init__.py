@@ -79,6 +79,12 @@ def linear_bounds(
     carry = "all" if method == "forward" else "nothing"
     relaxed = enclose(program, sets, refine=method != "interval", steps=steps, carry=carry)
     slot = program.graph.outputs[output]
+    if method == "forward" and rows is None:
+        lower_form, upper_form = Forward(relaxed, sets).of_entries(slot)
+        x = relaxed.enclosures[slot.id].map(lambda end: end.reshape(lower_form.offset.shape))
+        lower = np.fmax(lower_form.least(sets), x.lo)
+        upper = np.fmax(upper_form.least(sets), -x.hi)
+        return LinearBounds(lower, -upper, lower_form, upper_form, relaxed)
     functionals = np.eye(slot.size).reshape(-1, *slot.shape) if rows is None else rows
     seeds = np.broadcast_to(functionals, (len(sets[0].hull.lo), *functionals.shape))
     lower, lower_form = _below(relaxed, sets, slot, seeds, method, steps)

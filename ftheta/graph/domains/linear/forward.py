@@ -77,6 +77,16 @@ class Forward:
         A = np.broadcast_to(rows.reshape(1, len(rows), -1), (self._boxes, len(rows), slot.size))
         return self.form(self._compose(A, self._sides(slot), np.zeros(A.shape[:2]), np.zeros(A.shape[:2])))
 
+    @np.errstate(all="ignore")
+    def of_entries(self, slot: Slot) -> tuple[Form, Form]:
+        """Forms below the entries of a slot, and below their negatives."""
+        sides = self._sides(slot)
+        halves = (slice(None, slot.size), slice(slot.size, None))
+        lower, upper = (
+            self.form(Sides(sides.slopes[:, half], sides.offset[:, half], sides.error[:, half])) for half in halves
+        )
+        return lower, upper
+
     def form(self, sides: Sides) -> Form:
         inputs = self._relaxed.program.graph.inputs
         parts = np.split(sides.slopes, self._ends[1:-1].tolist(), axis=2)
