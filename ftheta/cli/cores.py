@@ -123,6 +123,11 @@ def fit(
     steps: int = 1000,
     batch: int | None = None,
     seed: int = 0,
+    robust: str | None = None,
+    epsilon: float | None = None,
+    norm: str = "inf",
+    clip: str | None = None,
+    ramp: str | None = None,
     out: Path | None = None,
     checkpoint: Path | None = None,
     resume: Annotated[bool, Flag] = False,
@@ -152,6 +157,16 @@ def fit(
         Rows a step sees; all of them if not said.
     seed
         Seed of the weights at the start and of the order of the rows.
+    robust
+        Train for inputs near the rows: adversarial, ibp, crown-ibp or small-box.
+    epsilon
+        How near, with --robust: the radius of the ball around each row.
+    norm
+        Of that ball, with --robust: inf, or 2 for adversarial.
+    clip
+        The least and the largest number an input may have, with --robust, such as 0,1.
+    ramp
+        The steps between which epsilon grows from 0, with --robust, such as 100,500.
     out
         Write the network to this .npz or .onnx file, which every other command reads.
     checkpoint
@@ -161,12 +176,13 @@ def fit(
     """
     from ftheta.subjects import Dataset
     from ftheta.subjects.resolve import load_as
-    from ftheta.training.command import savable, train
+    from ftheta.training.command import read_robust, savable, train
 
     savable(out)
+    worst = read_robust(robust, epsilon, norm, clip, ramp)
     rows = load_as(Dataset, data, labels=labels)
     how = {"loss": loss, "optimiser": optimiser, "step": step, "steps": steps, "batch": batch, "seed": seed}
-    trained = train(rows, widths, activation, **how, checkpoint=checkpoint, resume=resume)
+    trained = train(rows, widths, activation, **how, robust=worst, checkpoint=checkpoint, resume=resume)
     if out is not None:
         trained.save(out)
     if json:

@@ -16,6 +16,7 @@ _HOME = {
     "Loss": "losses",
     "OPTIMISERS": "optimisers",
     "Problem": "program",
+    "RobustLoss": "robust",
     "State": "program",
     "Stop": "stopping",
     "fit": "fitting",
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from .optimisers import OPTIMISERS as OPTIMISERS
     from .program import Problem as Problem
     from .program import State as State
+    from .robust import RobustLoss as RobustLoss
     from .run import Fit as Fit
     from .stopping import Stop as Stop
 

@@ -1,7 +1,8 @@
 """What `ftheta fit` does: a perceptron of the right sizes for the data, trained."""
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -10,7 +11,11 @@ from ftheta.networks import Description, random_mlp
 from ftheta.shapes import Real
 
 from .fitting import fit
+from .robust import METHODS, RobustLoss
+from .robust.losses import Method
 from .run import Fit
+
+Number = TypeVar("Number", int, float)
 
 
 def train(data: Any, widths: str, activation: str, **how: Any) -> Fit:
@@ -48,6 +53,38 @@ def hidden(words: str) -> tuple[int, ...]:
     if not all(part.isdecimal() and int(part) > 0 for part in parts):
         raise UsageError("The widths are whole numbers with commas.", got=words, remedy="write --widths 64,64")
     return tuple(int(part) for part in parts)
+
+
+def read_robust(
+    method: str | None, epsilon: float | None, norm: str, clip: str | None, ramp: str | None
+) -> RobustLoss | None:
+    """The options of `--robust` as a loss; None without a method."""
+    if method is None:
+        given = {"--epsilon": epsilon, "--clip": clip, "--ramp": ramp}
+        alone = [name for name, value in given.items() if value is not None]
+        if alone:
+            remedy = f"name one: --robust {' or '.join(METHODS)}"
+            raise UsageError("These options belong to a robust loss.", got=", ".join(alone), remedy=remedy)
+        return None
+    if epsilon is None:
+        remedy = f"--robust {method} --epsilon 0.1"
+        raise UsageError(
+            "A robust loss needs the radius of the ball around each row.", got="no --epsilon", remedy=remedy
+        )
+    if norm not in ("2", "inf"):
+        raise UsageError("The norm is 2 or inf.", got=norm, remedy="--norm inf")
+    least_and_largest = None if clip is None else _pair(clip, "--clip", float)
+    steps = (0, 0) if ramp is None else _pair(ramp, "--ramp", int)
+    return RobustLoss(cast(Method, method), epsilon, float(norm), clip=least_and_largest, ramp=steps)
+
+
+def _pair(words: str, option: str, kind: Callable[[str], Number]) -> tuple[Number, Number]:
+    try:
+        first, second = map(kind, words.split(","))
+    except ValueError:
+        remedy = f"write {option} 0,1"
+        raise UsageError("The option takes two numbers with a comma.", where=option, got=words, remedy=remedy) from None
+    return first, second
 
 
 def savable(path: Path | None) -> None:

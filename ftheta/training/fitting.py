@@ -16,6 +16,7 @@ from .machine import Evaluation, Machine, Metrics
 from .models import model_of
 from .optimisers import Step, optimiser_named
 from .program import Problem
+from .robust import RobustLoss
 from .run import Fit, Plan, begin, run
 from .stopping import Stop
 
@@ -35,6 +36,7 @@ def fit(
     batch: int | Batches | None = None,
     seed: int = 0,
     stop: Stop | None = None,
+    robust: RobustLoss | None = None,
     validation: Any = None,
     metrics: Metrics | None = None,
     every: int = 1,
@@ -65,6 +67,8 @@ def fit(
         Decides the order of the rows. A run is a function of its arguments and its seed.
     stop
         Rules that end the run earlier.
+    robust
+        Minimise the worst loss near each row, or a bound of it; evaluations and the loss of the result stay plain.
     validation, metrics, evaluate_every
         Other data whose loss is recorded, and functions `(predictions, targets) -> number` of these data (or, without
         any, of the training data), at every so many steps; an epoch, or 100 steps of all rows, if not said.
@@ -84,7 +88,8 @@ def fit(
         told, transformation = optimiser_named(optimiser, step, model.parameters)
         batches = _batches(batch, len(examples))
         stop = stop or Stop()
-        problem = Problem(model.apply, chosen.of, transformation, norms=stop.gradient is not None)
+        worst = None if robust is None else _robust(robust).losses(net, model.apply, chosen, examples.y)
+        problem = Problem(model.apply, chosen.of, transformation, norms=stop.gradient is not None, robust=worst)
         machine = Machine(model, problem, examples, batches, _whole(seed, "seed", 0))
         others = None if validation is None else examples_of(validation, model, chosen, "validation data")
         per_epoch = 100 if batches is None else batches.in_an_epoch(len(examples))
@@ -101,7 +106,7 @@ def fit(
             evaluation=evaluation,
             checkpoint=Checkpoint.of(checkpoint),
             progress=progress,
-            told=f"{chosen.name} loss, {told}",
+            told=f"{chosen.name} loss, {'' if robust is None else robust.told + ', '}{told}",
         )
         return run(machine, plan, _load_or_start(machine, plan, resume))
 
@@ -118,6 +123,13 @@ def _load_or_start(machine: Machine, plan: Plan, resume: bool) -> Saved:
             "The checkpoint exists.", got=str(path), remedy="give resume=True to continue it, or remove it"
         )
     return read(path, machine.start, machine.identity) if path.exists() else begin(machine)
+
+
+def _robust(robust: Any) -> RobustLoss:
+    if not isinstance(robust, RobustLoss):
+        remedy = 'robust=RobustLoss("ibp", 0.1), from ftheta.training'
+        raise UsageError("`robust` is a RobustLoss.", got=f"a {type(robust).__name__}", remedy=remedy)
+    return robust
 
 
 def _batches(batch: int | Batches | None, n: int) -> Batches | None:

@@ -28,6 +28,13 @@ class State(NamedTuple):
     optimiser: Any
 
 
+class Counted(NamedTuple):
+    """What the optimiser remembers, and how many steps were taken: for losses that depend on it."""
+
+    steps: Any
+    optimiser: Any
+
+
 class Chunk(NamedTuple):
     """What `roll` returns: `losses[k]` and `gradients[k]` belong to the parameters before step k of the chunk."""
 
@@ -40,33 +47,45 @@ class Chunk(NamedTuple):
 class Problem:
     r"""Minimise $R(\theta)=\frac1n\sum_i\ell(f_\theta(x_i),y_i)$: `apply` is $f$ for one input, `loss` is $\ell$.
 
-    With `norms` the norm of every gradient is recorded.
+    With `norms` the norm of every gradient is recorded. With `robust` the steps minimise the mean of
+    `robust(params, x, y, step)`, other losses of the rows, in place of it; evaluations are of $R$ all the same.
     """
 
     apply: Callable[[Any, Any], Any]
     loss: Callable[[Any, Any], Any]
     optimiser: "optax.GradientTransformationExtraArgs"
     norms: bool = False
+    robust: Callable[[Any, Any, Any, Any], Any] | None = None
 
     def start(self, params: Any) -> State:
-        return State(params, self.optimiser.init(params))
+        memory = self.optimiser.init(params)
+        return State(params, memory if self.robust is None else Counted(jnp.zeros((), jnp.int32), memory))
 
     def risk(self, params: Any, x: Any, y: Any, valid: Any = None) -> jax.Array:
         """The mean loss over the rows, or over those that are valid."""
-        losses = jax.vmap(lambda row, target: self.loss(self.apply(params, row), target))(x, y)
-        if valid is None:
-            return jnp.mean(losses)
-        return jnp.sum(jnp.where(valid, losses, 0)) / jnp.sum(valid).astype(losses.dtype)
+        return _mean(jax.vmap(lambda row, target: self.loss(self.apply(params, row), target))(x, y), valid)
+
+    def trained_risk(self, state: State) -> Callable[..., jax.Array]:
+        """What the step from this state decreases, as a function like `risk`."""
+        robust = self.robust
+        if robust is None:
+            return self.risk
+        step = state.optimiser.steps
+        return lambda params, x, y, valid=None: _mean(robust(params, x, y, step), valid)
 
     def train_step(self, state: State, x: Any, y: Any, valid: Any = None) -> tuple[State, jax.Array, jax.Array]:
         r"""One step on these rows: the new state, and the loss and gradient norm at the old one."""
         import optax
 
-        risk = lambda params: self.risk(params, x, y, valid)
+        trained = self.trained_risk(state)
+        risk = lambda params: trained(params, x, y, valid)
         value, gradient = jax.value_and_grad(risk)(state.params)
+        before = state.optimiser if self.robust is None else state.optimiser.optimiser
         updates, memory = self.optimiser.update(
-            gradient, state.optimiser, state.params, value=value, grad=gradient, value_fn=risk
+            gradient, before, state.params, value=value, grad=gradient, value_fn=risk
         )
+        if self.robust is not None:
+            memory = Counted(state.optimiser.steps + 1, memory)
         norm = optax.tree.norm(gradient) if self.norms else jnp.zeros((), value.dtype)
         return State(optax.apply_updates(state.params, updates), memory), value, norm
 
@@ -88,6 +107,13 @@ class Problem:
         risk = jax.eval_shape(self.risk, state.params, x, y)
         empty = jnp.zeros(room, risk.dtype)
         return jax.lax.fori_loop(0, count, body, Chunk(state, empty, empty if self.norms else empty[:0]))
+
+
+def _mean(losses: Any, valid: Any) -> jax.Array:
+    """The mean of all losses, or of those that are valid."""
+    if valid is None:
+        return jnp.mean(losses)
+    return jnp.sum(jnp.where(valid, losses, 0)) / jnp.sum(valid).astype(losses.dtype)
 
 
 def _gather(numbers: Any, *tables: Any) -> tuple[Any, ...]:

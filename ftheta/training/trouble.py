@@ -40,7 +40,8 @@ def locate(
 ) -> Trouble:
     """The trouble of a step that leads from the second state to the third; the first is the one before them."""
     before, now, after = states
-    risk = lambda params: problem.risk(params, *batch)
+    trained = problem.trained_risk(now)
+    risk = lambda params: trained(params, *batch)
     value, gradient = jax.value_and_grad(risk)(now.params)
     if not np.isfinite(value):
         return _in_the_forward_pass(model, problem, before, now, step, batch)
@@ -64,7 +65,7 @@ def _in_the_forward_pass(
     found = _first_node(jax.vmap(problem.apply, (None, 0)), earlier, now.params, (x,))
     if found is not None:
         return Trouble(step, "loss", _parameter_before(model, *found), _told(found[1]))
-    found = _first_node(problem.risk, earlier, now.params, batch)
+    found = _first_node(problem.trained_risk(now), earlier, now.params, batch)
     return Trouble(step, "loss", "loss function", "" if found is None else _told(found[1]))
 
 

@@ -48,6 +48,12 @@ def test_classes_get_an_output_each(tmp_path):
     assert np.load(out)["W1"].shape == (3, 5)
 
 
+def test_a_robust_loss_is_named_on_the_command_line(data, capsys):
+    words = ["fit", str(data), "--widths", "5", "--steps", "4", "--robust", "ibp", "--epsilon", "0.1"]
+    assert run([*words, "--ramp", "1,3", "--clip=-9,9"]) == 0
+    assert "ibp within ε = 0.1" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     "words, said",
     [
@@ -57,6 +63,11 @@ def test_classes_get_an_output_each(tmp_path):
         (["--batch", "41"], "larger than the data"),
         (["--loss", "cross-entropy"], "not one of the classes"),
         (["--activation", "relux"], "Unknown activation"),
+        (["--epsilon", "0.1"], "belong to a robust loss"),
+        (["--robust", "ibp"], "--epsilon"),
+        (["--robust", "magic", "--epsilon", "0.1"], "Unknown robust loss"),
+        (["--robust", "ibp", "--epsilon", "0.1", "--norm", "3"], "norm"),
+        (["--robust", "ibp", "--epsilon", "0.1", "--ramp", "5"], "two numbers"),
     ],
 )
 def test_wrong_words_are_refused(data, capsys, words, said):
