@@ -110,7 +110,7 @@ class ExactMatrix:
         return {j: v for j, v in total.items() if v}
 
     def apply(self, x: Sequence[fmpq]) -> tuple[fmpq, ...]:
-        return tuple(sum((a * x[j] for j, a in row.items()), fmpq(0)) for row in self.rows)
+        return tuple(sum((a * x[j] for j, a in row.items() if x[j]), fmpq(0)) for row in self.rows)
 
     def map(self, f: Any) -> "ExactMatrix":
         """The entries under `f`, which must send non-zero numbers to non-zero numbers."""

@@ -4,18 +4,21 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, islice
+from math import nan
 from typing import Any
 
 import numpy as np
 from flint import fmpq  # type: ignore[import-untyped]
 
 from ftheta.logic.errors import SubjectError
+from ftheta.shapes import Float, Int
 
 from .geometry import Form, Point, Simplex, barycentric, interpolant, overlap, value
 from .matrices import rational, vector
 
 Facet = tuple[int, ...]
+PAIRS = 4096  # simplices that are compared at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,10 +119,56 @@ class Mesh:
                     where=f"simplex {k}",
                     got=cell,
                 )
-        for a, b in self._near_pairs():
-            if overlap(self.corners(a), self.corners(b)):
-                raise SubjectError("Two simplices overlap.", where=f"simplices {a} and {b}", got="a common interior")
-            self._face_to_face(a, b)
+        pairs = self._near_pairs()
+        while block := list(islice(pairs, PAIRS)):
+            for a, b in self._suspects(np.array(block)):
+                if overlap(self.corners(a), self.corners(b)):
+                    raise SubjectError(
+                        "Two simplices overlap.", where=f"simplices {a} and {b}", got="a common interior"
+                    )
+                self._face_to_face(a, b)
+
+    def _suspects(self, pairs: Int[np.ndarray, "pairs 2"]) -> Iterator[tuple[int, int]]:
+        """The pairs that no facet of either separates, and those where a vertex of one lies in the other."""
+        one, other = pairs.T
+        simplices = np.array(self.simplices)
+        suspect = np.ones(len(pairs), bool)
+        hanging = np.zeros(len(pairs), bool)
+        for cells, others in ((one, other), (other, one)):
+            side = self._sides(cells, others)
+            shared = np.any(simplices[cells][:, :, None] == simplices[others][:, None, :], axis=1)
+            suspect &= ~np.any(np.all(side <= 0, axis=2), axis=1)
+            hanging |= np.any(np.all(side >= 0, axis=1) & ~shared, axis=1)
+        for k in np.flatnonzero(suspect | hanging):
+            yield int(one[k]), int(other[k])
+
+    def _sides(self, cells: Int[np.ndarray, "pairs"], others: Int[np.ndarray, "pairs"]) -> Int[np.ndarray, "pairs n n"]:
+        """The signs of the barycentric forms of `cells` (second axis) at the vertices of `others` (third axis).
+
+        In float64 where an error bound makes them certain, else in rationals.
+        """
+        own = np.array(self.simplices)[cells]
+        vertices = np.array(self.simplices)[others]
+        forms, points = self._in_floats
+        terms = forms[cells][:, :, None, :] * points[vertices][:, None, :, :]
+        values = terms.sum(axis=3)
+        rounding = (self.dimension + 6) * np.finfo(float).eps * np.abs(terms).sum(axis=3)
+        certain = np.abs(values) > rounding
+        signs = np.sign(np.where(certain, values, 0.0)).astype(int)
+        same = own[:, :, None] == vertices[:, None, :]
+        known = np.any(same, axis=1)  # a form is 1 at its own vertex and 0 at the others
+        signs = np.where(known[:, None, :], same.astype(int), signs)
+        for pair, i, j in np.argwhere(~certain & ~known[:, None, :]):
+            exact = value(self.coordinates[cells[pair]][int(own[pair, i])], self.points[vertices[pair, j]])
+            signs[pair, i, j] = (exact > 0) - (exact < 0)
+        return signs
+
+    @cached_property
+    def _in_floats(self) -> tuple[Float[np.ndarray, "cells n n"], Float[np.ndarray, "points n"]]:
+        """The barycentric forms of every simplex, and the points with a one appended, rounded to float64."""
+        forms = [[[_round(a) for a in form] for form in around.values()] for around in self.coordinates]
+        points = [[*map(_round, point), 1.0] for point in self.points]
+        return np.array(forms), np.array(points)
 
     def _face_to_face(self, a: int, b: int) -> None:
         """No vertex of one simplex lies in the other unless it is one of its vertices."""
@@ -142,3 +191,14 @@ class Mesh:
         for a in range(len(low) - 1):
             meets = np.all((low[a + 1 :] <= high[a]) & (high[a + 1 :] >= low[a]), axis=1)
             yield from ((a, int(b)) for b in np.flatnonzero(meets) + a + 1)
+
+
+def _round(number: fmpq) -> float:
+    """The nearest float64 number; NaN, which decides nothing, where a product of two might leave its range."""
+    if not number:
+        return 0.0
+    try:
+        rounded = int(number.p) / int(number.q)
+    except OverflowError:
+        return nan
+    return rounded if 1e-150 < abs(rounded) < 1e150 else nan

@@ -317,3 +317,15 @@ def test_sums_of_maxima_of_up_to_four_forms_are_compiled_exactly() -> None:
         assert net.states(x)[-1][0] == f(tuple(map(fmpq, x)))
     assert planar_nodal(Mesh.of(*kuhn(2)[:2]), kuhn(2)[2])(tuple(map(fmpq, (0, 0)))) == 1
     assert exact(net) is net
+
+
+@pytest.mark.parametrize("height, complaint", [(1, "overlap"), (0, "does not belong to"), (-1, None)])
+def test_what_floats_cannot_tell_apart_is_decided_in_rationals(height: int, complaint: str | None):
+    tip = [fmpq(1, 3), fmpq(height, 10**40)]
+    points = [[0, 0], [1, 0], [0, 1], [0, -1], [1, -1], tip]
+    simplices = [[0, 1, 2], [3, 4, 5]]
+    if complaint is None:
+        assert len(Mesh.of(points, simplices).simplices) == 2
+    else:
+        with pytest.raises(SubjectError, match=complaint):
+            Mesh.of(points, simplices)

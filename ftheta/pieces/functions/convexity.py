@@ -18,7 +18,7 @@ from ftheta.logic.errors import SubjectError
 from ftheta.relu.geometry import Form, Point, plus, times, value
 from ftheta.relu.linear_programs import has_interior, maximise
 from ftheta.relu.matrices import vector
-from ftheta.shapes import Float
+from ftheta.shapes import Real
 
 from .partitions import Budget, Piece, cut
 from .polyhedra import Corner, Polyhedron, Side, at, everywhere, opposite, primitive, rationals
@@ -200,7 +200,7 @@ class ConvexFit:
     distance: fmpq
 
 
-def convex_fit(x: Float[np.ndarray, "n *d"], y: Float[np.ndarray, "n"]) -> ConvexFit:
+def convex_fit(x: Real[np.ndarray, "n *d"], y: Real[np.ndarray, "n"]) -> ConvexFit:
     r"""Convex regression in the largest distance: the convex envelope $e$ of the data, raised by half their excess.
 
     $e(x_j)=\max\{\ell(x_j):\ell\le y\text{ at the data}\}=\min\sum\lambda_iy_i$ over $\sum\lambda_ix_i=x_j$. By Jensen

@@ -36,7 +36,8 @@ from .poisson import Poisson
 from .uniform import Uniform, hexagon_gap
 
 MOST = 400  # simplices
-POINTS = 64  # where networks are compared if cells are too many
+POINTS = 64  # where networks are compared if cells are too many,
+EVALUATIONS = 200_000  # as far as so many neurons, in rationals, allow
 SHAPES = ("uniform", "scattered")
 VALUES = ("hat", "wave")
 
@@ -164,8 +165,9 @@ def _interpolation_claim(given: Elements, rng: np.random.Generator) -> Identity:
         return Identity(what, gap, enclose_rational(0), again)
     found = given.gap(net, given.values)
     if found is None:
-        off = float(given.gap_at(net, POINTS, rng))
-        return Identity(f"{what}, at points", Enclosure.measured(off, samples=POINTS), enclose_rational(0))
+        points = min(POINTS, max(1, EVALUATIONS // count(net).neurons))
+        off = float(given.gap_at(net, points, rng))
+        return Identity(f"{what}, at points", Enclosure.measured(off, samples=points), enclose_rational(0))
     return Identity(what, enclose_rational(found[0]), enclose_rational(0))
 
 
