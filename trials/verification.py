@@ -84,10 +84,13 @@ def attempt_pieces(rng: np.random.Generator) -> str | None:
 # ---- functions of one linear form: the least value is known in any number of inputs ----
 
 
-def _draw_ridge(rng: np.random.Generator, d: int, constants: float = 0.0) -> tuple[ReluNetwork, Box, Fraction]:
+def _draw_ridge(
+    rng: np.random.Generator, d: int, constants: float = 0.0, hidden: int | None = None
+) -> tuple[ReluNetwork, Box, Fraction]:
     r"""A network $g(\langle a,x\rangle)$, a box, and its exact least output there.
 
     `constants` are added to some pre-activations of the first layer, which are far from zero then, and taken off again.
+    There are so many `hidden` layers, or one or two.
     """
     a = _draw(rng, d)
     a[int(rng.integers(d))] = 1.0
@@ -95,7 +98,8 @@ def _draw_ridge(rng: np.random.Generator, d: int, constants: float = 0.0) -> tup
     signs = rng.choice([-1.0, 1.0], first)
     weights = [np.outer(signs, a)]
     biases = [_draw(rng, first)]
-    widths = [first, *(int(n) for n in rng.integers(2, 4, int(rng.integers(0, 2)))), 1]
+    more = int(rng.integers(0, 2)) if hidden is None else hidden - 1
+    widths = [first, *(int(n) for n in rng.integers(2, 4, more)), 1]
     for n, m in zip(widths[1:], widths[:-1]):
         weights.append(_draw(rng, n, m))
         biases.append(_draw(rng, n))
@@ -162,6 +166,24 @@ def _attempt_threshold(rng: np.random.Generator, net: ReluNetwork, box: Box, lea
     unsafe = _below(bound, strict)
     case = f"{net.widths} {float(bound - least):.3g} beside the least value"
     return _fault(_ask(net, box, unsafe), net, box, unsafe, truth, case)
+
+
+def attempt_many_inputs(rng: np.random.Generator) -> str | None:
+    """One layer of ReLUs of 17 inputs and more: a sum of functions of linear forms, each in inputs of its own."""
+    parts = [_draw_ridge(rng, int(rng.integers(5, 9)), hidden=1) for _ in range(int(rng.integers(4, 6)))]
+    nets = [net for net, _, _ in parts]
+    sizes = [net.widths for net in nets]
+    first = np.zeros((sum(h for _, h, _ in sizes), sum(d for d, _, _ in sizes)))
+    row = column = 0
+    for net, (d, h, _) in zip(nets, sizes):
+        first[row : row + h, column : column + d] = net.steps[0].dense()
+        row += h
+        column += d
+    last = np.concatenate([net.steps[1].dense() for net in nets], axis=1)
+    offsets = [np.concatenate([net.steps[0].offset for net in nets]), sum(net.steps[1].offset for net in nets)]
+    box = Box(*(tuple(v for _, part, _ in parts for v in getattr(part, side)) for side in ("lo", "hi")))
+    whole = ReluNetwork.dense([first, last], offsets)
+    return _attempt_threshold(rng, whole, box, sum((least for _, _, least in parts), Fraction(0)))
 
 
 def attempt_neurons(rng: np.random.Generator) -> str | None:
@@ -254,6 +276,7 @@ TRIALS = (
     Trial("verification: small networks", "another answer than the exact pieces'", attempt_pieces, few=100),
     Trial("verification: one linear form", "a wrong answer beside the least value", attempt_ridge, few=350),
     Trial("verification: cancelling constants", "a wrong answer where floats lose all", attempt_cancelling, few=150),
+    Trial("verification: many inputs", "a wrong answer beside the least value", attempt_many_inputs, few=60),
     Trial("verification: neurons", "a wrong answer beside the least value", attempt_neurons, few=100),
     Trial("verification: slabs", "a counter-example missed or made up", attempt_slab, few=100),
     Trial("verification: robust by construction", "a wrong label", attempt_robust, few=150),

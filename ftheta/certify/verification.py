@@ -3,8 +3,8 @@ r"""Decide a question about a network: a counter-example checked exactly, or a p
 What a proof is about: the real function with the stored weights. Sums and products are those of real numbers; all
 bounds are rounded outward. A counter-example is a rational point whose output is computed in rationals.
 
-Networks of few inputs are searched by bisecting boxes (`boxes/`), wider ones by fixing the signs of neurons
-(`neurons/`).
+Networks of few inputs, or of one layer of ReLUs, are searched by splitting boxes (`boxes/`), wider ones by fixing the
+signs of neurons (`neurons/`).
 """
 
 import time
@@ -42,6 +42,7 @@ Answer = Literal["sat", "unsat", "unknown", "timeout"]
 Point = tuple[Fraction, ...]
 
 FEW_INPUTS = 16  # up to so many, boxes of inputs are bisected
+SHALLOW_INPUTS = 100  # up to so many, they are if there is one layer of ReLUs: its neurons are bounded again and again
 GLANCE = 0.05  # seconds for boxes before the first attack
 ATTACK = 0.1  # of the time for an attack
 PROGRAMS = 0.5  # seconds at most for an attack by linear programs: it finds what it finds at once
@@ -200,7 +201,7 @@ def decide_in_floats(
     _ensure_fit(net, question)
     kind = FLOAT_TYPES[element_type]
     require_weights(net, kind)
-    few = net.widths[0] <= FEW_INPUTS
+    few = _splits_inputs(net)
     subproblems = 0
     open = 0
     witness = None
@@ -281,7 +282,7 @@ def _search(
         if judge.witness is not None:
             return "attack", Search(False, None, -np.inf, 1, 1)
         seconds -= time.perf_counter() - began
-    if net.widths[0] > FEW_INPUTS:
+    if not _splits_inputs(net):
         search = search_neurons(net, case, seconds=seconds, propose=judge.propose, threads=threads)
         return "neuron splitting", search
     began = time.perf_counter()
@@ -297,6 +298,12 @@ def _search(
     left = seconds - (time.perf_counter() - began)
     search = search_inputs(net, case, seconds=left, propose=judge.propose, finish=judge.finish, threads=threads)
     return "input splitting", search
+
+
+def _splits_inputs(net: ReluNetwork) -> bool:
+    """Whether parts of the box of inputs are searched (`boxes/`), or domains of neurons (`neurons/`)."""
+    is_shallow = sum(bool(step.rectified.any()) for step in net.steps) <= 1
+    return net.widths[0] <= (SHALLOW_INPUTS if is_shallow else FEW_INPUTS)
 
 
 def _ensure_fit(net: "ReluNetwork | TracedNetwork", question: Question) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ftheta.certify.boxes.arrays import allocate, net_arrays, row_arrays
 from ftheta.certify.boxes.relaxations import measure_reach, tighten_row
-from ftheta.certify.boxes.rows import bound_rows, clip_box, is_excluded, mix_rows
+from ftheta.certify.boxes.rows import bound_rows, clip_box, is_excluded, keep_rows, mix_rows
 from ftheta.certify.boxes.zonotopes import enclose_box
 from ftheta.certify.questions import Box, Case, Question, Row
 from ftheta.certify.verification import Verification, decide
@@ -86,7 +86,7 @@ def test_every_bound_is_below_the_excess_of_every_point(seed: int, scale: float)
     arrays = net_arrays(net)
     rows = row_arrays(unsafe, 3, 2)
     zonotope, bounds, scratch = allocate(arrays, rows)
-    generators = enclose_box(arrays, lo, hi, np.zeros(len(arrays.biases), np.int8), zonotope)
+    generators = enclose_box(arrays, lo, hi, np.zeros(len(arrays.biases), np.int8), 0, zonotope)
     assert generators >= 3
     bound_rows(rows, lo, hi, generators, zonotope, bounds)
     for d in range(2):
@@ -176,7 +176,7 @@ def test_bounds_with_fixed_signs_hold_where_neurons_have_them(seed: int, scale: 
     arrays = net_arrays(net)
     rows = row_arrays(unsafe, 3, 2)
     zonotope, bounds, scratch = allocate(arrays, rows)
-    generators = enclose_box(arrays, lo, hi, signs, zonotope)
+    generators = enclose_box(arrays, lo, hi, signs, 0, zonotope)
     assert generators >= 3  # the first point is in the part
     bound_rows(rows, lo, hi, generators, zonotope, bounds)
     measure_reach(arrays, zonotope.lines, lo, hi, scratch.reach)
@@ -199,6 +199,85 @@ def test_bounds_with_fixed_signs_hold_where_neurons_have_them(seed: int, scale: 
         assert not meets_all or ((point >= part_lo) & (point <= part_hi)).all()
         decided = zonotope.lines[0, :11] != 2.0
         assert (on[decided] == (zonotope.lines[0, :11][decided] == 1.0)).all()
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([1.0, 1e-9, 1e9]), st.integers(0, 4))
+def test_bounds_with_rows_as_cuts_hold_where_the_rows_do(seed: int, scale: float, share: int) -> None:
+    """Each look at a box uses the rows that the last one bounded; a third of the points or so meet both of them."""
+    rng = np.random.default_rng(seed)
+    widths = (3, 6, 5, 2)
+    shapes = list(zip(widths[1:], widths[:-1]))
+    net = ReluNetwork.dense([rng.normal(size=s) for s in shapes], [scale * rng.normal(size=s[0]) for s in shapes])
+    lo = scale * rng.normal(size=3)
+    hi = lo + scale * np.abs(rng.normal(size=3))
+    points = [np.clip(point, lo, hi) for point in lo + (hi - lo) * rng.uniform(size=(40, 3))]
+    inputs = [[Fraction(float(v)) for v in point] for point in points]
+    states = [exact(net).states(x) for x in inputs]
+    outputs = [[Fraction(int(v.p), int(v.q)) for v in state[2]] for state in states]
+    forms = [({}, {0: ONE}), ({0: ONE}, {1: -ONE})]
+    values = [[Row(p, q, Fraction(0)).excess(x, y) for x, y in zip(inputs, outputs)] for p, q in forms]
+    unsafe = (tuple(Row(p, q, sorted(value)[20 + 4 * share]) for (p, q), value in zip(forms, values)),)
+    arrays = net_arrays(net)
+    rows = row_arrays(unsafe, 3, 2)
+    zonotope, bounds, scratch = allocate(arrays, rows)
+    kept = 0
+    for look in range(3):
+        generators = enclose_box(arrays, lo, hi, np.zeros(13, np.int8), kept, zonotope)
+        assert generators >= 3
+        bound_rows(rows, lo, hi, generators, zonotope, bounds)
+        measure_reach(arrays, zonotope.lines, lo, hi, scratch.reach)
+        for s in range(2 if look else 1):  # in the first look one row is a function of all generators
+            tighten_row(arrays, rows, s, lo, hi, zonotope.lines, bounds, scratch)
+        mix_rows(rows, 0, generators, zonotope, bounds)
+        part_lo, part_hi = lo.copy(), hi.copy()
+        is_cut_away = clip_box(rows, 0, bounds, zonotope.cuts, lo, hi, part_lo, part_hi)
+        for point, x, y, state in zip(points, inputs, outputs, states):
+            excess = [row.excess(x, y) for row in unsafe[0]]
+            if max(excess) > 0:
+                continue
+            assert all(excess[s] >= Fraction(float(bounds.least[s])) for s in range(2))
+            assert not is_excluded(rows, 0, bounds) and not is_cut_away
+            assert ((point >= part_lo) & (point <= part_hi)).all()
+            on = np.array([v > 0 for layer in state[:2] for v in layer])
+            decided = zonotope.lines[0, :11] != 2.0
+            assert (on[decided] == (zonotope.lines[0, :11][decided] == 1.0)).all()
+        kept = keep_rows(rows, generators, bounds, zonotope.cuts)
+        if is_excluded(rows, 0, bounds):
+            break
+        assert kept == 2
+
+
+def test_rows_become_cuts_only_where_one_disjunct_is_open() -> None:
+    net = random_network(np.random.default_rng(0), (3, 6, 2))
+    unsafe = tuple((Row({}, {j: ONE}, Fraction(0)),) for j in range(2))
+    arrays = net_arrays(net)
+    rows = row_arrays(unsafe, 3, 2)
+    zonotope, bounds, _ = allocate(arrays, rows)
+    bounds.least[:] = -1.0
+    assert keep_rows(rows, 3, bounds, zonotope.cuts) == 0
+    bounds.least[0] = 1.0
+    bounds.forms[:] = 0.0
+    bounds.constants[:] = -1.0
+    assert keep_rows(rows, 3, bounds, zonotope.cuts) == 1
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_one_layer_of_many_inputs_is_decided_beside_its_least_value(seed: int) -> None:
+    """A sum of functions of single inputs: its least value is the sum of theirs."""
+    rng = np.random.default_rng(seed)
+    parts = [random_network(rng, (1, 3, 1)) for _ in range(20)]
+    least = sum((exact_minimum(part, 1) for part in parts), Fraction(0))
+    first = np.zeros((60, 20))
+    for k, part in enumerate(parts):
+        first[3 * k : 3 * k + 3, k] = part.steps[0].dense()[:, 0]
+    last = np.concatenate([part.steps[1].dense()[0] for part in parts])[None]
+    offsets = [np.concatenate([part.steps[0].offset for part in parts]), sum(part.steps[1].offset for part in parts)]
+    net = ReluNetwork.dense([first, last], offsets)
+    step = Fraction(1, 2**10)
+    assert ask(net, [-1] * 20, [1] * 20, below(least - step)).answer == "unsat"
+    over = ask(net, [-1] * 20, [1] * 20, below(least + step))
+    assert over.witness is not None and exact(net)(over.witness.x)[0] <= least + step
 
 
 def test_constants_that_cancel_do_not_hide_a_counter_example() -> None:

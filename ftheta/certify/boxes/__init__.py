@@ -22,7 +22,8 @@ Finish = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], bool | None]
 """Whether no counter-example is in a part of a box, given by both ends, the fixed signs, and which neurons pass on:
 False if one was found, None if neither is known."""
 
-CHUNK = 1000  # boxes that a thread looks at before it shares what is left
+CHUNK = 16  # boxes that a thread looks at before it first shares what is left
+TURN = 0.03  # seconds that this may take: the number of boxes is made to fit
 DEPTH = 512  # boxes that a thread has room for at first
 FINEST = 2.0**-40  # of a side of the box: parts that are narrower are not bisected
 FIRST_MARGIN = 1e-13  # by how much a point must meet the rows after one that met them only in float64 was refused
@@ -39,9 +40,10 @@ class _Part:
 
 @dataclass
 class _Pool:
-    """Parts of the box that no thread has taken, and what has become of the others."""
+    """Parts of the box that none of the threads has taken, and what has become of the others."""
 
     boxes: list[_Part]
+    threads: int
     propose: Callable[[np.ndarray], bool]
     finish: Finish
     finest: np.ndarray
@@ -59,16 +61,20 @@ class _Pool:
         done = not self.boxes and self.working == 0
         return done or self.found is not None or self.error is not None or time.perf_counter() >= self.ends
 
-    def take(self) -> _Part | None:
-        """The newest part, or None when the search is over."""
+    def take(self) -> list[_Part]:
+        """An equal share of the parts, large ones and small ones, for each thread that is idle; none when the search is
+        over."""
         with self.changed:
             while not self.is_over:
                 if self.boxes:
+                    idle = self.threads - self.working
                     self.working += 1
-                    return self.boxes.pop()
+                    share = self.boxes[::-1][::idle][::-1]  # the newest one is in it
+                    del self.boxes[len(self.boxes) - 1 :: -idle]
+                    return share
                 self.changed.wait(0.05)
             self.changed.notify_all()
-            return None
+            return []
 
     def give_back(self, left: Sequence[_Part], looked_at: int, stuck: int) -> None:
         with self.changed:
@@ -132,7 +138,7 @@ def search_inputs(
     _compile(arrays, rows)
     whole = _Part(box[0], box[1], np.zeros(len(arrays.biases), np.int8))
     finest = FINEST * (box[1] - box[0])
-    pool = _Pool([whole], propose, finish, finest, time.perf_counter() + seconds)
+    pool = _Pool([whole], max(threads, 1), propose, finish, finest, time.perf_counter() + seconds)
     helpers = [threading.Thread(target=_work, args=(pool, arrays, rows), daemon=True) for _ in range(threads - 1)]
     for helper in helpers:
         helper.start()
@@ -162,16 +168,22 @@ def _work(pool: _Pool, net: Net, rows: Rows) -> None:
     upper = np.empty((DEPTH, inputs))
     signs = np.empty((DEPTH, len(net.biases)), np.int8)
     witness = np.empty(inputs)
-    while (part := pool.take()) is not None:
+    chunk = CHUNK
+    while parts := pool.take():
         counts = np.zeros(2, np.int64)
-        left = [part]
+        left = parts
         try:
-            lower[0] = part.lo
-            upper[0] = part.hi
-            signs[0] = part.signs
+            while len(lower) < len(parts) + DEPTH // 2:
+                lower, upper, signs = (np.concatenate([a, np.empty_like(a)]) for a in (lower, upper, signs))
+            for k, part in enumerate(parts):
+                lower[k] = part.lo
+                upper[k] = part.hi
+                signs[k] = part.signs
+            began = time.perf_counter()
             status, top = search_boxes(
-                net, rows, *scratch, lower, upper, signs, 1, pool.finest, CHUNK, pool.margin, witness, counts
+                net, rows, *scratch, lower, upper, signs, len(parts), pool.finest, chunk, pool.margin, witness, counts
             )
+            chunk = _fit_chunk(chunk, int(counts[0]), time.perf_counter() - began)
             left = [_Part(lower[k].copy(), upper[k].copy(), signs[k].copy()) for k in range(top)]
             if status == FOUND:
                 pool.ask(witness.copy())
@@ -183,3 +195,9 @@ def _work(pool: _Pool, net: Net, rows: Rows) -> None:
             pool.error = error
         finally:
             pool.give_back(left, int(counts[0]), int(counts[1]))
+
+
+def _fit_chunk(chunk: int, looked_at: int, seconds: float) -> int:
+    """How many boxes to look at next, so that it takes about a `TURN`; at most four times as many as before."""
+    fitting = looked_at * TURN / max(seconds, 1e-9)
+    return max(1, min(4 * chunk, int(fitting)))

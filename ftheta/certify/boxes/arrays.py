@@ -78,9 +78,9 @@ class Rows(NamedTuple):
 
 
 class Cuts(NamedTuple):
-    """Signs of neurons that were fixed in a part of a box: affine functions of the generators (`forms`, `constants`) of
-    which a lower bound is not positive there. `least` are their lower bounds over the whole box, `count` how many
-    there are."""
+    """Affine functions of the generators (`forms`, `constants`) that are not positive where a counter-example can be:
+    one for each neuron whose sign is fixed in a part of a box, and rows of the question that were bounded before.
+    `least` are their lower bounds over the whole box, `count` how many there are."""
 
     forms: Array
     constants: Array

@@ -146,3 +146,43 @@ def _choose_slopes(net, lo, hi, lines, scratch, step):
                 scratch.lower_slopes[n] = slope + step * ((1.0 if z > 0.0 else 0.0) - slope)
             else:
                 state[r] = lines[1, n] * z + lines[2, n]
+
+
+@compiled
+def weigh_gaps(net, lo, hi, zonotope, scratch, gaps):
+    r"""What each neuron of undecided sign costs the bound of the row that was tightened last, in the order of their
+    generators.
+
+    A line above costs most where $z=0$. The line $\alpha z$ below costs nothing where $\alpha$ is best, so that it
+    counts as far as it is off at the corner where the bound is least.
+    """
+    state = scratch.state
+    other = scratch.other
+    lines = zonotope.lines
+    for i in range(len(lo)):
+        state[i] = lo[i] if scratch.form[i] > 0.0 else hi[i]
+    g = len(lo)
+    for k in range(len(net.widths) - 2):
+        rows = net.widths[k + 1]
+        for r in range(rows):
+            other[r] = net.biases[net.offsets[k] + r]
+        for j in range(net.widths[k]):
+            h = state[j]
+            if h != 0.0:
+                add_column(net, k, j, h, other)
+        for r in range(rows):
+            n = net.offsets[k] + r
+            z = other[r]
+            if lines[0, n] == ON:
+                state[r] = z
+            elif lines[0, n] == OFF:
+                state[r] = 0.0
+            else:
+                a = scratch.coefficients[n]
+                if a > 0.0:
+                    state[r] = scratch.lower_slopes[n] * z
+                    gaps[g] = 0.5 * a * (max(z, 0.0) - state[r])
+                else:
+                    state[r] = lines[1, n] * z + lines[2, n]
+                    gaps[g] = -0.5 * a * lines[2, n]
+                g += 1

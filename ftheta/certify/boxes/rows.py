@@ -10,6 +10,7 @@ from .mixtures import weigh
 from .multipliers import add_multiple, best_multiplier, lower_bound
 
 SWEEPS = 2  # through rows and cuts that are mixed one by one
+MOST_KEPT = 8  # rows that become cuts
 
 
 @compiled
@@ -152,6 +153,48 @@ def blame_inputs(rows, d, generators, share, bounds):
         if g >= inputs:
             for i in range(inputs):
                 bounds.blame[d, i] += a * share[g, i]
+
+
+@compiled
+def blame_for_gaps(d, generators, share, gaps, bounds):
+    """As `blame_inputs`, by what each neuron costs the bound of the disjunct's only row."""
+    inputs = bounds.slopes.shape[1]
+    for i in range(inputs):
+        bounds.blame[d, i] = 0.0
+    for g in range(inputs, generators):
+        bounds.parts[d, g] = gaps[g]
+        for i in range(inputs):
+            bounds.blame[d, i] += gaps[g] * share[g, i]
+
+
+@compiled
+def keep_rows(rows, generators, bounds, cuts):
+    """Lower bounds of the rows of the one disjunct that is open, affine in the inputs, as the first cuts.
+
+    A counter-example in this box meets all of its rows. Returns how many cuts there are: none where several disjuncts
+    are open.
+    """
+    inputs = bounds.slopes.shape[1]
+    open_disjunct = -1
+    for d in range(len(rows.disjuncts) - 1):
+        if not is_excluded(rows, d, bounds):
+            if open_disjunct >= 0:
+                return 0
+            open_disjunct = d
+    if open_disjunct < 0:
+        return 0
+    kept = 0
+    for s in range(rows.disjuncts[open_disjunct], rows.disjuncts[open_disjunct + 1]):
+        if kept == MOST_KEPT:
+            break
+        # other generators mean something else in the next pass: they take their least values
+        constant = lower_bound(bounds.forms[s, inputs:], bounds.constants[s], generators - inputs)
+        for g in range(cuts.forms.shape[1]):
+            cuts.forms[kept, g] = bounds.forms[s, g] if g < inputs else 0.0
+        cuts.constants[kept] = constant
+        cuts.least[kept] = lower_bound(cuts.forms[kept], constant, inputs)
+        kept += 1
+    return kept
 
 
 @compiled

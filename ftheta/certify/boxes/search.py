@@ -3,14 +3,17 @@
 A part is a box, and the signs of some neurons. It is closed if all disjuncts are excluded over it. Else the bounds say
 where in it a counter-example can be: the box is clipped to that, and what is left is split, either at the input that
 carries most of the relaxation error or, where few signs are open, at the neuron whose relaxation costs most.
+
+Where there are many inputs, to halve one gains little. Signs are fixed then, however many are open, and a part is
+looked at again with the bounds of its rows as cuts: they bound the neurons where a counter-example can be.
 """
 
 import numpy as np
 
 from .arrays import HUGE, compiled
 from .products import add_column
-from .relaxations import measure_reach, tighten_row
-from .rows import best_row, blame_inputs, bound_rows, clip_box, is_excluded, mix_rows
+from .relaxations import measure_reach, tighten_row, weigh_gaps
+from .rows import best_row, blame_for_gaps, blame_inputs, bound_rows, clip_box, is_excluded, keep_rows, mix_rows
 from .zonotopes import EMPTY, enclose_box
 
 CLOSED = 0  # nothing is left
@@ -23,6 +26,9 @@ SLOPE = 0.1  # how much the slope along an input counts beside the relaxation er
 FEW = 60  # neurons of open sign, up to which one of them may be split
 FEWEST = 6  # up to which one is split in any case, so that sets of ties are not cut into ever smaller boxes
 FAVOUR = 1.0  # how much the error of one neuron counts beside that of an input
+MANY_INPUTS = 16  # beyond which signs are fixed rather than inputs halved:
+FAVOUR_WITH_MANY = 4.0  # how much the error of one neuron counts there
+LOOKS_WITH_MANY = 4  # how often a part is bounded there, each time with the rows of the last as cuts
 
 
 @compiled
@@ -54,7 +60,7 @@ def search_boxes(
         hi[:] = upper[top]
         sign[:] = signs[top]
         counts[0] += 1
-        generators = _bound_box(net, rows, lo, hi, sign, zonotope, bounds, scratch)
+        generators = _bound_part(net, rows, lo, hi, sign, zonotope, bounds, scratch)
         if generators == 0:
             continue
         if _try_points(net, rows, lo, hi, bounds, margin, scratch, witness):
@@ -96,11 +102,24 @@ def search_boxes(
 
 
 @compiled
-def _bound_box(net, rows, lo, hi, sign, zonotope, bounds, scratch):
-    """Bound all rows over a part of a box; returns the number of generators if it is open, else 0, and −1 where numbers
-    are beyond the range of floats: then nothing is known."""
+def _bound_part(net, rows, lo, hi, sign, zonotope, bounds, scratch):
+    """Bound all rows over a part of a box, once or, with many inputs, some times over; returns what `_bound_once`
+    does."""
+    generators = _bound_once(net, rows, lo, hi, sign, 0, zonotope, bounds, scratch)
+    for _ in range(LOOKS_WITH_MANY - 1 if len(lo) > MANY_INPUTS else 0):
+        kept = keep_rows(rows, generators, bounds, zonotope.cuts) if generators > 0 else 0
+        if kept == 0:
+            break
+        generators = _bound_once(net, rows, lo, hi, sign, kept, zonotope, bounds, scratch)
+    return generators
+
+
+@compiled
+def _bound_once(net, rows, lo, hi, sign, kept, zonotope, bounds, scratch):
+    """Bound all rows where the first `kept` cuts are not positive; returns the number of generators if the part is
+    open, else 0, and −1 where numbers are beyond the range of floats: then nothing is known."""
     disjuncts = len(rows.disjuncts) - 1
-    generators = enclose_box(net, lo, hi, sign, zonotope)
+    generators = enclose_box(net, lo, hi, sign, kept, zonotope)
     if generators == EMPTY:
         return 0
     is_known = generators >= 0
@@ -136,6 +155,9 @@ def _bound_box(net, rows, lo, hi, sign, zonotope, bounds, scratch):
                 break
         if is_excluded(rows, d, bounds):
             continue
+        if len(lo) > MANY_INPUTS and rows.disjuncts[d + 1] - rows.disjuncts[d] == 1:
+            weigh_gaps(net, lo, hi, zonotope, scratch, zonotope.form)
+            blame_for_gaps(d, generators, zonotope.share, zonotope.form, bounds)
         if rows.disjuncts[d + 1] - rows.disjuncts[d] > 1 or zonotope.cuts.count[0] > 0:
             mix_rows(rows, d, generators, zonotope, bounds)
         if not is_excluded(rows, d, bounds):
@@ -207,7 +229,8 @@ def _neuron_to_split(rows, generators, score, bounds, owner):
     """The neuron of open sign whose relaxation costs the bounds most, if that is much beside the `score` of an input
     (−1: none can be split) and few signs are open; else −1."""
     inputs = bounds.slopes.shape[1]
-    if generators <= inputs or (generators - inputs > FEW and score >= 0.0):
+    is_wide = inputs > MANY_INPUTS
+    if generators <= inputs or (generators - inputs > FEW and score >= 0.0 and not is_wide):
         return -1
     best = -1
     most = 0.0
@@ -219,7 +242,8 @@ def _neuron_to_split(rows, generators, score, bounds, owner):
         if best < 0 or total > most:
             best = g
             most = total
-    return owner[best] if FAVOUR * most >= score or generators - inputs <= FEWEST else -1
+    favour = FAVOUR_WITH_MANY if is_wide else FAVOUR
+    return owner[best] if favour * most >= score or generators - inputs <= FEWEST else -1
 
 
 @compiled

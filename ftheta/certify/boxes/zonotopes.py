@@ -11,7 +11,8 @@ $2m=\max(-\lambda l,(1-\lambda)h)$: the difference $\max(z,0)-\lambda z$ is conv
 end.
 
 In a part of the box some neurons have a fixed sign, $s$ of $z$: they are passed on or zero, and $-sz\le0$ is a *cut*,
-which bounds of neurons above and of the rows of the question may use (`multipliers`).
+which bounds of neurons above and of the rows of the question may use (`multipliers`). So is a lower bound of a row of
+the question that is affine in the inputs: where it is positive, there is no counter-example.
 
 Generators are rows, so that all inner loops run over neurons and are vectorised without re-ordering a sum. Neurons that
 are zero over the box are left out: `active` lists the others, and columns stand in its order.
@@ -26,8 +27,9 @@ EMPTY = -2
 
 
 @compiled
-def enclose_box(net, lo, hi, signs, zonotope):
-    """Enclose the outputs over the part of the box `lo ≤ x ≤ hi` where neurons have the `signs` (0: any).
+def enclose_box(net, lo, hi, signs, kept, zonotope):
+    """Enclose the outputs over the part of the box `lo ≤ x ≤ hi` where neurons have the `signs` (0: any) and the first
+    `kept` cuts, functions of the inputs alone, are not positive.
 
     Returns the number of generators, `EMPTY` where no point has these signs, or `BEYOND_RANGE`.
 
@@ -35,7 +37,7 @@ def enclose_box(net, lo, hi, signs, zonotope):
     outputs.
     """
     _enclose_inputs(lo, hi, zonotope)
-    zonotope.cuts.count[0] = 0
+    zonotope.cuts.count[0] = kept
     layers = len(net.widths) - 1
     generators = net.widths[0]
     active = net.widths[0]
