@@ -201,7 +201,7 @@ def test_bounds_with_fixed_signs_hold_where_neurons_have_them(seed: int, scale: 
         assert (on[decided] == (zonotope.lines[0, :11][decided] == 1.0)).all()
 
 
-@settings(max_examples=30, deadline=None)
+@max_examples(30)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([1.0, 1e-9, 1e9]), st.integers(0, 4))
 def test_bounds_with_rows_as_cuts_hold_where_the_rows_do(seed: int, scale: float, share: int) -> None:
     """Each look at a box uses the rows that the last one bounded; a third of the points or so meet both of them."""
