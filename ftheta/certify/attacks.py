@@ -14,7 +14,7 @@ import numpy as np
 
 from ftheta.relu.network import ReluNetwork
 
-from .goals import Array, Goal, set_goal
+from .goals import Array, Goal, floats_inside, set_goal
 from .questions import Case
 
 Propose = Callable[[Array], bool]
@@ -54,14 +54,17 @@ def attack(
 ) -> Array | None:
     """A point of the box for which `propose` says True, or None; ends after `seconds` or so many `rounds`.
 
+    Where no float lies between the ends of an input, the point has the float beside them: `propose` moves it into the
+    box.
+
     `disjuncts` restricts the search to some of them; the first round is short and starts at the centre, unless
     `from_centre` is False.
     """
-    low, high = (np.array(side, np.float64) for side in case.box.inner())
     goal = set_goal(case, net.widths[0], net.widths[-1])
     chosen = np.arange(len(case.unsafe)) if disjuncts is None else np.asarray(disjuncts)
-    if not len(chosen) or not np.all(low <= high):
+    if not len(chosen) or case.box.is_empty:
         return None
+    low, high = floats_inside(case.box)
     end = monotonic() + seconds
     turn = 0
     while (rounds is None or turn < rounds) and (turn == 0 or monotonic() < end):

@@ -8,8 +8,10 @@ import numpy as np
 
 from ftheta.certify.attacks import attack, propagate, pull_back, sign_step
 from ftheta.certify.goals import set_goal
-from ftheta.certify.questions import Box, Case, Row
+from ftheta.certify.questions import Box, Case, Question, Row
 from ftheta.certify.sequential_programs import attack_by_programs
+from ftheta.certify.verification import decide
+from ftheta.relu.exact import exact
 from ftheta.relu.network import ReluNetwork
 
 
@@ -46,6 +48,21 @@ def test_attacks_reach_nearly_the_least_value_seen() -> None:
             assert np.all(found >= low) and np.all(found <= -low)
             assert net(found)[0] <= bound
     assert met >= 9
+
+
+def test_inputs_with_one_value_that_is_no_float_do_not_end_an_attack() -> None:
+    """Most inputs are 1/3, as files write inputs that stay as they are, and so they are in the counter-example."""
+    rng = np.random.default_rng(3)
+    net = random_net(rng, [20, 30, 30, 1])
+    third = Fraction(1, 3)
+    box = Box((third,) * 16 + (Fraction(-1),) * 4, (third,) * 16 + (Fraction(1),) * 4)
+    free = np.hstack([np.full((2000, 16), 1 / 3), rng.uniform(-1, 1, (2000, 4))])
+    bound = Fraction(float(np.quantile(net(free)[:, 0], 0.01)))
+    case = Case(box, ((Row({}, {0: Fraction(1)}, bound),),))
+    assert attack(net, case, rng, 5.0, lambda _: True, rounds=2) is not None
+    found = decide(net, Question(20, 1, (case,)), seconds=20.0)
+    assert found.witness is not None and found.witness.x[:16] == (third,) * 16
+    assert exact(net)(found.witness.x)[0] <= bound
 
 
 def test_a_conjunction_is_met_in_all_its_rows() -> None:

@@ -7,7 +7,7 @@ from time import monotonic
 import numpy as np
 
 from ftheta.certify.attacks import attack, descend, propagate
-from ftheta.certify.goals import set_goal
+from ftheta.certify.goals import floats_inside, set_goal
 from ftheta.certify.questions import Case
 from ftheta.certify.searches import Search
 from ftheta.relu.network import ReluNetwork
@@ -82,6 +82,7 @@ class _Run:
         self.threads = threads
         self.rng = np.random.default_rng(0)
         self.low, self.high = (np.array(side, np.float64) for side in case.box.outer())
+        self.inside = floats_inside(case.box)
         self.targets = Targets(set_goal(case, net.widths[0], net.widths[-1]))
         self.least = np.full(len(case.unsafe), -np.inf)  # proved, for each disjunct
         self.is_closed = np.zeros(len(case.unsafe), bool)
@@ -91,7 +92,7 @@ class _Run:
     def decide(self) -> Search:
         """From cheap to dear: plain bounds, a short attack, optimised bounds, splitting, better bounds of neurons."""
         if any(not len(rows) for rows in self.targets.members):  # met by every input
-            centre = np.clip(0.5 * self.low + 0.5 * self.high, *map(np.array, self.case.box.inner()))
+            centre = np.clip(0.5 * self.low + 0.5 * self.high, *self.inside)
             return self._answer(centre if self.propose(centre) else None)
         frame, bounds = enclose(self.net, self.low, self.high)
         self.boxes = 1
@@ -242,9 +243,9 @@ class _Front:
 
     def _try_corners(self, outcome: Outcome, descends: bool) -> Array | None:
         """Corners of the relaxations are points of the box: is one a witness, or near one?"""
-        low, high = (np.array(side, np.float64) for side in self.run.case.box.inner())
-        if not len(outcome.open) or not np.all(low <= high):
+        if not len(outcome.open):
             return None
+        low, high = self.run.inside
         points = np.clip(outcome.corners.astype(np.float64), low, high)
         outputs, _ = propagate(self.run.net, points)
         goal = self.run.targets.goal
