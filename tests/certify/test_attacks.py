@@ -81,7 +81,11 @@ def test_attacks_stop_in_time_and_keep_within_thin_boxes() -> None:
     net = random_net(rng, [3, 10, 1])
     third = Fraction(1, 3)
     thin = Case(Box((third,) * 3, (third,) * 3), ((Row({}, {0: Fraction(1)}, Fraction(10**6)),),))
-    assert attack(net, thin, rng, 1.0, lambda _: True) is None  # no float lies in the box
+    proposed: list[np.ndarray] = []
+    assert attack(net, thin, rng, 1.0, lambda x: bool(proposed.append(x)), rounds=1) is None
+    assert proposed and all((x == 1 / 3).all() for x in proposed)  # no float lies in the box: the one beside it
+    empty = Case(Box((third,) * 3, (Fraction(0),) * 3), thin.unsafe)
+    assert attack(net, empty, rng, 1.0, lambda _: True) is None
     never = Case(Box((Fraction(-1),) * 3, (Fraction(1),) * 3), ((Row({}, {0: Fraction(1)}, Fraction(-(10**6))),),))
     begun = monotonic()
     assert attack(net, never, rng, 0.3, lambda _: True) is None
