@@ -26,6 +26,7 @@ _HOME = {
     "audit": "ftheta.auditing",
     "barron_norm": "ftheta.approximation.spectral_norm",
     "bounds": "ftheta.certify.bounds",
+    "certified_radius": "ftheta.robustness.radii",
     "check": "ftheta.checking",
     "check_gradient": "ftheta.graph",
     "compile_cpa": "ftheta.relu",
@@ -85,6 +86,7 @@ if TYPE_CHECKING:
     from ftheta.report.save import save as save
     from ftheta.risks import risk as risk
     from ftheta.risks.bounds import risk_bounds as risk_bounds
+    from ftheta.robustness.radii import certified_radius as certified_radius
     from ftheta.spectra import constants as constants
     from ftheta.subjects import Dataset as Dataset
     from ftheta.subjects import Family as Family

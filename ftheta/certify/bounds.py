@@ -89,7 +89,7 @@ def bounds(
     functionals = _read_rows(rows, program)
     found = [
         linear_bounds(program, [sets.part(part)], functionals, method=method, steps=steps)
-        for part in _parts(program, sets)
+        for part in split_batch(program, sets)
     ]
     back = program.graph.outputs[0].shape if functionals is None else (len(functionals),)
     front = (*((len(sets.hull.lo),) if is_batch else ()), *back)
@@ -129,7 +129,7 @@ def _read_rows(rows: ArrayLike | None, program: Program) -> Array | None:
     return found.reshape(len(found), *output.shape)
 
 
-def _parts(program: Program, sets: InputSet) -> list[slice]:
+def split_batch(program: Program, sets: InputSet) -> list[slice]:
     """Boxes to bound at a time, so that memory stays bounded."""
     numbers = sum(slot.size for slot in program.graph.slots if slot.id in program.varying)
     count = len(sets.hull.lo)

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import jax
 import jax.numpy as jnp
@@ -14,14 +15,26 @@ CLASSES = 10  # of the largest other outputs, that are compared with that of the
 SPARSE = 0.03  # of the entries that one step in ℓ1 changes
 
 
+_CLASSIFIERS: WeakKeyDictionary[Any, "Classifier"] = WeakKeyDictionary()
+
+
 class Classifier:
     """A network on flat inputs, compiled for batches of a few sizes: rows are filled up to a power of two."""
 
+    @classmethod
+    def of(cls, net: Any) -> "Classifier":
+        """That of a network, compiled once: networks do not change."""
+        if net not in _CLASSIFIERS:
+            _CLASSIFIERS[net] = cls(net)
+        return _CLASSIFIERS[net]
+
     def __init__(self, net: Any) -> None:
         shape = net.input_shape
+        apply = net.apply  # not the network itself, which is kept as long as it is used elsewhere
+        params = net.params
 
         def outputs(x: jax.Array) -> jax.Array:
-            return jnp.ravel(net.apply(net.params, x.reshape(shape)))
+            return jnp.ravel(apply(params, x.reshape(shape)))
 
         def margin(x: jax.Array, label: jax.Array) -> jax.Array:
             y = outputs(x)

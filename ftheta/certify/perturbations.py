@@ -8,6 +8,7 @@ intervals rounded outward; the point lies within the radius and within `clip` ex
 nothing: `ft.verify(net, ft.Robust(x, eps))` decides.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from math import inf, isfinite, ldexp, sqrt
@@ -93,12 +94,10 @@ def attack(
     """
     if method not in METHODS:
         raise UsageError("That is no attack.", got=method, remedy=f"one of {', '.join(METHODS)}")
-    if norm not in NORMS:
-        raise UsageError("The norm is 1, 2 or inf.", got=norm)
     if not all(isinstance(count, (int, np.integer)) and count >= 1 for count in (steps, starts)):
         raise UsageError("Steps and starts are counted from one.", got=f"steps = {steps}, starts = {starts}")
     radius = None if eps is None else _read_radius(eps)
-    problem, is_single = _read_problem(net, x, label, clip, norm)
+    problem, is_single = read_problem(net, x, label, clip, norm)
     rng = np.random.default_rng(seed)
     with jax.enable_x64(True), np.errstate(all="ignore"):  # what overflows on the way is not found
         if radius is None:
@@ -121,7 +120,10 @@ def _read_radius(eps: float | str) -> Fraction:
     return radius
 
 
-def _read_problem(net: Any, x: ArrayLike, label: Any, clip: Any, norm: float) -> tuple[Problem, bool]:
+def read_problem(net: Any, x: ArrayLike, label: Any, clip: Any, norm: float) -> tuple[Problem, bool]:
+    """The rows to be perturbed, with their labels, and whether `x` was one input alone; see `attack`."""
+    if norm not in NORMS:
+        raise UsageError("The norm is 1, 2 or inf.", got=norm)
     if not (hasattr(net, "apply") and hasattr(net, "params") and hasattr(net, "input_shape")):
         raise UsageError("An attack is on a network.", got=type(net).__name__, remedy="ft.load(file or module)")
     shape = net.input_shape
@@ -139,7 +141,7 @@ def _read_problem(net: Any, x: ArrayLike, label: Any, clip: Any, norm: float) ->
     low, high = (np.full(rows.shape[1], end) for end in (-inf, inf)) if clip is None else _read_clip(clip, shape)
     if not bool(np.all((low <= rows) & (rows <= high))):
         raise UsageError("An input lies outside clip.", got=clip, remedy="give the range in which inputs are")
-    classifier = Classifier(net)
+    classifier = Classifier.of(net)
     with jax.enable_x64(True):
         y = classifier.values(rows)
     if y.shape[1] < 2:
@@ -356,7 +358,7 @@ def _decide(problem: Problem, points: Array, radius: Fraction | None, is_single:
         lower[rows, problem.label] = -inf
         other = lower.argmax(1)
         flipped = lower[rows, other] >= np.asarray(y.hi)[rows, problem.label]
-    distance = np.array([distance_between(x, c, problem.norm) for x, c in zip(tried, problem.x)])
+    distance = np.array([distance_between(x, c, problem.norm) for x, c in zip(tried.tolist(), problem.x.tolist())])
     found = np.where(flipped[:, None], tried, np.nan).reshape(-1, *problem.shape)
     of = 0 if is_single else slice(None)
     return Attack(
@@ -369,15 +371,15 @@ def _decide(problem: Problem, points: Array, radius: Fraction | None, is_single:
     )
 
 
-def _power(x: Array, centre: Array, norm: float) -> Fraction:
+def _power(x: Iterable[float | Fraction], centre: Iterable[float], norm: float) -> Fraction:
     """The distance, exactly; in ℓ2 its square."""
-    differences = [abs(Fraction(a) - Fraction(b)) for a, b in zip(x.tolist(), centre.tolist())]
+    differences = [abs(Fraction(a) - Fraction(b)) for a, b in zip(x, centre)]
     if norm == inf:
         return max(differences, default=Fraction(0))
     return sum((d if norm == 1 else d * d for d in differences), Fraction(0))
 
 
-def distance_between(x: Array, centre: Array, norm: float) -> float:
+def distance_between(x: Iterable[float | Fraction], centre: Iterable[float], norm: float) -> float:
     """How far two points are apart in ℓ1, ℓ2 or ℓ∞, rounded up."""
     power = _power(x, centre, norm)
     if norm != 2:
@@ -400,7 +402,7 @@ def _pull_inside(x: Array, centre: Array, radius: Fraction, norm: float) -> Arra
     """Towards the centre, until the point lies in the ball exactly."""
     limit = radius**2 if norm == 2 else radius
     for k in range(40, 0, -1):
-        if not np.isfinite(x).all() or _power(x, centre, norm) <= limit:
+        if not np.isfinite(x).all() or _power(x.tolist(), centre.tolist(), norm) <= limit:
             return x
         x = centre + (1 - 2.0**-k) * (x - centre)
     return centre

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from ftheta.certify.joining import network_of_tensors, stack_on_one_input
+from ftheta.certify.networks import normal_form_or_program
 from ftheta.logic.errors import SubjectError
 from ftheta.relu.network import ReluNetwork, Step
 
@@ -30,20 +31,7 @@ def read_network(net: Any) -> "AnyNetwork":
         chain = _read_chain(Path(net))
         if chain is not None:
             return chain
-    return _form_or_program(_load(net))
-
-
-def _form_or_program(net: Any) -> "AnyNetwork":
-    from ftheta.pieces.normal_forms import network_of, normal_form
-
-    if not hasattr(net, "apply") or not hasattr(net, "example"):
-        return network_of(net)
-    form = normal_form(net)
-    if form.network is not None and not form.refusal and not form.network.rounded:
-        return form.network
-    from ftheta.certify.programs.network import TracedNetwork
-
-    return TracedNetwork(net, form.refusal or form.meaning)
+    return normal_form_or_program(_load(net))
 
 
 def _is_traced(net: Any) -> bool:
@@ -79,7 +67,7 @@ def read_tensors(program: "Program", path: Path, names: Sequence[str]) -> "AnyNe
     chain = read_tensors_of_chain(program)
     if chain is not None and set(names) <= set(chain.tensors):
         return network_of_tensors(chain, names)
-    found = [_form_or_program(_load(path, until=name)) for name in names]
+    found = [normal_form_or_program(_load(path, until=name)) for name in names]
     if len(found) == 1:
         return found[0]
     return stack_on_one_input([require_normal_form(net, "Queries about several tensors") for net in found])

@@ -169,7 +169,7 @@ def test_inputs_and_radii_near_the_end_of_float64(norm):
 
 @pytest.mark.parametrize("x, expected", [([3e300, 4e300], 5e300), ([3e-200, 4e-200], 5e-200)])
 def test_distances_whose_squares_leave_float64(x, expected):
-    distance = distance_between(np.array(x), np.zeros(2), 2)
+    distance = distance_between(x, [0.0, 0.0], 2)
     assert Fraction(distance) ** 2 >= sum(Fraction(v) ** 2 for v in x)
     assert distance == pytest.approx(expected, rel=1e-15)
 

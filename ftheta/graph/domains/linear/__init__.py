@@ -41,6 +41,7 @@ __all__ = [
     "PolytopeSet",
     "Program",
     "bound_below",
+    "bound_each_below",
     "linear_bounds",
 ]
 
@@ -94,6 +95,16 @@ def linear_bounds(
         lower = np.fmax(lower, x.lo.reshape(lower.shape))
         upper = np.fmax(upper, -x.hi.reshape(upper.shape))
     return LinearBounds(lower, -upper, lower_form, upper_form, relaxed)
+
+
+def bound_each_below(
+    program: Program, sets: Sequence[InputSet], functionals: Array, *, method: Method = "crown", steps: int = 20
+) -> Array:
+    """Lower bounds (boxes, functionals) of functionals of the output, (boxes, functionals, *shape): each box has its
+    own. Not for the method "forward"."""
+    steps = steps if method == "alpha-crown" else 0
+    relaxed = enclose(program, sets, refine=method != "interval", steps=steps)
+    return _below(relaxed, sets, program.graph.outputs[0], functionals, method, steps)[0]
 
 
 def _below(

@@ -1,0 +1,80 @@
+r"""Balls around inputs in which a label cannot change, shown by lower bounds of its margins over all other outputs.
+
+Everything here is batched: one radius for each row. Sound to rounding; what is not shown may hold all the same.
+"""
+
+from functools import cached_property
+from math import inf
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from ftheta.certify.bounds import split_batch
+from ftheta.certify.margins import Problem
+from ftheta.certify.networks import normal_form_or_program
+from ftheta.certify.properties import Robust
+from ftheta.certify.traced_programs import read_program
+from ftheta.certify.verification import Verification, decide
+from ftheta.graph.domains.interval.intervals import Interval
+from ftheta.graph.domains.linear import BallSet, BoxSet, InputSet, bound_each_below
+from ftheta.shapes import Bool, Float, Int
+
+Relaxation: TypeAlias = Literal["interval", "crown", "alpha-crown"]
+RELAXATIONS: tuple[Relaxation, ...] = ("interval", "crown", "alpha-crown")
+STEPS = 20  # of ascent, for the slopes
+
+
+class Certifier:
+    """Shows of rows of a problem that their labels hold in balls; `net` is the network that the problem is about."""
+
+    def __init__(self, net: Any, problem: Problem) -> None:
+        self.net = net
+        self.problem = problem
+        self.program = read_program(net, problem.shape)
+        self.outputs = self.program.graph.outputs[0].size
+
+    @cached_property
+    def form(self) -> Any:
+        """The ReLU normal form, or the program where there is none."""
+        return normal_form_or_program(self.net)
+
+    def holds(
+        self, rows: Int[np.ndarray, "k"], radius: Float[np.ndarray, "k"], method: Relaxation
+    ) -> Bool[np.ndarray, "k"]:
+        """Whether every input within its radius of each of the `rows` is shown to have the label of the row."""
+        if not len(rows):
+            return np.zeros(0, bool)
+        sets = self._balls(rows, radius)
+        functionals = self._margins(rows)
+        shown = [
+            bound_each_below(self.program, [sets.part(part)], functionals[part], method=method, steps=STEPS).min(1) > 0
+            for part in split_batch(self.program, sets)
+        ]
+        return np.concatenate(shown)
+
+    def decide(self, row: int, radius: float, seconds: float, threads: int = 1) -> Verification:
+        """Whether the label holds at every input within a radius of one row, by branch and bound."""
+        problem = self.problem
+        x = problem.x[row]
+        reach = 2.0 * radius + 1.0  # as good as no end
+        clip = (np.fmax(problem.low, x - reach), np.fmin(problem.high, x + reach))
+        asked = Robust(x, radius, problem.norm, int(problem.label[row]), clip)
+        return decide(self.form, asked.question(self.outputs), seconds=seconds, threads=threads)
+
+    def _balls(self, rows: np.ndarray, radius: np.ndarray) -> InputSet:
+        """In ℓ1 and ℓ2 what is clipped is not left out: that is sound, and the bounds are those of whole balls."""
+        x = self.problem.x[rows]
+        shape = (len(rows), *self.problem.shape)
+        if self.problem.norm != inf:
+            return BallSet(x.reshape(shape), radius, int(self.problem.norm))
+        box = Interval.around(x, radius[:, None])
+        lo = np.maximum(box.lo, self.problem.low)
+        hi = np.minimum(box.hi, self.problem.high)
+        return BoxSet(Interval(lo.reshape(shape), hi.reshape(shape)))
+
+    def _margins(self, rows: np.ndarray) -> np.ndarray:
+        """(rows, outputs − 1, *shape): the output of the label minus each other one."""
+        eye = np.eye(self.outputs)
+        of_labels = [eye[label] - np.delete(eye, label, 0) for label in range(self.outputs)]
+        chosen = np.array([of_labels[label] for label in self.problem.label[rows]])
+        return chosen.reshape(*chosen.shape[:2], *self.program.graph.outputs[0].shape)
