@@ -26,7 +26,7 @@ _HOME = {
     "audit": "ftheta.auditing",
     "barron_norm": "ftheta.approximation.spectral_norm",
     "bounds": "ftheta.certify.bounds",
-    "certified_radius": "ftheta.robustness.radii",
+    "certified_radius": "ftheta.stability.radii",
     "check": "ftheta.checking",
     "check_gradient": "ftheta.graph",
     "compile_cpa": "ftheta.relu",
@@ -45,7 +45,9 @@ _HOME = {
     "relu_form": "ftheta.relu",
     "risk": "ftheta.risks",
     "risk_bounds": "ftheta.risks.bounds",
+    "robustness": "ftheta.stability.accuracy",
     "save": "ftheta.report.save",
+    "smooth": "ftheta.stability.smoothing",
     "sweep": "ftheta.sweeps",
     "theorems": "ftheta.catalogue",
     "verify": "ftheta.verifying",
@@ -86,8 +88,10 @@ if TYPE_CHECKING:
     from ftheta.report.save import save as save
     from ftheta.risks import risk as risk
     from ftheta.risks.bounds import risk_bounds as risk_bounds
-    from ftheta.robustness.radii import certified_radius as certified_radius
     from ftheta.spectra import constants as constants
+    from ftheta.stability.accuracy import robustness as robustness
+    from ftheta.stability.radii import certified_radius as certified_radius
+    from ftheta.stability.smoothing import smooth as smooth
     from ftheta.subjects import Dataset as Dataset
     from ftheta.subjects import Family as Family
     from ftheta.subjects import Measure as Measure

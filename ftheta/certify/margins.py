@@ -71,7 +71,8 @@ def _in_batches(function: Callable[..., Any], *arrays: Array) -> tuple[Array, ..
     rows = len(arrays[0])
     size = 1 << max(0, rows - 1).bit_length()
     padded = [np.concatenate([a, np.repeat(a[:1], size - rows, axis=0)]) for a in arrays]
-    return tuple(np.asarray(part)[:rows] for part in jax.tree.leaves(function(*padded)))
+    with jax.enable_x64(True):
+        return tuple(np.asarray(part)[:rows] for part in jax.tree.leaves(function(*padded)))
 
 
 @dataclass(frozen=True, eq=False)

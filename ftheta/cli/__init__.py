@@ -21,6 +21,7 @@ from .check import check
 from .common import print_json
 from .cores import fit, graph, pieces
 from .lab import lab
+from .robustness import robustness
 from .supports import supports
 from .sweep import sweep
 from .verify import verify
@@ -34,7 +35,7 @@ app = App(
 )
 
 app.command(list_, name="list")
-for command in (show, check, verify, supports, audit, graph, pieces, fit, approximate, sweep, lab, doctor):
+for command in (show, check, verify, supports, robustness, audit, graph, pieces, fit, approximate, sweep, lab, doctor):
     app.command(command)
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import ftheta as ft
 from ftheta.logic.errors import SubjectError, UsageError
 from ftheta.networks import Dense, Description, random_mlp
-from ftheta.robustness.radii import METHODS
+from ftheta.stability.radii import METHODS
 
 RELAXED = ("interval", "crown", "alpha-crown")
 DUAL = {1: inf, 2: 2, inf: 1}

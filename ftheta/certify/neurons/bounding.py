@@ -1,0 +1,55 @@
+"""Bounds of margins over boxes without any splitting: with guessed slopes, and with optimised ones."""
+
+from fractions import Fraction
+
+import numpy as np
+
+from ftheta.certify.goals import set_goal
+from ftheta.certify.questions import Box, Case, Row
+from ftheta.relu.network import ReluNetwork
+
+from .enclosing import Bounds, enclose
+from .frames import Array, BeyondRange
+from .lines import Climb, guess_slopes
+from .splitting import bound_domains, first_domains
+from .targets import Targets
+
+NEURONS = Climb(20)
+MARGINS = Climb(40)
+
+
+def aim_at_margins(net: ReluNetwork, label: int) -> Targets:
+    """The margins of an output over every other one, as targets that are to be shown positive."""
+    inputs = net.widths[0]
+    outputs = net.widths[-1]
+    zero = Fraction(0)
+    one = Fraction(1)
+    rows = tuple((Row({}, {label: one, j: -one}, zero),) for j in range(outputs) if j != label)
+    anywhere = Box((zero,) * inputs, (zero,) * inputs)
+    return Targets(set_goal(Case(anywhere, rows), inputs, outputs))
+
+
+def bound_margins(net: ReluNetwork, targets: Targets, low: Array, high: Array, *, optimised: bool) -> Array:
+    """A lower bound of each target over a box, rounded outward: with guessed slopes; where that is not positive and
+    bounds are to be `optimised`, with slopes chosen for every open neuron and for each target."""
+    try:
+        frame, bounds = enclose(net, low, high)
+        least = targets.bound_plainly(frame)
+        if optimised and not np.all(least > 0):
+            _optimise(net, targets, low, high, bounds, least)
+    except BeyondRange:
+        return np.full(len(targets.members), -np.inf)
+    return least
+
+
+def _optimise(net: ReluNetwork, targets: Targets, low: Array, high: Array, bounds: Bounds, least: Array) -> None:
+    """Raise the bounds of the targets that are not yet shown."""
+    frame, _ = enclose(net, low, high, NEURONS, bounds)
+    task = targets.over(frame)
+    chosen = np.flatnonzero(~(least > 0))
+    slopes = np.repeat(guess_slopes(frame.layers)[None], len(chosen), axis=0)
+    domains = first_domains(task, chosen, slopes, targets.even(chosen))
+    domains.bound = least[chosen]
+    outcome = bound_domains(task, domains, MARGINS)
+    least[outcome.closed_targets] = outcome.closed_bounds
+    least[outcome.open.target] = outcome.open.bound

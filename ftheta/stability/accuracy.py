@@ -1,0 +1,323 @@
+r"""How many rows of a data set a classifier labels rightly, and does so at every input near them.
+
+    ft.robustness(net, (x, y), eps=[0.01, 0.02, 0.05])
+    ft.robustness(net, data, norm=2).chart()
+
+*Certified accuracy* at $\varepsilon$ counts the rows that are labelled rightly at every input within $\varepsilon$,
+which is shown; *attacked accuracy* counts those for which no input with another label was met. The true robust accuracy
+of these rows lies between the two.
+"""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import inf
+from time import monotonic
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ftheta.certify.input_regions import read_numbers
+from ftheta.certify.margins import Problem
+from ftheta.certify.perturbations import attack, read_problem
+from ftheta.logic.chart import Axis, Curves, Series
+from ftheta.logic.errors import UsageError
+from ftheta.processes import interrupts
+from ftheta.processes.budgets import parse_seconds
+
+from .certifying import Certifier
+
+Array = np.ndarray
+LEVELS = 8  # radii, where none are given
+AT_ONCE = 64  # rows attacked at a time
+ATTACKING = 0.35  # of the budget
+TURNS = (0.25, 1.0, 4.0, 16.0, 64.0)  # seconds for one question to branch and bound, from round to round
+
+
+@dataclass(frozen=True, eq=False)
+class Robustness:
+    """At each radius of `eps`: the shares `certified` and `attacked` of the rows, between which the robust accuracy of
+    these rows lies; `accuracy` is that without any perturbation.
+
+    Of each row, `shown` is the number of radii (from the smallest on) at which its label is certain, `met` the number
+    of those at which no input with another label was met; both are −1 where the row itself has another label.
+    `finished` tells whether the budget was enough to do all that was planned, `interrupted` whether Ctrl-C ended it.
+    """
+
+    eps: Array
+    certified: Array
+    attacked: Array
+    accuracy: float
+    shown: Array
+    met: Array
+    norm: float
+    seconds: float
+    finished: bool
+    interrupted: bool = False
+    meaning: str = "the real function with the stored weights"
+
+    @property
+    def gap(self) -> float:
+        """The largest share of rows of which neither was shown, over all radii."""
+        return float(np.max(self.attacked - self.certified, initial=0.0))
+
+    def chart(self) -> Curves:
+        """Both curves against ε, with what is not decided between them shaded."""
+        eps = [0.0, *self.eps.tolist()]
+        certified = [self.accuracy, *self.certified.tolist()]
+        attacked = [self.accuracy, *self.attacked.tolist()]
+        p = "∞" if self.norm == inf else f"{self.norm:g}"
+        return Curves(
+            f"rows that are right at every input within ε, in ℓ{p}",
+            Axis("ε"),
+            Axis(f"share of {len(self.shown):,} rows"),
+            (
+                Series("certified", eps, certified, "bound", lo=certified, hi=attacked),
+                Series("attacked", eps, attacked, "measured"),
+            ),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain numbers and lists, for JSON."""
+        return {
+            "norm": "inf" if self.norm == inf else self.norm,
+            "rows": len(self.shown),
+            "accuracy": self.accuracy,
+            "eps": self.eps.tolist(),
+            "certified": self.certified.tolist(),
+            "attacked": self.attacked.tolist(),
+            "shown": self.shown.tolist(),
+            "met": self.met.tolist(),
+            "seconds": self.seconds,
+            "finished": self.finished,
+            "interrupted": self.interrupted,
+            "meaning": self.meaning,
+        }
+
+    def __str__(self) -> str:
+        p = "∞" if self.norm == inf else f"{self.norm:g}"
+        lines = [
+            f"{len(self.shown):,} rows, accuracy {self.accuracy:.2%}; within ε in ℓ{p} ({self.meaning}):",
+            f"{'ε':>12}  certified  attacked",
+        ]
+        lines += [f"{e:12.6g}  {c:9.2%}  {a:8.2%}" for e, c, a in zip(self.eps, self.certified, self.attacked)]
+        lines.append(f"{self.seconds:.1f} s{'' if self.finished else ': the budget was over before all was tried'}")
+        return "\n".join(lines)
+
+
+def robustness(
+    net: Any,
+    data: Any,
+    eps: ArrayLike | None = None,
+    *,
+    norm: float = inf,
+    clip: tuple[ArrayLike, ArrayLike] | None = None,
+    budget: str | float = "60s",
+    threads: int | None = None,
+    seed: int = 0,
+) -> Robustness:
+    r"""Certified and attacked accuracy of a classifier on labelled rows, at each radius of `eps`.
+
+    Parameters
+    ----------
+    net
+        A network with at least two outputs (anything `ft.load` makes one of).
+    data
+        A `Dataset` whose labels are classes, or a pair `(x, y)` of rows and labels 0, 1, …
+    eps
+        Radii, in any order; by default eight, up to where half of the rows were met with another label and beyond.
+    norm
+        $p$ of $\|x'-x\|_p\le\varepsilon$: 1, 2 or $\infty$.
+    clip
+        The least and the largest value of the entries of an input, such as (0, 1) for images.
+    budget
+        Of it all. What is not decided by then stays between the curves.
+    threads
+        That search at once, one for each core by default.
+    """
+    seconds = parse_seconds(budget)
+    begun = monotonic()
+    if hasattr(net, "with_data") and hasattr(data, "x") and getattr(data, "y", None) is not None:
+        data = net.with_data(data).data  # rows of its input shape, labels that fit its outputs
+    x, y = _read_rows(data)
+    problem, _ = read_problem(net, x, y, clip, norm)
+    asked = None if eps is None else _read_radii(eps)
+    threads = os.cpu_count() or 1 if threads is None else threads
+    study = _Study(net, problem, clip, begun, seconds, threads, seed)
+    finished = interrupted = False
+    try:
+        study.attack_all()
+        study.lay_out(_choose_radii(study.distance) if asked is None else asked)
+        finished = study.certify_all() and study.all_attacked
+    except KeyboardInterrupt:
+        interrupts.heed()
+        if not len(study.eps):
+            study.lay_out(_choose_radii(study.distance) if asked is None else asked)
+        interrupted = True
+    return study.report(finished, interrupted)
+
+
+class _Study:
+    """What is known of each row: at how many radii its label is certain, and at how many nothing was met."""
+
+    def __init__(
+        self, net: Any, problem: Problem, clip: Any, begun: float, seconds: float, threads: int, seed: int
+    ) -> None:
+        self.net = net
+        self.problem = problem
+        self.clip = clip
+        self.begun = begun
+        self.seconds = seconds
+        self.seed = seed
+        self.certifier = Certifier(net, problem, threads)
+        self.is_right = problem.margin(problem.x) > 0
+        self.distance = np.where(self.is_right, inf, 0.0)
+        self.all_attacked = True
+        self.eps = np.zeros(0)
+        self.shown = np.zeros(len(problem.x), int)
+        self.met = np.zeros(len(problem.x), int)
+
+    @property
+    def end(self) -> float:
+        return self.begun + self.seconds
+
+    def attack_all(self) -> None:
+        """Look for the nearest input with another label, of as many rows as a part of the budget allows."""
+        until = self.begun + ATTACKING * self.seconds
+        for rows in _in_chunks(np.flatnonzero(self.is_right), AT_ONCE):
+            if monotonic() > until:
+                self.all_attacked = False
+                return
+            part = self.problem.part(rows)
+            x = part.x.reshape(-1, *part.shape)
+            found = attack(self.net, x, norm=part.norm, label=part.label, clip=self.clip, seed=self.seed, steps=40)
+            self.distance[rows] = found.distance
+
+    def lay_out(self, eps: Array) -> None:
+        """The radii that are asked about, from the smallest."""
+        self.eps = eps
+        self.met = np.where(self.is_right, (self.distance[:, None] > eps).sum(1), -1)
+        self.shown = np.where(self.is_right, 0, -1)
+
+    def certify_all(self) -> bool:
+        """From cheap to dear; whether all that was planned was done."""
+        if not self._bisect("crown"):
+            return False
+        if self.certifier.is_chain and not self._climb_up():
+            return False
+        return self._search()
+
+    def _open_rows(self) -> Array:
+        return np.flatnonzero(self.shown < self.met)
+
+    def _bisect(self, method: Any) -> bool:
+        """The number of radii that a method shows, by bisection; labels that hold within ε hold within less."""
+        fails = self.met.copy()  # the number of a radius at which it is not shown, or was met
+        while True:
+            rows = np.flatnonzero(self.shown < fails)
+            if not len(rows):
+                return True
+            for chunk in _in_chunks(rows, AT_ONCE):
+                if monotonic() > self.end:
+                    return False
+                middle = (self.shown[chunk] + fails[chunk]) // 2
+                holds = self.certifier.holds(chunk, self.eps[middle], method)
+                self.shown[chunk[holds]] = middle[holds] + 1
+                fails[chunk[~holds]] = middle[~holds]
+
+    def _climb_up(self) -> bool:
+        """One radius more for each row, as long as optimised bounds show it."""
+        rows = self._open_rows()
+        while len(rows):
+            left = list[Array]()
+            for chunk in _in_chunks(rows, self.certifier.threads):
+                if monotonic() > self.end:
+                    return False
+                holds = self.certifier.holds(chunk, self.eps[self.shown[chunk]], "alpha-crown")
+                self.shown[chunk[holds]] += 1
+                left.append(chunk[holds])
+            rows = np.intersect1d(np.concatenate(left), self._open_rows())
+        return True
+
+    def _search(self) -> bool:
+        """Branch and bound, in rounds of ever longer turns: first the rows with the fewest open radii."""
+        for turn in TURNS:
+            for row in sorted(self._open_rows(), key=lambda k: self.met[k] - self.shown[k]):
+                while self.shown[row] < self.met[row]:
+                    left = self.end - monotonic()
+                    if left <= 0:
+                        return False
+                    if not self._decide(int(row), min(turn, left)):
+                        break
+        return not len(self._open_rows())
+
+    def _decide(self, row: int, seconds: float) -> bool:
+        """Whether branch and bound decides the next radius of a row."""
+        middle = int(self.shown[row] + self.met[row]) // 2
+        found = self.certifier.decide(row, float(self.eps[middle]), seconds, self.certifier.threads)
+        if found.interrupted:
+            raise KeyboardInterrupt
+        if found.answer == "unsat":
+            self.shown[row] = middle + 1
+        elif found.answer == "sat":
+            self.met[row] = middle
+        return found.answer in ("sat", "unsat")
+
+    def report(self, finished: bool, interrupted: bool) -> Robustness:
+        count = len(self.problem.x)
+        numbers = np.arange(len(self.eps))
+        return Robustness(
+            self.eps,
+            (self.shown[:, None] > numbers).sum(0) / count,
+            (self.met[:, None] > numbers).sum(0) / count,
+            float(self.is_right.mean()),
+            self.shown,
+            self.met,
+            self.problem.norm,
+            monotonic() - self.begun,
+            finished,
+            interrupted,
+        )
+
+
+def _in_chunks(rows: Array, size: int) -> Iterator[Array]:
+    for begin in range(0, len(rows), size):
+        yield rows[begin : begin + size]
+
+
+# ---- what is asked ---------------------------------------------------------------------------------------------------
+
+
+def _read_rows(data: Any) -> tuple[Array, Array]:
+    """Rows and their classes."""
+    given = (data.x, data.y) if hasattr(data, "x") and hasattr(data, "y") else data
+    if not isinstance(given, (tuple, list)) or len(given) != 2 or given[1] is None:
+        raise UsageError(
+            "Accuracy needs labels.",
+            got="rows without labels" if hasattr(data, "x") else type(data).__name__,
+            remedy="give a Dataset with classes, or a pair (x, y)",
+        )
+    x = read_numbers(given[0], "the rows")
+    y = read_numbers(given[1], "the labels").reshape(-1)
+    if len(x) != len(y) or not len(x):
+        raise UsageError("There is one label for each row.", got=f"{len(x)} rows and {len(y)} labels")
+    if np.any(y != np.round(y)):
+        raise UsageError("Labels are classes 0, 1, …", got=f"a label of {y[y != np.round(y)][0]:g}")
+    return x, y.astype(int)
+
+
+def _read_radii(eps: ArrayLike) -> Array:
+    radii = np.unique(read_numbers(eps, "eps").ravel())
+    if not len(radii) or not np.isfinite(radii).all() or radii[0] < 0:
+        raise UsageError("The radii are finite numbers ≥ 0.", got=eps)
+    return radii
+
+
+def _choose_radii(distance: Array) -> Array:
+    """Round numbers around the distances met, from few rows flipped to most."""
+    met = distance[np.isfinite(distance) & (distance > 0)]
+    if not len(met):
+        return np.geomspace(1e-3, 1.0, LEVELS)
+    low, high = np.quantile(met, [0.1, 0.9])
+    return np.array([float(f"{value:.2g}") for value in np.geomspace(low / 2, high, LEVELS)])
