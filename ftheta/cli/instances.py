@@ -1,8 +1,9 @@
 """A list of instances for `ftheta verify`, decided one after the other or by many workers; it can be resumed."""
 
 import csv
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ HEADER: tuple[str, ...] = ("onnx", "vnnlib", "answer", "verdict", "seconds", "cp
 INTERRUPTED = 130
 
 Row = dict[str, str]
+Rows = Generator[tuple[int, Row], None, None]
 
 
 def verify_instances(
@@ -33,6 +35,7 @@ def verify_instances(
     as_json: bool,
 ) -> int:
     """Decide a list of instances; a row is written as soon as it is there, and all in their order at the end."""
+    from ftheta.processes import interrupts
     from ftheta.processes.budgets import parse_seconds
     from ftheta.sweeps.progress import Progress
 
@@ -49,14 +52,20 @@ def verify_instances(
     prints = not as_json and out is None
     with Progress(len(pairs), len(found), progress, "instances") as line:
         line.draw()
-        for k, row in rows:
-            found[k] = row
-            line.add(1, 0)
-            line.draw()
-            if out is not None:
-                _append(out, row)
-            if prints:
-                print(",".join(row.values()), flush=True)
+        try:
+            for k, row in rows:
+                with interrupts.held():  # what is found is written, whatever comes
+                    found[k] = row
+                    if out is not None:
+                        _append(out, row)
+                    if prints:
+                        print(",".join(row.values()), flush=True)
+                line.add(1, 0)
+                line.draw()
+        except KeyboardInterrupt:
+            interrupts.heed()
+            batch.interrupted = True
+            rows.close()
     reason = "interrupted" if batch.interrupted else "not run within the budget"
     missing = {"answer": "timeout", "verdict": reason}
     results = [found.get(k) or _empty_row(*pair) | missing for k, pair in enumerate(pairs)]
@@ -65,6 +74,7 @@ def verify_instances(
     if as_json:
         print_json(results)
     if batch.interrupted:
+        _say_how_to_go_on(len(found), len(pairs), out)
         return INTERRUPTED
     verdicts = {row["verdict"] for row in results}
     return 1 if "refuted" in verdicts else 0 if verdicts <= {"holds"} else 3
@@ -87,7 +97,7 @@ class _Batch:
     def left(self) -> float:
         return self.ends - time.monotonic()
 
-    def decide_here(self, instances: list[tuple[int, str, str]], threads: int | None) -> Iterator[tuple[int, Row]]:
+    def decide_here(self, instances: list[tuple[int, str, str]], threads: int | None) -> Rows:
         """One after the other in this process, while there is time."""
         from ftheta.certify.vnnlib import read_query
         from ftheta.verifying import verify
@@ -107,9 +117,8 @@ class _Batch:
             if not result.interrupted or result.holds is not None:
                 yield k, self._row(network, property, result)
 
-    def decide_on(self, instances: list[tuple[int, str, str]], on: Any) -> Iterator[tuple[int, Row]]:
+    def decide_on(self, instances: list[tuple[int, str, str]], on: Any) -> Rows:
         """By many workers, each an instance at a time, in whatever order they end."""
-        from ftheta.processes import interrupts
         from ftheta.verifying.spreading import Instances, Tasks
 
         if not instances:
@@ -132,9 +141,6 @@ class _Batch:
                     yield k, _failed_row(network, property, outcome.error or "it was lost")
                 else:
                     yield k, self._row(network, property, outcome.result["found"])
-        except KeyboardInterrupt:
-            interrupts.heed()
-            self.interrupted = True
         finally:
             tasks.close()
 
@@ -154,6 +160,13 @@ class _Batch:
             "cpu_seconds": f"{result.cpu_seconds:.4f}",
             "method": result.method,
         }
+
+
+def _say_how_to_go_on(done: int, all: int, out: Path | None) -> None:
+    kept = (
+        f"kept in {out}: the same command goes on with the others" if out is not None else "not kept: give --out FILE"
+    )
+    print(f"ftheta: interrupted; {done} of {all} instances are done and {kept}", file=sys.stderr)
 
 
 def _empty_row(network: str, property: str) -> Row:

@@ -4,8 +4,10 @@ import csv
 import itertools
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from fractions import Fraction
 from pathlib import Path
 
@@ -239,13 +241,17 @@ def test_networks_of_a_query_have_their_names(
     assert said in capsys.readouterr().err
 
 
-def test_a_query_that_takes_too_long_is_timed_out(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The word of VNN-LIB 2.0; version 1.0 has another one."""
+def _write_hard_network(path: Path) -> None:
+    """Twelve inputs: whether its output reaches 20,000 is open for a long time."""
     rng = np.random.default_rng(0)
     sizes = [12, 60, 60, 60, 1]
     weights = [rng.normal(size=(b, a)) for a, b in itertools.pairwise(sizes)]
-    net = ReluNetwork.dense(weights, [np.zeros(len(W)) for W in weights])
-    write(net, folder / "hard.onnx")
+    write(ReluNetwork.dense(weights, [np.zeros(len(W)) for W in weights]), path)
+
+
+def test_a_query_that_takes_too_long_is_timed_out(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The word of VNN-LIB 2.0; version 1.0 has another one."""
+    _write_hard_network(folder / "hard.onnx")
     names = [f"X[{i}]" for i in range(12)]
     bounds = "".join(f"(assert (and (<= {x} 1.0) (>= {x} -1.0)))" for x in names)
     declared = "(vnnlib-version <2.0>)(declare-network f (declare-input X real [12]) (declare-output Y real [1]))"
@@ -268,3 +274,31 @@ def test_what_is_supported_is_said_in_the_words_of_the_standard(capsys: pytest.C
     assert run(["supports"]) == 2 and run(["supports", "--vnnlib-versions", "--onnx-operators"]) == 2
     capsys.readouterr()
     assert run(["--name"]) == 0 and capsys.readouterr().out == "ftheta\n"
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_list_that_is_interrupted_keeps_what_is_done_and_says_how_to_go_on(folder: Path, threads: int) -> None:
+    _write_hard_network(folder / "hard.onnx")
+    bounds = "".join(f"(declare-const X_{i} Real)(assert (<= X_{i} 1.0))(assert (>= X_{i} -1.0))\n" for i in range(12))
+    (folder / "slow.vnnlib").write_text(f"(declare-const Y_0 Real)\n{bounds}(assert (>= Y_0 20000.0))\n")
+    (folder / "instances.csv").write_text(
+        "net.onnx,never.vnnlib,5\nnet.onnx,often.vnnlib,5\nhard.onnx,slow.vnnlib,5\nnet.onnx,tie.vnnlib,5\n"
+    )
+    out = folder / "results.csv"
+    heeding = "import runpy, signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    program = [sys.executable, "-c", heeding + "runpy.run_module('ftheta', run_name='__main__')"]
+    words = ["verify", "--instances", str(folder / "instances.csv"), "--out", str(out), "--threads", str(threads)]
+    process = subprocess.Popen([*program, *words, "--each", "100s"], stderr=subprocess.PIPE, text=True)
+    while process.poll() is None and (not out.exists() or len(out.read_text().splitlines()) < 3):
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130 and "Traceback" not in err
+    assert f"2 of 4 instances are done and kept in {out}: the same command goes on" in err
+    with out.open() as file:
+        first = list(csv.DictReader(file))
+    assert [row["verdict"] for row in first] == ["holds", "refuted", "interrupted", "interrupted"]
+    assert run([*words, "--each", "0.2s"]) == 1
+    with out.open() as file:
+        second = list(csv.DictReader(file))
+    assert second[:2] == first[:2] and second[3]["verdict"] == "holds"

@@ -142,7 +142,10 @@ def search_inputs(
     helpers = [threading.Thread(target=_work, args=(pool, arrays, rows), daemon=True) for _ in range(threads - 1)]
     for helper in helpers:
         helper.start()
-    _work(pool, arrays, rows)
+    try:
+        _work(pool, arrays, rows)
+    except BaseException as error:  # Ctrl-C while it waits for the others: they end, too
+        pool.error = error
     for helper in helpers:
         helper.join()
     if pool.error is not None:
