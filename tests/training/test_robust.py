@@ -14,7 +14,19 @@ from ftheta.datasets.bundled import digits
 from ftheta.logic import SubjectError, UsageError
 from ftheta.networks import random_mlp
 from ftheta.networks.architectures.stack import Stack
-from ftheta.networks.layers import GELU, Conv, Dense, Flatten, GlobalMean, Norm, Pool, ReLU, Residual
+from ftheta.networks.layers import (
+    GELU,
+    Conv,
+    Dense,
+    Flatten,
+    GlobalMean,
+    GroupSort,
+    Norm,
+    Pool,
+    ReLU,
+    Residual,
+    UnitDense,
+)
 from ftheta.training import RobustLoss
 from ftheta.training.losses import LOSSES, loss_named
 from ftheta.training.robust.attacks import climb
@@ -294,6 +306,16 @@ def test_what_has_no_bounds_is_refused():
         fit(NET, y=np.full((60, 3), 1 / 3))
     with pytest.raises(UsageError, match="RobustLoss"):
         ft.fit(NET, (X, Y), "cross-entropy", steps=1, robust="ibp")  # type: ignore[arg-type]
+
+
+def test_layers_of_norm_one_are_bounded_by_intervals():
+    stack = Stack("orthogonal", (UnitDense(6, "cayley"), GroupSort(3), UnitDense(2, "spectral")), (4,))
+    params = stack.initial(RNG)
+    with jax.enable_x64(True):
+        box = boxes(chain_of((params, stack.apply)), params, Box(jnp.asarray(X[0]), jnp.full(4, 0.1)))[-1]
+        near = X[0] + 0.1 * RNG.uniform(-1, 1, size=(300, 4))
+        outputs = np.asarray(jax.vmap(lambda row: stack.apply(params, row))(near))
+    assert (box.lo <= outputs.min(0) + 1e-9).all() and (box.hi >= outputs.max(0) - 1e-9).all()
 
 
 def test_largest_entries_of_windows_are_bounded_by_intervals():

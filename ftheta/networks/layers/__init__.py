@@ -2,6 +2,9 @@
 
 from .branches import Residual as Residual
 from .branches import Skip as Skip
+from .contractions import ConvexPotential as ConvexPotential
+from .contractions import GroupSort as GroupSort
+from .contractions import UnitDense as UnitDense
 from .grids import Conv as Conv
 from .grids import Flatten as Flatten
 from .grids import GlobalMean as GlobalMean

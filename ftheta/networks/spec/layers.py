@@ -37,7 +37,23 @@ class Weighted(Layer):
 
 
 class DenseLayer(Weighted):
+    """With a `constraint`, the matrix of norm 1 that belongs to the weight: over its norm, or orthogonalised."""
+
     kind: Literal["dense"]
+    constraint: Literal["spectral", "bjorck", "cayley"] | None = None
+
+
+class GroupSort(Layer):
+    """The entries of a vector sorted in groups of so many neighbours; pairs are MaxMin."""
+
+    kind: Literal["group-sort"]
+    group: Whole = 2
+
+
+class ConvexPotential(Weighted):
+    """$x-\\frac2{\\|W\\|^2}W^\\top\\max(Wx+b,0)$."""
+
+    kind: Literal["convex-potential"]
 
 
 class Conv(Weighted):
@@ -136,6 +152,8 @@ class Residual(Layer):
 
 AnyLayer = Annotated[
     DenseLayer
+    | GroupSort
+    | ConvexPotential
     | Conv
     | BatchNorm
     | Norm

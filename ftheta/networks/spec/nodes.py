@@ -122,6 +122,19 @@ class _Sheet:
         y = self.node("MatMul", [x, weight], label, f"{part}product")
         return y if bias is None else self.node("Add", [y, bias], label, f"{part}sum")
 
+    def multiply(self, matrix: np.ndarray, bias: str | None, x: str, label: str, part: str) -> str:
+        """The same with a matrix (out, in) of its own."""
+        constant = self.constant(f"{label}:{part}", matrix.T)
+        y = self.node("MatMul", [x, constant], label, f"{part}-product")
+        return y if bias is None else self.node("Add", [y, bias], label, f"{part}-sum")
+
+    def matrix(self, weight: str) -> np.ndarray:
+        """The weight of a dense layer as (out, in)."""
+        array = self.tensors.taken[weight]
+        if array.ndim != 2 or not array.size:
+            raise SubjectError("A weight must be a matrix.", where=f"{self.tensors.where}, {weight}", got=array.shape)
+        return array if self.layout == "torch" else array.T
+
     def channels_first(self, x: str, label: str, write: Callable[[str], str]) -> str:
         """What `write` makes of x with its channels on the second axis; in other layouts they are on the last."""
         last = self.rank - 1
@@ -160,7 +173,53 @@ class _Sheet:
 
 def _dense(sheet: _Sheet, layer: kinds.DenseLayer, x: str, label: str) -> str:
     weight = sheet.tensors.need("weight", layer.weight, layer.name, label)
-    return sheet.affine(weight, sheet.tensors.find("bias", layer.bias, layer.name), x, label)
+    bias = sheet.tensors.find("bias", layer.bias, layer.name)
+    if layer.constraint is None:
+        return sheet.affine(weight, bias, x, label)
+    unit = _unit_dense(layer.constraint, sheet.matrix(weight))
+    return sheet.multiply(unit, bias, x, label, layer.constraint)
+
+
+def _unit_dense(constraint: Any, weight: np.ndarray) -> np.ndarray:
+    import jax
+
+    from ftheta.networks.operators.orthogonal import CONSTRAINTS
+
+    with jax.enable_x64(True):
+        return np.asarray(CONSTRAINTS[constraint](jax.numpy.asarray(weight)))
+
+
+def _group_sort(sheet: _Sheet, layer: kinds.GroupSort, x: str, label: str) -> str:
+    from ftheta.networks.layers.contractions import comparisons
+
+    where = f"{sheet.tensors.where}, {label}"
+    if sheet.rank != 2:
+        raise SubjectError("Groups of the entries of a vector are sorted.", where=where, got=f"{sheet.rank - 1} axes")
+    shape = sheet.constant(f"{label}:groups", [1, -1, layer.group])
+    grouped = sheet.node("Reshape", [x, shape], label, "grouped")
+    sizes = sheet.constant(f"{label}:ones", [1] * layer.group)
+    columns = [f"{label}:entry{i}" for i in range(layer.group)]
+    sheet.nodes.append(Node("Split", (grouped, sizes), tuple(columns), {"axis": 2}, label))
+    for k, (one, other) in enumerate(comparisons(layer.group)):
+        pair = [columns[one], columns[other]]
+        columns[one] = sheet.node("Min", pair, label, f"least{k}")
+        columns[other] = sheet.node("Max", pair, label, f"largest{k}")
+    joined = sheet.node("Concat", columns, label, "joined", axis=2)
+    return sheet.node("Reshape", [joined, sheet.constant(f"{label}:flat", [1, -1])], label, "sorted")
+
+
+def _convex_potential(sheet: _Sheet, layer: kinds.ConvexPotential, x: str, label: str) -> str:
+    import jax
+
+    from ftheta.networks.layers.contractions import ConvexPotential
+
+    weight = sheet.tensors.need("weight", layer.weight, layer.name, label)
+    bias = sheet.tensors.find("bias", layer.bias, layer.name)
+    matrix = sheet.matrix(weight)
+    with jax.enable_x64(True):
+        back = np.asarray(ConvexPotential(len(matrix)).back({"weight": matrix}))
+    inner = sheet.node("Relu", [sheet.affine(weight, bias, x, label)], label, "inner")
+    return sheet.node("Add", [x, sheet.multiply(back, None, inner, label, "back")], label, "step")
 
 
 def _conv(sheet: _Sheet, layer: kinds.Conv, x: str, label: str) -> str:
@@ -353,6 +412,8 @@ def _residual(sheet: _Sheet, layer: kinds.Residual, x: str, label: str) -> str:
 
 WRITERS: Mapping[str, Callable[..., str]] = {
     "dense": _dense,
+    "group-sort": _group_sort,
+    "convex-potential": _convex_potential,
     "conv": _conv,
     "batch-norm": _batch_norm,
     "layer-norm": _norm,

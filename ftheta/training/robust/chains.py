@@ -17,6 +17,7 @@ from ftheta.networks.activations import activation
 from ftheta.networks.architectures.stack import Stack
 from ftheta.networks.biases import PartlyBiased
 from ftheta.networks.description import Description
+from ftheta.networks.layers.contractions import GroupSort, UnitDense
 from ftheta.networks.layers.grids import Conv, Flatten, GlobalMean, Norm, Pool, ReLU
 from ftheta.networks.layers.layer import Dense, Layer
 from ftheta.networks.scaling import ScaledLayers, Scaling
@@ -112,8 +113,11 @@ def _scaling(scaling: Scaling) -> Affine:
 def _step_of_layer(i: int, layer: Layer, circular: bool) -> Affine | Increasing:
     if isinstance(layer, ReLU):
         return Increasing("relu", lambda x: layer({}, x), is_relu=True)
-    if isinstance(layer, Pool) and not layer.mean:
+    if isinstance(layer, GroupSort) or (isinstance(layer, Pool) and not layer.mean):
         return Increasing(layer.name, lambda x: layer({}, x, circular))
+    if isinstance(layer, UnitDense):
+        spread = lambda params, r: r @ jnp.abs(layer.matrix(params[i])).T
+        return Affine(layer.name, lambda params, x: layer(params[i], x), spread)
     if isinstance(layer, Dense | Conv | Norm | Flatten | GlobalMean | Pool):
         apply = lambda params, x: layer(params[i], x, circular)
         return Affine(layer.name, apply, lambda params, r: layer(_magnitudes(params[i]), r, circular))
