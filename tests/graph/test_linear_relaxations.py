@@ -289,6 +289,20 @@ def test_planes_around_a_sum_of_exponentials_are_never_crossed():
                 assert not value < low and not value > high
 
 
+def test_the_plane_below_pays_for_its_rounded_gradient():
+    """One entry dominates the others by far, so that the function is flat against the rounding of its gradient."""
+    slot = Slot(0, "x", (3,), np.dtype(np.float64))
+    for low in (-700.0, -9000.0):
+        x = Interval.around(np.array([[0.25, low, low]]), np.array([[200.0, 100.0, 100.0]]))
+        plane, offset = log_sum_exp(slot, (0,), (), x).below
+        with ctx.workprec(BITS):
+            for end in (x.lo[0, 0], x.hi[0, 0]):
+                for others in (x.lo[0, 1], x.hi[0, 1]):
+                    point = [arb(end), arb(others), arb(others)]
+                    value = sum((v.exp() for v in point), arb(0)).log()
+                    assert not value < sum((arb(w) * v for w, v in zip(plane[0], point)), arb(float(offset[0])))
+
+
 def test_the_plane_below_a_sum_of_exponentials_touches_it_in_the_middle():
     slot = Slot(0, "x", (3,), np.dtype(np.float64))
     x = Interval.around(np.array([[0.0, 1.0, -2.0]]), 0.5)

@@ -25,7 +25,7 @@ from ftheta.graph.interpret import forward, precision
 CHUNK = 1 << 22
 """Coefficients of one slot that are held at a time."""
 
-FEW_OPEN = 64
+FEW_OPEN = 256
 """Open entries of a slot that are worth a functional each, where forms are carried forward besides."""
 
 WIDE = 1024
