@@ -12,7 +12,7 @@ class Search:
     as a counter-example.
 
     `least` is a proved lower bound, over the box, of the least (over the disjuncts) of the largest excess of a
-    disjunct's rows. `boxes` subproblems were looked at, `open` are left.
+    disjunct's rows. `boxes` subproblems were looked at, `open` are left. It was `interrupted` if Ctrl-C ended it.
     """
 
     closed: bool
@@ -20,6 +20,7 @@ class Search:
     least: float
     boxes: int
     open: int
+    interrupted: bool = False
 
 
 @dataclass(frozen=True)

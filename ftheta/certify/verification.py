@@ -7,6 +7,7 @@ Networks of few inputs, or of one layer of ReLUs, are searched by splitting boxe
 signs of neurons (`neurons/`).
 """
 
+import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -59,6 +60,10 @@ class Verification:
     `answer` is "sat" with a `witness`, "unsat" where it is proved that there is none, "timeout" or "unknown" where
     neither was shown within the budget. `meaning` is the function that the answer is about; of the `subproblems` looked
     at, so many are `open`. It was `interrupted` if Ctrl-C ended it: then the answer is what was shown until then.
+
+    Where nothing was decided about a network that is no piecewise-affine one, `least` is the best enclosure: at every
+    input of the set, each disjunct has a row whose left side exceeds its right side by at least `least` (below 0). It
+    is −∞ where nothing of that kind is known.
     """
 
     answer: Answer
@@ -70,6 +75,7 @@ class Verification:
     seconds: float
     cpu_seconds: float
     interrupted: bool = False
+    least: float = -math.inf
 
     @property
     def holds(self) -> bool | None:
@@ -141,23 +147,31 @@ def decide(
     methods: dict[str, None] = {}
     witness = None
     interrupted = False
+    least = -math.inf if isinstance(net, ReluNetwork) else 0.0
     try:
         for case in _parts(net, question):
             remaining = began + seconds - time.perf_counter()
             if remaining <= 0:
                 open += 1
+                least = -math.inf
                 break
             judge, (method, search) = _search_case(net, case, remaining, threads)
             methods[method] = None
             subproblems += search.boxes
             open += search.open
+            least = min(least, search.least)
             witness = judge.witness
-            if witness is not None:
+            if search.interrupted:
+                interrupts.heed()
+                interrupted = True
+                open += 1
+            if witness is not None or interrupted:
                 break
     except KeyboardInterrupt:
         interrupts.heed()
         interrupted = True
         open += 1
+        least = -math.inf
     answer: Answer = "sat" if witness is not None else "unsat" if open == 0 else "unknown"
     elapsed = time.perf_counter() - began
     if answer == "unknown" and elapsed >= seconds:
@@ -174,6 +188,7 @@ def decide(
         elapsed,
         time.process_time() - began_cpu,
         interrupted,
+        least if answer in ("unknown", "timeout") else -math.inf,
     )
 
 

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -193,6 +194,8 @@ def _print_result(result: "Verification", query: "Query", as_json: bool) -> None
         f"{ending}{result.method}: {result.subproblems:,} subproblems in {result.seconds:.2f} s; about {result.meaning}"
     )
     print(note, file=sys.stderr)
+    if isfinite(result.least):
+        print(f"if the property fails, then by at most {-result.least:.3g}", file=sys.stderr)
 
 
 def _document(result: "Verification") -> dict[str, Any]:
@@ -210,6 +213,7 @@ def _document(result: "Verification") -> dict[str, Any]:
         "meaning": result.meaning,
         "subproblems": result.subproblems,
         "open": result.open,
+        "least": result.least if isfinite(result.least) else None,
         "interrupted": result.interrupted,
         "seconds": result.seconds,
         "cpu_seconds": result.cpu_seconds,

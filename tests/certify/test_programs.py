@@ -1,6 +1,7 @@
 """Networks of any operators, decided by boxes: against sampling, against exact minima, and with each rule spoilt."""
 
 import csv
+import time
 from fractions import Fraction
 
 import jax
@@ -209,6 +210,56 @@ def test_an_operator_without_a_rule_is_named():
     net = ft.Network.of(lambda x: jax.lax.lgamma(x + 3.0), example=(2,))
     with pytest.raises(FthetaError, match="lgamma"):
         ask(net, case_below(-5))
+
+
+def interrupt_after(calls, method):
+    """The method, and Ctrl-C in the middle of a later call of it."""
+    left = iter(range(calls))
+
+    def interrupted(*words, **named):
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+        return method(*words, **named)
+
+    return interrupted
+
+
+@pytest.mark.parametrize("calls", [0, 1, 3, 6])
+def test_ctrl_c_gives_the_best_enclosure_so_far(monkeypatch, calls):
+    """Also in the middle of a batch, whose boxes are open then."""
+    rng = np.random.default_rng(11)
+    net = smooth_network(rng, 2, 4, "sine")
+    least = float(sample(net, rng, 4000, 2)[:, 0].min())
+    case = case_below(least + 0.01)
+    monkeypatch.setattr(EnclosingJudge, "propose", lambda judge, point: False)  # so that it never ends
+    monkeypatch.setattr(BoxSearch, "look", interrupt_after(calls, BoxSearch.look))
+    found = ask(net, case)
+    assert found.interrupted and found.answer == "unknown" and found.open > 0
+    assert found.least <= -0.01 + 1e-9  # the excess at the best sample
+    assert np.isfinite(found.least) == (calls > 0)
+
+
+def test_what_is_left_undecided_is_enclosed():
+    net = ft.Network.of(lambda x: jnp.stack([jnp.exp(x[0]), x[1]]), example=(2,))
+    tie = case_below(float(np.exp(-1.0)))  # a tie within rounding
+    found = ask(net, tie, seconds=1.0)
+    assert found.holds is None and -1e-3 <= found.least <= 0.0
+    assert ask(net, case_below(0.1)).least == -np.inf  # decided: the answer says more
+
+
+@pytest.mark.parametrize("seconds", [0.5, 1.0, 2.0])
+def test_budgets_are_kept(seconds):
+    """Boxes of six inputs, and ranges of sixty: neither ends."""
+    waves = ft.Network.of(lambda x: jnp.stack([jnp.prod(jnp.sin(40.0 * x)), x[0]]), example=(6,))
+    rng = np.random.default_rng(0)
+    W, V = rng.normal(size=(2, 60, 60))
+    wide = ft.Network.of(lambda x: (V @ jnp.sin(W @ jnp.tanh(W @ x)))[:2], example=(60,))
+    for net, inputs in ((waves, 6), (wide, 60)):
+        case = case_below(-1.0 + 2.0**-30 if inputs == 6 else -60.0, inputs=inputs, lo=-3, hi=3)
+        ask(net, case, seconds=0.2)  # programs are compiled and batches prepared
+        begun = time.process_time()
+        ask(net, case, seconds=seconds)
+        assert time.process_time() - begun < 1.1 * seconds + 1.0
 
 
 def test_the_budget_is_kept_and_what_was_shown_is_told():

@@ -35,6 +35,7 @@ FILL = 16  # few boxes are halved several times, so that a batch is worth its ov
 TURN = 4.0  # seconds that a batch should take at most
 FIRST_SHARE = 0.2  # of the time, for enclosures over the whole box: an attack may be quicker
 ATTACK_SHARE = 0.1  # of the time, for attacks
+PROGRAMS = 3.0  # seconds at most for an attack by linear programs: it finds what it finds at once
 CORNERS = 16  # of a batch, that are tried as counter-examples
 MOST_OPEN = 2_000_000  # boxes in memory: beyond, those nearest to closed come first
 
@@ -64,6 +65,7 @@ class BoxSearch:
         self.boxes = 0
         self.stuck = 0
         self.stuck_least = np.inf
+        self.looked_at_least = -np.inf  # over the boxes that were taken out and not put back yet
         self.found: Array | None = None
         self.attacking = 0.0
         self.batch = 1
@@ -169,10 +171,22 @@ class BoxSearch:
     # ---- the search --------------------------------------------------------------------------------------------------
 
     def run(self) -> Search:
-        """From cheap to dear: the whole box, an attack, slopes chosen for it, halves."""
+        """From cheap to dear: the whole box, an attack, halves. Ctrl-C ends it with what was shown until then."""
+        interrupted = False
+        try:
+            self.search()
+        except KeyboardInterrupt:
+            interrupted = True
+        open = len(self.low) + self.stuck
+        closed = self.found is None and open == 0 and not interrupted
+        return Search(closed, self.found, self.least(), self.boxes, 0 if closed else max(1, open), interrupted)
+
+    def search(self) -> None:
+        """Until nothing is open, a counter-example is found, or the time is over."""
         low, high, was_open, _, _ = self.take(1)
         outcome = self.look(low, high, was_open, min(self.end, self.begun + FIRST_SHARE * (self.end - self.begun)))
         self.keep(outcome)
+        self.looked_at_least = np.inf
         if len(self.low) and monotonic() < self.end:
             begun = monotonic()
             seconds = max(ATTACK_SHARE * (self.end - begun), 1.0)
@@ -181,7 +195,7 @@ class BoxSearch:
                 self.net, self.case, self.rng, min(seconds, self.end - begun), self.propose, rounds=3, disjuncts=aims
             )
             if self.found is None:
-                seconds = min(seconds, self.end - monotonic())
+                seconds = min(seconds, PROGRAMS, self.end - monotonic())
                 self.found = attack_by_programs(self.net, self.case, self.rng, seconds, self.propose, aims)
             self.attacking += monotonic() - begun
             if self.found is None:
@@ -190,16 +204,15 @@ class BoxSearch:
             self.advance()
             if self.progress is not None:
                 self.progress(self.least(), self.boxes, len(self.low))
-        open = len(self.low) + self.stuck
-        closed = self.found is None and open == 0
-        return Search(closed, self.found, self.least(), self.boxes, 0 if closed else max(1, open))
 
     def least(self) -> float:
-        return float(min(self.bound.min(initial=np.inf), self.stuck_least))
+        """Below the excess of every input that is not excluded; boxes that are being looked at count too."""
+        return float(min(self.bound.min(initial=np.inf), self.stuck_least, self.looked_at_least))
 
     def advance(self) -> None:
         """Halve a batch of boxes, bound the halves."""
         begun = monotonic()
+        self.looked_at_least = self.least()
         low, high, was_open, bound, row = self.take(max(1, self.batch // 2))
         wanted = max(2, min(FILL, self.most))
         while True:
@@ -211,6 +224,7 @@ class BoxSearch:
             if not len(low) or 2 * len(low) > wanted:
                 break
         if not len(low):
+            self.looked_at_least = np.inf
             return
         for start in range(0, len(low), self.most):
             part = slice(start, start + self.most)
@@ -225,6 +239,7 @@ class BoxSearch:
                 rest = slice(part.stop, None)
                 self.keep(Excluded(was_open[rest], low[rest], high[rest], bound[rest], row[rest]))
                 break
+        self.looked_at_least = np.inf
         took = monotonic() - begun
         room = min(TURN, max(0.1, (self.end - monotonic()) / 4))
         fits = np.clip(min(2 * len(low), len(low) * room / max(took, 1e-3)), 2, self.most)

@@ -100,12 +100,27 @@ class RangeSearch:
         self.row_bounds: dict[int, float] = {}
         self.looked_at = 0
         self.stuck = 0
+        self.stuck_least = np.full(len(case.unsafe), np.inf)
         self.signs = _read_for_signs(net.program)
         self.attacking = 0.0
         self.found: Array | None = None
 
     def run(self) -> Search:
-        """From cheap to dear: bounds over the whole set, an attack, slopes chosen for it, ranges halved."""
+        """From cheap to dear: bounds over the whole set, an attack, slopes chosen for it, ranges halved. Ctrl-C ends it
+        with what was shown until then."""
+        interrupted = False
+        count = 1
+        try:
+            count = self.search()
+        except KeyboardInterrupt:
+            interrupted = True
+        closed = self.found is None and count == 0 and not interrupted
+        left = 0 if closed else max(1, count)
+        least = float(self.least.min(initial=np.inf))
+        return Search(closed, self.found, least, self.looked_at, left, interrupted)
+
+    def search(self) -> int:
+        """The number of domains that are left."""
         relaxed = self.enclose_all(None, 0)
         self.bound_all(relaxed, 0)
         took = monotonic() - self.begun
@@ -118,10 +133,7 @@ class RangeSearch:
                 relaxed = self.enclose_all(relaxed, steps)
                 self.bound_all(relaxed, OUTPUT_STEPS)
         pool = self.split_ranges(relaxed) if self.open.any() and self.found is None else []
-        count = len(pool) + self.stuck
-        closed = self.found is None and count == 0
-        left = 0 if closed else max(1, count)
-        return Search(closed, self.found, float(self.least.min(initial=np.inf)), self.looked_at, left)
+        return len(pool) + self.stuck
 
     def is_undecided(self) -> bool:
         return bool(self.open.any()) and self.found is None and monotonic() < self.end
@@ -192,21 +204,26 @@ class RangeSearch:
         for d in np.flatnonzero(self.open[0]):
             own = [domain.bound for domain in pool if domain.disjunct == d]
             if own:
-                self.least[d] = max(self.least[d], min(own))
+                self.least[d] = max(self.least[d], min(*own, self.stuck_least[d]))
 
     def halve(self, domain: Domain, root: Relaxed) -> list[Domain]:
         """Both halves at the entry to split next; nothing where there is none, and it is counted as stuck."""
         if domain.next is None:
-            self.stuck += 1
+            self.leave(domain)
             return []
         slot, entry = domain.next
         lo, hi = self.range_of(domain, slot, entry, root)
         middle = 0.0 if lo < 0 < hi and slot in self.signs else lo / 2 + hi / 2
         if not lo < middle < hi:
-            self.stuck += 1
+            self.leave(domain)
             return []
         halves = (Split(slot, entry, lo, middle), Split(slot, entry, middle, hi))
         return [Domain(domain.disjunct, domain.row, (*domain.splits, half), domain.bound, None) for half in halves]
+
+    def leave(self, domain: Domain) -> None:
+        """Count a domain that cannot be halved."""
+        self.stuck += 1
+        self.stuck_least[domain.disjunct] = min(self.stuck_least[domain.disjunct], domain.bound)
 
     def range_of(self, domain: Domain, slot: int, entry: int, root: Relaxed) -> tuple[float, float]:
         for split in reversed(domain.splits):
