@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import linprog
 
 from ftheta.graph.domains.interval.intervals import Interval
-from ftheta.graph.domains.linear import BallSet, BoxSet, InputSet, PolytopeSet
+from ftheta.graph.domains.linear.sets import BallSet, BoxSet, InputSet, PolytopeSet
 from ftheta.logic.errors import UsageError
 
 NORMS = (1, 2, inf)

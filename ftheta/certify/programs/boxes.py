@@ -18,8 +18,8 @@ from ftheta.certify.questions import Case
 from ftheta.certify.searches import Search
 from ftheta.certify.sequential_programs import attack_by_programs
 from ftheta.graph.domains.interval.intervals import Interval
-from ftheta.graph.domains.linear import BoxSet
 from ftheta.graph.domains.linear.refining import Carry, enclose, has_wide_slots
+from ftheta.graph.domains.linear.sets import BoxSet
 
 from .network import TracedNetwork
 from .rows import Excluded, Rows, bound_rows, exclude

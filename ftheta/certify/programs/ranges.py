@@ -18,12 +18,13 @@ from ftheta.certify.goals import floats_inside, set_goal
 from ftheta.certify.questions import Case
 from ftheta.certify.searches import Search
 from ftheta.graph.domains.interval.intervals import Interval
-from ftheta.graph.domains.linear import BoxSet, Program
 from ftheta.graph.domains.linear.backward import Relaxed
 from ftheta.graph.domains.linear.gaps import share_of_gaps
 from ftheta.graph.domains.linear.planning import plan_slot
+from ftheta.graph.domains.linear.program import Program
 from ftheta.graph.domains.linear.refining import enclose
 from ftheta.graph.domains.linear.relaxations import Lines
+from ftheta.graph.domains.linear.sets import BoxSet
 from ftheta.graph.domains.linear.slopes import Best, optimise
 
 from .network import TracedNetwork

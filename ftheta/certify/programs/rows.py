@@ -12,8 +12,9 @@ import numpy as np
 from ftheta.certify.goals import set_goal
 from ftheta.certify.questions import Case
 from ftheta.graph.domains.interval.rounding import Array, above, below, gamma
-from ftheta.graph.domains.linear import BoxSet, bound_below
 from ftheta.graph.domains.linear.backward import Relaxed
+from ftheta.graph.domains.linear.sets import BoxSet
+from ftheta.graph.domains.linear.slopes import bound_below
 
 from .network import TracedNetwork
 

@@ -27,7 +27,7 @@ from ftheta.graph.domains.linear.program import Program
 from ftheta.graph.domains.linear.refining import enclose
 from ftheta.graph.domains.linear.rounding import least_over
 from ftheta.graph.domains.linear.sets import BallSet, BoxSet, InputSet, PolytopeSet
-from ftheta.graph.domains.linear.slopes import Best, optimise
+from ftheta.graph.domains.linear.slopes import optimise
 from ftheta.graph.graph import Slot
 
 __all__ = [
@@ -40,7 +40,6 @@ __all__ = [
     "Method",
     "PolytopeSet",
     "Program",
-    "bound_below",
     "bound_each_below",
     "linear_bounds",
 ]
@@ -121,23 +120,3 @@ def _below(
         return np.fmax(form.least(sets), value), form
     best = optimise(relaxed, sets, {slot.id: seeds}, steps)
     return np.fmax(best.value, value), best.form
-
-
-def bound_below(
-    relaxed: Relaxed, sets: Sequence[InputSet], rows: Array, of_inputs: Array | None = None, *, steps: int = 0
-) -> Best:
-    """Lower bounds, with their forms, of functionals `rows` (functionals, *shape) of the output plus `of_inputs`
-    (functionals, *shape) of the input, for a program of one input. The value is met with that of intervals; the form
-    need not reach it."""
-    slot = relaxed.program.graph.outputs[0]
-    entry = relaxed.program.graph.inputs[0]
-    boxes = len(sets[0].hull.lo)
-    seeds = {slot.id: np.broadcast_to(rows, (boxes, *rows.shape))}
-    alone = None
-    if of_inputs is not None:
-        alone = np.broadcast_to(of_inputs, (boxes, *of_inputs.shape))
-        seeds[entry.id] = seeds[slot.id] + alone if entry == slot else alone
-    best = optimise(relaxed, sets, seeds, steps)
-    x = relaxed.enclosures[slot.id]
-    plain = Form((alone,), *least_over(np.broadcast_to(rows, (boxes, *rows.shape)), x.lo, x.hi))
-    return Best(np.fmax(best.value, plain.least(sets)), best.form)

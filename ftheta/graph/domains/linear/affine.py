@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ftheta.graph.domains.interval import arithmetic
+from ftheta.graph.domains.interval.arithmetic import div
 from ftheta.graph.domains.interval.intervals import Interval
 from ftheta.graph.domains.interval.moves import loses_updates, places_of
 from ftheta.graph.domains.interval.rounding import Array
@@ -83,7 +83,7 @@ def _divide(node: Node, output: int, known: Known) -> Terms | None:
     divisor = known[1]
     if divisor is None:
         return None
-    inverse = arithmetic.div(Interval.point(np.ones(divisor.shape)), divisor)
+    inverse = div(Interval.point(np.ones(divisor.shape)), divisor)
     return [(0, scaling(Weights.of(inverse), node.inputs[0].shape, node.shape))]
 
 

@@ -225,3 +225,23 @@ def _direction(key: Any, gradient: Array, moments: dict[Any, tuple[Array, Array]
     square = keep_square * square + (1 - keep_square) * gradient**2
     moments[key] = mean, square
     return mean / (1 - keep**step) / (np.sqrt(square / (1 - keep_square**step)) + 1e-30)
+
+
+def bound_below(
+    relaxed: Relaxed, sets: Sequence[InputSet], rows: Array, of_inputs: Array | None = None, *, steps: int = 0
+) -> Best:
+    """Lower bounds, with their forms, of functionals `rows` (functionals, *shape) of the output plus `of_inputs`
+    (functionals, *shape) of the input, for a program of one input. The value is met with that of intervals; the form
+    need not reach it."""
+    slot = relaxed.program.graph.outputs[0]
+    entry = relaxed.program.graph.inputs[0]
+    boxes = len(sets[0].hull.lo)
+    seeds = {slot.id: np.broadcast_to(rows, (boxes, *rows.shape))}
+    alone = None
+    if of_inputs is not None:
+        alone = np.broadcast_to(of_inputs, (boxes, *of_inputs.shape))
+        seeds[entry.id] = seeds[slot.id] + alone if entry == slot else alone
+    best = optimise(relaxed, sets, seeds, steps)
+    x = relaxed.enclosures[slot.id]
+    plain = Form((alone,), *least_over(np.broadcast_to(rows, (boxes, *rows.shape)), x.lo, x.hi))
+    return Best(np.fmax(best.value, plain.least(sets)), best.form)
