@@ -29,7 +29,7 @@ class Theorem:
     errata: str
     gist: str
     see_also: tuple[str, ...]
-    same_for_all: str
+    same_for_all: Mapping[str, str]
     settings: tuple[Setting, ...]
     takes: tuple[type, ...]
     audited: bool
@@ -65,7 +65,7 @@ def theorem(
     errata: str = "",
     gist: str = "",
     see_also: tuple[str, ...] = (),
-    same_for_all: str = "",
+    same_for_all: Mapping[str, str] | None = None,
     audited: bool = True,
     of_parameters: bool = False,
     adapters: tuple[Adapter, ...] = (),
@@ -83,7 +83,7 @@ def theorem(
     - `errata`: errors in the sources.
     - `gist`: one sentence without formulas: what it says and why one cares.
     - `see_also`: ids of theorems a reader may want next.
-    - `same_for_all`: why claims may have the same text and the same numbers on different subjects, if they do.
+    - `same_for_all`: how a claim begins that may have the same text and numbers on different subjects -> why it may.
     - `audited`: a theorem that takes a Network is part of every audit, unless it is about one network in particular.
     - `of_parameters`: it reads the parameters off the list of layers, and not the function alone. A network whose
       inputs are scaled first is then handed over as the layers that were trained, with scaled data.
@@ -105,7 +105,7 @@ def theorem(
             errata=inspect.cleandoc(errata),
             gist=gist,
             see_also=see_also,
-            same_for_all=same_for_all,
+            same_for_all=dict(same_for_all or {}),
             settings=settings_of(measure, on),
             takes=(*_subject_types(measure), *(adapter.takes for adapter in adapters)),
             audited=audited,

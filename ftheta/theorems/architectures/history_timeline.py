@@ -107,7 +107,6 @@ def years_of_the_publications(data: Dataset) -> Finding:
     gist="The milestones of deep learning from the logical neuron to language models, in order, each with a theorem "
     "of this catalogue in which it can be tried out.",
     see_also=("perceptron-xor", "hopfield", "backprop-mlp", "transformer-block"),
-    same_for_all="it counts misprints in one list of events: nothing is to be found in a correct one",
     sources=("murari-slides", "scaman-slides", "mourtzis2020", *dict.fromkeys(event.source for event in EVENTS)),
     assumes=(one_year_per_event, years_of_the_publications),
     on=timeline,

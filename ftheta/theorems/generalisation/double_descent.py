@@ -73,7 +73,6 @@ def enough_features(subject: Measure | Dataset, *, n: int) -> Finding:
     gist="The test error of least squares explodes where there are as many features as rows and falls again with more "
     "features, so that the largest model can be the best; a well-chosen ridge shows no such peak.",
     see_also=("double-descent-random-features", "double-descent-networks", "explicit-regularisation", "implicit-bias"),
-    same_for_all="the risk without features is the signal plus the noise for every isotropic law",
     sources=("gribonval-slides", "scaman-slides", "belkin2020", "hastie2022", "nakkiran2021"),
     assumes=(isotropic_gaussian_features, enough_features),
     on=make_features,

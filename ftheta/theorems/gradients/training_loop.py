@@ -84,7 +84,12 @@ def step_stable(subject: Dataset | Network, *, step: float) -> Finding:
     gist="Training is a loop of forward pass, loss, backward pass and update. Its start, data, rule and seed determine "
     "it, so that a run can be repeated, or cut and resumed; on a linear model gradient descent ends at least squares.",
     see_also=("backprop-mlp", "gd-strongly-convex", "adam"),
-    same_for_all="a network that is a function of its input trains to the same numbers again: the counts are 0 for all",
+    same_for_all={
+        "numbers that differ in a second run": "counts differences between two runs of this network; only one with a "
+        "hidden state has any",
+        "numbers that differ after a cut": "counts differences between two runs of this network; only one with a "
+        "hidden state has any",
+    },
     audited=False,
     assumes=(targets_known, pure, step_stable),
     on=three_points,

@@ -82,7 +82,11 @@ def not_a_polynomial(subject: Target | Network, *, degree: int) -> Finding:
     gist="How steep, how bounded and how smooth the activation is decides gradients, stability and what a network can "
     "approximate: one hidden layer approximates everything exactly when the activation is no polynomial.",
     see_also=("degenerate-activations", "uat-nonpolynomial-iff", "gradient-product-bound"),
-    same_for_all="it is about the activations: networks that share them share these claims",
+    same_for_all={
+        "steepest slope of": "about the activations of the network: networks that share them share it",
+        "2⁻⁴⁰ ≤ relative difference of order": "about the activations of the network: networks that share them share "
+        "it",
+    },
     assumes=(scalar_activations, not_a_polynomial),
     on=named_activation,
     breaks_on=polynomial,

@@ -60,7 +60,12 @@ def smooth_network(rng: np.random.Generator) -> Network:
     gist="Composing piecewise-affine functions gives a piecewise-affine function, and its cells can be listed so that "
     "each is counted once: the step that makes every deep ReLU network piecewise affine.",
     see_also=("relu-net-is-cpa", "regions-deep", "convex-cpa-and-dc"),
-    same_for_all="the cells of every network fill the window without overlap: that nothing is missed or counted twice",
+    same_for_all={
+        "volume of all cells in the window": "the cells of every network fill the window, whose size is a knob",
+        "pairs of cells whose interiors meet": "counts exceptions among the cells of the network, and there are none",
+        "cells that are flat or empty": "counts exceptions among the cells of the network, and there are none",
+        "cells in the window, and activation cells": "a count: two networks may have equally many",
+    },
     sources=("murari-slides",),
     assumes=(relu_network,),
     on=network,

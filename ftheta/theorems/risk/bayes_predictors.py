@@ -83,7 +83,16 @@ def both_classes(data: Dataset, *, p: float) -> Finding:
     gist="Which number a model learns to predict depends on the loss: the squared loss asks for the mean, the absolute "
     "loss for a median, the zero-one loss for the mode, the logistic loss for the log-odds.",
     see_also=("loss-zoo", "mle-interpretations", "population-and-empirical-risk", "error-decomposition"),
-    same_for_all="optimality is stated in rationals: what is left over is zero on every data set",
+    same_for_all={
+        "R(c) − Var Y": "an identity, evaluated in rationals on the given labels: nothing is left over",
+        "P(Y < m) − ½": "of two labels the median is the commoner one, and none lies below or above both",
+        "largest P(Y = c) − P(Y = mode)": "attained by the mode itself",
+        "least squared risk": "the search on these labels ends where the formula says, to the last bit",
+        "least absolute risk": "the search on these labels ends where the formula says, to the last bit",
+        "least zero-one risk": "the search on these labels ends where the formula says, to the last bit",
+        "gradient of the cross-entropy risk": "zero within the radius of the balls, which depends on their precision "
+        "alone",
+    },
     sources=("gribonval-slides", "scaman-slides"),
     assumes=(one_target, both_classes),
     on=conditional_law,

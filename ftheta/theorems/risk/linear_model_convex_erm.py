@@ -114,7 +114,10 @@ def linear_in_parameters(subject: Dataset | Network) -> Finding:
     gist="Training a model that is linear in its parameters with a convex loss is a convex problem, but with separable "
     "classes the logistic loss keeps falling and the weights grow without end.",
     see_also=("kernel-lift", "implicit-bias", "perceptron-xor", "loss-zoo"),
-    same_for_all="optimality conditions and the Hessian at zero leave the same residual, zero, on every data set",
+    same_for_all={
+        "∇²E(0) − XᵀX/4n": "both are computed from the given rows; every weight at 0 is ¼, so that not even rounding "
+        "differs"
+    },
     sources=("peyre-slides", "albert1984"),
     assumes=(one_target, linear_in_parameters),
     on=rows,

@@ -113,7 +113,6 @@ def fixed_in_advance(subject: Dataset | Network, *, chosen: str) -> Finding:
     sources=("peyre-slides", "gribonval-slides", "murari-slides", "scaman-slides"),
     assumes=(targets_known, fixed_in_advance),
     on=small_law,
-    same_for_all="the bias and the excess variance are zero, in rationals, for every law and predictor",
     unbreakable="""No law breaks it: the samples are drawn here, after θ. The preset `broken on purpose` chooses θ on
     the sample; forced, it is refuted.""",
     presets={

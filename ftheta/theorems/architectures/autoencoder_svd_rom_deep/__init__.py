@@ -70,7 +70,7 @@ def no_plane_holds_the_rows(data: Dataset, *, rank: int) -> Finding:
     gist="Data that lie on a curved manifold need fewer numbers per row if encoder and decoder may be non-linear; a "
     "trained autoencoder then beats every linear code of the same size.",
     see_also=("autoencoder-svd-rom", "autoencoder-svd-rom-sindy"),
-    same_for_all="a memory of one number loses nothing, in rationals, whatever the rows",
+    same_for_all={"a code of one number and its chords": "evaluated in rationals on the given rows: nothing is lost"},
     sources=("murari-slides", "eckart1936", "kramer1991", "champion2019", "greif2019", "lee2020"),
     assumes=(no_plane_holds_the_rows,),
     on=moving_rows,

@@ -92,7 +92,6 @@ def states_tell_monomials_apart(data: Dataset, *, degree: int) -> Finding:
     gist="From states and their derivatives the law of motion can be read off exactly, if it is a sum of a few known "
     "terms and the states seen tell the terms apart; this also works in the latent space of a reduced model.",
     see_also=("autoencoder-svd-rom", "autoencoder-svd-rom-deep", "ista-lista"),
-    same_for_all="the recovery is exact: no coefficient is off, whatever the states",
     sources=("murari-slides", "brunton2016", "champion2019"),
     assumes=(states_tell_monomials_apart,),
     on=lorenz_states,

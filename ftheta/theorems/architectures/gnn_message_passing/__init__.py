@@ -94,7 +94,6 @@ def undirected(data: Dataset) -> Finding:
     gist="A message-passing network treats nodes alike that look alike from their neighbourhoods, so it cannot tell "
     "some different graphs apart; antisymmetric messages conserve momentum.",
     see_also=("group-equivariant-linear-maps", "self-attention", "structure-preserving-networks"),
-    same_for_all="the claims count exceptions in whole numbers, and there are none on any graph",
     sources=("murari-slides", "weisfeiler1968", "xu2019", "morris2019", "kipf2017", "battaglia2016", "rowbottom2025"),
     assumes=(undirected,),
     on=example_graph,

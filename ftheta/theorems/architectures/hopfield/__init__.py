@@ -91,7 +91,6 @@ def two_values(data: Dataset) -> Finding:
     gist="A network of binary neurons that lowers an energy with every change always comes to rest, near the pattern "
     "it was started from as long as not too many patterns are stored.",
     see_also=("self-attention", "rnn-dynamical", "history-timeline"),
-    same_for_all="the claims count unstable bits in whole numbers, and there are none for any patterns",
     sources=("murari-slides", "hopfield1982", "amit1985"),
     assumes=(two_values,),
     on=patterns,

@@ -99,7 +99,6 @@ def separable(data: Dataset, *, offset: bool) -> Finding:
     gist="On linearly separable data the perceptron makes a bounded number of mistakes, however many rows there are; "
     "XOR is not separable, which is why networks need a hidden layer.",
     see_also=("linear-model-convex-erm", "implicit-bias", "history-timeline"),
-    same_for_all="optimality of the margin is stated in rationals: what is left over is zero on every data set",
     sources=(
         "peyre-slides",
         "murari-slides",

@@ -97,7 +97,7 @@ def contracting(subject: Network | Dataset, *, hidden: int, gain: float, sigma: 
     gist="A recurrent network applies one map again and again, so its gradients are products of Jacobians: they vanish "
     "and the past is forgotten if the map contracts, and explode if it expands.",
     see_also=("gradient-product-bound", "adjoint-method", "reverse-mode", "hopfield"),
-    same_for_all="at lag 0 the gradient and its bound are both 1",
+    same_for_all={"largest ‖∂h_T/∂h_(T−k)‖/c^k": "a maximum over lags that is attained at lag 0, where both are 1"},
     sources=("murari-slides", "werbos1990", "hochreiter1998", "pascanu2013", "jaeger2001", "boyd1985"),
     assumes=(contracting,),
     on=contracting_cell,

@@ -72,7 +72,6 @@ def later_tokens_masked(data: Dataset, *, causal: bool) -> Finding:
     gist="A transformer block is attention and a small network, each added to its input; a causal mask keeps every "
     "prediction from seeing later tokens, which is what lets one train on all positions of a text at once.",
     see_also=("self-attention", "transformer-block-optimisers", "attention-particle-flow", "depth-conventions"),
-    same_for_all="the parameters of a block depend on its width alone, and a mask hides the future in every text",
 )
 def transformer_block(
     data: Dataset,

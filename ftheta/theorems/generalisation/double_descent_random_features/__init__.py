@@ -103,8 +103,6 @@ def rows_left(subject: Measure | Dataset, *, n: int) -> Finding:
     gist="Least squares on random ReLU features is worst where there are as many features as rows, and good again with "
     "many more; the right amount of ridge removes the peak altogether.",
     see_also=("double-descent", "double-descent-networks", "explicit-regularisation", "ntk-kernel"),
-    same_for_all="""The risk without features, $r^2+\\sigma^2$, is the same for every isotropic law; the shares of draws
-    with the larger risk at $N=n$ are 1 where the peak is clear.""",
     sources=("scaman-slides", "belkin2019", "mei2022", "nakkiran2021"),
     assumes=(gaussian_or_data, several_inputs, rows_left),
     on=draw_rows,

@@ -82,8 +82,10 @@ def drawn_from_the_law(subject: Dataset | Network, *, drawn: str) -> Finding:
     gist="The risk of a trained network is a sum of four errors, due to generalisation, optimisation, sample and "
     "model; knowing which is large tells whether to collect data, train longer or enlarge the model.",
     see_also=("population-and-empirical-risk", "vc-uniform-convergence", "double-descent", "bayes-predictors"),
-    same_for_all="""The sum of the four terms less the risk, and the mean of the third term for the best line, are
-    evaluated in rationals on the law of the subject and are exactly 0 for every law.""",
+    same_for_all={
+        "sum of the terms − R(θ̂)": "evaluated in rationals on the law of the subject: nothing is left over",
+        "E [R_n − R](θ*)": "evaluated in rationals on the law of the subject: the mean is zero",
+    },
     sources=("scaman-slides", "bottou2008"),
     assumes=(targets_known, drawn_from_the_law),
     on=draw_curve,

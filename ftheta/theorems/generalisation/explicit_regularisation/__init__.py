@@ -82,8 +82,10 @@ def short_steps(subject: Dataset | Network, *, step: float) -> Finding:
     gist="Ridge regression and early stopping shrink the same directions of the data by almost the same factors, and "
     "one fit tells what leaving a row out would cost: a little regularisation pays, and is chosen cheaply.",
     see_also=("noise-dropout-augmentation", "implicit-bias", "kernel-lift", "double-descent"),
-    same_for_all="the two filters come closest at the largest eigenvalue, where both depend on the step and the number "
-    "of steps alone",
+    same_for_all={
+        "1 ≤ least of gradient descent's filter": "attained at the largest eigenvalue, where both filters depend on "
+        "the step and the number of steps alone"
+    },
     sources=("murari-slides", "scaman-slides", "hoerl1970", "ali2019", "loshchilov2019"),
     assumes=(targets_known, linear_model, short_steps),
     on=draw_rows,

@@ -112,8 +112,10 @@ def affine_or_bounded(given: Network | Dataset) -> Finding:
     "constant, so neither continues what it has learnt; where test inputs follow another distribution, weights on the "
     "training rows correct the risk.",
     see_also=("runge", "relu-net-is-cpa", "structure-preserving-networks", "error-decomposition"),
-    same_for_all="""Two claims are differences that are exactly 0, in rationals, for every subject: second differences
-    of this network beyond its last breakpoint, and residuals of convex combinations of its rows.""",
+    same_for_all={
+        "largest second difference beyond the last kink": "evaluated in rationals on rays of this network: it is "
+        "affine there"
+    },
     sources=("murari-slides", "scaman-slides", "xu2021", "shimodaira2000", "balestriero2021"),
     assumes=(affine_or_bounded,),
     on=train_network,

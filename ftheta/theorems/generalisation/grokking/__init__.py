@@ -70,7 +70,6 @@ def an_operation(data: Dataset) -> Finding:
     gist="A network may memorise its training pairs early and generalise only long after, and weight decay and data "
     "shorten the wait; so a perfect training accuracy says little about when, or whether, a rule is learnt.",
     see_also=("double-descent-networks", "implicit-bias", "explicit-regularisation", "error-decomposition"),
-    same_for_all="the closed form for addition modulo p depends on p alone, and p is what the table is",
     sources=("scaman-slides", "power2022", "gromov2023", "nanda2023"),
     assumes=(an_operation,),
     on=make_table,

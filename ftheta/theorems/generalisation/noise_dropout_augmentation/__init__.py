@@ -87,8 +87,6 @@ def centred_noise(subject: Dataset | Network, *, offset: float) -> Finding:
     gist="On average, noise on the inputs of a linear model is ridge regression, dropout is a ridge in units of each "
     "column, and data augmentation makes the fit invariant: random disturbances are penalties in disguise.",
     see_also=("explicit-regularisation", "architecture-and-stability-penalties", "group-equivariant-linear-maps"),
-    same_for_all="""The sums over all signs and all masks, for the first rows and columns of the subject, equal their
-    formulas exactly: the difference is 0 for every subject.""",
     sources=("murari-slides", "bishop1995", "wager2013", "srivastava2014", "chen2020"),
     assumes=(targets_known, linear_model, centred_noise),
     on=draw_rows,

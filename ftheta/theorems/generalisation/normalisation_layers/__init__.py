@@ -84,8 +84,6 @@ def scale_invariant(subject: Training | Network, *, tolerance: float) -> Finding
     gist="A normalised layer ignores the size of its weights, so gradient descent can only enlarge them, and the step "
     "that their direction feels shrinks by itself: normalisation is also a schedule of the step size.",
     see_also=("signal-propagation-init", "relu-symmetries-conservation", "gd-step-regimes", "transformer-block"),
-    same_for_all="""Changes of the loss and differences of two runs are evaluated on the subject's own weights; where
-    the layers are normalised exactly they are 0 in float64 too.""",
     sources=("murari-slides", "peyre-notes", "ioffe2015", "salimans2016", "ba2016", "vanlaarhoven2017"),
     assumes=(scale_invariant,),
     on=make_training,

@@ -102,8 +102,6 @@ def built_so(net: Network, *, property: str, output: int) -> Finding:
     gist="Shears make a network symplectic, signs of the weights make it convex or monotone, on all inputs and before "
     "any training; a penalty in the loss promises nothing between the points where it was measured.",
     see_also=("group-equivariant-linear-maps", "convex-cpa-and-dc", "flow-diffeomorphism", "extrapolation-ood"),
-    same_for_all="""The defects of a network that is built so are evaluated on its own cells, in rationals, and are
-    exactly 0 for every such network.""",
     sources=("murari-slides", "jin2020", "amos2017", "greydanus2019", "raissi2019", "hairer1993"),
     assumes=(built_so,),
     on=build_network,

@@ -97,7 +97,6 @@ def general_position(subject: Dataset | Network, *, points: int) -> Finding:
     gist="A class of predictors that can label only few points in all ways has training errors close to true errors "
     "for all its members at once; for real networks such bounds are often larger than 1 and say nothing.",
     see_also=("hoeffding-chebyshev", "error-decomposition", "double-descent", "no-free-lunch"),
-    same_for_all="how many labellings halfspaces make of points in general position depends on m and d alone",
     sources=("gribonval-slides", "vapnik1971", "sauer1972", "cover1965", "bartlett2019", "bartlett2002"),
     assumes=(general_position,),
     on=draw_points,

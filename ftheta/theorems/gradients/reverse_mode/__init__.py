@@ -82,7 +82,12 @@ def cheap_operations(subject: Network | Target) -> Finding:
     gist="One backward sweep gives all partial derivatives of a program for at most five times its cost, however many "
     "parameters it has; that is why training large networks is affordable.",
     see_also=("backprop-mlp", "forward-mode-and-finite-differences", "worked-example-graph", "adjoint-method"),
-    same_for_all="costs are those of a program: two with the same operations on other numbers cost the same",
+    same_for_all={
+        "(value and gradient) ÷ value in operations": "costs are those of a program: two with the same operations on "
+        "other numbers cost the same",
+        "operations computed again with √n checkpoints": "costs are those of a program: two with the same operations "
+        "on other numbers cost the same",
+    },
     of_parameters=True,
     assumes=(cheap_operations,),
     on=perceptron,

@@ -84,7 +84,11 @@ def has_no_damping(subject: Training, *, epsilon: float, beta1: float, beta2: fl
     gist="Adam's steps have a bounded length that does not depend on the scale of the loss, which makes it easy to "
     "tune; yet on a simple problem it converges to the worst point, which AMSGrad repairs.",
     see_also=("first-order-family", "sgd-robbins-monro", "transformer-block-optimisers", "open-problems-register"),
-    same_for_all="the first step is −α sign(∇F) and the scale of the gradients drops out on every loss",
+    same_for_all={
+        "first step / α + sign(∇F)": "the first step of this run is −α sign(∇F) to the last bit",
+        "iterates that change with gradients": "counts iterates of this run that change, and there are none",
+        "max over k of the step / its bound": "attained by the first step, of size α up to rounding",
+    },
     assumes=(finite_gradient, has_no_damping),
     adapters=(LOSS_OF_A_NETWORK,),
     on=badly_scaled,

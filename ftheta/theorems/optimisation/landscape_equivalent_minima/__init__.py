@@ -86,7 +86,6 @@ def generic_neurons(net: Network) -> Finding:
     gist="Reordering hidden neurons leaves a network's function unchanged, so every minimum of the loss has very many "
     "equivalent ones with higher loss between them: the loss of a network is not convex.",
     see_also=("relu-symmetries-conservation", "nonconvex-tanh", "function-classes"),
-    same_for_all="all copies of a network are one function: that count is 1 for every network",
     of_parameters=True,
     assumes=(has_layers, targets_known, generic_neurons, describes_this_function),
     on=teacher,

@@ -93,7 +93,7 @@ def step_at_most_one(subject: Dataset | Target, *, step: float) -> Finding:
     gist="Losses with kinks, such as the LASSO, are minimised almost as fast as smooth ones if each step applies the "
     "proximal map of the kinked part; ReLU and soft thresholding are such maps.",
     see_also=("first-order-family", "ista-lista", "explicit-regularisation"),
-    same_for_all="a solution that is found to the last bit has a duality gap of 0",
+    same_for_all={"duality gap of the solution": "the solution of this problem is found to the last bit"},
     assumes=(proximal_map, step_at_most_one),
     on=sparse_signal,
     breaks_on=hard_threshold,

@@ -111,7 +111,6 @@ def proxies_stand(subject: Dataset | Network) -> Finding:
     gist="What is not understood about deep learning, kept honest: each open problem comes with a small experiment "
     "whose outcome counts as evidence and never as a proof.",
     see_also=("implicit-bias", "adam", "grokking", "chizat-bach"),
-    same_for_all="the entries other than Adam's are fixed experiments about the problems",
     assumes=(proxies_stand,),
     on=words,
     unbreakable="an open problem has no statement that could be broken: a proxy is consistent or inconclusive",

@@ -100,7 +100,6 @@ def constant_step_stable(subject: Measure | Network, *, mu: float, constant_step
     gist="With noisy gradients constant steps end in a cloud around the minimiser; steps that shrink like one over the "
     "iteration converge to it, if they do not shrink too fast.",
     see_also=("gd-strongly-convex", "first-order-family", "nonconvex-stationarity", "adam"),
-    same_for_all="the gradient is unbiased and the floor is the fixed point of the recursion, whatever the law",
     assumes=(strongly_convex, robbins_monro, constant_step_stable),
     on=coin,
     breaks_on=hidden_noise,

@@ -77,7 +77,7 @@ def activated_between(net: Network) -> Finding:
     gist="Papers count depth in four ways that differ by one; this says which number your network has in each, and why "
     "it matters whether the output is activated.",
     see_also=("network-description-realisation", "depth-separation", "cpa-depth-bound"),
-    same_for_all="networks of the same depth share its one count",
+    same_for_all={"activations, and L − 1": "counted in the network: networks of equal depth have equally many"},
     assumes=(has_layers, describes_this_function, activated_between),
     on=hat_or_random,
     breaks_on=first_activation_missing,

@@ -91,8 +91,10 @@ def nested_terms(subject: Family, *, terms: int) -> Finding:
     gist="A network with one hidden layer is a sum of ridge functions, each varying in one direction only; with more "
     "of them the best fit never gets worse.",
     see_also=("barron-rate", "uat-cybenko-hornik", "depth-separation"),
-    same_for_all="where fewer terms than rows fit every row, more of them change nothing: the largest growth of the "
-    "error is exactly 0",
+    same_for_all={
+        "largest growth of the error from p to more": "where fewer terms than rows fit every row, more of them change "
+        "nothing"
+    },
     sources=("peyre-slides", "peyre-notes"),
     assumes=(finite_values, nested_terms),
     adapters=(Adapter(Target, ridges_for), Adapter(Dataset, ridges_for)),

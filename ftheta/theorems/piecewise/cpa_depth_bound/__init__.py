@@ -78,7 +78,7 @@ def smooth_network(rng: np.random.Generator) -> Network:
     gist="A number of hidden layers logarithmic in the input dimension is enough for every continuous piecewise-affine "
     "function, so that more depth than this buys efficiency and no new functions; one hidden layer is too few.",
     see_also=("cpa-to-relu-compiler", "max-network", "one-hidden-layer-not-integrable", "depth-separation"),
-    same_for_all="numbers of layers are small whole numbers: different networks often need equally many",
+    same_for_all={"hidden layers that f needs": "counts of layers are small: different networks need equally many"},
     sources=("gribonval-slides", "arora2018", "wang2005", "bakaev2025"),
     assumes=(relu_network,),
     on=network,

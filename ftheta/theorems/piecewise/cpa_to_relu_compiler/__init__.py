@@ -78,8 +78,10 @@ def _fills_convex_set(function: MeshFunction) -> Finding:
     gist="Every continuous piecewise-affine function, given by values on a mesh or by another network, can be compiled "
     "into the weights of a ReLU network exactly, and read back.",
     see_also=("convex-cpa-and-dc", "cpa-depth-bound", "max-network", "fem-basis-relu"),
-    same_for_all="the compiler is exact: between the given network and the one compiled from its pieces nothing is "
-    "left, whatever network it is",
+    same_for_all={
+        "round trip: largest |given network − f|": "the network compiled from the pieces of the given one equals it "
+        "in rationals"
+    },
     sources=("murari-slides", "gribonval-slides", "arora2018"),
     assumes=(piecewise_affine,),
     on=function,

@@ -9,6 +9,7 @@ import numpy as np
 from ftheta.logic import (
     Axis,
     Basis,
+    Claim,
     Curves,
     Enclosure,
     Evidence,
@@ -108,8 +109,11 @@ def one_value_a_vertex(given: Dataset | Target) -> Finding:
     gist="Piecewise-linear finite elements are small ReLU networks, one hidden layer on the line and two in the plane "
     "and in space, so that networks contain the approximation spaces of classical numerical analysis.",
     see_also=("hat-function", "cpa-to-relu-compiler", "cpa-depth-bound", "one-hidden-layer-not-integrable"),
-    same_for_all="in rationals nothing is left between networks, coordinates and interpolants, whatever the values at "
-    "the vertices; sizes, and Poisson's equation on a line, depend on the mesh alone",
+    same_for_all={
+        "sup |network − interpolant|": "the network of the given values equals their interpolant in rationals",
+        "largest coefficient of Σ φᵢ − 1": "the nodal functions of the given mesh add up to one in rationals",
+        "a nodal function of few affine maps": "the number of affine maps depends on the dimension of the mesh",
+    },
     sources=("gribonval-slides", "he2020", "arora2018"),
     assumes=(conforming, one_value_a_vertex),
     on=mesh,
@@ -136,10 +140,13 @@ def fem_basis_relu(
     $\max(|x|,|y|,|x-y|)=\max(x,y,0)-\min(x,y,0)$. With them, $-u''=1$ on an interval is solved exactly at the nodes."""
     found = elements(given)
     on_the_line = found.dimension == 1
-    poisson = Poisson.solve([fraction(x) for x, *_ in found.mesh.points]) if on_the_line else None
+    own_mesh = isinstance(given, Dataset)  # of a function it is chosen here
+    poisson = Poisson.solve([fraction(x) for x, *_ in found.mesh.points]) if on_the_line and own_mesh else None
     size = count(found.network)
     numbers = {"neurons": enclose_rational(size.neurons)}
-    claims = [_interpolation_claim(found, rng), *_basis_claims(found)]
+    claims: list[Claim] = [_interpolation_claim(found, rng)]
+    if own_mesh:
+        claims += _basis_claims(found)
     if poisson is not None:
         claims += _poisson_claims(poisson)
         numbers["Poisson: sup error"] = enclose_rational(poisson.largest_error)
@@ -148,7 +155,7 @@ def fem_basis_relu(
         charts=tuple(draw_elements(found, given.name)),
         numbers=numbers,
         summary=f"{len(found.mesh.simplices)} simplices: {size.affine_layers} affine maps, {size.neurons} neurons",
-        examples=partial(_examples, poisson, nodes),
+        examples=partial(_examples, None if own_mesh else found, poisson, nodes),
     )
 
 
@@ -210,11 +217,14 @@ def _poisson_claims(poisson: Poisson) -> tuple[Identity, Identity]:
 # ---- examples --------------------------------------------------------------------------------------------------------
 
 
-def _examples(on_the_subject: Poisson | None, nodes: int) -> Examples:
-    """The hat of the uniform mesh; Poisson's equation on an interval, unless the mesh handed in is one."""
+def _examples(mesh_chosen_here: Elements | None, on_the_subject: Poisson | None, nodes: int) -> Examples:
+    """The hat of the uniform mesh; the nodal functions of a mesh that was chosen here; Poisson's equation on an
+    interval, unless the mesh handed in is one."""
     uniform = Uniform.build()
     numbers = uniform.numbers()
-    claims = _uniform_claims(uniform)
+    claims: tuple[Claim, ...] = _uniform_claims(uniform)
+    if mesh_chosen_here is not None:
+        claims = (*_basis_claims(mesh_chosen_here), *claims)
     if on_the_subject is not None:
         return Examples(claims, (_chart_poisson(on_the_subject),), numbers=numbers)
     poisson = Poisson.solve([Fraction(k, nodes) for k in range(nodes + 1)])

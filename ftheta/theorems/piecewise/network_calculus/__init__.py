@@ -59,7 +59,15 @@ def hyperbolic_tangents(rng: np.random.Generator) -> Network:
     gist="Networks can be composed, added, run in parallel and padded to the same depth, and the number of layers, "
     "neurons and weights of the result is known in advance: the book-keeping behind constructive approximation proofs.",
     see_also=("max-network", "cpa-to-relu-compiler", "yarotsky-square", "depth-conventions"),
-    same_for_all="what an operation costs depends on the widths alone, but for the number of non-zero weights",
+    same_for_all={
+        "pad: affine maps L": "depends on the depth of the network: networks of equal depth share it",
+        "merged composition: affine maps L": "depends on the depth of the network: networks of equal depth share it",
+        "sparse composition: affine maps L": "depends on the depth of the network: networks of equal depth share it",
+        "parallel: affine maps L": "depends on the depth of the network: networks of equal depth share it",
+        "sum: affine maps L": "depends on the depth of the network: networks of equal depth share it",
+        "multiple: affine maps L": "depends on the depth of the network: networks of equal depth share it",
+        "change of input: affine maps L": "depends on the depth of the network: networks of equal depth share it",
+    },
     sources=("gribonval-slides", "murari-slides", "petersen2018"),
     assumes=(relu_layers, describes_this_function),
     on=random_network,

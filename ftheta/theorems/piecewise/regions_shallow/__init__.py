@@ -71,7 +71,6 @@ def neurons_in_secret(rng: np.random.Generator) -> Network:
     gist="The neurons of the first hidden layer cut the input space by hyperplanes, and how many regions they make is "
     "known exactly: polynomially many in the width, so that one layer cannot have the exponentially many of depth.",
     see_also=("regions-deep", "relu-net-is-cpa", "vc-uniform-convergence", "pieces-1d"),
-    same_for_all="hyperplanes in general position make as many regions as their number and the dimension say",
     sources=("gribonval-slides", "scaman-slides", "zaslavsky1975"),
     assumes=(relu_network, neurons_as_told),
     on=network,

@@ -148,7 +148,6 @@ def positive_kernel(subject: Dataset | Network, *, lift: str) -> Finding:
     assumes=(targets_known, affine_readout, positive_kernel),
     on=rows,
     breaks_on=network_ending_in_tanh,
-    same_for_all="primal minus dual, and the shortcut minus the second fit, are zero in rationals on every data set",
     presets={
         "textbook": {},
         "disc in a ring": {"kind": "disc in a ring", "lift": "polynomial", "ridge": 0.1},

@@ -120,7 +120,10 @@ def residual_left(subject: Dataset | Network) -> Finding:
     gist="Minimising the squared loss is maximum likelihood under Gaussian noise and minimising the cross-entropy is "
     "maximum likelihood of a softmax, so the choice of a loss is a choice of a noise model.",
     see_also=("loss-zoo", "bayes-predictors", "softmax-calculus"),
-    same_for_all="the normal equations hold exactly at the least-squares solution of every data set",
+    same_for_all={
+        "∇SSE at the maximum-likelihood estimate": "the normal equations of the given rows are solved in rationals: "
+        "nothing is left over"
+    },
     sources=("murari-slides", "scaman-slides"),
     assumes=(targets_known, gaussian_noise, residual_left),
     on=rows_with_noise,

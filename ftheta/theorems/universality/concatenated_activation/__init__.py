@@ -70,7 +70,10 @@ def in_the_unit_ball(f: Target) -> Finding:
     gist="An activation that strings together a dense list of functions makes a single neuron universal: universality "
     "alone says nothing about the size of a network, as all information hides in one enormous bias.",
     see_also=("maiorov-pinkus-counts", "uat-nonpolynomial-iff", "no-free-lunch"),
-    same_for_all="the number of digits of the bias depends on m and q, and hardly on f",
+    same_for_all={
+        "binary digits of n": "the digits that encode the function: how many depends on the grid and the precision, "
+        "which are knobs"
+    },
     sources=("gribonval-slides", "maiorov1999"),
     assumes=(continuous, in_the_unit_ball),
     on=functions,

@@ -84,7 +84,10 @@ def few_layers(net: Network, *, layers: int) -> Finding:
     gist="Some functions that a deep network computes with few neurons stay far from every shallow network that does "
     "not have exponentially many: depth can save exponentially in size.",
     see_also=("yarotsky-square", "pieces-1d", "regions-deep", "sparse-connection-approximation"),
-    same_for_all="the gap 1/32 is that of every network; for large ones the bound by crossings is ⅛ to all digits",
+    same_for_all={
+        "1/32 ≤ ∫|f − g|": "1/32 is the bound of the theorem, and for networks with few crossings that by crossings "
+        "is ⅛ to all digits"
+    },
     sources=("gribonval-slides", "scaman-slides", "telgarsky2016"),
     assumes=(few_layers, describes_this_function),
     on=competitor,

@@ -61,7 +61,6 @@ def unseen(targets: Family, *, points: int, train: int) -> Finding:
     gist="Averaged over all possible targets, every learner is wrong half the time on points it has not seen: without "
     "assumptions on the target nothing generalises.",
     see_also=("vc-uniform-convergence", "error-decomposition", "concatenated-activation"),
-    same_for_all="that every learner has the same average is the theorem",
     sources=("peyre-slides", "peyre-notes", "wolpert1996", "shalevshwartz2014"),
     assumes=(uniform, unseen),
     on=labellings,

@@ -86,8 +86,10 @@ def continuous_in_few_variables(subject: Family) -> Finding:
     gist="Exponentials of linear forms span an algebra, so a network that is universal for functions of one variable "
     "is universal in every dimension: the first step of the proof of universality.",
     see_also=("uat-step2-mollification", "uat-step3-monomials", "uat-nonpolynomial-iff", "stone-weierstrass"),
-    same_for_all="the exponents are chosen here where the subject is a function alone: on all functions of as many "
-    "variables they are the same",
+    same_for_all={
+        "2⁻⁴⁰ ≤ least singular value of the directions": "where the subject is a function alone its directions are a "
+        "lattice that depends on its box"
+    },
     sources=("gribonval-slides", "leshno1993", "pinkus1999"),
     assumes=(separating, continuous_in_few_variables),
     adapters=(Adapter(Target, directions_for),),

@@ -84,8 +84,10 @@ def something_to_learn(subject: Family | Dataset) -> Finding:
     gist="In the limit of infinitely many neurons that start in all directions, training by gradient flow can only "
     "stop at a global minimum: one reason why wide networks train well despite non-convexity.",
     see_also=("mean-field-limit", "overparam-gd", "ntk-kernel", "landscape-equivalent-minima"),
-    same_for_all="on data that no student learns, no energy rises and none succeeds: the largest rise is 0 and so are "
-    "all successes",
+    same_for_all={
+        "largest rise of the energy in a step": "a maximum over steps that is attained where nothing moves",
+        "chance of success: narrowest ≤ widest": "on data that no student learns none succeeds, whatever its width",
+    },
     sources=("peyre-slides", "peyre-notes", "chizat2018"),
     assumes=(something_to_learn, spread_start, flow_converges),
     on=students,

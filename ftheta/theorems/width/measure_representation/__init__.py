@@ -72,7 +72,6 @@ def has_a_measure(subject: Target | Network) -> Finding:
     gist="Functions of finite Barron norm are averages over infinitely many neurons, but not conversely: what "
     "characterises such functions is the variation norm, the least total weight of neurons needed.",
     see_also=("barron-norm", "barron-rate", "mean-field-limit"),
-    same_for_all="that a function on the line is at distance 0 from its lightest measure is the theorem",
     sources=("peyre-notes", "barron1993", "savarese2019", "ema2022"),
     of_parameters=True,
     assumes=(has_a_measure,),

@@ -70,7 +70,7 @@ def wide_enough(data: Dataset, *, width: int, delta: float) -> Finding:
     gist="If no two inputs are parallel and the network is wide enough, gradient descent fits every training set at a "
     "linear rate while the weights hardly move: over-parametrised networks reach zero training loss.",
     see_also=("ntk-kernel", "chizat-bach", "gd-strongly-convex", "pl-inequality"),
-    same_for_all="the quotient of the residuals is 1 at the start, and where the bound holds it is never above 1",
+    same_for_all={"largest ‖u_k − y‖²": "a maximum over steps that is attained at the start, where the quotient is 1"},
     sources=("murari-slides", "du2019"),
     assumes=(separate_inputs, wide_enough),
     on=unit_circle,
