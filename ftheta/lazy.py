@@ -1,5 +1,5 @@
-"""What is imported at its first use, so that what is computed without it does not wait: JAX, SciPy's special functions,
-and the names of rooms.
+"""What is imported at its first use, so that what is computed without it does not wait: JAX, SciPy's special functions
+and sparse arrays, and the names of rooms.
 
 `from ftheta.lazy import jax, jnp` instead of the import statements; annotations that name `jax.Array` are quoted then.
 """
@@ -27,10 +27,12 @@ class _LazyModule(ModuleType):
 if TYPE_CHECKING:
     import jax as jax
     import jax.numpy as jnp
+    from scipy import sparse as sparse
     from scipy import special as special
 else:
     jax = _LazyModule("jax")
     jnp = _LazyModule("jax.numpy")
+    sparse = _LazyModule("scipy.sparse")
     special = _LazyModule("scipy.special")
 
 
@@ -53,6 +55,11 @@ def import_when_used(package: str, home: Mapping[str, str]) -> tuple[Callable[[s
 def is_array(value: Any) -> bool:
     """Whether it is an array of NumPy or of JAX."""
     return isinstance(value, np.ndarray) or ("jax" in sys.modules and isinstance(value, jax.Array))
+
+
+def is_sparse(value: Any) -> bool:
+    """Whether it is a sparse array of SciPy: without SciPy there is none."""
+    return "scipy.sparse" in sys.modules and sparse.issparse(value)
 
 
 def tree_leaves(tree: Any, *, keep_none: bool = False) -> list[Any]:

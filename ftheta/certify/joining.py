@@ -11,8 +11,8 @@ from itertools import zip_longest
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
+from ftheta.lazy import is_sparse, sparse
 from ftheta.networks.programs.affine_chains import AffineChain, AffineStep, Tap
 from ftheta.relu.network import ReluNetwork, Step
 
@@ -121,7 +121,7 @@ def draw_inputs(net: ReluNetwork, matrix: Any, offset: np.ndarray) -> ReluNetwor
         if (pattern @ abs(M)).max() <= 1:
             product = first.matrix @ M
             size = product.shape[0] * product.shape[1]
-            product = product.toarray() if sparse.issparse(product) and size <= DENSE else product
+            product = product.toarray() if is_sparse(product) and size <= DENSE else product
             return ReluNetwork((Step(product, first.offset, first.rectified), *net.steps[1:]), net.rounded)
     matrix = M.toarray() if M.shape[0] * M.shape[1] <= DENSE else M
     shift = offset if len(offset) else np.zeros(M.shape[0])

@@ -9,21 +9,22 @@ signs of neurons (`neurons/`).
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from importlib import import_module
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from scipy import sparse
 
+from ftheta.lazy import is_sparse
 from ftheta.logic.errors import SubjectError
 from ftheta.processes import interrupts
 from ftheta.relu.exact import ExactNetwork, exact
 from ftheta.relu.network import ReluNetwork, Step
 
 from .attacks import attack
-from .boxes import search_inputs
+from .boxes import InputSearch
 from .deviations import FLOAT_TYPES, require_weights
 from .floating import FloatJudge, cover_readings, describe, list_readings, search_in_floats, split_disjuncts
 from .leaves import ExactLeaves
@@ -45,9 +46,10 @@ Point = tuple[Fraction, ...]
 FEW_INPUTS = 16  # up to so many, boxes of inputs are bisected
 SHALLOW_INPUTS = 100  # up to so many, they are if there is one layer of ReLUs: its neurons are bounded again and again
 GLANCE = 0.05  # seconds for boxes before the first attack
+LOOKS = (0.2, 0.5)  # before the second one, from many starts, and before the third one, by linear programs
 ATTACK = 0.1  # of the time for an attack
 PROGRAMS = 0.5  # seconds at most for an attack by linear programs: it finds what it finds at once
-ROUNDS = 3  # of the attack: the boxes themselves are attacked too
+ROUNDS = 2  # of the attack from many starts: the boxes themselves are attacked too
 NEAR = 1e-2  # of the size of a row, by which a point may miss it and still be worth moving
 TINIEST = 1e-300  # of weights that are rounded to float64 by one part in 2⁵³
 REPAIRS = 64  # points that are moved so that a row holds exactly, of one case
@@ -300,19 +302,37 @@ def _search(
     if not _splits_inputs(net):
         search = search_neurons(net, case, seconds=seconds, propose=judge.propose, threads=threads)
         return "neuron splitting", search
-    began = time.perf_counter()
-    first = search_inputs(net, case, seconds=min(GLANCE, seconds), propose=judge.propose, finish=judge.finish)
-    if first.closed or first.found is not None or judge.witness is not None:
-        return "input splitting", first
-    left = seconds - (time.perf_counter() - began)
-    point = attack(net, case, np.random.default_rng(0), ATTACK * left, judge.propose, rounds=ROUNDS)
-    if point is None:
-        point = attack_by_programs(net, case, np.random.default_rng(0), min(PROGRAMS, ATTACK * left), judge.propose)
-    if point is not None or judge.witness is not None:
-        return "attack", Search(False, None, -np.inf, first.boxes, first.open)
-    left = seconds - (time.perf_counter() - began)
-    search = search_inputs(net, case, seconds=left, propose=judge.propose, finish=judge.finish, threads=threads)
+    return _search_inputs(net, case, judge, seconds, threads)
+
+
+def _search_inputs(
+    net: ReluNetwork, case: Case, judge: Judge | FloatJudge, seconds: float, threads: int
+) -> tuple[str, Search]:
+    """Boxes, with an attack in between: from the centre, from many starts, by linear programs."""
+    ends = time.perf_counter() + seconds
+    boxes = InputSearch(net, case, judge.propose, judge.finish)
+    search = boxes.go_on(min(GLANCE, seconds))
+    rng = np.random.default_rng(0)
+    strikes: tuple[tuple[Callable[[float], np.ndarray | None], float], ...] = (
+        (lambda most: attack(net, case, rng, most, judge.propose, rounds=1), LOOKS[0]),
+        (lambda most: attack(net, case, rng, most, judge.propose, rounds=ROUNDS, from_centre=False), LOOKS[1]),
+        (lambda most: _attack_by_programs(net, case, most, judge), seconds),
+    )
+    for strike, patience in strikes:
+        if search.closed or search.found is not None or judge.witness is not None:
+            break
+        point = strike(ATTACK * (ends - time.perf_counter()))
+        if point is not None or judge.witness is not None:
+            return "attack", Search(False, None, -np.inf, search.boxes, search.open)
+        search = boxes.go_on(min(patience, ends - time.perf_counter()), threads)
     return "input splitting", search
+
+
+def _attack_by_programs(net: ReluNetwork, case: Case, seconds: float, judge: Judge | FloatJudge) -> np.ndarray | None:
+    if all(len(rows) == 1 for rows in case.unsafe):
+        return None
+    import_module("scipy.optimize")  # it takes a while, and not the time of the attack
+    return attack_by_programs(net, case, np.random.default_rng(0), min(PROGRAMS, seconds), judge.propose)
 
 
 def _splits_inputs(net: ReluNetwork) -> bool:
@@ -339,7 +359,7 @@ def _has_tiny_long_weights(step: Step) -> bool:
     """Whether rows that float64 cannot hold have weights so small that rounding them is no relative error."""
     for r in step.long_rows:
         row = step.matrix[[r]]
-        sizes = np.abs(np.append(row.data if sparse.issparse(row) else row[row != 0], step.offset[r]))
+        sizes = np.abs(np.append(row.data if is_sparse(row) else row[row != 0], step.offset[r]))
         if (sizes[sizes > 0] < TINIEST).any():
             return True
     return False

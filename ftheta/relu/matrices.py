@@ -12,8 +12,8 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from flint import fmpq, fmpq_mat  # type: ignore[import-untyped]
-from scipy import sparse
 
+from ftheta.lazy import is_sparse, sparse
 from ftheta.logic.errors import SubjectError
 from ftheta.shapes import Shaped
 
@@ -78,7 +78,7 @@ class ExactMatrix:
         """From nested sequences, a NumPy array or a SciPy sparse array, at exact values."""
         if isinstance(matrix, ExactMatrix):
             return matrix
-        if sparse.issparse(matrix):
+        if is_sparse(matrix):
             return cls._of_csr(sparse.csr_array(matrix))
         table = matrix.tolist() if isinstance(matrix, np.ndarray) else [list(row) for row in matrix]
         width = len(table[0]) if table else 0
@@ -145,7 +145,7 @@ class Floats:
     """float64; small or full matrices dense, the others CSR."""
 
     def matrix(self, A: Any) -> Any:
-        return compact_array(A) if sparse.issparse(A) else np.atleast_2d(np.asarray(A, np.float64))
+        return compact_array(A) if is_sparse(A) else np.atleast_2d(np.asarray(A, np.float64))
 
     def vector(self, b: Any) -> Any:
         return np.asarray(b, np.float64)
@@ -167,7 +167,7 @@ class Floats:
 
     def product(self, A: Any, B: Any) -> Any:
         C = A @ B
-        return compact_array(C) if sparse.issparse(C) else C
+        return compact_array(C) if is_sparse(C) else C
 
     def image(self, A: Any, x: Any) -> Any:
         return A @ x
@@ -182,7 +182,7 @@ class Floats:
         return x * float(rational_fraction(c))
 
     def nnz(self, A: Any) -> int:
-        return int(np.count_nonzero(A.data if sparse.issparse(A) else A))
+        return int(np.count_nonzero(A.data if is_sparse(A) else A))
 
     def has(self, c: Number) -> bool:
         """Whether the number is one of these."""

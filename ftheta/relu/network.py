@@ -15,8 +15,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from flint import fmpq  # type: ignore[import-untyped]
-from scipy import sparse
 
+from ftheta.lazy import is_sparse, sparse
 from ftheta.logic.enclosure import Basis
 from ftheta.logic.errors import SubjectError
 from ftheta.shapes import Bool, Float
@@ -46,10 +46,10 @@ class Step:
     long_rows: Mapping[int, LongRow] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        is_sparse = sparse.issparse(self.matrix)
+        thin = is_sparse(self.matrix)
         matrix: Any = (
             sparse.csr_array(self.matrix, dtype=np.float64)
-            if is_sparse
+            if thin
             else np.atleast_2d(np.asarray(self.matrix, np.float64))
         )
         offset = np.asarray(self.offset, np.float64)
@@ -59,14 +59,14 @@ class Step:
                 "A step needs a matrix (out, in), an offset (out,) and a mask (out,).",
                 got=f"matrix {matrix.shape}, offset {offset.shape}, mask {rectified.shape}",
             )
-        entries = matrix.data if is_sparse else matrix
+        entries = matrix.data if thin else matrix
         if not (np.isfinite(entries).all() and np.isfinite(offset).all()):
             raise SubjectError("A step needs finite numbers.", got="NaN or infinity among its weights")
         for name, value in (("matrix", matrix), ("offset", offset), ("rectified", rectified)):
             object.__setattr__(self, name, value)
 
     def dense(self) -> Float[np.ndarray, "out in"]:
-        return self.matrix.toarray() if sparse.issparse(self.matrix) else self.matrix
+        return self.matrix.toarray() if is_sparse(self.matrix) else self.matrix
 
     def in_rationals(self) -> "ExactStep":
         """The same step, every number at its exact value."""

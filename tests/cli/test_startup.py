@@ -47,6 +47,29 @@ def test_descent_needs_jax_and_nothing_else_that_is_heavy():
     assert imported_by("check", "gd-strongly-convex") == {"jax"}
 
 
+def test_an_easy_chain_is_verified_without_what_compiles_and_without_scipy(tmp_path):
+    """What Numba has kept on disk is loaded without its compiler: a second process says so."""
+    from ftheta.networks.onnx.write import write
+    from ftheta.relu.network import ReluNetwork
+
+    rng = np.random.default_rng(0)
+    net = ReluNetwork.dense([rng.normal(size=(5, 2)), rng.normal(size=(1, 5))], [np.zeros(5), np.zeros(1)])
+    write(net, tmp_path / "net.onnx")
+    names = "(declare-const X_0 Real)(declare-const X_1 Real)(declare-const Y_0 Real)"
+    box = "".join(f"(assert (<= X_{i} 1.0))(assert (>= X_{i} -1.0))" for i in (0, 1))
+    (tmp_path / "far.vnnlib").write_text(f"{names}{box}(assert (>= Y_0 1000.0))")
+    words = ["verify", str(tmp_path / "net.onnx"), str(tmp_path / "far.vnnlib")]
+    heavy = ("scipy.sparse", "scipy.optimize", "numba.np.arraymath", "jax")
+    code = f"""
+import sys
+from ftheta.cli import run
+assert run({words!r}) == 0
+print([name for name in {heavy!r} if name in sys.modules])
+"""
+    run(code)
+    assert run(code) == "[]"
+
+
 @pytest.mark.parametrize(("setting", "after"), [("", "float32"), ("1", "float64"), ("false", "float32")])
 def test_jax_computes_in_doubles_also_where_it_is_imported_inside_a_run(setting, after):
     code = """

@@ -1,7 +1,7 @@
 """Verification by splitting boxes of inputs: zonotopes with outward rounding, for networks of few inputs.
 
-`search_inputs` gives each thread a share of the open boxes; a compiled search goes on with it for some thousand boxes
-and hands back what is left.
+An `InputSearch` gives each thread a share of the open boxes; a compiled search goes on with it for a while and hands
+back what is left.
 """
 
 import threading
@@ -43,11 +43,11 @@ class _Pool:
     """Parts of the box that none of the threads has taken, and what has become of the others."""
 
     boxes: list[_Part]
-    threads: int
     propose: Callable[[np.ndarray], bool]
     finish: Finish
     finest: np.ndarray
-    ends: float
+    threads: int = 1
+    ends: float = 0.0
     working: int = 0
     looked_at: int = 0
     stuck: int = 0
@@ -118,41 +118,44 @@ class _Pool:
         return [_Part(part.lo, lower, part.signs), _Part(upper, part.hi, part.signs)]
 
 
-def search_inputs(
-    net: ReluNetwork,
-    case: Case,
-    *,
-    seconds: float,
-    propose: Callable[[np.ndarray], bool],
-    finish: Finish,
-    threads: int = 1,
-) -> Search:
-    """Search the box of a case for a counter-example, by bisecting it and by fixing signs of neurons.
+class InputSearch:
+    """A search of the box of a case for a counter-example, by bisecting it and by fixing signs of neurons.
 
     `propose(point)` decides exactly whether a point is one, `finish` whether one is in a part of the box with known
-    signs. The search ends when it is found, when every part is closed, or after so many `seconds`.
+    signs.
     """
-    box = np.array(case.box.outer(), np.float64)
-    arrays = net_arrays(net)
-    rows = row_arrays(case.unsafe, net.widths[0], net.widths[-1])
-    _compile(arrays, rows)
-    whole = _Part(box[0], box[1], np.zeros(len(arrays.biases), np.int8))
-    finest = FINEST * (box[1] - box[0])
-    pool = _Pool([whole], max(threads, 1), propose, finish, finest, time.perf_counter() + seconds)
-    helpers = [threading.Thread(target=_work, args=(pool, arrays, rows), daemon=True) for _ in range(threads - 1)]
-    for helper in helpers:
-        helper.start()
-    try:
-        _work(pool, arrays, rows)
-    except BaseException as error:  # Ctrl-C while it waits for the others: they end, too
-        pool.error = error
-    for helper in helpers:
-        helper.join()
-    if pool.error is not None:
-        raise pool.error
-    left = len(pool.boxes) + pool.stuck
-    closed = pool.found is None and left == 0
-    return Search(closed, pool.found, 0.0 if closed else -np.inf, pool.looked_at, left)
+
+    def __init__(self, net: ReluNetwork, case: Case, propose: Callable[[np.ndarray], bool], finish: Finish) -> None:
+        box = np.array(case.box.outer(), np.float64)
+        self._net = net_arrays(net)
+        self._rows = row_arrays(case.unsafe, net.widths[0], net.widths[-1])
+        _compile(self._net, self._rows)
+        whole = _Part(box[0], box[1], np.zeros(len(self._net.biases), np.int8))
+        self._pool = _Pool([whole], propose, finish, FINEST * (box[1] - box[0]))
+
+    def go_on(self, seconds: float, threads: int = 1) -> Search:
+        """Search until one is found, every part is closed, or so many `seconds` are over; what it has come to so far.
+
+        Called again, it goes on with the parts that are open.
+        """
+        pool = self._pool
+        pool.threads = max(threads, 1)
+        pool.ends = time.perf_counter() + seconds
+        work = (pool, self._net, self._rows)
+        helpers = [threading.Thread(target=_work, args=work, daemon=True) for _ in range(threads - 1)]
+        for helper in helpers:
+            helper.start()
+        try:
+            _work(*work)
+        except BaseException as error:  # Ctrl-C while it waits for the others: they end, too
+            pool.error = error
+        for helper in helpers:
+            helper.join()
+        if pool.error is not None:
+            raise pool.error
+        left = len(pool.boxes) + pool.stuck
+        closed = pool.found is None and left == 0
+        return Search(closed, pool.found, 0.0 if closed else -np.inf, pool.looked_at, left)
 
 
 def _compile(net: Net, rows: Rows) -> None:

@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
-from scipy import sparse
 
 from ftheta.certify.questions import Row, nearest
+from ftheta.lazy import is_sparse, sparse
 from ftheta.relu.network import ReluNetwork
 
 Array = np.ndarray
@@ -144,9 +144,9 @@ class Pass(NamedTuple):
 
 def net_arrays(net: ReluNetwork) -> Net:
     """A network as arrays. Weights that float64 cannot hold are the nearest floats: error terms allow for that."""
-    matrices: list[Any] = [sparse.csr_array(step.matrix) for step in net.steps]
-    is_sparse = [matrix.nnz < SPARSE * matrix.shape[0] * matrix.shape[1] for matrix in matrices]
-    dense = [np.zeros((0, 0)) if thin else step.dense() for thin, step in zip(is_sparse, net.steps)]
+    is_thin = [_count_entries(step.matrix) < SPARSE * np.prod(step.matrix.shape) for step in net.steps]
+    dense = [np.zeros((0, 0)) if thin else step.dense() for thin, step in zip(is_thin, net.steps)]
+    listed = [sparse.csr_array(step.matrix) if thin else None for thin, step in zip(is_thin, net.steps)]
     transposed = np.concatenate([matrix.T.ravel() for matrix in dense])
     return Net(
         matrices=np.concatenate([matrix.ravel() for matrix in dense]),
@@ -157,10 +157,14 @@ def net_arrays(net: ReluNetwork) -> Net:
         widths=np.array(net.widths),
         starts=np.cumsum([0, *(matrix.size for matrix in dense)])[:-1],
         offsets=np.cumsum([0, *net.widths[1:]])[:-1],
-        is_sparse=np.array(is_sparse),
-        by_rows=_list_entries([m if thin else None for thin, m in zip(is_sparse, matrices)]),
-        by_columns=_list_entries([sparse.csr_array(m.T) if thin else None for thin, m in zip(is_sparse, matrices)]),
+        is_sparse=np.array(is_thin),
+        by_rows=_list_entries(listed),
+        by_columns=_list_entries([None if matrix is None else sparse.csr_array(matrix.T) for matrix in listed]),
     )
+
+
+def _count_entries(matrix: Any) -> int:
+    return matrix.nnz if is_sparse(matrix) else np.count_nonzero(matrix)
 
 
 def _list_entries(matrices: Sequence[Any]) -> Entries:

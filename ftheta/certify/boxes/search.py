@@ -10,6 +10,8 @@ looked at again with the bounds of its rows as cuts: they bound the neurons wher
 
 import numpy as np
 
+from ftheta.certify.loading import load_directly
+
 from .arrays import HUGE, compiled
 from .products import add_column
 from .relaxations import measure_reach, tighten_row, weigh_gaps
@@ -31,6 +33,7 @@ FAVOUR_WITH_MANY = 4.0  # how much the error of one neuron counts there
 LOOKS_WITH_MANY = 4  # how often a part is bounded there, each time with the rows of the last as cuts
 
 
+@load_directly
 @compiled
 def search_boxes(
     net, rows, zonotope, bounds, scratch, lower, upper, signs, top, finest, steps, margin, witness, counts

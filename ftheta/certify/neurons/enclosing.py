@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 import numpy as np
-from scipy import sparse
 
 from ftheta.certify.goals import Goal
+from ftheta.lazy import is_sparse
 from ftheta.relu.network import ReluNetwork
 
 from .frames import Array, Frame, Layer, Sums, enclose_sums, enter_box, make_layer, take_step, times
@@ -73,7 +73,7 @@ def _tighten(
     for begin in range(0, len(rows), chunk):
         part = rows[begin : begin + chunk]
         weight = sums.weight[part]
-        weight = weight.toarray() if sparse.issparse(weight) else weight
+        weight = weight.toarray() if is_sparse(weight) else weight
         start = Start(
             np.concatenate([weight, -weight]),
             np.concatenate([sums.bias[part], -sums.bias[part]]),

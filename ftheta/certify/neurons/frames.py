@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
+from ftheta.lazy import is_sparse
 from ftheta.relu.network import ReluNetwork, Step
 
 from .kernels import HUGE, TINY, U
@@ -80,7 +80,7 @@ class Sums:
 def take_step(step: Step, states: States) -> Sums:
     """The sums of a step, with the errors that their terms can make."""
     weight = step.matrix[:, states.kept]
-    if not sparse.issparse(weight):
+    if not is_sparse(weight):
         weight = np.ascontiguousarray(weight)
     gamma = 2.0 * (sum(weight.shape) + 32) * U
     reach = (abs(weight) @ states.size + np.abs(step.offset)) * 1.01 + TINY
@@ -113,7 +113,7 @@ def make_layer(step: Step, sums: Sums, low: Array, high: Array, first: int) -> t
     slope = np.minimum(1.0, top / (top - bottom))
     # above max(−s·bottom, (1−s)·top) for every slope s within a unit of rounding of `slope`
     offset = np.maximum(-slope * bottom, (1.0 - slope) * top) * (1.0 + 16.0 * U) + 8.0 * U * slope * top + TINY
-    weight = sums.weight[kept] if sparse.issparse(sums.weight) else np.ascontiguousarray(sums.weight[kept])
+    weight = sums.weight[kept] if is_sparse(sums.weight) else np.ascontiguousarray(sums.weight[kept])
     layer = Layer(
         weight, sums.bias[kept], sums.error[kept], kept, count, first, bottom, top, slope, offset, sums.gamma,
         weight.astype(np.float32), sums.bias[kept].astype(np.float32),
@@ -145,7 +145,7 @@ class Frame:
 
 def times(rows: Array, weight: Any) -> Array:
     """The product of rows with a dense or a sparse matrix, as a contiguous array."""
-    if sparse.issparse(weight):
+    if is_sparse(weight):
         return np.ascontiguousarray((weight.T @ rows.T).T)
     return rows @ weight
 

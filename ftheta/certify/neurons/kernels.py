@@ -10,17 +10,20 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from ftheta.certify.loading import load_directly
+
 U = 2.0**-53
 TINY = 1e-200  # more than all underflows of one bound, while magnitudes stay below HUGE
 HUGE = 1e100
 
 
 def _strict(function: Any) -> Any:
-    return njit(cache=True, nogil=True, error_model="numpy")(function)
+    return load_directly(njit(cache=True, nogil=True, error_model="numpy")(function))
 
 
 def _fast(function: Any) -> Any:
-    return njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "arcp", "nsz"})(function)
+    fast = {"reassoc", "contract", "arcp", "nsz"}
+    return load_directly(njit(cache=True, nogil=True, error_model="numpy", fastmath=fast)(function))
 
 
 @_strict
