@@ -164,7 +164,7 @@ def net_arrays(net: ReluNetwork) -> Net:
 
 
 def _count_entries(matrix: Any) -> int:
-    return matrix.nnz if is_sparse(matrix) else np.count_nonzero(matrix)
+    return int(matrix.nnz if is_sparse(matrix) else np.count_nonzero(matrix))
 
 
 def _list_entries(matrices: Sequence[Any]) -> Entries:
