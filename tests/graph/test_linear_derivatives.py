@@ -19,7 +19,7 @@ FUNCTIONS = {
     "max with a square": lambda x: jnp.maximum(x * x, x + 0.5),
     "min of both": lambda x: jnp.minimum(jnp.sin(x), 0.5 * x),
     "abs": lambda x: jnp.abs(x - 0.25),
-    "clip": lambda x: 2 * jnp.clip(3 * x, -0.5, 0.75),
+    "clip": lambda x: 2 * lax.clamp(-0.5, 3 * x, 0.75),
     "floor": lambda x: jnp.floor(x) + 0.1 * x,
     "ceil": lambda x: jnp.ceil(2 * x) * 0.5,
     "round": lambda x: jnp.round(x) - x,
