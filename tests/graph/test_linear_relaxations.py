@@ -15,7 +15,7 @@ from flint import arb, ctx
 from jax import lax
 
 from ftheta.graph import Interval, trace
-from ftheta.graph.domains.linear import curves, sampled
+from ftheta.graph.domains.linear import BoxSet, curves, linear_bounds, sampled
 from ftheta.graph.domains.linear.kinks import kinked
 from ftheta.graph.domains.linear.log_sum_exp import log_sum_exp
 from ftheta.graph.domains.linear.one_variable import along_region, single_node
@@ -213,6 +213,40 @@ def test_lines_by_pieces_are_within_a_hundredth_of_the_best_ones(name):
         gap = max(chords) - min(chords)
         assert max(chords) - 1e-12 <= lines[2][0] * middle + lines[3][0] <= max(chords) + 0.03 * gap
         assert min(chords) + 1e-12 >= lines[0][0] * middle + lines[1][0] >= min(chords) - 0.03 * gap
+
+
+def outside(f: Callable[[Any], Any], low: np.ndarray, high: np.ndarray, points: np.ndarray) -> int:
+    """How many values at points of a box are outside of linear bounds of the outputs."""
+    program = Program.of(trace(f, low, fold_rounded=False))
+    found = linear_bounds(program, [BoxSet(Interval(low[None], high[None]))])
+    y = np.asarray(jax.vmap(f)(points)).reshape(len(points), -1)
+    return int(np.sum((y < found.lower - 1e-9) | (y > found.upper + 1e-9)))
+
+
+def test_a_value_at_one_point_alone_is_held():
+    """By the lines themselves: bounds of outputs are met with intervals."""
+    program = Program.of(trace(lambda x: jnp.where(x == 0.5, 5.0, jnp.sin(x)), 0.0, fold_rounded=False))
+    region = program.regions[program.graph.outputs[0].id]
+    x = Interval(np.array([0.0, 0.5, 0.25]), np.array([1.0, 0.75, 0.5]))
+    found = along_region(region, program.graph, program.constants, x)
+    assert np.all(found.upper_slope * 0.5 + found.upper_offset >= 5.0)
+
+
+def test_constants_of_a_function_of_one_variable_are_those_of_the_entry():
+    C = np.array([0.1, 5.0, -3.0, 0.7])
+    f = lambda x: x * jnp.sin(C * x) + C * jnp.square(x)
+    low, high = np.array([-1.0, 0.2, 0.5, -2.0]), np.array([1.0, 0.9, 1.5, 0.3])
+    points = low + (high - low) * np.random.default_rng(0).random((500, 4))
+    assert outside(f, low, high, points) == 0
+    shifted = np.array([[-3.0, 0.2, -5.0, 1.0]]), np.array([[3.0, 0.9, 1.5, 2.0]])
+    for lo, hi in zip(*shifted):
+        assert outside(f, lo, hi, lo + (hi - lo) * np.random.default_rng(1).random((500, 4))) == 0
+
+
+def test_a_kink_above_the_origin_is_no_kink_through_it():
+    f = lambda x: jnp.where(x > 0, 2 * x + 1, x + 1) * 1.0
+    points = np.linspace(-1.0, 1.0, 201)[:, None]
+    assert outside(f, -np.ones(1), np.ones(1), points) == 0
 
 
 def test_leaky_relus_of_every_spelling_have_a_free_slope():

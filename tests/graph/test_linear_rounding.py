@@ -18,10 +18,12 @@ from ftheta.graph import Interval, trace
 from ftheta.graph.domains.linear import BallSet, BoxSet, PolytopeSet, Program
 from ftheta.graph.domains.linear.backward import Relaxed
 from ftheta.graph.domains.linear.forward import Forward, Sides
+from ftheta.graph.domains.linear.maps import Weights
 from ftheta.graph.domains.linear.products import Contraction
 from ftheta.graph.domains.linear.refining import enclose
 from ftheta.graph.domains.linear.relaxations import Relaxation
 from ftheta.graph.domains.linear.rounding import least_over, pay
+from ftheta.graph.domains.linear.slopes import _tilted_form
 from ftheta.graph.graph import Slot
 
 from .zoo import draws
@@ -241,15 +243,16 @@ def test_the_least_value_over_a_polytope_pays_for_its_multipliers():
                 assert bound <= exact(A[0, 0, 0]) * x[0] + exact(A[0, 0, 1]) * x[1]
 
 
-def test_offsets_that_are_lost_in_a_large_one_are_paid_for():
-    """2⁵⁴ − 1 − 1 − …: in floats nothing is taken off, which a lower bound must not forget."""
+def take_off(y, count: int):
+    """One, so many times, each a constant of its own."""
+    for _ in range(count):
+        y = y + np.full(4, -1.0)
+    return y
 
-    def f(x):
-        y = x + 2.0**54
-        for _ in range(60):
-            y = y + (-1.0)
-        return y
 
+@pytest.mark.parametrize("f", [lambda x: take_off(x + 2.0**54, 60), lambda x: take_off(x, 60) + 2.0**54])
+def test_offsets_that_are_lost_in_a_large_one_are_paid_for(f):
+    """2⁵⁴ − 1 − 1 − …, from either end: in floats nothing is taken off, which a lower bound must not forget."""
     relaxed, sets = relaxed_over(f)
     (slot,) = relaxed.program.graph.outputs
     seeds = np.eye(4)[None]
@@ -258,6 +261,49 @@ def test_offsets_that_are_lost_in_a_large_one_are_paid_for():
     for k in range(4):
         truth = exact(sets[0].hull.lo[0, k]) + 2**54 - 60
         assert exact(least[k]) <= truth and exact(carried[k]) <= truth
+
+
+def test_multipliers_that_join_coefficients_are_paid_for():
+    relaxed, sets = relaxed_over(lambda x: x + 0.0)
+    (entry,) = relaxed.program.graph.inputs
+    rng = np.random.default_rng(5)
+    size = sets[0].hull.magnitude[0]
+    for _ in range(20):
+        A, m = of_any_size(rng, 1, 1, 4), of_any_size(rng, 1, 1, 4)
+        form = _tilted_form(relaxed, {entry.id: A}, {}, {entry.id: m}, {})
+        (found,) = form.coefficients
+        assert found is not None
+        off = [abs(exact(c) - exact(a) - exact(b)) for c, a, b in zip(found[0, 0], A[0, 0], m[0, 0])]
+        ends = zip(m[0, 0], sets[0].hull.lo[0], sets[0].hull.hi[0])
+        most = sum((max(exact(t) * exact(a), exact(t) * exact(b)) for t, a, b in ends), Fraction(0))
+        over = sum((d * exact(v) for d, v in zip(off, size)), Fraction(0)) + exact(form.offset[0, 0]) + most
+        assert over <= exact(form.paid_error[0, 0])
+
+
+def test_constants_known_up_to_an_interval_are_covered_and_paid_for():
+    rng = np.random.default_rng(6)
+    lo = rng.standard_normal(50)
+    hi = np.where(rng.random(50) < 0.5, lo, lo + np.abs(rng.standard_normal(50)) * 10.0 ** rng.uniform(-16, 0, 50))
+    weights = Weights.of(Interval(lo, hi))
+    assert weights.radius is not None
+    for a, b, middle, radius in zip(lo, hi, weights.middle, weights.radius):
+        assert exact(middle) - exact(radius) <= exact(a) and exact(b) <= exact(middle) + exact(radius)
+    relaxed, _ = relaxed_over(lambda x: jnp.exp(W[0]) * x)
+    (slot,) = relaxed.program.graph.outputs
+    relaxation = relaxed.relaxation(slot)
+    A = rng.standard_normal((1, 1, 4))
+    error = exact(np.broadcast_to(relaxation.pull(A).error, (1, 1))[0, 0])
+    (factor,) = [x for x in relaxed.program.constants.values() if x.shape == (4,) and np.any(x.lo < x.hi)]
+    magnitude = relaxed.enclosures[relaxation.operands[0].id].magnitude[0]
+    reach = sum(
+        (
+            abs(exact(a)) * (exact(v) - exact(u)) / 2 * exact(m)
+            for a, u, v, m in zip(A[0, 0], factor.lo, factor.hi, magnitude)
+        ),
+        Fraction(0),
+    )
+    pulled = relaxation.pull(A).coefficients[0]
+    assert pulled is not None and error >= reach
 
 
 def test_coefficients_that_are_joined_are_paid_for():
