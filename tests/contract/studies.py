@@ -13,6 +13,7 @@ _SLOW = {
     "cpa-depth-bound": ["a random network, deeper than it need be"],
     "cpa-partition-composition": ["large"],
     "cpa-to-relu-compiler": ["large", "random points"],
+    "danskin-adversarial-training": ["certified training of the digits"],
     "depth-scaling-regimes": ["ReLU after He weights", "explosion"],
     "depth-separation": ["the best constant", "three layers"],
     "diffusion-score": ["eight sharp bumps"],

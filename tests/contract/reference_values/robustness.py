@@ -3,6 +3,18 @@
 from .reference import Reference
 
 VALUES = {
+    # w = (3, 4) at x = (1, 1) within 0.1: 7 − 0.1 · 7, and the loss log(1 + e^−6.3)
+    "danskin-adversarial-training": [
+        Reference({"least margin": 6.3, "worst loss": 0.00183462083}, {"kind": "worked example"}, rtol=1e-6)
+    ],
+    # Φ(3) and Φ(−3) of tables; 19 · Φ(−3)
+    "robustness-accuracy-trade-off": [
+        Reference(
+            {"standard accuracy": 0.9986501020, "accuracy under the shift": 0.0013498980, "bound": 0.0256480626},
+            rtol=1e-7,
+        ),
+        Reference({"standard accuracy": 0.95, "accuracy under the shift": 0.95, "bound": 0.95}, {"lean": 1.0}),
+    ],
     "lipschitz-bounds": [
         Reference({"steepest secant": 1, "product of norms": 2}, {"kind": "absolute value"}),
         Reference(
