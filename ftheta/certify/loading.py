@@ -8,7 +8,7 @@ always.
 from typing import Any
 
 from numba.core.caching import FunctionCache
-from numba.core.runtime import rtsys
+from numba.core.runtime.nrt import rtsys
 
 
 class _Shelf(FunctionCache):
@@ -22,6 +22,6 @@ class _Shelf(FunctionCache):
 
 def load_directly(function: Any) -> Any:
     """Let a function compiled with `cache=True` be loaded so."""
-    if hasattr(FunctionCache, "_load_overload") and function._cache.cache_path is not None:
+    if hasattr(FunctionCache, "_load_overload") and isinstance(getattr(function, "_cache", None), FunctionCache):
         function._cache = _Shelf(function.py_func)
     return function
