@@ -38,6 +38,7 @@ _HOME = {
     "equivariant_maps": "ftheta.groups",
     "fem_basis": "ftheta.relu",
     "fit": "ftheta.training",
+    "lipschitz": "ftheta.certify.ladder",
     "load": "ftheta.subjects.resolve",
     "mean_field": "ftheta.particles",
     "nngp": "ftheta.kernels",
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
     from ftheta.certify.bounds import Ball as Ball
     from ftheta.certify.bounds import Polytope as Polytope
     from ftheta.certify.bounds import bounds as bounds
+    from ftheta.certify.ladder import lipschitz as lipschitz
     from ftheta.certify.perturbations import attack as attack
     from ftheta.certify.properties import Outputs as Outputs
     from ftheta.certify.properties import Robust as Robust

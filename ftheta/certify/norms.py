@@ -87,6 +87,21 @@ def frobenius_norm(A: Real[np.ndarray, "*shape"]) -> Enclosure:
     return Enclosure.between(shift_exponent(max(0.0, lo), scale, -inf), shift_exponent(hi, scale, inf))
 
 
+def sum_norm(A: Real[np.ndarray, "m n"], norm: float) -> float:
+    r"""$\|A\|_\infty$, the largest sum of a row's absolute values, or $\|A\|_1$, that of a column's, rounded up."""
+    axis = 0 if norm == 1 else 1
+    largest = float(np.abs(A).sum(axis=axis).max(initial=0.0))
+    return nextafter(round_sum_up(largest, A.shape[axis]), inf) if largest else 0.0
+
+
+def largest_norm(stack: Real[np.ndarray, "k m n"]) -> float:
+    r"""An upper bound of $\max_i\|A_i\|_2$ for matrices of entries of moderate size."""
+    tall = stack if stack.shape[1] >= stack.shape[2] else stack.transpose(0, 2, 1)
+    gram = tall.transpose(0, 2, 1) @ tall
+    estimates = np.linalg.eigvalsh(gram)[:, -1]
+    return nextafter(sqrt(_verify_norm(gram, estimates, tall)), inf)
+
+
 def gamma(k: int) -> float:
     r"""$\gamma_k$, rounded up."""
     return nextafter(k * U / (1 - 2 * k * U), inf)

@@ -18,18 +18,21 @@ from dataclasses import dataclass
 from math import inf, nextafter, sqrt
 
 import numpy as np
-from scipy.linalg import cho_solve, cholesky, eigh
+from scipy.linalg import cho_solve, cholesky, eigh, solve_triangular
 from scipy.optimize import minimize
 
 from .norms import U, gamma, round_sum_up, shift_exponent, spectral_norm
 
 Array = np.ndarray
 
-STAGES = (20.0, 100.0, 500.0, 3000.0)
-"""Exponents of the means that stand for the largest eigenvalue, one after another."""
+POWER = 100.0
+"""Exponent of the mean that stands for the largest eigenvalue."""
 
-STEPS = ((400, 80), (1000, 10), (2000, 5), (inf, 2))
-"""Up to so many neurons, so many steps of each stage."""
+STEPS = ((400, 300), (1000, 60), (2000, 25), (inf, 8))
+"""Up to so many neurons, so many steps."""
+
+KEPT = 8  # eigenvalues of the mean, where there are many: others are smaller by far
+MANY = 96  # rows from which the largest eigenvalues alone are computed
 
 LOST = 2.0**-1000
 """More than all that a bound can change by where entries of matrices of norm 1 change by the smallest float."""
@@ -52,23 +55,23 @@ class SlopeCertificate:
 
 def bound_slope(weights: Sequence[Array], *, steps: int | None = None) -> SlopeCertificate:
     """A Lipschitz constant in the Euclidean norm of a chain of matrices with activations of slopes in [0, 1] between
-    them. Each of the stages of the minimisation takes at most so many steps; by default fewer for larger chains."""
+    them. The minimisation takes at most so many steps; by default fewer for larger chains."""
     chain = [np.asarray(W, np.float64) for W in weights]
     if len(chain) == 1 or not all(W.any() for W in chain):
         return SlopeCertificate(spectral_norm(chain[0]).hi if len(chain) == 1 else 0.0, ())
-    scaled, exponent = _scale(chain)
+    scaled, exponent = scale_chain(chain)
     neurons = sum(len(W) for W in chain[:-1])
     multipliers = _minimise(scaled, next(k for most, k in STEPS if neurons <= most) if steps is None else steps)
-    return SlopeCertificate(_scale_back(verify_multipliers(scaled, multipliers), exponent), multipliers)
+    return SlopeCertificate(scale_back(verify_multipliers(scaled, multipliers), exponent), multipliers)
 
 
 def verify_certificate(weights: Sequence[Array], multipliers: Sequence[Array]) -> float:
     """The bound that the multipliers of a `SlopeCertificate` prove for these matrices, computed again."""
-    scaled, exponent = _scale([np.asarray(W, np.float64) for W in weights])
-    return _scale_back(verify_multipliers(scaled, multipliers), exponent)
+    scaled, exponent = scale_chain([np.asarray(W, np.float64) for W in weights])
+    return scale_back(verify_multipliers(scaled, multipliers), exponent)
 
 
-def _scale(chain: Sequence[Array]) -> tuple[list[Array], int]:
+def scale_chain(chain: Sequence[Array]) -> tuple[list[Array], int]:
     """Every matrix times a power of two that brings its norm to between ½ and 1, and the power that the bound is to be
     multiplied with. Digits are lost only where an entry becomes less than the smallest normal float: `LOST` pays."""
     powers = [_exponent_of_norm(W) for W in chain]
@@ -81,7 +84,7 @@ def _exponent_of_norm(W: Array) -> int:
     return largest + int(np.frexp(np.linalg.norm(np.ldexp(W, -largest), 2))[1])
 
 
-def _scale_back(bound: float, exponent: int) -> float:
+def scale_back(bound: float, exponent: int) -> float:
     return shift_exponent(nextafter(bound + LOST, inf), exponent, inf)
 
 
@@ -155,18 +158,26 @@ def _estimate(weights: Sequence[Array], multipliers: Sequence[Array]) -> float:
 def _minimise(weights: Sequence[Array], steps: int) -> tuple[Array, ...]:
     """The best multipliers found; nothing here needs rigour."""
     problem = _Problem(_without_kernel(weights))
-    p = problem.start()
-    for power in STAGES:
-        found = minimize(
-            problem,
-            p,
-            args=(power,),
-            jac=True,
-            method="L-BFGS-B",
-            options={"maxiter": steps, "maxcor": 20, "ftol": 1e-10},
-        )
-        p = found.x
+    options = {"maxiter": steps, "maxcor": 20, "ftol": 1e-10}
+    minimize(problem, problem.start(), args=(POWER,), jac=True, method="L-BFGS-B", options=options)
     return problem.best
+
+
+def top_eigenpairs(A: Array, count: int) -> tuple[Array, Array]:
+    """The largest eigenvalues of a symmetric matrix, increasing, and their vectors, approximately."""
+    n = len(A)
+    if n >= MANY and count < n:
+        from scipy.sparse.linalg import ArpackError, eigsh
+
+        try:
+            start = np.random.default_rng(n).normal(size=n)
+            basis = min(n, 2 * count + 20)
+            values, vectors = eigsh(A, k=count, which="LA", v0=start, ncv=basis, tol=1e-8)  # type: ignore[arg-type]
+            order = np.argsort(values)
+            return values[order], vectors[:, order]
+        except ArpackError:
+            pass
+    return eigh(A, subset_by_index=(n - min(n, count), n - 1))
 
 
 def _without_kernel(weights: Sequence[Array]) -> list[Array]:
@@ -191,7 +202,8 @@ class _Layer:
     top: float
     vector: Array  # E^(−1/2) times the eigenvector of the largest eigenvalue, and the eigenvector itself
     unit: Array
-    Z: Array
+    L: Array  # the Cholesky factor of S, and what it makes of TW
+    Y: Array
 
 
 class _Problem:
@@ -219,26 +231,26 @@ class _Problem:
                 return 1e10, np.zeros_like(p)
             layers.append(layer)
         layers.reverse()
-        values, vectors = np.linalg.eigh(Q)
+        values, vectors = top_eigenpairs(Q, KEPT if len(Q) >= MANY else len(Q))
         values = np.maximum(values, 1e-300)
         if values[-1] < self._least:
             self._least = float(values[-1])
             self.best = tuple(layer.t for layer in layers)
         weights = (values / values[-1]) ** power
         mean = float(np.log(values[-1]) + np.log(weights.sum()) / power)
-        G = (vectors * (weights / weights.sum() / values)) @ vectors.T
-        return mean, self._gradient(layers, G, w)
+        return mean, self._gradient(layers, vectors, weights / weights.sum() / values, w)
 
-    def _gradient(self, layers: Sequence[_Layer], G: Array, w: Array) -> Array:
+    def _gradient(self, layers: Sequence[_Layer], P: Array, g: Array, w: Array) -> Array:
+        r"""The gradient by $Q_{i-1}$ is $P\operatorname{diag}(g)P^\top$ of low rank, all the way."""
         parts = []
         slopes = []
         for layer, raw in zip(layers, w):
-            ZG = layer.Z @ G
-            G = ZG @ layer.Z.T  # by Q
-            by_t = 2 * (ZG * layer.W).sum(1) - 2 * np.diag(G)
+            ZP = solve_triangular(layer.L, layer.Y @ P, lower=True, trans=1, check_finite=False)
+            by_t = 2 * ((ZP * (layer.W @ P)) @ g) - 2 * (ZP**2 @ g)
             by_z = by_t * layer.t
             by_top = float(by_z.sum()) / layer.top
-            G = G + by_top * np.outer(layer.vector, layer.vector)
+            P = np.column_stack([ZP, layer.vector])
+            g = np.append(g, by_top)
             parts.append(_centre(by_z - by_top * layer.top * layer.unit**2))
             slopes.append(float(by_z.sum()) / layer.c / (1 + np.exp(-raw)))
         return np.concatenate([*parts, slopes])
@@ -250,11 +262,11 @@ def _centre(z: Array) -> Array:
 
 def _eliminate(W: Array, Q: Array, z: Array, c: float) -> tuple[_Layer, Array]:
     h = np.exp(-z / 2)
-    values, vectors = eigh(h[:, None] * Q * h, subset_by_index=(len(Q) - 1, len(Q) - 1))
+    values, vectors = top_eigenpairs(h[:, None] * Q * h, 1)
     top = max(float(values[0]), 1e-300)
     unit = vectors[:, 0]
     t = c * top * np.exp(z)
     B = t[:, None] * W
-    Z = cho_solve((cholesky(2 * np.diag(t) - Q, lower=True), True), B)
-    below = B.T @ Z
-    return _Layer(W, t, c, top, h * unit, unit, Z), (below + below.T) / 2
+    L = cholesky(2 * np.diag(t) - Q, lower=True, check_finite=False)
+    Y = solve_triangular(L, B, lower=True, check_finite=False)
+    return _Layer(W, t, c, top, h * unit, unit, L, Y), Y.T @ Y

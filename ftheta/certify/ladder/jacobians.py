@@ -1,0 +1,90 @@
+r"""Bounds of all Jacobians $W_{L+1}D_LW_L\cdots D_1W_1$ with slopes $D_i$ in ranges: entry by entry, by linear bounds,
+and over all corners.
+
+Write $D_i=M_i+R_iE_i$ with middle $M_i$, radius $R_i\ge0$ and $|E_i|\le1$. For $\|s\|_\infty\le1$ the change of layer
+$i$ is $v_i=W_i(M_{i-1}v_{i-1}+R_{i-1}\delta_{i-1})$ with $|\delta_{i-1}|\le h_{i-1}\ge|v_{i-1}|$: back-substitution (as
+CROWN does with values) gives $h_i=|P_i|1+\sum_{j<i}|G_{ij}|R_jh_j$ where $P_i$ is the product of all middles and
+$G_{ij}$ that from layer $j$ on.
+"""
+
+from collections.abc import Sequence
+from itertools import product
+from math import inf, nextafter
+
+import numpy as np
+
+from ..norms import U, gamma, largest_norm, round_sum_up, spectral_norm, sum_norm
+from .chains import Ranges
+from .products import absolute_product
+
+Array = np.ndarray
+MOST_PATTERNS = 12
+"""Neurons of two slopes whose corners are all looked at: up to 2¹² Jacobians."""
+
+
+def _middles(ranges: Ranges) -> tuple[list[Array], list[Array]]:
+    middles = [(low + high) / 2 for low, high in ranges]
+    radii = [np.nextafter(np.maximum(high - m, m - low), inf) * (high > low) for (low, high), m in zip(ranges, middles)]
+    return middles, radii
+
+
+def linear_bound(weights: Sequence[Array], ranges: Ranges) -> float:
+    r"""A bound of $\|J\|_\infty$ by linear bounds of the Jacobian, never above that of absolute values."""
+    middles, radii = _middles(ranges)
+    absolute = absolute_product(weights, ranges)
+    terms = sum(W.shape[1] + 4 for W in weights)
+    reach: list[Array] = []
+    for i, W in enumerate(weights):
+        row = np.array(W, np.float64)
+        total = np.zeros(len(W))
+        for j in reversed(range(i)):
+            total += np.abs(row) @ (radii[j] * reach[j])
+            row = (row * middles[j]) @ weights[j]
+        total += np.abs(row).sum(1)
+        error = 4 * (i + 2) * gamma(terms) * absolute[i] + 2.0**-900
+        reach.append(np.minimum(round_sum_up(total + error, 4), absolute[i]))
+    return float(reach[-1].max())
+
+
+def interval_bound(weights: Sequence[Array], ranges: Ranges, norm: float) -> float:
+    r"""A bound of $\|J\|$ from an enclosure $|J-M|\le R$ of every entry, found from the outputs on."""
+    middles, radii = _middles(ranges)
+    M = np.array(weights[-1], np.float64)
+    R = np.zeros_like(M)
+    for W, m, r in zip(reversed(weights[:-1]), reversed(middles), reversed(radii)):
+        spread = np.abs(M) * r + R * (np.abs(m) + r) + 4 * U * np.abs(M) * np.abs(m)
+        M = M * m
+        doubt = gamma(W.shape[1] + len(W) + 6)
+        size = np.abs(W)
+        R = (spread * (1 + 32 * U)) @ size * (1 + 2 * doubt) + doubt * (np.abs(M) @ size) * (1 + doubt) + 2.0**-900
+        M = M @ W
+    if norm != 2:
+        return sum_norm(np.nextafter(np.abs(M) + R, inf), norm)
+    return nextafter(spectral_norm(M).hi + spectral_norm(R).hi, inf)
+
+
+def corner_bound(weights: Sequence[Array], ranges: Ranges, norm: float) -> float | None:
+    r"""The largest $\|J\|$ over all corners of the ranges, which is the largest over the ranges, since the norm is
+    convex in every single slope; None where there are too many corners."""
+    moving = [(i, k) for i, (low, high) in enumerate(ranges) for k in np.flatnonzero(high > low)]
+    if len(moving) > MOST_PATTERNS:
+        return None
+    J = np.broadcast_to(np.eye(weights[0].shape[1]), (2 ** len(moving), *[weights[0].shape[1]] * 2))
+    choices = np.array(list(product((0, 1), repeat=len(moving))), bool).reshape(2 ** len(moving), len(moving))
+    for i, (W, (low, high)) in enumerate(zip(weights, ranges)):
+        slopes = np.broadcast_to(low, (len(choices), len(low))).copy()
+        for place, (layer, k) in enumerate(moving):
+            if layer == i:
+                slopes[:, k] = np.where(choices[:, place], high[k], low[k])
+        J = slopes[:, :, None] * (W @ J)
+    J = weights[-1] @ J
+    terms = sum(W.shape[1] + 4 for W in weights)
+    sizes = np.prod(
+        [np.linalg.norm(np.maximum(np.abs(low), np.abs(high))[:, None] * W) for W, (low, high) in zip(weights, ranges)]
+    )
+    error = 4 * gamma(terms) * float(sizes) * float(np.linalg.norm(weights[-1])) + 2.0**-900
+    if norm == 2:
+        return nextafter(largest_norm(J) + error, inf)
+    axis = 1 if norm == 1 else 2
+    largest = float(np.abs(J).sum(axis=axis).max(initial=0.0))
+    return nextafter(round_sum_up(largest, J.shape[axis]) + max(J.shape[1:]) ** 0.5 * error, inf)
