@@ -103,6 +103,7 @@ def verify_scales(weights: Sequence[Array], ranges: Ranges, scales: Sequence[Arr
     return total
 
 
+@np.errstate(all="ignore")
 def _mean_of_top(A: Array) -> tuple[float, Array, Array]:
     """The logarithm of a mean of the largest singular values, and its derivatives by the logarithms of the scales of
     rows and of columns (with the sign of the latter changed)."""
@@ -115,7 +116,7 @@ def _mean_of_top(A: Array) -> tuple[float, Array, Array]:
     mean = 0.5 * float(np.log(values[-1]) + np.log(share.sum()) / POWER)
     others = (A.T @ vectors if wide else A @ vectors) / np.sqrt(values)
     left, right = (vectors, others) if wide else (others, vectors)
-    return mean, left**2 @ weights, right**2 @ weights
+    return mean, np.nan_to_num(left**2 @ weights), np.nan_to_num(right**2 @ weights)
 
 
 def pairwise_product(weights: Sequence[Array], slopes: float, steps: int) -> float:
