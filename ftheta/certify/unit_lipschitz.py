@@ -6,7 +6,7 @@ is read by every other part of the library, and is what the certificate is about
 
 - $\|Q\|_2$ is bounded by `norms.spectral_norm`, and by $\sqrt{1+d}$ with the orthogonality defect
   $d\ge\|Q^\top Q-I\|_2$;
-- $x+V\max(Wx+b,0)$ with $V=-hW^\top+E$ is bounded by $\max(1,h\|W\|^2-1)+\|E\|\|W\|$: its slopes are
+- $x+V\max(Wx+b,0)$ with $V=-hW^\top+E$ is bounded by $\max(1,|h\|W\|^2-1|)+\|E\|\|W\|$: its slopes are
   $I-hW^\top DW+EDW$ with $0\preceq D\preceq I$;
 - sorting and ReLU do not expand.
 
@@ -16,7 +16,7 @@ as $f_y-f_j$ has the Lipschitz constant $\sqrt2L$ at most (`tsuzuku2018`).
 
 from dataclasses import dataclass
 from functools import reduce
-from math import inf, nextafter, sqrt
+from math import inf, isfinite, nextafter, sqrt
 from operator import mul
 from typing import Any
 
@@ -145,20 +145,21 @@ def _fold_potential(layer: ConvexPotential, params: Any) -> tuple[Layer, Any, La
     back = np.asarray(layer.back(params))
     folded = Residual((Dense(layer.hidden), ReLU(), Dense(len(back))))
     inner = [params, {}, {"weight": back, "bias": np.zeros(len(back))}]
-    told = LayerCertificate(layer.name, Enclosure.between(0.0, _bound_potential(params["weight"], back)))
+    told = LayerCertificate(layer.name, Enclosure.between(0.0, bound_potential(params["weight"], back)))
     return folded, {"main": inner, "shortcut": []}, told
 
 
-def _bound_potential(weight: Real[np.ndarray, "k d"], back: Real[np.ndarray, "d k"]) -> float:
-    r"""$\max(1,h\|W\|^2-1)+\|E\|\|W\|$ with $V=-hW^\top+E$. Any $h>0$ will do; the best fit leaves $E$ to rounding."""
+def bound_potential(weight: Real[np.ndarray, "k d"], back: Real[np.ndarray, "d k"]) -> float:
+    r"""$\max(1,|h\|W\|^2-1|)+\|E\|\|W\|$ with $V=-hW^\top+E$: $I-hW^\top DW$ has eigenvalues between 1 and
+    $1-h\|W\|^2$. Any $h$ will do; the best fit leaves $E$ to rounding."""
     if not weight.any():
         return 1.0
     h = float(-np.sum(back.T * weight) / np.sum(weight * weight))
-    if not 0 < h < inf:
-        raise SubjectError("The step of a convex potential is not a positive number.", got=h)
+    if not isfinite(h):
+        raise SubjectError("The step of a convex potential is not finite.", got=h)
     norm = spectral_norm(weight)
     error = back + h * weight.T
     rounding = 2 * U * (frobenius_norm(h * weight).hi + frobenius_norm(error).hi) + np.finfo(float).tiny
     overshoot = Enclosure.exact(h) * norm * norm - 1.0
     slip = (Enclosure.exact(frobenius_norm(error).hi) + Enclosure.exact(rounding)) * norm
-    return (Enclosure.exact(max(1.0, overshoot.hi)) + slip).hi
+    return (Enclosure.exact(max(1.0, abs(overshoot).hi)) + slip).hi

@@ -9,7 +9,7 @@ import pytest
 
 import ftheta as ft
 from ftheta.certify.norms import spectral_norm
-from ftheta.certify.unit_lipschitz import bound_orthogonality_defect, certify_unit_lipschitz
+from ftheta.certify.unit_lipschitz import bound_orthogonality_defect, bound_potential, certify_unit_lipschitz
 from ftheta.logic import SubjectError, UsageError
 from ftheta.networks.architectures.stack import Stack
 from ftheta.networks.layers import Conv, ConvexPotential, Dense, Flatten, GroupSort, ReLU, UnitDense
@@ -90,15 +90,13 @@ def test_the_certificate_holds_for_sampled_slopes_and_is_tight():
 
 
 def test_a_step_too_long_is_seen_in_the_certificate_of_a_potential():
-    from ftheta.certify.unit_lipschitz import _bound_potential
-
     W = RNG.normal(size=(6, 4))
     square = spectral_norm(W).hi ** 2
-    assert _bound_potential(W, -2 / square * W.T) == pytest.approx(1, abs=1e-12)
-    assert _bound_potential(W, -3 / square * W.T) == pytest.approx(2, rel=1e-9)
+    assert bound_potential(W, -2 / square * W.T) == pytest.approx(1, abs=1e-12)
+    assert bound_potential(W, -3 / square * W.T) == pytest.approx(2, rel=1e-9)
     off = 1e-3 * RNG.normal(size=(4, 6))
     most = 1 + np.linalg.norm(W, 2) * np.linalg.norm(off)
-    assert 1 < _bound_potential(W, -2 / square * W.T + off) <= most + 0.01
+    assert 1 < bound_potential(W, -2 / square * W.T + off) <= most + 0.01
 
 
 def test_a_trained_network_keeps_its_certificate_and_no_attack_enters_its_radii():
