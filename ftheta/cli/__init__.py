@@ -21,6 +21,7 @@ from .check import check
 from .common import print_json
 from .cores import fit, graph, pieces
 from .lab import lab
+from .lipschitz import lipschitz
 from .robustness import robustness
 from .supports import supports
 from .sweep import sweep
@@ -35,7 +36,9 @@ app = App(
 )
 
 app.command(list_, name="list")
-for command in (show, check, verify, supports, robustness, audit, graph, pieces, fit, approximate, sweep, lab, doctor):
+ANSWERS = (show, check, verify, supports, robustness, lipschitz, audit)
+TOOLS = (graph, pieces, fit, approximate, sweep, lab, doctor)
+for command in (*ANSWERS, *TOOLS):
     app.command(command)
 
 
