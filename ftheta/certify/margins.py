@@ -10,6 +10,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ftheta.graph.compiling import compile_alike
+
 Array = np.ndarray
 CLASSES = 10  # of the largest other outputs, that are compared with that of the label
 SPARSE = 0.03  # of the entries that one step in ℓ1 changes
@@ -48,31 +50,40 @@ class Classifier:
             return rows @ y, jax.vmap(lambda row: pull(row)[0])(rows)
 
         self.outputs = jax.vmap(outputs)
-        self._values = jax.jit(self.outputs)
-        self._margin_and_slope = jax.jit(jax.vmap(jax.value_and_grad(margin)))
-        self._differences = jax.jit(jax.vmap(differences))
+        self._values = _Batched(self.outputs)
+        self._margin_and_slope = _Batched(jax.vmap(jax.value_and_grad(margin)))
+        self._differences = _Batched(jax.vmap(differences))
 
     def values(self, x: Array) -> Array:
         """The outputs, (rows, outputs)."""
-        return _in_batches(self._values, x)[0]
+        return self._values(x)[0]
 
     def margin_and_slope(self, x: Array, label: Array) -> tuple[Array, Array]:
         """The output of the label minus the largest other one, and its gradient."""
-        value, slope = _in_batches(self._margin_and_slope, x, label)
+        value, slope = self._margin_and_slope(x, label)
         return value, np.nan_to_num(slope)
 
     def differences(self, x: Array, label: Array) -> tuple[Array, Array]:
         """For the largest other outputs: the margin of the label over each, and its gradient."""
-        value, slope = _in_batches(self._differences, x, label)
+        value, slope = self._differences(x, label)
         return value, np.nan_to_num(slope)
 
 
-def _in_batches(function: Callable[..., Any], *arrays: Array) -> tuple[Array, ...]:
-    rows = len(arrays[0])
-    size = 1 << max(0, rows - 1).bit_length()
-    padded = [np.concatenate([a, np.repeat(a[:1], size - rows, axis=0)]) for a in arrays]
-    with jax.enable_x64(True):
-        return tuple(np.asarray(part)[:rows] for part in jax.tree.leaves(function(*padded)))
+class _Batched:
+    """A function of rows in float64, compiled for each size of a batch, and once for all networks of one form."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+        self._programs: dict[int, Callable[..., Any]] = {}
+
+    def __call__(self, *arrays: Array) -> tuple[Array, ...]:
+        rows = len(arrays[0])
+        size = 1 << (rows - 1).bit_length() if rows else 0
+        padded = [np.concatenate([a, np.repeat(a[:1], size - rows, axis=0)]) for a in arrays]
+        with jax.enable_x64(True):
+            if size not in self._programs:
+                self._programs[size] = compile_alike(self._function, *padded)
+            return tuple(np.asarray(part)[:rows] for part in jax.tree.leaves(self._programs[size](*padded)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,14 +26,24 @@ def call_compiled(function: Callable[..., Any], *arguments: Any) -> Any:
     Two graphs are the same if they differ in constant arrays of the same shape and in float64 numbers that are no
     small halves or integers (those may let the compiler simplify). A graph that cannot be compared is compiled anew.
     """
+    return compile_alike(function, *arguments)(*arguments)
+
+
+def compile_alike(function: Callable[..., Any], *arguments: Any) -> Callable[..., Any]:
+    """`jax.jit(function)` for arguments of the shapes of these, compiled as by `call_compiled`; traced once, here."""
     traced, shape = jax.make_jaxpr(function, return_shape=True)(*arguments)
     try:
         form = _Form.of(traced.jaxpr)
     except _Unknown:
-        return jax.jit(function)(*arguments)
+        return jax.jit(function)
+    consts = tuple(traced.consts)
     numbers = np.array(form.numbers, np.float64)
-    flat = _program(form)(tuple(traced.consts), numbers, tuple(jax.tree.leaves(arguments)))
-    return jax.tree.unflatten(jax.tree.structure(shape), flat)
+    structure = jax.tree.structure(shape)
+
+    def call(*arguments: Any) -> Any:
+        return jax.tree.unflatten(structure, _program(form)(consts, numbers, tuple(jax.tree.leaves(arguments))))
+
+    return call
 
 
 class _Unknown(Exception):
