@@ -9,7 +9,7 @@ probability at least $p>\frac12$ at $x$, then $g$ has the same label at all $x'$
 * $\|x'-x\|_2<\sigma\Phi^{-1}(p)$ for normal noise $\eta\sim\mathcal N(0,\sigma^2I)$ (`cohen2019`);
 * $\|x'-x\|_1<2\lambda(p-\frac12)$ for noise uniform on $[-\lambda,\lambda]^d$: moving the cube by $\delta$ changes the
   probability of an event by at most the part of the cube that is not covered, $1-\prod_i(1-|\delta_i|/2\lambda)_+\le
-  \|\delta\|_1/2\lambda$ (`lee2019`).
+  \|\delta\|_1/2\lambda$ (`lee2019smoothing`).
 
 The label is guessed from some draws; the lower bound of $p$ is Clopper and Pearson's, from fresh draws. Where it is not
 above a half, nothing is said: the classifier *abstains*. What is shown is about the smoothed classifier of the program

@@ -22,6 +22,17 @@ VALUES = {
             {"kind": "second difference", "inputs": 8},
         ),
     ],
+    "adversarial-and-certified-robustness": [
+        Reference(
+            {
+                "ℓ₁ radius of the first input": 1.75,
+                "ℓ₂ radius of the first input": 1.4,
+                "ℓ∞ radius of the first input": 1,
+            },
+            {"kind": "linear"},
+            rtol=1e-3,  # the enclosures have this width
+        )
+    ],
     "linear-relaxation-bounds": [Reference({"CROWN below r(x)": -1, "linear program of r(x) − r(x)": -0.5})],
     "verification-np-hard": [
         Reference({"clauses": 8, "most clauses satisfied": 7, "neurons": 14}, {"kind": "all eight clauses"}),

@@ -1,0 +1,333 @@
+"""How far a label holds: what is certified is never beyond what was met."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+from math import inf
+from typing import Annotated
+
+import numpy as np
+
+from ftheta.certify.lipschitz import product_bound
+from ftheta.logic import (
+    AtMost,
+    Axis,
+    Bars,
+    Basis,
+    Curves,
+    Enclosure,
+    Evidence,
+    Examples,
+    Finding,
+    Identity,
+    Knob,
+    Regions,
+    Series,
+    Status,
+    Table,
+    hypothesis,
+    theorem,
+)
+from ftheta.networks import Dense, Description, activation, random_mlp
+from ftheta.pieces import Box, pieces
+from ftheta.pieces.normal_forms import normal_form
+from ftheta.stability.radii import CertifiedRadius, certified_radius
+from ftheta.stability.smoothing import smooth
+from ftheta.subjects import Network
+from ftheta.subjects.layers import describes_this_function
+
+NORMS = {"ℓ₁": 1, "ℓ₂": 2, "ℓ∞": inf}
+DUAL = {1: inf, 2: 2, inf: 1}
+SIDE = 160  # points of a picture, each way
+MOST_CELLS = 5_000
+TOLERANCE = 1e-3
+
+Point = tuple[float, float]
+Radii = Mapping[str, CertifiedRadius]
+
+# ---- subjects --------------------------------------------------------------------------------------------------------
+
+
+def linear_classifier(w: np.ndarray, b: float) -> Description:
+    r"""Two outputs, $\langle w,x\rangle+b$ and 0."""
+    return Description((Dense(np.stack([w, np.zeros(len(w))]), np.array([b, 0.0])),))
+
+
+def classifier(
+    rng: np.random.Generator,
+    *,
+    kind: Annotated[str, Knob(says="which classifier", symbol="f", choices=("random", "linear"))] = "random",
+    inputs: Annotated[int, Knob(2, 64, "number of inputs", "d", log=True, most=784)] = 2,
+    width: Annotated[int, Knob(2, 64, "neurons in each hidden layer", "w", log=True, most=256)] = 16,
+    classes: Annotated[int, Knob(2, 10, "number of classes", "k", most=20)] = 3,
+) -> Network:
+    if kind == "linear":
+        w = np.zeros(inputs)
+        w[:2] = (3.0, 4.0)
+        return Network.described(linear_classifier(w, 0.0), "linear classifier w = (3, 4)")
+    description = random_mlp(rng, (inputs, width, width, classes), "relu", bias=0.5)
+    return Network.described(description, f"random ReLU classifier {'-'.join(map(str, description.widths))}")
+
+
+# ---- the theorem -----------------------------------------------------------------------------------------------------
+
+
+@hypothesis("at least two outputs, of real inputs", remedy="a label is the number of the largest output")
+def is_classifier(net: Network) -> Finding:
+    outputs = int(np.prod(net.output_shape))
+    note = f"{outputs} outputs, inputs of type {net.example.dtype}"
+    is_one = outputs > 1 and net.example.dtype.kind == "f"
+    return Finding.decide(is_one, note, "counted", Enclosure.exact(outputs), basis=Basis.EXACT)
+
+
+@theorem(
+    title="Adversarial and certified robustness",
+    gist="Around every input there is a radius within which the label provably cannot change, and a distance at which "
+    "an input with another label was found; the closer the two, the better one knows how robust a decision is.",
+    see_also=("linear-relaxation-bounds", "lipschitz-bounds", "verification-np-hard"),
+    sources=("scaman-slides", "szegedy2014", "goodfellow2015", "zhang2018", "cohen2019"),
+    assumes=(is_classifier,),
+    on=classifier,
+    unbreakable="the theorem is about all classifiers; with one output there is no label to change",
+    presets={
+        "textbook": {},
+        "linear": {"kind": "linear"},
+        "large": {"inputs": 64, "width": 64, "classes": 10, "rows": 4},
+        "at the edge": {"kind": "linear", "across": 0.0, "up": 0.0},
+    },
+)
+def adversarial_and_certified_robustness(
+    net: Network,
+    rng: np.random.Generator,
+    *,
+    across: Annotated[float, Knob(-2.0, 2.0, "first entry of the first input", "x₁", least=-1e3, most=1e3)] = 1.0,
+    up: Annotated[float, Knob(-2.0, 2.0, "second entry of the first input", "x₂", least=-1e3, most=1e3)] = 1.0,
+    rows: Annotated[int, Knob(1, 32, "inputs tried", "n", log=True, most=256)] = 8,
+) -> Evidence:
+    r"""Let $x$ have the label $c$, and let $\rho_p(x)$ be the $\ell_p$-distance from $x$ to the nearest input at which
+    another output is at least as large as output $c$. If a lower bound of every margin $f_c-f_j$ over the ball
+    $\|x'-x\|_p\le r$ is positive, then $r<\rho_p(x)$; any $x'$ that is labelled otherwise shows
+    $\rho_p(x)\le\|x'-x\|_p$. Two certificates in closed form: for a linear classifier $\langle w,x\rangle+b$ with
+    two classes
+    $$\rho_p(x)=\frac{|\langle w,x\rangle+b|}{\|w\|_{p^*}},\qquad\tfrac1p+\tfrac1{p^*}=1,$$
+    reached in $\ell_\infty$ by one step along the sign of the gradient; and
+    $\rho_2(x)\ge\frac{\min_jf_c(x)-f_j(x)}{\sqrt2\,\mathrm{Lip}(f)}$ for every network."""
+    x = choose_inputs(net, rng, rows, (across, up))
+    radii = {
+        name: certified_radius(net, x, norm, methods=("interval", "crown"), tolerance=TOLERANCE)
+        for name, norm in NORMS.items()
+    }
+    margins = by_margin(net, x, radii["ℓ₂"].label)
+    claims = [_compare(name, found) for name, found in radii.items() if np.isfinite(found.distance).any()]
+    if margins is not None and np.isfinite(radii["ℓ₂"].distance).any():
+        k = _nearest(margins, radii["ℓ₂"].distance)
+        known = Enclosure.at_most(float(margins[k]))
+        met = Enclosure.exact(float(radii["ℓ₂"].distance[k]))
+        claims.append(AtMost("margin / √2 Lip(f) ≤ ℓ₂ distance met", known, met))
+    claims += _claim_closed_forms(net, x, radii)
+    picture = (draw_plane(net, x, radii),) if net.input_shape == (2,) else ()
+    first = {name: found.enclosures[0] for name, found in radii.items()}
+    return Evidence(
+        claims=tuple(claims),
+        charts=(*picture, _draw_methods(radii, margins), _draw_shares(radii["ℓ∞"])),
+        numbers={f"{name} radius of the first input": enclosure for name, enclosure in first.items()},
+        tables=(_tabulate(radii),),
+        summary=f"the label of the first input holds within {first['ℓ₂'].lo:.4g} in ℓ₂, "
+        f"at {first['ℓ₂'].hi:.4g} another was met",
+        examples=_examples,
+    )
+
+
+# ---- mathematics -----------------------------------------------------------------------------------------------------
+
+
+def choose_inputs(net: Network, rng: np.random.Generator, rows: int, first: Point) -> np.ndarray:
+    """Rows of the data; without data normal inputs, of which the first has the given first two entries."""
+    if net.data is not None:
+        chosen = np.sort(rng.choice(len(net.data), min(rows, len(net.data)), replace=False))
+        return net.data.x[chosen].astype(np.float64)
+    x = rng.standard_normal((rows, *net.input_shape))
+    flat = x.reshape(rows, -1)
+    flat[0, :2] = first[: flat.shape[1]]
+    return flat.reshape(x.shape)
+
+
+def by_margin(net: Network, x: np.ndarray, label: np.ndarray) -> np.ndarray | None:
+    r"""$\min_j(f_c-f_j)/\sqrt2L$ with the product $L$ of norms, where the layers are known to be what is computed."""
+    if net.description is None or describes_this_function(net, {}).status is not Status.PROVED:
+        return None
+    if not all(np.isfinite(activation(layer.activation).lipschitz.hi) for layer in net.description.layers):
+        return None
+    y = np.asarray(net(x)).reshape(len(x), -1)
+    others = y.copy()
+    others[np.arange(len(y)), label] = -inf
+    margin = y[np.arange(len(y)), label] - others.max(1)
+    return np.maximum(margin, 0.0) / (np.sqrt(2) * product_bound(net.description).hi)
+
+
+def _compare(name: str, found: CertifiedRadius) -> AtMost:
+    """Of the row where they come nearest: the radius certified and the distance met."""
+    k = _nearest(found.radius, found.distance)
+    lower = Enclosure.exact(float(found.radius[k]))
+    upper = Enclosure.exact(float(found.distance[k]))
+    return AtMost(f"{name} radius certified ≤ distance met, of {len(found.radius)} inputs", lower, upper)
+
+
+def _nearest(radius: np.ndarray, distance: np.ndarray) -> int:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.where(distance > 0, radius / distance, np.where(radius > 0, inf, 1.0))
+    share[np.isinf(distance)] = -1.0  # nothing to compare with
+    return int(share.argmax())
+
+
+def _claim_closed_forms(net: Network, x: np.ndarray, radii: Radii) -> list[AtMost]:
+    """For a linear classifier of two classes: the distance to the boundary lies between both, for the first input."""
+    if (
+        net.description is None
+        or len(net.description.layers) != 1
+        or describes_this_function(net, {}).status is not Status.PROVED
+    ):
+        return []
+    layer = net.description.layers[0]
+    if layer.activation != "identity" or len(layer.bias) != 2:
+        return []
+    w = [Fraction(a) - Fraction(b) for a, b in zip(*layer.weight.tolist())]
+    score = sum((q * Fraction(v) for q, v in zip(w, x[0].ravel().tolist())), Fraction(0))
+    score += Fraction(float(layer.bias[0])) - Fraction(float(layer.bias[1]))
+    claims = list[AtMost]()
+    for name, found in radii.items():
+        exact = Enclosure.exact(abs(score)) / dual_length(w, found.norm) if any(w) else Enclosure.unknown()
+        claims.append(AtMost(f"{name} radius certified ≤ |⟨w, x⟩ + b| / ‖w‖", found_end(found, "radius"), exact))
+        claims.append(AtMost(f"|⟨w, x⟩ + b| / ‖w‖ ≤ {name} distance met", exact, found_end(found, "distance")))
+    return claims
+
+
+def found_end(found: CertifiedRadius, which: str) -> Enclosure:
+    return (
+        Enclosure.exact(float(getattr(found, which)[0]))
+        if np.isfinite(getattr(found, which)[0])
+        else Enclosure.unknown()
+    )
+
+
+def dual_length(w: list[Fraction], norm: float) -> Enclosure:
+    """Of rationals, in the dual norm."""
+    if norm == inf:
+        return Enclosure.exact(sum(map(abs, w), Fraction(0)))
+    if norm == 1:
+        return Enclosure.exact(max(map(abs, w)))
+    return Enclosure.exact(sum((v * v for v in w), Fraction(0))).sqrt()
+
+
+def _examples() -> Examples:
+    """The textbook's numbers: w = (3, 4) at (1, 1), and smoothing with σ = ½ and p = 0.9."""
+    net = Network.described(linear_classifier(np.array([3.0, 4.0]), 0.0), "w = (3, 4)")
+    expected = {"ℓ₁": Fraction(7, 4), "ℓ₂": Fraction(7, 5), "ℓ∞": Fraction(1)}
+    claims = list[AtMost | Identity]()
+    for name, norm in NORMS.items():
+        (found,) = certified_radius(net, [1.0, 1.0], norm, methods=("crown",), tolerance=1e-6).enclosures
+        claims.append(
+            AtMost(f"{name} radius certified at (1, 1)", Enclosure.exact(found.lo), Enclosure.exact(expected[name]))
+        )
+        claims.append(AtMost(f"{name} distance at (1, 1)", Enclosure.exact(expected[name]), Enclosure.exact(found.hi)))
+    radius = Enclosure.equal(smooth(net, 0.5).radius(0.9))
+    claims.append(Identity("radius by smoothing, σ = 0.5, p = 0.9", radius, Enclosure.equal(0.6407757827723002)))
+    return Examples(claims=tuple(claims))
+
+
+# ---- charts ----------------------------------------------------------------------------------------------------------
+
+
+def draw_plane(net: Network, x: np.ndarray, radii: Radii) -> Regions:
+    """The classes in the plane, and around the first input the ℓ₂ and ℓ∞ balls that are certified and met."""
+    centre = x[0]
+    drawn = [float(found.distance[0]) for found in radii.values() if np.isfinite(found.distance[0])]
+    half = 1.3 * max([*drawn, 1e-3 + float(np.abs(centre).max())])
+    picture = _draw_classes(net, centre - half, centre + half)
+    balls = [_ball(centre, r, found.norm) for found in (radii["ℓ₂"], radii["ℓ∞"]) for r in _ends(found)]
+    title = "certified (inner) and met (outer) balls in ℓ₂ and ℓ∞"
+    return replace(picture, title=title, lines=(*picture.lines, *balls))
+
+
+def _draw_classes(net: Network, lo: np.ndarray, hi: np.ndarray) -> Regions:
+    """The exact decision regions of a piecewise-affine network; of another one where labels change on a grid."""
+    form = normal_form(net)
+    if form.network is not None and not form.refusal:
+        found = pieces(form.network, Box(lo, hi), max_cells=MOST_CELLS, maps=True)
+        if found.certificate.complete:
+            picture = found.chart("class", boundary=True)
+            assert isinstance(picture, Regions)
+            return picture
+    across, up = (np.linspace(a, b, SIDE) for a, b in zip(lo, hi))
+    grid = np.stack([part.ravel() for part in np.meshgrid(across, up)], 1)
+    labels = np.argmax(np.asarray(net(grid)).reshape(SIDE * SIDE, -1), axis=1).reshape(SIDE, SIDE)
+    return Regions("", Axis("x₁"), Axis("x₂"), (), (), lines=_edges(labels, across, up))
+
+
+def _edges(labels: np.ndarray, across: np.ndarray, up: np.ndarray) -> tuple[tuple[Point, ...], ...]:
+    """Short segments between neighbours of different labels."""
+    width = (across[1] - across[0]) / 2
+    height = (up[1] - up[0]) / 2
+    found = list[tuple[Point, ...]]()
+    for i, j in np.argwhere(labels[:, 1:] != labels[:, :-1]):
+        x = float(across[j] + width)
+        found.append(((x, float(up[i] - height)), (x, float(up[i] + height))))
+    for i, j in np.argwhere(labels[1:] != labels[:-1]):
+        y = float(up[i] + height)
+        found.append(((float(across[j] - width), y), (float(across[j] + width), y)))
+    return tuple(found)
+
+
+def _ends(found: CertifiedRadius) -> list[float]:
+    return [float(r) for r in (found.radius[0], found.distance[0]) if 0 < r < inf]
+
+
+def _ball(centre: np.ndarray, radius: float, norm: float) -> tuple[Point, ...]:
+    angle = np.linspace(0, 2 * np.pi, 97)
+    direction = np.stack([np.cos(angle), np.sin(angle)], 1)
+    scaled = direction / np.linalg.norm(direction, ord=norm, axis=1, keepdims=True)
+    return tuple((float(a), float(b)) for a, b in centre + radius * scaled)
+
+
+def _draw_methods(radii: Radii, margins: np.ndarray | None) -> Bars:
+    """Medians over the inputs, of every norm: what each method certifies, and what was met."""
+    names = ("intervals", "linear bounds", "met")
+    values = [
+        tuple(float(np.median(_finite(row))) for row in columns)
+        for columns in zip(
+            *((found.by_method["interval"], found.by_method["crown"], found.distance) for found in radii.values())
+        )
+    ]
+    shown = ", ".join(f"margin / √2 Lip: {np.median(margins):.3g}" for _ in (0,) if margins is not None)
+    title = f"median radius{f' ({shown} in ℓ₂)' if shown else ''}"
+    return Bars(title, Axis("radius"), tuple(radii), names, tuple(values))
+
+
+def _finite(values: np.ndarray) -> np.ndarray:
+    return np.where(np.isfinite(values), values, 0.0)
+
+
+def _draw_shares(found: CertifiedRadius) -> Curves:
+    """The share of inputs whose label is certified within ε, and for which no other label was met."""
+    ends = np.unique(np.concatenate([found.radius, _finite(found.distance)]))
+    eps = np.union1d(ends, 0.0)
+    certified = [(found.radius >= e).mean() for e in eps]
+    met = [(found.distance > e).mean() for e in eps]
+    series = (Series("certified", eps, certified, "bound", "step"), Series("attacked", eps, met, "measured", "step"))
+    return Curves("labels that hold within ε in ℓ∞", Axis("ε"), Axis("share of inputs"), series)
+
+
+def _tabulate(radii: Radii) -> Table:
+    rows = [
+        (
+            name,
+            k,
+            int(found.label[k]),
+            float(found.by_method["interval"][k]),
+            float(found.radius[k]),
+            float(found.distance[k]),
+        )
+        for name, found in radii.items()
+        for k in range(len(found.radius))
+    ]
+    return Table("radii", ("norm", "input", "label", "intervals", "certified", "met"), tuple(rows))
