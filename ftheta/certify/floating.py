@@ -3,29 +3,34 @@ r"""Questions about a deployed network: what it computes in `float32` or `float6
 A proof rests on the real function: where the excess of a row is larger than what rounding can take off it
 (`deviations`), no program of that type meets the row. The rows of a case are widened by so much, over a box and over
 its parts, and the wider case is decided for the real function. A counter-example is a point of that type inside the
-set at which the network was run: sums from left to right, each product and each sum rounded, the offset last.
+set at which the network was run: a chain with sums from left to right, each product and each sum rounded, the offset
+last; any other network operator by operator, each rounding its results.
 """
 
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from fractions import Fraction
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ftheta.relu.network import ReluNetwork
 
-from .deviations import FloatType, bound_deviations, widen_rows
+from .deviations import Deviation, FloatType, bound_deviations, widen_rows
 from .goals import Array, Goal, set_goal
 from .questions import Box, Case
 from .searches import Search, Witness
+
+if TYPE_CHECKING:
+    from .programs.network import TracedNetwork
 
 SLICE = 2.0  # seconds for one box before it is halved
 SAMPLES = 1024  # random points at which the network is run before anything is proved
 NEIGHBOURS = 24  # floats around a promising point that are tried
 STEPS_AWAY = 8  # how many floats away they are
 
-SearchCase = Callable[[ReluNetwork, Case, "FloatJudge", float], tuple[str, Search]]
+SearchCase = Callable[[Any, Case, "FloatJudge", float], tuple[str, Search]]
 
 
 def describe(kind: FloatType) -> str:
@@ -81,7 +86,9 @@ def nearest_float(value: Fraction, kind: FloatType) -> Fraction:
 class FloatJudge:
     """Runs a network in a type at points that look like counter-examples; keeps the first one that is."""
 
-    def __init__(self, net: ReluNetwork, case: Case, written: Iterable[Case], kind: FloatType) -> None:
+    def __init__(
+        self, net: "ReluNetwork | TracedNetwork", case: Case, written: Iterable[Case], kind: FloatType
+    ) -> None:
         """`case` is the widened one, `written` are all readings of the case that a counter-example has to meet."""
         self._net = net
         self._case = case
@@ -90,7 +97,7 @@ class FloatJudge:
         self._rng = np.random.default_rng(0)
         self._weights = [
             (np.ascontiguousarray(step.dense().astype(kind.dtype).T), step.offset.astype(kind.dtype), step.rectified)
-            for step in net.steps
+            for step in (net.steps if isinstance(net, ReluNetwork) else ())
         ]
         self._goal = set_goal(case, net.widths[0], net.widths[-1])
         self.witness: Witness | None = None
@@ -98,6 +105,8 @@ class FloatJudge:
 
     def run(self, points: Array) -> Array:
         """The outputs at points `(n, d)` of the type."""
+        if not isinstance(self._net, ReluNetwork):
+            return self._net.run_in(self._kind.dtype, points)
         state = np.asarray(points, self._kind.dtype)
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             for columns, offset, rectified in self._weights:
@@ -169,7 +178,7 @@ def _float_below(value: Fraction, kind: FloatType) -> float:
 
 
 def search_in_floats(
-    net: ReluNetwork,
+    net: "ReluNetwork | TracedNetwork",
     wide: Case,
     written: Iterable[Case],
     kind: FloatType,
@@ -213,9 +222,9 @@ def search_in_floats(
     return None, looked_at, is_open
 
 
-def _widen(net: ReluNetwork, case: Case, low: Array, high: Array, kind: FloatType) -> Case | None:
+def _widen(net: "ReluNetwork | TracedNetwork", case: Case, low: Array, high: Array, kind: FloatType) -> Case | None:
     """The case over a part of its box, its rows widened by all that rounding may do there."""
-    found = bound_deviations(net, low, high, kind)
+    found = _bound(net, low, high, kind)
     if found is None:
         return None
     deviation, sizes = found
@@ -230,15 +239,26 @@ def _widen(net: ReluNetwork, case: Case, low: Array, high: Array, kind: FloatTyp
     return replace(case, box=Box(lo, hi), unsafe=unsafe)
 
 
-def _stays_undecidable(net: ReluNetwork, case: Case, point: Array, kind: FloatType) -> bool:
+def _bound(
+    net: "ReluNetwork | TracedNetwork", low: Array, high: Array, kind: FloatType
+) -> tuple[Deviation, Array] | None:
+    if isinstance(net, ReluNetwork):
+        return bound_deviations(net, low, high, kind)
+    from .program_deviations import bound_program_deviations  # needs JAX, which chains do without
+
+    return bound_program_deviations(net.program, low, high, kind)
+
+
+def _stays_undecidable(net: "ReluNetwork | TracedNetwork", case: Case, point: Array, kind: FloatType) -> bool:
     """Whether the widened rows are met at a point even where they are widened for it alone: no smaller box helps."""
     part = _widen(net, case, point, point, kind)
     return part is None or _meets(net, set_goal(part, net.widths[0], net.widths[-1]), point)
 
 
-def _meets(net: ReluNetwork, goal: Goal, point: Array) -> bool:
+def _meets(net: "ReluNetwork | TracedNetwork", goal: Goal, point: Array) -> bool:
     """Whether the real function meets a disjunct at a point, in float64: what is done next depends on it, no answer."""
-    return bool(goal.worst(goal.excess(point[None], net(point[None]))).min(initial=np.inf) <= 0)
+    y = net(point[None]) if isinstance(net, ReluNetwork) else net.propagate(point[None])[0]
+    return bool(goal.worst(goal.excess(point[None], y)).min(initial=np.inf) <= 0)
 
 
 def _halve(low: Array, high: Array) -> list[tuple[Array, Array]] | None:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from importlib import import_module
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from ftheta.relu.network import ReluNetwork, Step
 
 from .attacks import attack
 from .boxes import InputSearch
-from .deviations import FLOAT_TYPES, require_weights
+from .deviations import FLOAT_TYPES, FloatType, require_weights
 from .floating import FloatJudge, cover_readings, describe, list_readings, search_in_floats, split_disjuncts
 from .leaves import ExactLeaves
 from .neurons.search import search_neurons
@@ -200,7 +200,7 @@ def _describe_no_search(question: Question) -> str:
 
 
 def decide_in_floats(
-    net: ReluNetwork,
+    net: "ReluNetwork | TracedNetwork",
     question: Question,
     element_type: str,
     *,
@@ -210,21 +210,28 @@ def decide_in_floats(
 ) -> Verification:
     """Answer a question about what a program of type `float32` or `float64` computes, in any order of summation.
 
-    The steps of the network are those of the program. With `rounds_constants`, the constants of the question may be
-    read as they are written or as the nearest numbers of the type: an answer holds for both.
+    The steps of a chain are those of the program; any other network is the program. With `rounds_constants`, the
+    constants of the question may be read as they are written or as the nearest numbers of the type: an answer holds for
+    both.
     """
     began = time.perf_counter()
     began_cpu = time.process_time()
     _ensure_fit(net, question)
     kind = FLOAT_TYPES[element_type]
-    require_weights(net, kind)
-    few = _splits_inputs(net)
+    few = _prepare_floats(net, kind)
     subproblems = 0
     open = 0
     witness = None
 
-    def search(net: ReluNetwork, case: Case, judge: FloatJudge, seconds: float) -> tuple[str, Search]:
-        return _search(net, case, judge, seconds, threads)
+    def search(net: Any, case: Case, judge: FloatJudge, seconds: float) -> tuple[str, Search]:
+        if isinstance(net, ReluNetwork):
+            return _search(net, case, judge, seconds, threads)
+        from .programs.search import search_program
+
+        method, found = search_program(net, case, seconds=seconds, propose=judge.propose)
+        if found.interrupted:
+            raise KeyboardInterrupt
+        return method, found
 
     cases = [case for case in question.cases if case.unsafe]
     interrupted = False
@@ -251,10 +258,22 @@ def decide_in_floats(
     elapsed = time.perf_counter() - began
     if answer == "unknown" and elapsed >= seconds:
         answer = "timeout"
-    method = "input splitting" if few else "neuron splitting"
+    method = "input splitting" if few else "neuron splitting" if isinstance(net, ReluNetwork) else "range splitting"
     cpu_seconds = time.process_time() - began_cpu
     meaning = describe(kind)
     return Verification(answer, witness, method, meaning, subproblems, open, elapsed, cpu_seconds, interrupted)
+
+
+def _prepare_floats(net: "ReluNetwork | TracedNetwork", kind: FloatType) -> bool:
+    """Raise unless the weights are numbers of the type; whether boxes of inputs are few enough to be halved."""
+    if isinstance(net, ReluNetwork):
+        require_weights(net, kind)
+        return _splits_inputs(net)
+    from .program_deviations import require_constants
+    from .programs.search import FEW_INPUTS as FEW_OF_PROGRAMS
+
+    require_constants(net.program, kind)
+    return net.widths[0] <= FEW_OF_PROGRAMS
 
 
 def _parts(net: "ReluNetwork | TracedNetwork", question: Question) -> Iterator[Case]:

@@ -15,7 +15,7 @@ from ftheta.certify.vnnlib.queries import Query
 from ftheta.logic.errors import SubjectError, UsageError, suggest
 from ftheta.relu.network import ReluNetwork
 
-from .networks import read_network, require_chain, require_normal_form
+from .networks import read_float_program, read_network, require_normal_form
 from .queries import Instance, make_instance
 
 if TYPE_CHECKING:
@@ -78,9 +78,7 @@ def verify(
     if isinstance(net, Mapping):
         raise UsageError("Several networks are those of a VNN-LIB query.", got=f"a {type(property).__name__}")
     kind = meaning or "real"
-    network = read_network(net)
-    if kind != "real":
-        require_chain(net)
+    network = read_network(net) if kind == "real" else read_float_program(net)
     return _decide(network, read_question_for(network, property), kind, False, seconds, count, on)
 
 
@@ -95,8 +93,9 @@ def _decide(
         return decide_on(PartsOfQuestion(form, question, kind, rounds_constants), on, seconds)
     if kind == "real":
         return decide(network, question, seconds=seconds, threads=threads)
-    form = require_normal_form(network, "Questions about floats")
-    return decide_in_floats(form, question, kind, rounds_constants=rounds_constants, seconds=seconds, threads=threads)
+    return decide_in_floats(
+        network, question, kind, rounds_constants=rounds_constants, seconds=seconds, threads=threads
+    )
 
 
 def _make_instance(net: Any, query: Query, kind: str, *, any_type: bool) -> Instance:

@@ -73,19 +73,41 @@ def read_tensors(program: "Program", path: Path, names: Sequence[str]) -> "AnyNe
     return stack_on_one_input([require_normal_form(net, "Queries about several tensors") for net in found])
 
 
-def require_chain(net: Any, names: Sequence[str] = ()) -> None:
-    """Raise unless the steps of the normal form are those of the program: a plain chain of dense layers and ReLUs, with
+def is_chain(net: Any, names: Sequence[str] = ()) -> bool:
+    """Whether the steps of the normal form are those of the program: a plain chain of dense layers and ReLUs, with
     these tensors among its own."""
     if isinstance(net, ReluNetwork):
-        return
-    if is_onnx(net):
-        from ftheta.networks.programs.affine_chains import read_tensors_of_chain
+        return True
+    if not is_onnx(net):
+        return False
+    from ftheta.networks.programs.affine_chains import read_tensors_of_chain
 
-        chain = read_tensors_of_chain(read_program(Path(os.fspath(net))))
-        if chain is not None and set(names) <= set(chain.tensors):
-            return
+    chain = read_tensors_of_chain(read_program(Path(os.fspath(net))))
+    return chain is not None and set(names) <= set(chain.tensors)
+
+
+def read_float_program(net: Any) -> "AnyNetwork":
+    """What is asked about in floats: a plain chain by its steps, any other network by the operators of its program."""
+    if is_chain(net) or _is_traced(net):
+        return read_network(net)
+    from ftheta.certify.programs.network import TracedNetwork
+
+    loaded = _load(net)
+    if not hasattr(loaded, "apply") or not hasattr(loaded, "example"):
+        raise SubjectError(
+            "What a program computes in floats is decided for networks.",
+            where=type(net).__name__,
+            remedy="load it first (ft.load), or ask about the real function (--real)",
+        )
+    return TracedNetwork(loaded, "its program is run as it is")
+
+
+def require_chain(net: Any, names: Sequence[str] = ()) -> None:
+    """Raise unless it is a plain chain, with these tensors among its own."""
+    if is_chain(net, names):
+        return
     raise SubjectError(
-        "What a program computes in floats is decided for plain chains of dense layers and ReLUs alone.",
+        "What several programs, or hidden nodes, compute in floats is decided for plain chains of dense layers alone.",
         where=str(net) if is_onnx(net) else type(net).__name__,
         remedy="give such a chain in an ONNX file, or ask about the real function (--real)",
     )

@@ -20,7 +20,16 @@ from ftheta.certify.questions import Question
 from ftheta.certify.vnnlib.queries import Interface, Query, Tensor
 from ftheta.logic.errors import SubjectError, UsageError, suggest
 
-from .networks import is_onnx, read_network, read_program, read_tensors, require_chain, require_normal_form
+from .networks import (
+    is_chain,
+    is_onnx,
+    read_float_program,
+    read_network,
+    read_program,
+    read_tensors,
+    require_chain,
+    require_normal_form,
+)
 
 if TYPE_CHECKING:
     from .networks import AnyNetwork
@@ -47,14 +56,19 @@ def make_instance(query: Query, networks: Any, *, any_type: bool = False, in_flo
     """The question of a query about its networks: one network, or a mapping from names to networks.
 
     The element types of the files must be those of the query, unless it may be about `any_type`. `in_floats`, networks
-    are what their programs compute: these must be chains, and only equations that make inputs the same are used.
+    are what their programs compute: several must be chains, and only equations that make inputs the same are used.
     """
+    runs_program = False
     if in_floats:
         sources = _assign(query, networks)
-        for network in query.networks:
+        alone = len(query.networks) == 1 and not query.networks[0].hidden
+        runs_program = alone and not is_chain(sources[query.networks[0].name])
+        for network in query.networks if not alone else ():
             nodes = [tensor.node for tensor in network.hidden]
             require_chain(sources[network.equal_to or network.name], nodes)
     found = read_networks(query, networks, any_type=any_type)
+    if runs_program:
+        found = [read_float_program(next(iter(_assign(query, networks).values())))]
     several = "Queries about several networks"
     joined = found[0] if len(found) == 1 else stand_side_by_side([require_normal_form(net, several) for net in found])
     solution = solve_equations(query.formula, query.inputs)

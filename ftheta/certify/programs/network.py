@@ -8,7 +8,9 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax import lax
 
+from ftheta.certify.program_deviations import needed_nodes
 from ftheta.certify.questions import round_down, round_up
 from ftheta.certify.traced_programs import MEANING, read_program
 from ftheta.graph.domains.interval import intervals
@@ -17,6 +19,9 @@ from ftheta.graph.domains.linear.program import Program
 from ftheta.logic.errors import SubjectError
 
 Array = np.ndarray
+SINGLE_BITS = (8, 23)
+"""Of the exponent and of the mantissa of a float32."""
+
 AT_ONCE = 64
 """Points evaluated at a time: programs are compiled for one number of them."""
 
@@ -73,6 +78,27 @@ class TracedNetwork:
     def propagate(self, x: Array) -> tuple[Array, Array]:
         """The outputs at points `(n, inputs)`, and what `pull_back` needs."""
         return _in_parts(self._values, x), x
+
+    def run_in(self, dtype: type, points: Array) -> Array:
+        """What the program computes in floats of a type, at points `(n, inputs)` of that type: every operator rounds
+        its results, and sums inside of one are more precise."""
+        function = self._values if dtype is np.float64 else self._rounded_values
+        return _in_parts(function, np.asarray(points, np.float64)).astype(dtype)
+
+    @cached_property
+    def _rounded_values(self) -> Callable[[Any], Any]:
+        """In float32, operator by operator."""
+        graph = self.program.graph
+        nodes = needed_nodes(self.program)
+
+        def run(x: Any) -> Any:
+            values: dict[int, Any] = {**graph.constants, graph.inputs[0].id: x.reshape(self.shape)}
+            for node in nodes:
+                for slot, value in zip(node.outputs, node.evaluate(*[values[part.id] for part in node.inputs])):
+                    values[slot.id] = lax.reduce_precision(value, *SINGLE_BITS) if slot.is_real else value
+            return values[graph.outputs[0].id].ravel()
+
+        return jax.jit(jax.vmap(run))
 
     def pull_back(self, passed: Array, cotangents: Array) -> Array:
         """The gradients at the points of linear functions of the outputs."""

@@ -1,0 +1,157 @@
+"""What programs of any operators compute in floats stays within the bounds that proofs rest on, and is decided."""
+
+from fractions import Fraction
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+import ftheta as ft
+from ftheta.certify.deviations import FLOAT_TYPES
+from ftheta.certify.program_deviations import Deviations, bound_program_deviations, needed_nodes
+from ftheta.certify.programs.network import TracedNetwork
+from ftheta.logic.errors import SubjectError
+
+SINGLE = FLOAT_TYPES["float32"]
+DOUBLE = FLOAT_TYPES["float64"]
+RNG = np.random.default_rng(0)
+
+
+def singles(*shape: int, scale: float = 1.0) -> np.ndarray:
+    """Numbers of float32, as float64."""
+    return (scale * RNG.standard_normal(shape)).astype(np.float32).astype(np.float64)
+
+
+W, V, B, KERNEL = singles(6, 4), singles(4, 6), singles(6), singles(3, 1, 2, 2)
+HALF = np.float32(0.5)
+
+PROGRAMS = {
+    "dense": lambda x: V @ jax.nn.relu(W @ x + B),
+    "residual tanh": lambda x: x + V @ jnp.tanh(W @ x + B),
+    "sigmoid": lambda x: V @ jax.nn.sigmoid(W @ x),
+    "product": lambda x: (V @ jnp.tanh(W @ x)) * x,
+    "softmax": lambda x: V @ jax.nn.softmax(W @ x),
+    "quotient": lambda x: x / (4.0 + jnp.square(x)),
+    "convolution": lambda x: lax.conv_general_dilated(
+        x.reshape(1, 1, 2, 2), jnp.asarray(KERNEL, x.dtype), (1, 1), "SAME"
+    ).ravel(),
+    "pooling": lambda x: lax.reduce_window(
+        x.reshape(2, 2), -jnp.inf, lax.max, (2, 1), (1, 1), ((0, 0), (0, 0))
+    ).ravel() + HALF * lax.reduce_window(x.reshape(2, 2), 0.0, lax.add, (1, 2), (1, 1), ((0, 0), (0, 0))).ravel(),
+    "exponentials": lambda x: jnp.exp(x) - jnp.log(jnp.abs(x) + 1.0) + jnp.sin(x) * jnp.cos(x),
+    "clip": lambda x: jnp.clip(3 * x, -1.0, 1.0) + jnp.max(x) - jnp.minimum(x, 0.0),
+    "powers": lambda x: x**3 - jnp.sqrt(x * x + 1.0),
+}  # fmt: skip
+
+
+def traced(name: str) -> TracedNetwork:
+    return TracedNetwork(ft.Network.of(PROGRAMS[name], example=(4,)))
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_what_runs_here_is_within_the_deviation(name):
+    """At points of the type, against float64: whose own error is far below that of float32."""
+    net = traced(name)
+    low = singles(4)
+    high = low + 0.25
+    found = bound_program_deviations(net.program, low, high, SINGLE)
+    assert found is not None
+    deviation, sizes = found
+    x = np.random.default_rng(1).uniform(low, high, (500, 4)).astype(np.float32)
+    x = np.clip(x, np.nextafter(low.astype(np.float32), np.float32(np.inf)), high.astype(np.float32))
+    computed = net.run_in(np.float32, x).astype(np.float64)
+    real = net.propagate(x.astype(np.float64))[0]
+    assert computed.shape == real.shape
+    worst = np.abs(computed - real).max(0)
+    assert np.all(worst <= deviation.radius) and np.all(np.abs(computed) <= sizes)
+    assert np.all(deviation.radius < 1e-3)
+    assert name in ("pooling", "clip") or np.any(worst > deviation.radius / 1e4)
+
+
+@pytest.mark.parametrize("name", ["dense", "residual tanh"])
+def test_any_order_of_summation_is_within_the_deviation(name):
+    """Rows summed in random orders, every product and sum rounded to float32."""
+    rng = np.random.default_rng(2)
+    net = traced(name)
+    low, high = -np.ones(4), np.ones(4)
+    found = bound_program_deviations(net.program, low, high, SINGLE)
+    assert found is not None
+
+    def rows(A: np.ndarray, h: np.ndarray, b: np.ndarray | None) -> np.ndarray:
+        out = []
+        for k, row in enumerate(A.astype(np.float32)):
+            terms = [np.float32(w * v) for w, v in zip(row, h)]
+            terms += [] if b is None else [np.float32(b[k])]
+            total = np.float32(0)
+            for j in rng.permutation(len(terms)):
+                total = np.float32(total + terms[j])
+            out.append(total)
+        return np.array(out, np.float32)
+
+    for _ in range(200):
+        x = rng.uniform(-1, 1, 4).astype(np.float32)
+        hidden = rows(W, x, B)
+        if name == "dense":
+            y = rows(V, np.maximum(hidden, np.float32(0)), None)
+        else:
+            y = (x + rows(V, np.tanh(hidden), None)).astype(np.float32)
+        real = net.propagate(x.astype(np.float64)[None])[0][0]
+        assert np.all(np.abs(y - real) <= found[0].radius)
+
+
+def test_deviations_of_every_number_are_never_exceeded_by_their_rounding():
+    """Each node by itself: its operands rounded, its result rounded once."""
+    for name in PROGRAMS:
+        net = traced(name)
+        run = Deviations(net.program, -np.ones(4), np.ones(4), SINGLE)
+        for node in needed_nodes(net.program):
+            run.add(node)
+            for slot in node.outputs:
+                if slot.id in net.program.varying and slot.is_real:
+                    assert np.all(run.of(slot) >= 0) and np.all(np.isfinite(run.of(slot))), node
+
+
+def test_a_property_is_decided_for_what_floats_compute():
+    net = ft.Network.of(PROGRAMS["residual tanh"], example=(4,))
+    traced_net = TracedNetwork(net)
+    y = traced_net.propagate(np.random.default_rng(3).uniform(-0.1, 0.1, (4000, 4)))[0][:, 0]
+    corner = float(y.min())
+    safe = ft.Outputs(lambda y: y[0] >= corner - 0.5).on([-0.1] * 4, 0.1)
+    assert ft.verify(net, safe, meaning="float32", budget=20).answer == "unsat"
+    broken = ft.Outputs(lambda y: y[0] >= corner + 0.05).on([-0.1] * 4, 0.1)
+    found = ft.verify(net, broken, meaning="float32", budget=20)
+    assert found.answer == "sat" and found.witness is not None
+    x = np.array([[float(v) for v in found.witness.x]])
+    assert np.array_equal(x, x.astype(np.float32)) and np.all(np.abs(x) <= 0.1)
+    again = traced_net.run_in(np.float32, x)[0]
+    assert tuple(Fraction(float(v)) for v in again) == found.witness.y
+
+
+def test_between_a_proof_and_a_run_nothing_is_said():
+    """(x + 2²⁴) − 2²⁴ loses small inputs in float32: neither may be shown of a bound inside of the rounding."""
+    big = np.float32(2.0**24)
+    net = ft.Network.of(lambda x: jnp.tanh((x + big) - big), example=(1,))
+    claim = ft.Outputs(lambda y: y[0] >= 0.05).on([0.1], [0.4])
+    assert ft.verify(net, claim, budget=10).answer == "unsat"
+    assert ft.verify(net, claim, meaning="float32", budget=10).answer == "sat"  # 0 is computed
+    wide = ft.Outputs(lambda y: y[0] >= -2).on([0.1], [0.4])
+    assert ft.verify(net, wide, meaning="float32", budget=10).answer == "unsat"
+
+
+def test_what_is_not_covered_is_refused_by_name():
+    floor = ft.Network.of(lambda x: jnp.floor(x) + jnp.sin(x), example=(2,))
+    claim = ft.Outputs(lambda y: y[0] >= -10).on([0, 0], 1)
+    with pytest.raises(SubjectError, match="floor"):
+        ft.verify(floor, claim, meaning="float32", budget=5)
+    tenth = ft.Network.of(lambda x: jnp.tanh(0.1 * x), example=(2,))
+    with pytest.raises(SubjectError, match="no float32 numbers"):
+        ft.verify(tenth, claim, meaning="float32", budget=5)
+    assert ft.verify(tenth, claim, meaning="float64", budget=5).answer == "unsat"
+
+
+def test_overflow_is_not_proved_away():
+    net = ft.Network.of(lambda x: jnp.exp(x), example=(1,))
+    assert bound_program_deviations(TracedNetwork(net).program, np.zeros(1), np.full(1, 100.0), SINGLE) is None
+    assert bound_program_deviations(TracedNetwork(net).program, np.zeros(1), np.full(1, 100.0), DOUBLE) is not None
