@@ -7,7 +7,9 @@ from typing import Annotated
 import jax.numpy as jnp
 import numpy as np
 
-from ftheta.certify.lipschitz import inputs_near, layer_norms, product_bound, semidefinite_bound, steepest_secant
+from ftheta.certify.ladder.chains import read_chain
+from ftheta.certify.ladder.rungs import climb_ladder, prepare_setting
+from ftheta.certify.lipschitz import inputs_near, layer_norms, product_bound, steepest_secant
 from ftheta.certify.norms import convolution_norm, frobenius_norm
 from ftheta.logic import AtMost, Axis, Bars, Enclosure, Evidence, Finding, Identity, Knob, Table, hypothesis, theorem
 from ftheta.networks import ACTIVATIONS, Dense, Description, activation, random_mlp
@@ -101,7 +103,9 @@ def lipschitz_bounds(
     $c_\ell$-Lipschitz, then
     $$\mathrm{Lip}(f)=\sup_{x\ne y}\frac{\|f(x)-f(y)\|}{\|x-y\|}\le\prod_{\ell=1}^Lc_\ell\,\|W_\ell\|_2.$$
     The exact constant is NP-hard to compute; for a periodic convolution $\|W\|_2=\max_\omega\|\hat\psi(\omega)\|_2$.
-    Where slopes lie in $[0,c_\ell]$, a semidefinite program with diagonal multipliers (LipSDP) is sharper."""
+    Sharper are $\prod_\ell\|S_\ell W_\ell S_{\ell-1}^{-1}\|_2$ with rescaled neurons (diagonal $S_\ell>0$), products
+    over pairs of layers (SeqLip), and, where slopes lie in $[0,c_\ell]$, a semidefinite program with diagonal
+    multipliers (LipSDP), whose multipliers may also be chosen layer by layer (ECLipsE)."""
     starts = inputs_near(None if net.data is None else net.data.x, net.input_shape, points, radius, rng)
     secant = steepest_secant(net, starts, rng, climbs=climbs)
     found = f"the steepest secant found has slope {secant.slope:.6g}"
@@ -115,8 +119,7 @@ def lipschitz_bounds(
     symbols = {k: norm for k, layer in enumerate(layers) if (norm := circulant_norm(layer.weight)) is not None}
     stretches = layer_stretches(net.description, secant.x.ravel(), secant.y.ravel())
 
-    bound = semidefinite_bound(net.description)
-    program = {} if bound is None else {"semidefinite program": Enclosure.exact(bound)}
+    program = climb_above(net.description)
     ladder = {
         "steepest secant": secant.known,
         **program,
@@ -136,11 +139,35 @@ def lipschitz_bounds(
         numbers=ladder | {f"norm of layer {k + 1} by frequencies": norm for k, norm in symbols.items()},
         tables=(_tabulate_layers(net.description, norms, stretches),),
         summary=f"{found}; the product of norms is {product.hi:.6g}"
-        + ("" if bound is None else f", a semidefinite program shows {bound:.6g}"),
+        + "".join(f", a {name} shows {program[name].hi:.6g}" for name in ("semidefinite program",) if name in program),
     )
 
 
 # ---- mathematics -----------------------------------------------------------------------------------------------------
+
+
+NAMES = {
+    "product with rescaled neurons": "product with rescaled neurons",
+    "pairs of layers (SeqLip)": "product over pairs of layers",
+    "layer by layer (ECLipsE-style)": "program layer by layer",
+    "semidefinite program (LipSDP)": "semidefinite program",
+    "semidefinite program with ranges of slopes": "semidefinite program",
+}
+"""The bounds of the ladder beside the product of norms."""
+WORK = 1.0  # for all of them
+
+
+def climb_above(description: Description) -> dict[str, Enclosure]:
+    """The bounds between the secant and the product, by name; of two programs the smaller."""
+    chain = read_chain(description)
+    if chain is None or not chain.has_finite_slopes or not chain.words:
+        return {}
+    found: dict[str, Enclosure] = {}
+    for rung in climb_ladder(prepare_setting(chain, chain.global_ranges, 2, is_local=False), WORK):
+        name = NAMES.get(rung.method)
+        if name is not None and np.isfinite(rung.value) and (name not in found or rung.value < found[name].hi):
+            found[name] = Enclosure.exact(rung.value)
+    return dict(sorted(found.items(), key=lambda item: item[1].hi))
 
 
 def circulant_norm(W: np.ndarray) -> Enclosure | None:

@@ -33,6 +33,7 @@ VALUES = {
             rtol=1e-3,  # the enclosures have this width
         )
     ],
+    "lipsdp-certificate": [Reference({"steepest secant": 1, "product of norms": 2}, {"kind": "absolute value"})],
     "linear-relaxation-bounds": [Reference({"CROWN below r(x)": -1, "linear program of r(x) − r(x)": -0.5})],
     "verification-np-hard": [
         Reference({"clauses": 8, "most clauses satisfied": 7, "neurons": 14}, {"kind": "all eight clauses"}),
