@@ -28,6 +28,7 @@ CORES = tuple(
         "datasets",
         "estimates",
         "flows",
+        "graph",
         "groups",
         "kernels",
         "particles",

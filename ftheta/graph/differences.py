@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ftheta.shapes import Float
+
 ULP = 2.0**-52
 EVALUATION = 8 * ULP
 """Accuracy that is granted to one evaluation of a function of which nothing is known: this much of |f| + |x_k ∂_kf|,
@@ -31,7 +33,7 @@ class Counted:
         return float(self.f(x))
 
 
-def one_sided(f: Function, x: np.ndarray, step: float) -> np.ndarray:
+def one_sided(f: Function, x: Float[np.ndarray, "*shape"], step: float) -> Float[np.ndarray, "coordinates"]:
     """All d one-sided differences, by d + 1 evaluations. The step is the one that is really taken in float64."""
     base = f(x)
     slopes = np.empty(x.size)
@@ -50,7 +52,7 @@ class Slope:
     bends: bool
 
 
-def slope(f: Function, x: np.ndarray, k: int, third: float | None = None) -> Slope:
+def slope(f: Function, x: Float[np.ndarray, "*shape"], k: int, third: float | None = None) -> Slope:
     r"""The derivative in coordinate k by central differences over a ladder of steps.
 
     With a bound `third` $\ge|\partial_k^3f|$ the doubt is $\frac{h^2}6\,\text{third}+\frac\eta h$ at the best step, a

@@ -20,6 +20,7 @@ from ftheta.graph.jaxprs import trace
 from ftheta.graph.sources import definition, input_name
 from ftheta.graph.tableaux import Tableau, tableau
 from ftheta.logic.errors import SubjectError, UsageError
+from ftheta.shapes import Float
 
 MOST_PASSES = 2048
 MOST_EVALUATIONS = 200_000
@@ -147,7 +148,9 @@ def _by_graph(traced: Tableau, size: int) -> tuple[np.ndarray, np.ndarray, str]:
     return found, np.maximum(np.maximum(hi - found, found - lo), 0.0), f"{method}, enclosed"
 
 
-def gradient_enclosure(traced: Tableau) -> tuple[np.ndarray, np.ndarray] | None:
+def gradient_enclosure(
+    traced: Tableau,
+) -> tuple[Float[np.ndarray, "coordinates"], Float[np.ndarray, "coordinates"]] | None:
     """Lower and upper ends of the gradient at the point, rounded outward; None without rules or for large programs.
 
     Meant is the gradient that JAX defines, which at a kink is a convention.

@@ -10,6 +10,7 @@ import numpy as np
 from ftheta.graph.domains.cost import Cost, cost
 from ftheta.graph.domains.operations import FREE
 from ftheta.graph.graph import Graph, Slot
+from ftheta.shapes import Int
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ class _Life:
         kept = [0 if graph.producers[i].id in views else graph.slots[i].size for i in made]
         self.bytes = np.array([n * np.dtype(graph.slots[i].dtype).itemsize for i, n in zip(made, kept)], int)
 
-    def alive(self) -> np.ndarray:
+    def alive(self) -> Int[np.ndarray, "nodes"]:
         """Bytes alive while node i computes: made at i or before, read at i or later."""
         change = np.zeros(self.count + 2, int)
         np.add.at(change, self.made, self.bytes)

@@ -16,6 +16,7 @@ from ftheta.graph.errors import GraphError
 from ftheta.graph.graph import Graph, Node
 from ftheta.graph.interpret import Interpretation, forward
 from ftheta.graph.primitives import COMPARISONS, CUSTOM_CALLS
+from ftheta.shapes import Bool
 
 SMOOTH = frozenset({"logaddexp", "logaddexp2"})
 """Custom derivatives of smooth functions whose bodies have kinks that cancel."""
@@ -47,16 +48,16 @@ def _felt(node: Node, value: Interpretation[Any], adjoint: Interpretation[Any]) 
     return bool((at_kink & (np.asarray(adjoint[out]) != 0)).any())
 
 
-def find_kinks(node: Node, inputs: Sequence[np.ndarray]) -> np.ndarray:
+def find_kinks(node: Node, inputs: Sequence[np.ndarray]) -> Bool[np.ndarray, "*shape"]:
     """The entries at which the node, or a comparison in it, is at a kink or jump."""
     if node.primitive in CUSTOM_CALLS:
-        return np.asarray(False) if node.label in SMOOTH else _in_body(node, inputs)
+        return np.asarray(False if node.label in SMOOTH else _in_body(node, inputs))
     if node.primitive in (*COMPARISONS, "max", "min"):
         same = node.inputs[0] == node.inputs[1] or inputs[0].dtype.kind != "f"
         return np.asarray(False) if same else np.asarray(inputs[0] == inputs[1])
     if node.primitive in ("reduce_max", "reduce_min"):
         return _find_ties(node, inputs[0])
-    return RULES[node.primitive](*inputs) if node.primitive in RULES else np.asarray(False)
+    return np.asarray(RULES[node.primitive](*inputs) if node.primitive in RULES else False)
 
 
 RULES: Mapping[str, Any] = {

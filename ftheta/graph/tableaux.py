@@ -30,6 +30,7 @@ from ftheta.graph.sources import definition
 from ftheta.logic.chart import Dag, Vertex
 from ftheta.logic.errors import UsageError
 from ftheta.logic.table import Table
+from ftheta.shapes import Float
 
 MOST_ROWS = 60
 LARGEST_PARTIAL = 1_000_000
@@ -53,7 +54,7 @@ class Tableau:
         return float(self.value[self.graph.outputs[0]])
 
     @property
-    def gradient(self) -> np.ndarray:
+    def gradient(self) -> Float[np.ndarray, "coordinates"]:
         """With respect to every coordinate of the inputs, in the order of `coordinates`."""
         return np.concatenate([np.zeros(0), *(np.ravel(self._adjoint_of(slot)) for slot in self.graph.inputs)])
 
@@ -77,7 +78,7 @@ class Tableau:
                     found[key] = found.get(key, 0.0) + float(slope)  # x·x has the operand x twice
         return found
 
-    def partial(self, node: str, operand: str) -> np.ndarray:
+    def partial(self, node: str, operand: str) -> Float[np.ndarray, "*node_and_operand"]:
         """The local Jacobian ∂ node / ∂ operand, of shape `node.shape + operand.shape`."""
         out = self.graph[node]
         given = self.graph[operand]

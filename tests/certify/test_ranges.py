@@ -111,7 +111,12 @@ def test_a_spoilt_multiplier_is_caught(monkeypatch, spoilt):
     assert not honest.closed
     right = getattr(slopes_module, spoilt)
     if spoilt == "least_over":
-        monkeypatch.setattr(slopes_module, spoilt, lambda A, lo, hi: (np.abs(right(A, lo, hi)[0]) + 1.0, 0.0))
+
+        def too_large(A, lo, hi):
+            size = np.abs(right(A, lo, hi)[0])
+            return size + 1.0, np.zeros_like(size)
+
+        monkeypatch.setattr(slopes_module, spoilt, too_large)
     else:
 
         def wrong(relaxed, seeds, slopes, tilts, reached):

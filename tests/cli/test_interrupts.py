@@ -168,6 +168,7 @@ def test_one_press_ends_every_command(command):
 
 
 @pytest.mark.nightly
+@pytest.mark.timeout(3600)  # it starts two hundred processes
 def test_no_press_of_two_hundred_is_lost():
     rng = np.random.default_rng(16)
     faults = [press(COMMANDS[k % len(COMMANDS)], rng.uniform(0.3, 9.0)) for k in range(200)]

@@ -19,6 +19,7 @@ from ftheta.graph.domains.values import as_slot, flat_inputs
 from ftheta.graph.errors import GraphError, NoRule
 from ftheta.graph.graph import Graph, Node, Slot
 from ftheta.graph.interpret import Domain, Interpretation, each_output, forward, precision, shared_by_kind
+from ftheta.shapes import Float
 
 DIRECTIONS_AT_ONCE = 256
 FILE = "ftheta/graph/domains/tangents.py"
@@ -107,7 +108,9 @@ def directional(graph: Graph) -> Callable[[Sequence[Any], Sequence[Any]], tuple[
     return function
 
 
-def forward_gradient(graph: Graph, *args: Any, wrt: Iterable[Slot | str] | None = None) -> np.ndarray:
+def forward_gradient(
+    graph: Graph, *args: Any, wrt: Iterable[Slot | str] | None = None
+) -> Float[np.ndarray, "coordinates"]:
     """The gradient of one number by forward mode, one pass for each coordinate of the inputs `wrt`, in order."""
     chosen = [s for s in (graph.inputs if wrt is None else map(graph.__getitem__, wrt)) if s.is_real]
     if [slot.shape for slot in graph.outputs] != [()]:

@@ -25,10 +25,10 @@ from ftheta.graph.domains.linear.backward import Form, Relaxed
 from ftheta.graph.domains.linear.forward import Forward
 from ftheta.graph.domains.linear.program import Program
 from ftheta.graph.domains.linear.refining import enclose
-from ftheta.graph.domains.linear.rounding import least_over
 from ftheta.graph.domains.linear.sets import BallSet, BoxSet, InputSet, PolytopeSet
 from ftheta.graph.domains.linear.slopes import optimise
 from ftheta.graph.graph import Slot
+from ftheta.shapes import Float
 
 __all__ = [
     "METHODS",
@@ -53,8 +53,8 @@ class LinearBounds:
     """Bounds (boxes, functionals) of functionals of an output, with their forms: `lower_form` is below them,
     `upper_form` below their negatives. `relaxed` holds the enclosures of all slots."""
 
-    lower: Array
-    upper: Array
+    lower: Float[np.ndarray, "boxes functionals"]
+    upper: Float[np.ndarray, "boxes functionals"]
     lower_form: Form
     upper_form: Form
     relaxed: Relaxed
@@ -63,7 +63,7 @@ class LinearBounds:
 def linear_bounds(
     program: Program,
     sets: Sequence[InputSet],
-    rows: Array | None = None,
+    rows: Float[np.ndarray, "functionals *shape"] | None = None,
     *,
     method: Method = "crown",
     steps: int = 20,
@@ -110,8 +110,7 @@ def _below(
     relaxed: Relaxed, sets: Sequence[InputSet], slot: Slot, seeds: Array, method: Method, steps: int
 ) -> tuple[Array, Form]:
     """Lower bounds of functionals of a slot: by its enclosure, and by back-substitution."""
-    x = relaxed.enclosures[slot.id]
-    plain = Form((None,) * len(sets), *least_over(seeds, x.lo, x.hi))
+    plain = relaxed.enclosed_form(slot, seeds, (None,) * len(sets))
     value = plain.least(sets)
     if method == "interval":
         return value, plain

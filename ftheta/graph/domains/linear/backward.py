@@ -22,6 +22,7 @@ from ftheta.graph.domains.linear.rounding import least_over, pay, weigh
 from ftheta.graph.domains.linear.sets import InputSet, least_of_all
 from ftheta.graph.graph import Slot
 from ftheta.graph.interpret import forward, precision
+from ftheta.shapes import Float
 
 Enclosures = Mapping[int, Interval]
 """Slot id → enclosure (boxes, *shape) over each box of a batch; (1, *shape) for what does not vary."""
@@ -36,15 +37,15 @@ class Form:
     arrays (boxes, functionals, *shape), and offset and error (boxes, functionals)."""
 
     coefficients: tuple[Array | None, ...]
-    offset: Array
-    error: Array
+    offset: Float[np.ndarray, "boxes functionals"]
+    error: Float[np.ndarray, "boxes functionals"]
 
     @property
-    def paid_error(self) -> Array:
+    def paid_error(self) -> Float[np.ndarray, "boxes functionals"]:
         """The error, enlarged by what its own rounding can be."""
         return pay(self.error)
 
-    def least(self, sets: Sequence[InputSet]) -> Array:
+    def least(self, sets: Sequence[InputSet]) -> Float[np.ndarray, "boxes functionals"]:
         """The least value over the sets of inputs, rounded down; −∞ where nothing is known."""
         value, error = least_of_all(sets, self.coefficients)
         with np.errstate(all="ignore"):
@@ -74,6 +75,11 @@ class Relaxed:
     program: Program
     enclosures: Enclosures
     made: dict[int, Relaxation] = field(default_factory=dict)
+
+    def enclosed_form(self, slot: Slot, seeds: Array, coefficients: tuple[Array | None, ...]) -> Form:
+        """Lower bounds of functionals `seeds` of a slot by its enclosure alone, beside `coefficients` of the inputs."""
+        x = self.enclosures[slot.id]
+        return Form(coefficients, *least_over(seeds, x.lo, x.hi))
 
     def relaxation(self, slot: Slot) -> Relaxation:
         if slot.id not in self.made:

@@ -13,7 +13,8 @@ total by a share that is far above what its own rounding can be.
 
 import numpy as np
 
-from ftheta.graph.domains.interval.rounding import HALF_ULP, SMALLEST_NORMAL, Array, gamma
+from ftheta.graph.domains.interval.rounding import HALF_ULP, SMALLEST_NORMAL, gamma
+from ftheta.shapes import Float
 
 OWN_ROUNDING = 2.0**-20
 """A sum of fewer than 2³⁰ non-negative terms has a smaller relative error."""
@@ -22,17 +23,19 @@ UNDERFLOW = 2.0**-960
 """More than 2³⁰ products of non-negative numbers can lose by underflow."""
 
 
-def pay(error: Array) -> Array:
+def pay(error: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
     """A bound of the exact sum of non-negative terms that was computed as `error`; NaN says nothing."""
     return np.where(np.isnan(error), np.inf, error * (1 + OWN_ROUNDING) + UNDERFLOW)
 
 
-def rows(A: Array) -> Array:
+def rows(A: Float[np.ndarray, "boxes functionals *shape"]) -> Float[np.ndarray, "boxes functionals entries"]:
     """Coefficients (boxes, functionals, *shape) as (boxes, functionals, entries)."""
     return A.reshape(*A.shape[:2], -1)
 
 
-def weigh(A: Array, weights: Array) -> Array:
+def weigh(
+    A: Float[np.ndarray, "#boxes functionals *shape"], weights: Float[np.ndarray, "#boxes *shape"]
+) -> Float[np.ndarray, "#boxes functionals"]:
     """Σ A·w over the entries, for coefficients (B, S, *shape) ≥ 0 or ≤ 0 and weights (B or 1, *shape).
 
     Where a weight is infinite or NaN, a coefficient of 0 makes nothing of it, and any other makes the sum infinite.
@@ -52,7 +55,7 @@ def sum_doubt(entries: int) -> float:
     return gamma(entries + 2)
 
 
-def lost_to_underflow(terms: int, magnitude: Array) -> Array:
+def lost_to_underflow(terms: int, magnitude: Float[np.ndarray, "boxes *shape"]) -> Float[np.ndarray, "boxes"]:
     """What `terms` underflowing products in each coefficient can amount to, for values of that magnitude: (B,).
 
     Values without a bound are left out: the error that is weighed by |A| is infinite for them unless A is 0, and then
@@ -62,7 +65,11 @@ def lost_to_underflow(terms: int, magnitude: Array) -> Array:
     return 2 * terms * SMALLEST_NORMAL * finite.reshape(len(magnitude), -1).sum(1)
 
 
-def least_over(A: Array, lo: Array, hi: Array) -> tuple[Array, Array]:
+def least_over(
+    A: Float[np.ndarray, "#boxes functionals *shape"],
+    lo: Float[np.ndarray, "#boxes *shape"],
+    hi: Float[np.ndarray, "#boxes *shape"],
+) -> tuple[Float[np.ndarray, "#boxes functionals"], Float[np.ndarray, "#boxes functionals"]]:
     """A lower bound of Σ A·v over lo ≤ v ≤ hi, as a float (B, S) and the error to take off."""
     plus = np.maximum(A, 0.0)
     minus = np.minimum(A, 0.0)
@@ -74,7 +81,9 @@ def least_over(A: Array, lo: Array, hi: Array) -> tuple[Array, Array]:
     return -(down + up), error
 
 
-def add_rounded(total: Array, more: Array, error: Array) -> tuple[Array, Array]:
+def add_rounded(
+    total: Float[np.ndarray, "*#shape"], more: Float[np.ndarray, "*#shape"], error: Float[np.ndarray, "*#shape"]
+) -> tuple[Float[np.ndarray, "*#shape"], Float[np.ndarray, "*#shape"]]:
     """total + more, and the error with the rounding of this sum."""
     result = total + more
     return result, error + HALF_ULP * np.abs(result)

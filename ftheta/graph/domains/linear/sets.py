@@ -14,8 +14,10 @@ import numpy as np
 from ftheta.graph.domains.interval.intervals import Interval
 from ftheta.graph.domains.interval.rounding import SMALLEST_NORMAL, Array
 from ftheta.graph.domains.linear.rounding import least_over, lost_to_underflow, rows, sum_doubt, weigh
+from ftheta.shapes import Float
 
-Least = tuple[Array, Array]
+Functionals = Float[np.ndarray, "#boxes functionals *shape"]
+Least = tuple[Float[np.ndarray, "#boxes functionals"], Float[np.ndarray, "#boxes functionals"]]
 """The value (boxes, functionals), and an error to take off it."""
 
 
@@ -30,11 +32,11 @@ class InputSet(Protocol):
     @property
     def is_box(self) -> bool: ...
 
-    def least(self, A: Array) -> Least:
+    def least(self, A: Functionals) -> Least:
         """The least value of each functional A (boxes, functionals, *shape), before the error is taken off."""
         ...
 
-    def lowest_point(self, A: Array) -> Array:
+    def lowest_point(self, A: Functionals) -> Functionals:
         """Where it is attained, as far as floats say: (boxes, functionals, *shape)."""
         ...
 
@@ -53,10 +55,10 @@ class BoxSet:
     def is_box(self) -> bool:
         return True
 
-    def least(self, A: Array) -> Least:
+    def least(self, A: Functionals) -> Least:
         return least_over(A, self.hull.lo, self.hull.hi)
 
-    def lowest_point(self, A: Array) -> Array:
+    def lowest_point(self, A: Functionals) -> Functionals:
         return np.where(A > 0, self.hull.lo[:, None], self.hull.hi[:, None])
 
     def part(self, chosen: slice) -> "BoxSet":
@@ -67,8 +69,8 @@ class BoxSet:
 class BallSet:
     """All x with ‖x − centre‖ ≤ radius in ℓ1 or ℓ2, one radius (boxes,) each."""
 
-    centre: Array
-    radius: Array
+    centre: Float[np.ndarray, "boxes *shape"]
+    radius: Float[np.ndarray, "boxes"]
     norm: int  # 1 or 2
 
     @property
@@ -79,7 +81,7 @@ class BallSet:
     def is_box(self) -> bool:
         return False
 
-    def least(self, A: Array) -> Least:
+    def least(self, A: Functionals) -> Least:
         middle, error = least_over(A, self.centre, self.centre)
         size, size_error = self._dual_norm(A)
         radius = self.radius[:, None]
@@ -98,7 +100,7 @@ class BallSet:
         size = scale * np.sqrt(np.einsum("bsn,bsn->bs", scaled, scaled))
         return size, sum_doubt(flat.shape[-1] + 4) * size + flat.shape[-1] * SMALLEST_NORMAL * scale
 
-    def lowest_point(self, A: Array) -> Array:
+    def lowest_point(self, A: Functionals) -> Functionals:
         flat = rows(A)
         if self.norm == 1:
             step = np.zeros_like(flat)
@@ -124,8 +126,8 @@ class PolytopeSet:
     """
 
     box: BoxSet
-    rows: Array
-    limits: Array
+    rows: Float[np.ndarray, "constraints *shape"]
+    limits: Float[np.ndarray, "constraints"]
 
     SWEEPS = 3
 
@@ -138,7 +140,7 @@ class PolytopeSet:
         return False
 
     @np.errstate(all="ignore")
-    def least(self, A: Array) -> Least:
+    def least(self, A: Functionals) -> Least:
         multipliers = self._multipliers(A)
         moved = self._move(A, multipliers)
         value, error = self.box.least(moved)
@@ -183,7 +185,7 @@ class PolytopeSet:
         best = np.where(reached.any(-1), first, 2 * last)  # no input meets the row: any large multiplier shows it
         return np.where((slope > 0) & np.isfinite(best), best, 0.0)
 
-    def lowest_point(self, A: Array) -> Array:
+    def lowest_point(self, A: Functionals) -> Functionals:
         with np.errstate(all="ignore"):
             return self.box.lowest_point(self._move(A, self._multipliers(A)))
 
@@ -196,8 +198,8 @@ def _beside(numbers: Array, x: Array) -> Array:
     return numbers.reshape(-1, *[1] * (x.ndim - 1))
 
 
-def least_of_all(sets: Sequence[InputSet], coefficients: Sequence[Array | None]) -> Least:
-    """The least value of a sum of functionals of several inputs, each in its own set."""
+def least_of_all(sets: Sequence[InputSet], coefficients: Sequence[Array | None]) -> tuple[Array, Array]:
+    """The least value of a sum of functionals of several inputs, each in its own set; plain zeros if none occurs."""
     value: Array | float = 0.0
     error: Array | float = 0.0
     for part, A in zip(sets, coefficients):

@@ -24,6 +24,7 @@ from ftheta.graph.domains.linear.relaxations import Lines
 from ftheta.graph.domains.linear.rounding import add_rounded, least_over, weigh
 from ftheta.graph.domains.linear.sets import InputSet
 from ftheta.graph.graph import Slot
+from ftheta.shapes import Float
 
 STEP = 0.25
 """Of the first step, in units of the range of slopes."""
@@ -42,12 +43,12 @@ MOMENTS = (0.9, 0.99)
 class Best:
     """The best bounds met, (boxes, functionals), and their forms."""
 
-    value: Array
+    value: Float[np.ndarray, "boxes functionals"]
     form: Form
     reached: Mapping[int, Array] = field(default_factory=dict)
     """The coefficients that the slots on the way had at first."""
 
-    def improved(self, value: Array, form: Form) -> "Best":
+    def improved(self, value: Float[np.ndarray, "boxes functionals"], form: Form) -> "Best":
         better = value > self.value
         if not better.any():
             return self
@@ -228,7 +229,12 @@ def _direction(key: Any, gradient: Array, moments: dict[Any, tuple[Array, Array]
 
 
 def bound_below(
-    relaxed: Relaxed, sets: Sequence[InputSet], rows: Array, of_inputs: Array | None = None, *, steps: int = 0
+    relaxed: Relaxed,
+    sets: Sequence[InputSet],
+    rows: Float[np.ndarray, "functionals *shape"],
+    of_inputs: Float[np.ndarray, "functionals *inputs"] | None = None,
+    *,
+    steps: int = 0,
 ) -> Best:
     """Lower bounds, with their forms, of functionals `rows` (functionals, *shape) of the output plus `of_inputs`
     (functionals, *shape) of the input, for a program of one input. The value is met with that of intervals; the form
@@ -242,6 +248,5 @@ def bound_below(
         alone = np.broadcast_to(of_inputs, (boxes, *of_inputs.shape))
         seeds[entry.id] = seeds[slot.id] + alone if entry == slot else alone
     best = optimise(relaxed, sets, seeds, steps)
-    x = relaxed.enclosures[slot.id]
-    plain = Form((alone,), *least_over(np.broadcast_to(rows, (boxes, *rows.shape)), x.lo, x.hi))
+    plain = relaxed.enclosed_form(slot, np.broadcast_to(rows, (boxes, *rows.shape)), (alone,))
     return Best(np.fmax(best.value, plain.least(sets)), best.form)
