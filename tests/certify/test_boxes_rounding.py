@@ -120,32 +120,64 @@ def test_affine_networks_are_bounded_by_their_exact_least_excess(widths: tuple[i
         assert Fraction(float(bounds.least[2])) <= max(row.excess(corner, outputs) for row in rows)
 
 
-def test_lines_around_one_relu_hold_it_at_both_ends() -> None:
+def place_in_box(lo: np.ndarray, hi: np.ndarray, x: np.ndarray) -> list[Fraction]:
+    """The values of the generators of the inputs at a point."""
+    centre = 0.5 * lo + 0.5 * hi
+    radius = np.maximum(hi - centre, centre - lo) * (1.0 + 4.0 * 2.0**-53) + 1e-290
+    return [(v - c) / r for v, c, r in zip(rationals(x), rationals(centre), rationals(radius))]
+
+
+def draw_far_neuron(rng: np.random.Generator, tilt: float) -> tuple[ReluNetwork, np.ndarray, np.ndarray]:
+    """One neuron over a box far from the origin, where its sums cancel: zero lies at `tilt` of its range."""
+    w = rng.normal(size=(1, 3))
+    lo = float(10.0 ** rng.integers(0, 7)) + rng.uniform(-1, 0, 3)
+    hi = lo + rng.uniform(0.1, 1, 3)
+    bias = tilt * (np.abs(w) @ (0.5 * hi - 0.5 * lo)) - w @ (0.5 * lo + 0.5 * hi)
+    return ReluNetwork.dense([w, np.ones((1, 1))], [bias, np.zeros(1)]), lo, hi
+
+
+@pytest.mark.parametrize("tilt", [0.0, 0.9998, -0.9998])
+def test_lines_around_one_relu_hold_it_at_both_ends(tilt: float) -> None:
     """Where a line touches the ReLU nothing but rounding lies between: the state is inside, exactly."""
     rng = np.random.default_rng(0)
     touched = 0
-    for _ in range(300):
-        size = float(10.0 ** rng.integers(0, 7))
-        w = rng.normal(size=(1, 3))
-        lo = size + rng.uniform(-1, 0, 3)
-        hi = lo + rng.uniform(0.1, 1, 3)
-        net = ReluNetwork.dense([w, np.ones((1, 1))], [-(w @ (0.5 * lo + 0.5 * hi)), np.zeros(1)])
+    for _ in range(400):
+        net, lo, hi = draw_far_neuron(rng, tilt)
+        w = net.steps[0].dense()[0]
         arrays, listed = net_arrays(net), row_arrays(((Row({}, {0: ONE}, Fraction(0)),),), 3, 1)
         zonotope, _, _ = allocate(arrays, listed)
         if enclose_box(arrays, lo, hi, np.zeros(2, np.int8), 0, zonotope) != 4:
             continue
         touched += 1
-        for far in (np.where(w[0] > 0, hi, lo), np.where(w[0] > 0, lo, hi)):
+        for far in (np.where(w > 0, hi, lo), np.where(w > 0, lo, hi)):
             y = exact(net)(rationals(far))[0]
+            along = place_in_box(lo, hi, far)
             value = Fraction(float(zonotope.centre[0]))
-            for i in range(3):
-                centre = 0.5 * lo[i] + 0.5 * hi[i]
-                radius = max(hi[i] - centre, centre - lo[i]) * (1.0 + 4.0 * 2.0**-53) + 1e-290
-                along = (Fraction(float(far[i])) - Fraction(float(centre))) / Fraction(float(radius))
-                value += Fraction(float(zonotope.generators[i, 0])) * along
+            value += sum((g * e for g, e in zip(rationals(zonotope.generators[:3, 0]), along)), Fraction(0))
             room = abs(Fraction(float(zonotope.generators[3, 0]))) + Fraction(float(zonotope.error[0]))
             assert abs(y - value) <= room
     assert touched > 100
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_cuts_are_not_positive_where_a_neuron_has_its_sign(sign: int) -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(200):
+        net, lo, hi = draw_far_neuron(rng, float(rng.uniform(-0.5, 0.5)))
+        arrays, listed = net_arrays(net), row_arrays(((Row({}, {0: ONE}, Fraction(0)),),), 3, 1)
+        zonotope, _, _ = allocate(arrays, listed)
+        enclose_box(arrays, lo, hi, np.array([sign, 0], np.int8), 0, zonotope)
+        assert zonotope.cuts.count[0] == 1
+        first = net.steps[0]
+        for x in (lo, hi, np.clip(lo + (hi - lo) * rng.uniform(size=3), lo, hi)):
+            terms = zip(rationals(first.dense()[0]), rationals(x))
+            z = sum((a * v for a, v in terms), Fraction(float(first.offset[0])))
+            along = place_in_box(lo, hi, x)
+            cut = sum(
+                (g * e for g, e in zip(rationals(zonotope.cuts.forms[0, :3]), along)),
+                Fraction(float(zonotope.cuts.constants[0])),
+            )
+            assert cut <= -sign * z
 
 
 @pytest.mark.parametrize("strict", [False, True])

@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -220,6 +221,24 @@ def test_leaves_are_bounded_by_their_linear_programs(seed: int) -> None:
     unseen = -patterns[0]
     if not (patterns == unseen).all(1).any():
         assert close_leaf(frame, goal, np.array([0, 1]), unseen, 10.0).bound >= -1e-6 + worst.min()
+
+
+def test_a_leaf_is_not_empty_on_the_word_of_a_solver(monkeypatch: pytest.MonkeyPatch) -> None:
+    """HiGHS says that there is no such point, and has no multipliers that show it: nothing is closed."""
+    rng = np.random.default_rng(0)
+    net = random_net(rng, [3, 5, 2])
+    case = Case(unit_box(3), (at_most(Fraction(0)),))
+    frame, _ = enclose(net, *(np.array(side) for side in case.box.outer()))
+
+    def say(cost: np.ndarray, A: np.ndarray, *_: object) -> SimpleNamespace:
+        is_first = A.shape[0] > frame.neurons
+        return SimpleNamespace(
+            status=2 if is_first else 0, x=None, ineqlin=SimpleNamespace(marginals=np.zeros(A.shape[0]))
+        )
+
+    monkeypatch.setattr("ftheta.certify.neurons.leaves._solve", say)
+    leaf = close_leaf(frame, set_goal(case, 3, 2), np.array([0]), np.ones(frame.neurons, np.int8), 10.0)
+    assert leaf.bound == -np.inf
 
 
 @pytest.mark.parametrize("seed", range(10))
