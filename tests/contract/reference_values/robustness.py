@@ -34,6 +34,7 @@ VALUES = {
         )
     ],
     "lipsdp-certificate": [Reference({"steepest secant": 1, "product of norms": 2}, {"kind": "absolute value"})],
+    "smoothing-certificate": [Reference({"inputs certified": 4}, {"kind": "linear", "sigma": 0.05})],
     "linear-relaxation-bounds": [Reference({"CROWN below r(x)": -1, "linear program of r(x) − r(x)": -0.5})],
     "verification-np-hard": [
         Reference({"clauses": 8, "most clauses satisfied": 7, "neurons": 14}, {"kind": "all eight clauses"}),
