@@ -13,28 +13,26 @@ from ftheta.logic import (
     AtMost,
     Axis,
     Bars,
-    Basis,
     Curves,
     Enclosure,
     Evidence,
     Examples,
-    Finding,
     Identity,
     Knob,
     Regions,
     Series,
     Status,
     Table,
-    hypothesis,
     theorem,
 )
-from ftheta.networks import Dense, Description, activation, random_mlp
+from ftheta.networks import activation, random_mlp
 from ftheta.pieces import Box, pieces
 from ftheta.pieces.normal_forms import normal_form
 from ftheta.stability.radii import CertifiedRadius, certified_radius
 from ftheta.stability.smoothing import smooth
 from ftheta.subjects import Network
 from ftheta.subjects.layers import describes_this_function
+from ftheta.theorems.classifiers import choose_inputs, is_classifier, linear_classifier
 
 NORMS = {"ℓ₁": 1, "ℓ₂": 2, "ℓ∞": inf}
 DUAL = {1: inf, 2: 2, inf: 1}
@@ -48,11 +46,6 @@ Radii = Mapping[str, CertifiedRadius]
 # ---- subjects --------------------------------------------------------------------------------------------------------
 
 
-def linear_classifier(w: np.ndarray, b: float) -> Description:
-    r"""Two outputs, $\langle w,x\rangle+b$ and 0."""
-    return Description((Dense(np.stack([w, np.zeros(len(w))]), np.array([b, 0.0])),))
-
-
 def classifier(
     rng: np.random.Generator,
     *,
@@ -64,20 +57,12 @@ def classifier(
     if kind == "linear":
         w = np.zeros(inputs)
         w[:2] = (3.0, 4.0)
-        return Network.described(linear_classifier(w, 0.0), "linear classifier w = (3, 4)")
+        return linear_classifier(w, 0.0, "linear classifier w = (3, 4)")
     description = random_mlp(rng, (inputs, width, width, classes), "relu", bias=0.5)
     return Network.described(description, f"random ReLU classifier {'-'.join(map(str, description.widths))}")
 
 
 # ---- the theorem -----------------------------------------------------------------------------------------------------
-
-
-@hypothesis("at least two outputs, of real inputs", remedy="a label is the number of the largest output")
-def is_classifier(net: Network) -> Finding:
-    outputs = int(np.prod(net.output_shape))
-    note = f"{outputs} outputs, inputs of type {net.example.dtype}"
-    is_one = outputs > 1 and net.example.dtype.kind == "f"
-    return Finding.decide(is_one, note, "counted", Enclosure.exact(outputs), basis=Basis.EXACT)
 
 
 @theorem(
@@ -112,7 +97,7 @@ def adversarial_and_certified_robustness(
     $$\rho_p(x)=\frac{|\langle w,x\rangle+b|}{\|w\|_{p^*}},\qquad\tfrac1p+\tfrac1{p^*}=1,$$
     reached in $\ell_\infty$ by one step along the sign of the gradient; and
     $\rho_2(x)\ge\frac{\min_jf_c(x)-f_j(x)}{\sqrt2\,\mathrm{Lip}(f)}$ for every network."""
-    x = choose_inputs(net, rng, rows, (across, up))
+    x = place_first(net, choose_inputs(net, rng, rows), (across, up))
     radii = {
         name: certified_radius(net, x, norm, methods=("interval", "crown"), tolerance=TOLERANCE)
         for name, norm in NORMS.items()
@@ -141,13 +126,11 @@ def adversarial_and_certified_robustness(
 # ---- mathematics -----------------------------------------------------------------------------------------------------
 
 
-def choose_inputs(net: Network, rng: np.random.Generator, rows: int, first: Point) -> np.ndarray:
-    """Rows of the data; without data normal inputs, of which the first has the given first two entries."""
+def place_first(net: Network, x: np.ndarray, first: Point) -> np.ndarray:
+    """The inputs, of which the first has the given first two entries; rows of data stay where they are."""
     if net.data is not None:
-        chosen = np.sort(rng.choice(len(net.data), min(rows, len(net.data)), replace=False))
-        return net.data.x[chosen].astype(np.float64)
-    x = rng.standard_normal((rows, *net.input_shape))
-    flat = x.reshape(rows, -1)
+        return x
+    flat = x.reshape(len(x), -1)
     flat[0, :2] = first[: flat.shape[1]]
     return flat.reshape(x.shape)
 
@@ -221,7 +204,7 @@ def dual_length(w: list[Fraction], norm: float) -> Enclosure:
 
 def _examples() -> Examples:
     """The textbook's numbers: w = (3, 4) at (1, 1), and smoothing with σ = ½ and p = 0.9."""
-    net = Network.described(linear_classifier(np.array([3.0, 4.0]), 0.0), "w = (3, 4)")
+    net = linear_classifier(np.array([3.0, 4.0]), 0.0, "w = (3, 4)")
     expected = {"ℓ₁": Fraction(7, 4), "ℓ₂": Fraction(7, 5), "ℓ∞": Fraction(1)}
     claims = list[AtMost | Identity]()
     for name, norm in NORMS.items():

@@ -15,29 +15,22 @@ from ftheta.logic import (
     Enclosure,
     Evidence,
     Examples,
-    Finding,
     Identity,
     Knob,
     Series,
     Table,
-    hypothesis,
     theorem,
 )
-from ftheta.networks import Dense, Description, random_mlp
+from ftheta.networks import random_mlp
 from ftheta.stability.smoothing import Smoothed, SmoothedLabels, smooth
 from ftheta.subjects import Network
+from ftheta.theorems.classifiers import choose_inputs, is_classifier, linear_classifier
 
 CONFIDENCE = 0.999
 NEARLY = 0.99  # of the certified radius, at which other inputs are looked at
 STEPS = 9  # inputs on the way there
 
 # ---- subjects --------------------------------------------------------------------------------------------------------
-
-
-def linear_classifier(w: np.ndarray, b: float) -> Network:
-    r"""Two outputs, $\langle w,x\rangle+b$ and 0."""
-    layer = Dense(np.stack([w, np.zeros(len(w))]), np.array([b, 0.0]))
-    return Network.described(Description((layer,)), "linear classifier w = (3, 4)")
 
 
 def classifier(
@@ -48,20 +41,12 @@ def classifier(
     width: Annotated[int, Knob(2, 64, "neurons in each hidden layer", "w", log=True, most=256)] = 16,
 ) -> Network:
     if kind == "linear":
-        return linear_classifier(np.array([3.0, 4.0]), 0.0)
+        return linear_classifier(np.array([3.0, 4.0]), 0.0, "linear classifier w = (3, 4)")
     description = random_mlp(rng, (inputs, width, width, 3), "relu", bias=0.5)
     return Network.described(description, f"random ReLU classifier {'-'.join(map(str, description.widths))}")
 
 
 # ---- the theorem -----------------------------------------------------------------------------------------------------
-
-
-@hypothesis("at least two outputs, of real inputs", remedy="a label is the number of the largest output")
-def is_classifier(net: Network) -> Finding:
-    outputs = int(np.prod(net.output_shape))
-    note = f"{outputs} outputs, inputs of type {net.example.dtype}"
-    is_one = outputs > 1 and net.example.dtype.kind == "f"
-    return Finding.decide(is_one, note, "counted", Enclosure.exact(outputs), basis=Basis.EXACT)
 
 
 @theorem(
@@ -120,14 +105,6 @@ def smoothing_certificate(
 # ---- mathematics -----------------------------------------------------------------------------------------------------
 
 
-def choose_inputs(net: Network, rng: np.random.Generator, rows: int) -> np.ndarray:
-    """Rows of the data; without data normal inputs."""
-    if net.data is None:
-        return rng.standard_normal((rows, *net.input_shape))
-    chosen = np.sort(rng.choice(len(net.data), min(rows, len(net.data)), replace=False))
-    return net.data.x[chosen].astype(np.float64)
-
-
 def _votes_nearby(
     smoothed: Smoothed, x: np.ndarray, found: SmoothedLabels, k: int, seed: int, rng: np.random.Generator
 ) -> list[Enclosure]:
@@ -160,7 +137,7 @@ def _radii(found: SmoothedLabels) -> dict[str, Enclosure]:
 
 def _examples() -> Examples:
     """Linear classifiers: the radius is the distance to the boundary, whatever the noise."""
-    net = linear_classifier(np.array([3.0, 4.0]), 0.0)
+    net = linear_classifier(np.array([3.0, 4.0]), 0.0, "w = (3, 4)")
     claims = [
         Identity(
             f"σ Φ⁻¹(p) for w = (3, 4) at (1, 1), σ = {sigma:g}",
