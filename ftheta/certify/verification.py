@@ -174,10 +174,8 @@ def decide(
         interrupted = True
         open += 1
         least = -math.inf
-    answer: Answer = "sat" if witness is not None else "unsat" if open == 0 else "unknown"
     elapsed = time.perf_counter() - began
-    if answer == "unknown" and elapsed >= seconds:
-        answer = "timeout"
+    answer = _conclude(witness, open, elapsed >= seconds)
     if answer == "unsat" and net.rounded:  # the proof is about another function than the one that was read
         answer = "unknown"
     return Verification(
@@ -192,6 +190,15 @@ def decide(
         interrupted,
         least if answer in ("unknown", "timeout") else -math.inf,
     )
+
+
+def _conclude(witness: Witness | None, open: int, out_of_time: bool) -> Answer:
+    """What a counter-example, or the number of subproblems that are left open, says."""
+    if witness is not None:
+        return "sat"
+    if open == 0:
+        return "unsat"
+    return "timeout" if out_of_time else "unknown"
 
 
 def _describe_no_search(question: Question) -> str:
@@ -254,10 +261,8 @@ def decide_in_floats(
         interrupts.heed()
         interrupted = True
         open += 1
-    answer: Answer = "sat" if witness is not None else "unsat" if open == 0 else "unknown"
     elapsed = time.perf_counter() - began
-    if answer == "unknown" and elapsed >= seconds:
-        answer = "timeout"
+    answer = _conclude(witness, open, elapsed >= seconds)
     method = "input splitting" if few else "neuron splitting" if isinstance(net, ReluNetwork) else "range splitting"
     cpu_seconds = time.process_time() - began_cpu
     meaning = describe(kind)

@@ -1,6 +1,7 @@
 """Sampling a program over a box, and comparing with linear bounds: numbers and affine forms of every slot."""
 
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import jax
@@ -73,3 +74,15 @@ def violations(relaxed: Relaxed, sets: list[BoxSet], at: list[np.ndarray], seen:
 def found_wrong(g: Graph, inputs: tuple[Interval, ...], count: int = 100) -> list[str]:
     relaxed, sets = relaxed_over(g, inputs)
     return violations(relaxed, sets, *samples_of(g, inputs, count))
+
+
+def draw_network_and_point(seed: int, exponent: int) -> tuple[list[tuple[np.ndarray, np.ndarray]], np.ndarray]:
+    """Weights and biases of a random network of three inputs, and an input: some of them times 2^exponent."""
+    rng = np.random.default_rng(seed)
+    widths = (3, *rng.integers(1, 6, rng.integers(1, 4)), 2)
+    params = [
+        (rng.standard_normal((m, n)), rng.standard_normal(n) * 2.0 ** float(rng.choice([0, exponent])))
+        for m, n in pairwise(widths)
+    ]
+    x = rng.standard_normal(3) * 2.0 ** float(rng.choice([0, exponent]))
+    return params, x

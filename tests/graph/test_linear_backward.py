@@ -2,7 +2,6 @@
 be."""
 
 from fractions import Fraction
-from itertools import pairwise
 
 import jax
 import numpy as np
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 from ftheta.graph import Interval, trace
 from ftheta.graph.domains.linear import BallSet, BoxSet, Method, Program, linear_bounds
 
-from .linear_soundness import found_wrong
+from .linear_soundness import draw_network_and_point, found_wrong
 from .soundness import boxes
 from .table import TABLE, table_graph
 from .zoo import ZOO, draws, graph, layers, mlp
@@ -65,13 +64,7 @@ def missed_by(params, x, method: Method = "crown") -> int:
 
 @given(st.integers(0, 10**6), st.sampled_from([0, 20, 56, 200, -300]))
 def test_the_bounds_over_a_single_point_hold_the_exact_value(seed, exponent):
-    rng = np.random.default_rng(seed)
-    widths = (3, *rng.integers(1, 6, rng.integers(1, 4)), 2)
-    params = [
-        (rng.standard_normal((m, n)), rng.standard_normal(n) * 2.0 ** float(rng.choice([0, exponent])))
-        for m, n in pairwise(widths)
-    ]
-    x = rng.standard_normal(3) * 2.0 ** float(rng.choice([0, exponent]))
+    params, x = draw_network_and_point(seed, exponent)
     assert missed_by(params, x) == 0
 
 

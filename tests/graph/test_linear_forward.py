@@ -1,7 +1,5 @@
 """Forms carried forward: they hold every sample, every rounding is paid for, affine programs are bounded exactly."""
 
-from itertools import pairwise
-
 import jax
 import numpy as np
 import pytest
@@ -13,7 +11,7 @@ from ftheta.graph.domains.linear import BallSet, BoxSet, Program, linear_bounds
 from ftheta.graph.domains.linear.forward import Forward
 from ftheta.graph.domains.linear.refining import Carry, enclose
 
-from .linear_soundness import SLACK, form_values, prepared, samples_of, with_axis
+from .linear_soundness import SLACK, draw_network_and_point, form_values, prepared, samples_of, with_axis
 from .soundness import boxes
 from .table import table_graph
 from .test_linear_backward import missed_by
@@ -91,13 +89,7 @@ W_3 = draws(3, 3, seed=11)
 
 @given(st.integers(0, 10**6), st.sampled_from([0, 20, 56, 200, -300]))
 def test_the_bounds_over_a_single_point_hold_the_exact_value(seed, exponent):
-    rng = np.random.default_rng(seed)
-    widths = (3, *rng.integers(1, 6, rng.integers(1, 4)), 2)
-    params = [
-        (rng.standard_normal((m, n)), rng.standard_normal(n) * 2.0 ** float(rng.choice([0, exponent])))
-        for m, n in pairwise(widths)
-    ]
-    x = rng.standard_normal(3) * 2.0 ** float(rng.choice([0, exponent]))
+    params, x = draw_network_and_point(seed, exponent)
     assert missed_by(params, x, method="forward") == 0
 
 
