@@ -1,10 +1,10 @@
 """Verification and bounds: ours beside the peers in one run, on the same work, with ratios and how the cost grows.
 
 Times are processor seconds on one core. Networks and properties are those of VNN-COMP in the folder that
-FTHETA_VNNCOMP names. Peers: `auto_LiRPA` where it can be imported (or from the folder FTHETA_AUTO_LIRPA), nnenum and
-α,β-CROWN from the folders FTHETA_NNENUM and FTHETA_ABCROWN, run by the interpreters FTHETA_NNENUM_PYTHON and
-FTHETA_ABCROWN_PYTHON. What is not there is left out, and said so. The time of a peer that does nothing but start is
-taken off its times.
+FTHETA_VNNCOMP names. Peers: `auto_LiRPA` where it can be imported (or from the folder FTHETA_AUTO_LIRPA), nnenum,
+α,β-CROWN and Marabou from the folders FTHETA_NNENUM, FTHETA_ABCROWN and FTHETA_MARABOU (`pip install --target`), run by
+the interpreters FTHETA_NNENUM_PYTHON, FTHETA_ABCROWN_PYTHON and FTHETA_MARABOU_PYTHON. What is not there, or does not
+start, is left out, and it is said why. The time of a peer that does nothing but start is taken off its times.
 """
 
 import gzip
@@ -78,10 +78,14 @@ def compare_instances(title: str, family: str, instances: list[tuple[str, str]])
     if not there:
         print(f"{title}: no instances in {folder} (set FTHETA_VNNCOMP)")
         return
-    peers = {name: run for name, run in (("nnenum", _nnenum()), ("α,β-CROWN", _abcrown())) if run is not None}
-    print(
-        f"{title}: processor seconds on one core" + ("" if peers else "; no peer (set FTHETA_NNENUM, FTHETA_ABCROWN)")
-    )
+    print(f"{title}: processor seconds on one core")
+    peers = dict[str, Run]()
+    for name, find in (("nnenum", _nnenum), ("α,β-CROWN", _abcrown), ("Marabou", _marabou)):
+        found = find()
+        if isinstance(found, str):
+            print(f"  without {name}: {found}")
+        else:
+            peers[name] = found
     _decide(folder, *there[0])  # once, so that all is compiled
     ratios: dict[str, list[float]] = {name: [] for name in peers}
     with tempfile.TemporaryDirectory() as place:
@@ -124,10 +128,10 @@ def _unpack(path: Path, folder: Path) -> Path:
 Run = Callable[[Path, Path], tuple[str, float]]
 
 
-def _nnenum() -> Run | None:
-    """nnenum from its folder, one process; its start is taken off."""
+def _nnenum() -> Run | str:
+    """nnenum from its folder, one process; its start is taken off. Or why it is not there."""
     if "FTHETA_NNENUM" not in os.environ:
-        return None
+        return "FTHETA_NNENUM names no folder"
     python = os.environ.get("FTHETA_NNENUM_PYTHON", sys.executable)
     source = Path(os.environ["FTHETA_NNENUM"]) / "src"
     # one worker process, in the calling one: what is compared is work, not cores
@@ -135,7 +139,9 @@ def _nnenum() -> Run | None:
         "import sys; from nnenum.settings import Settings; import nnenum.nnenum as m; "
         "Settings.NUM_PROCESSES = 1; sys.argv = ['nnenum', *sys.argv[1:]]; "
     )
-    start = _run_child([python, "-c", begin], source)[1]
+    said, start = _run_child([python, "-c", begin], source)
+    if "Error" in said:
+        return said.strip().splitlines()[-1]
 
     def run(network: Path, property: Path) -> tuple[str, float]:
         output, seconds = _run_child(
@@ -154,13 +160,15 @@ def _nnenum() -> Run | None:
     return run
 
 
-def _abcrown() -> Run | None:
-    """α,β-CROWN from its folder, on the CPU; its start is taken off."""
+def _abcrown() -> Run | str:
+    """α,β-CROWN from its folder, on the CPU; its start is taken off. Or why it is not there."""
     if "FTHETA_ABCROWN" not in os.environ:
-        return None
+        return "FTHETA_ABCROWN names no folder"
     python = os.environ.get("FTHETA_ABCROWN_PYTHON", sys.executable)
     folder = Path(os.environ["FTHETA_ABCROWN"]) / "complete_verifier"
-    start = _run_child([python, "-c", "import abcrown"], folder, cwd=folder)[1]
+    said, start = _run_child([python, "-c", "import abcrown"], folder, cwd=folder)
+    if "Error" in said:
+        return said.strip().splitlines()[-1]
 
     def run(network: Path, property: Path) -> tuple[str, float]:
         words = [
@@ -183,6 +191,25 @@ def _abcrown() -> Run | None:
             else "?"
         )
         return answer, max(seconds - start, 1e-3)
+
+    return run
+
+
+def _marabou() -> Run | str:
+    """Marabou as its package installs it; its start is taken off. Or why it is not there."""
+    if "FTHETA_MARABOU" not in os.environ:
+        return "FTHETA_MARABOU names no folder"
+    python = os.environ.get("FTHETA_MARABOU_PYTHON", sys.executable)
+    folder = Path(os.environ["FTHETA_MARABOU"])
+    said, start = _run_child([python, "-c", "from maraboupy import Marabou"], folder)
+    if "Error" in said:
+        return said.strip().splitlines()[-1]
+
+    def run(network: Path, property: Path) -> tuple[str, float]:
+        words = [str(network), str(property), "--timeout", str(int(BUDGET))]
+        output, seconds = _run_child([python, str(folder / "bin" / "Marabou"), *words], folder)
+        lines = {line.strip() for line in output.lower().splitlines()}
+        return next((answer for answer in ("unsat", "sat") if answer in lines), "?"), max(seconds - start, 1e-3)
 
     return run
 

@@ -228,7 +228,8 @@ def test_a_leaf_is_not_empty_on_the_word_of_a_solver(monkeypatch: pytest.MonkeyP
     rng = np.random.default_rng(0)
     net = random_net(rng, [3, 5, 2])
     case = Case(unit_box(3), (at_most(Fraction(0)),))
-    frame, _ = enclose(net, *(np.array(side) for side in case.box.outer()))
+    low, high = (np.array(side) for side in case.box.outer())
+    frame, _ = enclose(net, low, high)
 
     def say(cost: np.ndarray, A: np.ndarray, *_: object) -> SimpleNamespace:
         is_first = A.shape[0] > frame.neurons
