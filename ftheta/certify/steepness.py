@@ -18,10 +18,11 @@ from ftheta.graph.primitives import CUSTOM_CALLS, body
 from ftheta.logic.enclosure import Enclosure
 from ftheta.networks import activation
 
-from .norms import spectral_norm
+from .norms import convolution_norm, spectral_norm
 
 Known = Enclosure | np.ndarray  # the constant of a slot that changes, or the value of one that does not
 MOST_ENTRIES = 1 << 24  # of a matrix whose norm is asked for
+MOST_SYMBOLS = 1 << 21  # entries of the matrices of all frequencies of a convolution
 
 ONE = Enclosure.exact(1)
 SLOPES = {
@@ -164,16 +165,44 @@ def _dot(node: Node, given: list[Known], *_: Any) -> Enclosure | None:
 
 
 def _convolution(node: Node, given: list[Known], *_: Any) -> Enclosure | None:
-    """The sum over the taps of the kernel of the norms of their matrices, the largest among groups."""
+    """The smaller of two bounds, the largest among groups: the sum over the taps of the norms of their matrices, and
+    the norm of the periodic convolution on a grid that is so large that nothing comes round."""
     change, kernel = given
     if not isinstance(change, Enclosure) or isinstance(kernel, Enclosure) or node.params["batch_group_count"] != 1:
         return None
     groups, (out, into, *space) = node.params["feature_group_count"], node.params["dimension_numbers"].rhs_spec
+    extent = [kernel.shape[k] for k in space]
     taps = np.transpose(kernel, (*space, out, into)).reshape(
         -1, groups, kernel.shape[out] // groups, kernel.shape[into]
     )
     norms = [max((spectral_norm(group) for group in tap), key=lambda e: e.hi) for tap in taps]
-    return change * sum(norms[1:], norms[0])
+    bounds = [sum(norms[1:], norms[0])]
+    grid = _grid_without_wrapping(node, extent)
+    if prod(grid) * taps[0].size <= MOST_SYMBOLS:
+        spread = [
+            _dilate(taps[:, k].reshape(*extent, *taps.shape[2:]), node.params["rhs_dilation"]) for k in range(groups)
+        ]
+        bounds.append(max((convolution_norm(part, grid) for part in spread), key=lambda e: e.hi))
+    return change * min(bounds, key=lambda e: e.hi)
+
+
+def _grid_without_wrapping(node: Node, extent: Sequence[int]) -> tuple[int, ...]:
+    """Sides of a torus that holds the whole linear convolution: zeros around the input, a stride and cropping only
+    leave out some of its entries, and zeros within the input lengthen nothing."""
+    lhs = node.params["dimension_numbers"].lhs_spec[2:]
+    sides = [node.inputs[0].shape[k] for k in lhs]
+    return tuple(
+        (side - 1) * between + 1 + (size - 1) * apart
+        for side, size, between, apart in zip(sides, extent, node.params["lhs_dilation"], node.params["rhs_dilation"])
+    )
+
+
+def _dilate(kernel: np.ndarray, apart: Sequence[int]) -> np.ndarray:
+    """The kernel with zeros between its taps."""
+    *extent, S, T = kernel.shape
+    found = np.zeros((*((size - 1) * step + 1 for size, step in zip(extent, apart)), S, T))
+    found[tuple(slice(None, None, step) for step in apart)] = kernel
+    return found
 
 
 def _select(node: Node, given: list[Known], makers: Mapping[int, Node], still: Mapping[int, Any]) -> Enclosure | None:

@@ -93,3 +93,33 @@ def test_what_has_no_rule_is_an_error_that_names_it(steep):
 
 def test_what_does_not_depend_on_the_input_has_constant_zero():
     assert bound(lambda x, W: W.sum() * jnp.ones(2), (3,), np.ones((2, 2))) == Enclosure.exact(0)
+
+
+@pytest.mark.parametrize("stride, padding, apart, between", [(1, 1, 1, 1), (2, 1, 1, 1), (1, 0, 2, 1), (1, 2, 1, 2)])
+@pytest.mark.parametrize("groups", [1, 2])
+def test_the_bound_of_a_convolution_lies_above_its_matrix_and_near_it(stride, padding, apart, between, groups):
+    """The dense matrix of the convolution column by column, and its norm by a singular value decomposition."""
+    kernel = np.random.default_rng(0).normal(size=(4, 2 // groups, 3, 3))
+
+    def convolve(x):
+        return jax.lax.conv_general_dilated(
+            x[None],
+            kernel,
+            (stride, stride),
+            [(padding, padding)] * 2,
+            lhs_dilation=(between, between),
+            rhs_dilation=(apart, apart),
+            feature_group_count=groups,
+        )
+
+    with jax.enable_x64(True):
+        graph = trace(convolve, jax.ShapeDtypeStruct((2, 7, 7), np.float64))
+        bound = steepness(graph.nodes, graph.inputs[0], graph.outputs[0], graph.constants).hi
+        matrix = np.asarray(jax.jacrev(convolve)(np.zeros((2, 7, 7)))).reshape(-1, 98)
+    truth = np.linalg.norm(matrix, 2)
+    taps = sum(np.linalg.norm(kernel[:, :, i, j], 2) for i in range(3) for j in range(3))
+    assert truth <= bound * (1 + 1e-12)
+    if groups == 1:
+        assert bound < taps
+    if stride == between == apart == 1:
+        assert bound <= 1.3 * truth

@@ -28,7 +28,7 @@ from ftheta.processes.budgets import parse_seconds
 from ..input_regions import Region
 from ..traced_programs import read_input_shape
 from .chains import Chain, read_chain
-from .climbing import Steep, find_steep
+from .climbing import FEW_INPUTS, Steep, find_steep
 from .domains import Domain, read_domain, read_norm
 from .result import LipschitzConstant as LipschitzConstant
 from .result import Rung as Rung
@@ -36,9 +36,10 @@ from .rungs import climb_ladder, prepare_setting
 from .secants import SteepestSecant, lay_secant, slope_between
 
 BUDGET = 10.0
-SHARES = {"search": 0.45, "ladder": 0.6, "pieces": 0.1}
+SHARES = {True: {"search": 0.5, "ladder": 0.35, "pieces": 0.1}, False: {"search": 0.13, "ladder": 0.7, "pieces": 0.1}}
 LOCAL_SHARES = {"search": 0.15, "ladder": 0.15, "pieces": 0.2, "parts": 0.5}
-"""Of the budget, over all of space and on a set: the search for steep points, the bounds, all pieces, the parts."""
+"""Of the budget, over all of space (with few inputs, where steep pieces are tiny, and with many) and on a set: the
+search for steep points, the bounds, all pieces, the parts."""
 SECONDS_OF_A_PART = 0.08
 ENOUGH = 1 + 1e-6  # a ratio at which nothing is left to be gained
 
@@ -115,7 +116,7 @@ def _bound_chain(
     rng: np.random.Generator,
 ) -> LipschitzConstant:
     start = process_time()
-    shares = SHARES if domain.is_space else LOCAL_SHARES
+    shares = SHARES[chain.inputs <= FEW_INPUTS] if domain.is_space else LOCAL_SHARES
     steep = find_steep(chain, norm, rng, work=shares["search"] * seconds, domain=domain, rows=rows)
     witness = lay_secant(chain, steep, norm, domain)
     ladder: list[Rung] = []
