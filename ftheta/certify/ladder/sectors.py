@@ -147,6 +147,7 @@ def verify_sectors(system: System, multipliers: Sequence[Array], weights: Array 
     estimate = _estimate(system, multipliers, weights)
     if not np.isfinite(estimate):
         return inf
+    estimate = max(estimate, FAINT**2 * _size(system.out) ** 2)  # where nothing depends on the inputs it would be 0
     for slack in SLACKS:
         rho = estimate * (1 + slack)
         if is_positive(system, multipliers, rho if weights is None else rho * weights):
