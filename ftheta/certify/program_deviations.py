@@ -22,10 +22,11 @@ import numpy as np
 
 from ftheta.graph.domains.interval import PLAIN_RULES
 from ftheta.graph.domains.interval.intervals import Interval
-from ftheta.graph.domains.linear import BoxSet, Program
 from ftheta.graph.domains.linear.derivatives import SLOPES, power_slope
+from ftheta.graph.domains.linear.program import Program
 from ftheta.graph.domains.linear.refining import enclose
 from ftheta.graph.domains.linear.rounding import pay
+from ftheta.graph.domains.linear.sets import BoxSet
 from ftheta.graph.graph import Node, Slot
 from ftheta.graph.interpret import precision
 from ftheta.logic.errors import SubjectError
@@ -132,6 +133,7 @@ def _up(x: Array) -> Array:
 
 
 def refuse(node: Node, kind: FloatType) -> SubjectError:
+    """The error for a `node` whose rounding in floats of this `kind` has no rule."""
     return SubjectError(
         f"What a {kind.name} program computes is not decided for this operator.",
         where=node.source,

@@ -85,6 +85,7 @@ def _exponent_of_norm(W: Array) -> int:
 
 
 def scale_back(bound: float, exponent: int) -> float:
+    r"""An upper bound of $2^{\text{exponent}}\,\text{bound}$ of what was scaled down, with what underflow lost."""
     return shift_exponent(nextafter(bound + LOST, inf), exponent, inf)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ftheta.graph.domains.linear import BallSet, InputSet, PolytopeSet
+from ftheta.graph.domains.linear.sets import BallSet, InputSet, PolytopeSet
 from ftheta.logic.errors import UsageError
 
 from ..input_regions import NORMS, Ball, Polytope, Region, read_region

@@ -6,7 +6,7 @@ homogeneous coordinates, they are all: the box is convex, so that no piece meets
 
 import numpy as np
 
-from ftheta.graph.domains.linear import BoxSet
+from ftheta.graph.domains.linear.sets import BoxSet
 from ftheta.logic.enclosure import Enclosure
 from ftheta.pieces.domains import Box, Space
 from ftheta.pieces.search import count_pieces, pieces

@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from ftheta.graph.domains.linear import InputSet, Program
+from ftheta.graph.domains.linear.program import Program
 from ftheta.graph.domains.linear.refining import enclose
+from ftheta.graph.domains.linear.sets import InputSet
 from ftheta.graph.jaxprs import trace
 from ftheta.lazy import jax
 

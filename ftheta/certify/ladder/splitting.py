@@ -15,9 +15,10 @@ import numpy as np
 from scipy.optimize import linprog
 
 from ftheta.graph.domains.interval.intervals import Interval
-from ftheta.graph.domains.linear import BoxSet, InputSet, PolytopeSet, Program
 from ftheta.graph.domains.linear.backward import Relaxed
+from ftheta.graph.domains.linear.program import Program
 from ftheta.graph.domains.linear.refining import enclose, one_entry_each
+from ftheta.graph.domains.linear.sets import BoxSet, InputSet, PolytopeSet
 from ftheta.graph.domains.linear.slopes import optimise
 from ftheta.graph.errors import GraphError
 

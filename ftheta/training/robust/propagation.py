@@ -32,6 +32,7 @@ class Box(NamedTuple):
 
 
 def box_between(lo: Any, hi: Any) -> Box:
+    """The box from `lo` to `hi`, by its middle and radius."""
     return Box((lo + hi) / 2, (hi - lo) / 2)
 
 
