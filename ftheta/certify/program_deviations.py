@@ -23,7 +23,7 @@ import numpy as np
 from ftheta.graph.domains.interval import PLAIN_RULES
 from ftheta.graph.domains.interval.intervals import Interval
 from ftheta.graph.domains.linear.derivatives import SLOPES, power_slope
-from ftheta.graph.domains.linear.program import Program
+from ftheta.graph.domains.linear.program import Program, needed_nodes
 from ftheta.graph.domains.linear.refining import enclose
 from ftheta.graph.domains.linear.rounding import pay
 from ftheta.graph.domains.linear.sets import BoxSet
@@ -157,17 +157,6 @@ def bound_program_deviations(
     (out,) = program.graph.outputs
     found = run.of(out).ravel()
     return Deviation(np.zeros((len(found), 0)), found), run.size(out).ravel()
-
-
-def needed_nodes(program: Program) -> list[Node]:
-    """The nodes that the program itself runs, without further expressions of its slots."""
-    wanted = {slot.id for slot in program.graph.outputs}
-    found = []
-    for node in reversed(program.graph.nodes):
-        if any(slot.id in wanted for slot in node.outputs):
-            wanted.update(slot.id for slot in node.inputs)
-            found.append(node)
-    return found[::-1]
 
 
 def require_constants(program: Program, kind: FloatType) -> None:

@@ -10,8 +10,9 @@ from jax import lax
 
 import ftheta as ft
 from ftheta.certify.deviations import FLOAT_TYPES
-from ftheta.certify.program_deviations import Deviations, bound_program_deviations, needed_nodes
+from ftheta.certify.program_deviations import Deviations, bound_program_deviations
 from ftheta.certify.programs.network import TracedNetwork
+from ftheta.graph.domains.linear.program import needed_nodes
 from ftheta.logic.errors import SubjectError
 
 SINGLE = FLOAT_TYPES["float32"]

@@ -10,12 +10,11 @@ import jax
 import numpy as np
 from jax import lax
 
-from ftheta.certify.program_deviations import needed_nodes
 from ftheta.certify.questions import round_down, round_up
 from ftheta.certify.traced_programs import MEANING, read_program
 from ftheta.graph.domains.interval import intervals
 from ftheta.graph.domains.interval.intervals import Interval
-from ftheta.graph.domains.linear.program import Program
+from ftheta.graph.domains.linear.program import Program, needed_nodes
 from ftheta.logic.errors import SubjectError
 
 Array = np.ndarray

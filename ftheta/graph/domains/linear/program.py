@@ -116,3 +116,14 @@ def _restate(
         return found
     expression = restate_node(node, known)
     return None if expression is None else (node.inputs, expression)
+
+
+def needed_nodes(program: Program) -> list[Node]:
+    """The nodes that the program itself runs, without further expressions of its slots."""
+    wanted = {slot.id for slot in program.graph.outputs}
+    found = []
+    for node in reversed(program.graph.nodes):
+        if any(slot.id in wanted for slot in node.outputs):
+            wanted.update(slot.id for slot in node.inputs)
+            found.append(node)
+    return found[::-1]
