@@ -15,7 +15,7 @@ CHARTS = {"Curves", "Bars", "Heatmap", "Histogram", "Points", "Regions", "Diagra
 BUILDERS = ("theorems", "auditing", "logic", "report", "running")
 PUBLIC = ("__main__", "auditing", "catalogue", "checking", "cli", "lab", "report", "running", "subjects", "verifying")
 
-# what `ft.graph`, `ft.pieces` and `ft.approximate` hand to a user can draw itself
+# what `ft.graph`, `ft.pieces`, `ft.approximate`, `ft.lipschitz` and `ft.robustness` hand to a user can draw itself
 DRAWS_ITSELF = {
     "ftheta.graph.tableaux",
     "ftheta.pieces.pictures",
@@ -23,6 +23,8 @@ DRAWS_ITSELF = {
     "ftheta.approximation.rates",
     "ftheta.approximation.result",
     "ftheta.approximation.spectral_norm",
+    "ftheta.certify.ladder.result",
+    "ftheta.stability.accuracy",
 }
 
 
