@@ -34,6 +34,7 @@ VALUES = {
         )
     ],
     "lipsdp-certificate": [Reference({"steepest secant": 1, "product of norms": 2}, {"kind": "absolute value"})],
+    "lipschitz-margin": [Reference({"Lip(f) in ℓ₂": 5, "Lip(f) in ℓ₁": 4, "Lip(f) in ℓ∞": 7}, {"kind": "linear"})],
     "smoothing-certificate": [Reference({"inputs certified": 4}, {"kind": "linear", "sigma": 0.05})],
     "linear-relaxation-bounds": [Reference({"CROWN below r(x)": -1, "linear program of r(x) − r(x)": -0.5})],
     "verification-np-hard": [
