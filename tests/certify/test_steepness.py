@@ -104,7 +104,7 @@ def test_the_bound_of_a_convolution_lies_above_its_matrix_and_near_it(stride, pa
     def convolve(x):
         return jax.lax.conv_general_dilated(
             x[None],
-            kernel,
+            jnp.asarray(kernel),
             (stride, stride),
             [(padding, padding)] * 2,
             lhs_dilation=(between, between),
