@@ -48,6 +48,7 @@ _HOME = {
     "risk_bounds": "ftheta.risks.bounds",
     "robustness": "ftheta.stability.accuracy",
     "save": "ftheta.report.save",
+    "simplify": "ftheta.stability.simplification",
     "smooth": "ftheta.stability.smoothing",
     "sweep": "ftheta.sweeps",
     "theorems": "ftheta.catalogue",
@@ -93,6 +94,7 @@ if TYPE_CHECKING:
     from ftheta.spectra import constants as constants
     from ftheta.stability.accuracy import robustness as robustness
     from ftheta.stability.radii import certified_radius as certified_radius
+    from ftheta.stability.simplification import simplify as simplify
     from ftheta.stability.smoothing import smooth as smooth
     from ftheta.subjects import Dataset as Dataset
     from ftheta.subjects import Family as Family

@@ -53,3 +53,13 @@ def _optimise(net: ReluNetwork, targets: Targets, low: Array, high: Array, bound
     outcome = bound_domains(task, domains, MARGINS)
     least[outcome.closed_targets] = outcome.closed_bounds
     least[outcome.open.target] = outcome.open.bound
+
+
+def bound_neurons(net: ReluNetwork, low: Array, high: Array) -> list[tuple[Array, Array]]:
+    """Numbers below and above each pre-activation of every hidden step over a box, rounded outward."""
+    try:
+        _, bounds = enclose(net, low, high)
+        _, better = enclose(net, low, high, NEURONS, bounds)
+    except BeyondRange:
+        return [(np.full(width, -np.inf), np.full(width, np.inf)) for width in net.widths[1:-1]]
+    return better
