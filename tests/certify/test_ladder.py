@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from flint import acb_mat, arb, ctx
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ftheta as ft
@@ -43,6 +43,7 @@ from ftheta.networks.scaling import ScaledLayers, Scaling
 from ftheta.pieces import Box, pieces
 from ftheta.relu.exact import from_description
 from ftheta.subjects import Network
+from tests.thoroughness import max_examples
 
 NORMS = (1, 2, inf)
 SLACK = 1 + 1e-9
@@ -90,7 +91,7 @@ def corners(weights, ranges):
 # ---- enclosures ------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=12)
+@max_examples(12)
 @given(st.integers(0, 10**6), st.sampled_from([(1, 4, 1), (2, 5, 2), (2, 4, 3, 2), (3, 4, 2)]), st.sampled_from(NORMS))
 def test_the_exact_constant_on_a_box_lies_between_all_bounds(seed, widths, p):
     description = small_network(seed, widths)
@@ -105,7 +106,7 @@ def test_the_exact_constant_on_a_box_lies_between_all_bounds(seed, widths, p):
     assert found.verify()
 
 
-@settings(max_examples=8)
+@max_examples(8)
 @given(st.integers(0, 10**6), st.sampled_from([(1, 4, 1), (2, 4, 2), (2, 3, 3, 1)]), st.sampled_from(NORMS))
 def test_no_piece_of_a_large_box_is_steeper_than_the_bounds_over_all_of_space(seed, widths, p):
     description = small_network(seed, widths)
@@ -190,7 +191,7 @@ def test_signs_of_neurons_and_halves_of_boxes_never_lose_a_piece(inputs):
 # ---- bounds of Jacobians with slopes in ranges -----------------------------------------------------------------------
 
 
-@settings(max_examples=25)
+@max_examples(25)
 @given(st.integers(0, 10**6), st.sampled_from([(2, 3, 2), (3, 3, 3, 2), (1, 2, 2, 2, 1)]))
 def test_no_corner_of_the_slopes_exceeds_any_bound(seed, widths):
     rng = np.random.default_rng(seed)
@@ -290,7 +291,7 @@ def least_eigenvalue(M: list[list[Fraction]]) -> arb | None:
         ctx.prec = before
 
 
-@settings(max_examples=15)
+@max_examples(15)
 @given(st.integers(0, 10**6), st.floats(0.3, 3.0))
 def test_what_is_certified_with_ranges_is_positive_in_rationals_and_in_balls(seed, share):
     rng = np.random.default_rng(seed)

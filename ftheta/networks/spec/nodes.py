@@ -11,8 +11,8 @@ from ftheta.logic.errors import SubjectError
 from ftheta.networks.onnx.dialect import Onnx
 from ftheta.networks.programs.node import Node, Port
 from ftheta.networks.programs.program import Program
-from ftheta.networks.programs.spellings import SPELLINGS, Z
 
+from .sheets import Sheet
 from .tensors import NamedTensors
 
 OPERATORS = Onnx(21, check="see whether the spec has the layers in order, and the shape of one input right")
@@ -21,26 +21,10 @@ INPUT = "input"
 FLOAT64 = 11
 INT64 = 7
 
-FURTHER: Mapping[str, tuple[str, dict[str, Any]]] = {
-    "elu": ("Elu", {"alpha": 1.0}),
-    "selu": ("Selu", {"alpha": 1.6732632423543772, "gamma": 1.0507009873554805}),
-    "gelu-tanh": ("Gelu", {"approximate": "tanh"}),
-    "hard-sigmoid": ("HardSigmoid", {"alpha": 1 / 6, "beta": 0.5}),
-    "hard-swish": ("HardSwish", {}),
-    "mish": ("Mish", {}),
-    "softsign": ("Softsign", {}),
-    "softmax": ("Softmax", {"axis": -1}),
-    "log-softmax": ("LogSoftmax", {"axis": -1}),
-}
-"""Activations without an entry in `ACTIVATIONS`: functions that are computed, and of which nothing more is known."""
-
-EPSILON = {"torch": (1e-5, 1e-5), "jax": (1e-5, 1e-6), "keras": (1e-3, 1e-3)}
-"""What PyTorch, flax and Keras add to a variance if nothing is said: in batch normalisation, and in all others."""
-
 
 def graph(spec: kinds.Spec, tensors: NamedTensors, where: str) -> Program:
     """The nodes of the layers, in order."""
-    sheet = _Sheet(spec, tensors)
+    sheet = Sheet(spec, tensors, WRITERS, {INPUT})
     output = sheet.chain(spec.layers, INPUT, "")
     dims = (1, *(spec.input or ()))
     whole = isinstance(spec.layers[0], kinds.Embedding)
@@ -55,123 +39,10 @@ def graph(spec: kinds.Spec, tensors: NamedTensors, where: str) -> Program:
     )
 
 
-class _Sheet:
-    """Nodes that are being written. `rank` is that of the value written last, its batch axis included."""
-
-    def __init__(self, spec: kinds.Spec, tensors: NamedTensors) -> None:
-        self.tensors = tensors
-        self.layout = spec.layout or "torch"
-        self.rank = 1 + len(spec.input or ())
-        self.nodes: list[Node] = []
-        self.constants: dict[str, np.ndarray] = {}
-        self.labels = {INPUT, *tensors.arrays}
-
-    def chain(self, layers: list[Any], x: str, prefix: str) -> str:
-        for i, layer in enumerate(layers):
-            label = self._label(layer.name or f"{prefix}layer{i}")
-            x = self._add_activation(layer.activation, WRITERS[layer.kind](self, layer, x, label), label)
-            x = self.node("Identity", [x], label)  # so that `until` can name the layer
-        return x
-
-    def _label(self, wanted: str) -> str:
-        """A name that no other layer has: layers may share their tensors."""
-        label = wanted
-        k = 2
-        while label in self.labels:
-            label = f"{wanted}#{k}"
-            k = k + 1
-        self.labels.add(label)
-        return label
-
-    def node(self, op: str, inputs: list[str], label: str, part: str = "", **attributes: Any) -> str:
-        output = f"{label}:{part}" if part else label
-        self.nodes.append(Node(op, tuple(inputs), (output,), attributes, label))
-        return output
-
-    def constant(self, name: str, value: Any) -> str:
-        self.constants[name] = np.asarray(value)
-        return name
-
-    def _add_activation(self, word: str, x: str, label: str) -> str:
-        word = word.lower().replace("_", "-")
-        if word == "identity":
-            return x
-        if word in FURTHER:
-            op, attributes = FURTHER[word]
-            return self.node(op, [x], label, word, **attributes)
-        if word not in SPELLINGS:
-            remedy = f"choose one of {', '.join([*SPELLINGS, *FURTHER, 'identity'])}"
-            raise SubjectError("Unknown activation.", where=f"{self.tensors.where}, {label}", got=word, remedy=remedy)
-        return self._add_spelling(SPELLINGS[word], x, label, word)
-
-    def _add_spelling(self, spelling: Any, z: str, label: str, part: str) -> str:
-        if spelling == Z:
-            return z
-        if isinstance(spelling, float):
-            return self.constant(f"{label}:{part}", spelling)
-        op, *arguments = spelling
-        inputs = [self._add_spelling(a, z, label, f"{part}{k}") for k, a in enumerate(arguments)]
-        return self.node(op, inputs, label, part)
-
-    # ---- affine maps ----
-
-    def affine(self, weight: str, bias: str | None, x: str, label: str, part: str = "") -> str:
-        """$Wx+b$ along the last axis; the names are those of a matrix in the layout of the file, and of a vector."""
-        if self.layout == "torch":
-            weight = self.node("Transpose", [weight], label, f"{part}turned", perm=[1, 0])
-        y = self.node("MatMul", [x, weight], label, f"{part}product")
-        return y if bias is None else self.node("Add", [y, bias], label, f"{part}sum")
-
-    def multiply(self, matrix: np.ndarray, bias: str | None, x: str, label: str, part: str) -> str:
-        """The same with a matrix (out, in) of its own."""
-        constant = self.constant(f"{label}:{part}", matrix.T)
-        y = self.node("MatMul", [x, constant], label, f"{part}-product")
-        return y if bias is None else self.node("Add", [y, bias], label, f"{part}-sum")
-
-    def matrix(self, weight: str) -> np.ndarray:
-        """The weight of a dense layer as (out, in)."""
-        array = self.tensors.taken[weight]
-        if array.ndim != 2 or not array.size:
-            raise SubjectError("A weight must be a matrix.", where=f"{self.tensors.where}, {weight}", got=array.shape)
-        return array if self.layout == "torch" else array.T
-
-    def channels_first(self, x: str, label: str, write: Callable[[str], str]) -> str:
-        """What `write` makes of x with its channels on the second axis; in other layouts they are on the last."""
-        last = self.rank - 1
-        if self.layout == "torch" or last < 2:
-            return write(x)
-        x = self.node("Transpose", [x], label, "channels-first", perm=[0, last, *range(1, last)])
-        return self.node("Transpose", [write(x)], label, "channels-last", perm=[0, *range(2, last + 1), 1])
-
-    def lengths(self, given: int | list[int], axes: int, label: str) -> list[int]:
-        if isinstance(given, int):
-            return [given] * axes
-        if len(given) != axes:
-            raise SubjectError(
-                "There must be one number an axis.", where=f"{self.tensors.where}, {label}", got=f"{given}, {axes} axes"
-            )
-        return list(given)
-
-    def pads(self, given: Any, axes: int, label: str) -> dict[str, Any]:
-        if isinstance(given, str):
-            return {"auto_pad": "SAME_UPPER" if given == "same" else "VALID"}
-        return {"pads": self.lengths(0 if given is None else given, axes, label) * 2}
-
-    def axes(self, label: str) -> int:
-        if self.rank < 3:
-            raise SubjectError(
-                "There are no axes to slide over.", where=f"{self.tensors.where}, {label}", got="an input of one axis"
-            )
-        return self.rank - 2
-
-    def epsilon(self, given: float | None, batch: bool) -> float:
-        return EPSILON[self.layout][not batch] if given is None else given
-
-
 # ---- layers ----------------------------------------------------------------------------------------------------------
 
 
-def _dense(sheet: _Sheet, layer: kinds.DenseLayer, x: str, label: str) -> str:
+def _dense(sheet: Sheet, layer: kinds.DenseLayer, x: str, label: str) -> str:
     weight = sheet.tensors.need("weight", layer.weight, layer.name, label)
     bias = sheet.tensors.find("bias", layer.bias, layer.name)
     if layer.constraint is None:
@@ -189,7 +60,7 @@ def _unit_dense(constraint: Any, weight: np.ndarray) -> np.ndarray:
         return np.asarray(CONSTRAINTS[constraint](jax.numpy.asarray(weight)))
 
 
-def _group_sort(sheet: _Sheet, layer: kinds.GroupSort, x: str, label: str) -> str:
+def _group_sort(sheet: Sheet, layer: kinds.GroupSort, x: str, label: str) -> str:
     from ftheta.networks.layers.contractions import comparisons
 
     where = f"{sheet.tensors.where}, {label}"
@@ -208,7 +79,7 @@ def _group_sort(sheet: _Sheet, layer: kinds.GroupSort, x: str, label: str) -> st
     return sheet.node("Reshape", [joined, sheet.constant(f"{label}:flat", [1, -1])], label, "sorted")
 
 
-def _convex_potential(sheet: _Sheet, layer: kinds.ConvexPotential, x: str, label: str) -> str:
+def _convex_potential(sheet: Sheet, layer: kinds.ConvexPotential, x: str, label: str) -> str:
     import jax
 
     from ftheta.networks.layers.contractions import ConvexPotential
@@ -222,7 +93,7 @@ def _convex_potential(sheet: _Sheet, layer: kinds.ConvexPotential, x: str, label
     return sheet.node("Add", [x, sheet.multiply(back, None, inner, label, "back")], label, "step")
 
 
-def _conv(sheet: _Sheet, layer: kinds.Conv, x: str, label: str) -> str:
+def _conv(sheet: Sheet, layer: kinds.Conv, x: str, label: str) -> str:
     axes = sheet.axes(label)
     weight = sheet.tensors.need("weight", layer.weight, layer.name, label)
     bias = sheet.tensors.find("bias", layer.bias, layer.name)
@@ -238,7 +109,7 @@ def _conv(sheet: _Sheet, layer: kinds.Conv, x: str, label: str) -> str:
     return sheet.channels_first(x, label, lambda x: sheet.node("Conv", [x, *inputs], label, "conv", **attributes))
 
 
-def _batch_norm(sheet: _Sheet, layer: kinds.BatchNorm, x: str, label: str) -> str:
+def _batch_norm(sheet: Sheet, layer: kinds.BatchNorm, x: str, label: str) -> str:
     scale, shift = _scale_and_shift(sheet, layer, label)
     shift = sheet.constant(f"{label}:shift", [0.0]) if shift is None else shift
     mean = sheet.tensors.need("mean", layer.mean, layer.name, label)
@@ -249,7 +120,7 @@ def _batch_norm(sheet: _Sheet, layer: kinds.BatchNorm, x: str, label: str) -> st
     return sheet.channels_first(x, label, write)
 
 
-def _norm(sheet: _Sheet, layer: kinds.Norm, x: str, label: str) -> str:
+def _norm(sheet: Sheet, layer: kinds.Norm, x: str, label: str) -> str:
     scale, shift = _scale_and_shift(sheet, layer, label)
     epsilon = sheet.epsilon(layer.epsilon, batch=False)
     if layer.kind == "group-norm":
@@ -264,17 +135,17 @@ def _norm(sheet: _Sheet, layer: kinds.Norm, x: str, label: str) -> str:
     return sheet.node("LayerNormalization", inputs, label, "norm", axis=-over, epsilon=epsilon)
 
 
-def _scale_and_shift(sheet: _Sheet, layer: kinds.Weighted, label: str) -> tuple[str, str | None]:
+def _scale_and_shift(sheet: Sheet, layer: kinds.Weighted, label: str) -> tuple[str, str | None]:
     scale = sheet.tensors.find("scale", layer.weight, layer.name)
     shift = sheet.tensors.find("shift", layer.bias, layer.name)
     return (sheet.constant(f"{label}:scale", [1.0]) if scale is None else scale), shift
 
 
-def _activation(sheet: _Sheet, layer: kinds.Activation, x: str, label: str) -> str:
+def _activation(sheet: Sheet, layer: kinds.Activation, x: str, label: str) -> str:
     return x
 
 
-def _pool(sheet: _Sheet, layer: kinds.Pool, x: str, label: str) -> str:
+def _pool(sheet: Sheet, layer: kinds.Pool, x: str, label: str) -> str:
     axes = sheet.axes(label)
     counted = sheet.layout != "keras" if layer.count_padding is None else layer.count_padding
     attributes = {
@@ -289,44 +160,44 @@ def _pool(sheet: _Sheet, layer: kinds.Pool, x: str, label: str) -> str:
     return sheet.channels_first(x, label, lambda x: sheet.node(op, [x], label, "pool", **attributes))
 
 
-def _global_pool(sheet: _Sheet, layer: kinds.GlobalPool, x: str, label: str) -> str:
+def _global_pool(sheet: Sheet, layer: kinds.GlobalPool, x: str, label: str) -> str:
     sheet.axes(label)
     op = "GlobalAveragePool" if layer.kind == "global-average-pool" else "GlobalMaxPool"
     pooled = sheet.channels_first(x, label, lambda x: sheet.node(op, [x], label, "pool"))
     return _add_flatten(sheet, pooled, label)
 
 
-def _flatten(sheet: _Sheet, layer: kinds.Flatten, x: str, label: str) -> str:
+def _flatten(sheet: Sheet, layer: kinds.Flatten, x: str, label: str) -> str:
     return _add_flatten(sheet, x, label)
 
 
-def _add_flatten(sheet: _Sheet, x: str, label: str) -> str:
+def _add_flatten(sheet: Sheet, x: str, label: str) -> str:
     sheet.rank = 2
     return sheet.node("Flatten", [x], label, "flat", axis=1)
 
 
-def _reshape(sheet: _Sheet, layer: kinds.Reshape, x: str, label: str) -> str:
+def _reshape(sheet: Sheet, layer: kinds.Reshape, x: str, label: str) -> str:
     sheet.rank = 1 + len(layer.shape)
     return sheet.node("Reshape", [x, sheet.constant(f"{label}:shape", [1, *layer.shape])], label, "reshaped")
 
 
-def _mean(sheet: _Sheet, layer: kinds.Mean, x: str, label: str) -> str:
+def _mean(sheet: Sheet, layer: kinds.Mean, x: str, label: str) -> str:
     sheet.rank -= 1
     return sheet.node("ReduceMean", [x, sheet.constant(f"{label}:axis", [layer.axis + 1])], label, "mean", keepdims=0)
 
 
-def _embedding(sheet: _Sheet, layer: kinds.Embedding, x: str, label: str) -> str:
+def _embedding(sheet: Sheet, layer: kinds.Embedding, x: str, label: str) -> str:
     if x != INPUT:
         raise SubjectError("An embedding must be the first layer.", where=f"{sheet.tensors.where}, {label}")
     sheet.rank += 1
     return sheet.node("Gather", [sheet.tensors.need("table", layer.weight, layer.name, label), x], label, "rows")
 
 
-def _add(sheet: _Sheet, layer: kinds.Add, x: str, label: str) -> str:
+def _add(sheet: Sheet, layer: kinds.Add, x: str, label: str) -> str:
     return sheet.node("Add", [x, sheet.tensors.take(layer.tensor)], label, "sum")
 
 
-def _standardise(sheet: _Sheet, layer: kinds.Standardise, x: str, label: str) -> str:
+def _standardise(sheet: Sheet, layer: kinds.Standardise, x: str, label: str) -> str:
     after = [1] * (sheet.rank - 2) if sheet.layout == "torch" else []  # axes after that of the channels
     mean, std = (np.asarray(value, np.float64).reshape(-1, *after) for value in (layer.mean, layer.std))
     if not std.all():
@@ -335,7 +206,7 @@ def _standardise(sheet: _Sheet, layer: kinds.Standardise, x: str, label: str) ->
     return sheet.node("Div", [centred, sheet.constant(f"{label}:std", std)], label, "standard")
 
 
-def _attention(sheet: _Sheet, layer: kinds.Attention, x: str, label: str) -> str:
+def _attention(sheet: Sheet, layer: kinds.Attention, x: str, label: str) -> str:
     """Of tokens (T, d): softmax(q kᵀ / √(d / heads)) v for every head, and a dense layer over the heads."""
     (q, k, v), width = _projections(sheet, layer, x, label)
     if width % layer.heads:
@@ -358,7 +229,7 @@ def _attention(sheet: _Sheet, layer: kinds.Attention, x: str, label: str) -> str
     return _add_projection(sheet, layer.out or f"{layer.name}.out_proj", joined, label, "out", last=True)[0]
 
 
-def _projections(sheet: _Sheet, layer: kinds.Attention, x: str, label: str) -> tuple[list[str], int]:
+def _projections(sheet: Sheet, layer: kinds.Attention, x: str, label: str) -> tuple[list[str], int]:
     """Queries, keys and values, and how many numbers the queries of one token are."""
     packed = None if layer.query else sheet.tensors.find("in_proj_weight", None, layer.name)
     if packed is None:
@@ -378,7 +249,7 @@ def _projections(sheet: _Sheet, layer: kinds.Attention, x: str, label: str) -> t
     return [sheet.affine(str(w), b, x, label, part) for w, b, part in zip(*parts, "qkv")], rows
 
 
-def _add_projection(sheet: _Sheet, name: str, x: str, label: str, part: str, last: bool = False) -> tuple[str, int]:
+def _add_projection(sheet: Sheet, name: str, x: str, label: str, part: str, last: bool = False) -> tuple[str, int]:
     """A dense layer and its width.
 
     flax keeps its heads apart: (d, heads, d / heads), and in the last layer (heads, d / heads, d).
@@ -397,7 +268,7 @@ def _add_projection(sheet: _Sheet, name: str, x: str, label: str, part: str, las
     return sheet.affine(weight, bias, x, label, part), width
 
 
-def _residual(sheet: _Sheet, layer: kinds.Residual, x: str, label: str) -> str:
+def _residual(sheet: Sheet, layer: kinds.Residual, x: str, label: str) -> str:
     rank = sheet.rank
     inner = sheet.chain(layer.layers, x, f"{label}/")
     after = sheet.rank
