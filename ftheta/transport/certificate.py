@@ -1,0 +1,71 @@
+r"""What a plan and a potential prove of the optimal cost, rounded outward.
+
+Below: for any $f$, $\sum_ia_if_i+\sum_jb_jg_j$ with $g_j=\min_ic_{ij}-f_i$ rounded down. Above: the cost of a plan,
+rounded up; where its marginals differ from $a$ and $b$ by $\eta$ in all, moving that much again costs at most
+$\eta\max c$."""
+
+from math import fsum
+
+import numpy as np
+
+from ftheta.logic.enclosure import Enclosure
+from ftheta.shapes import Float, Int
+
+from .problems import MATRIX, Array, Problem, U
+
+ENTRIES = 1 << 19
+TINY = 1e-280  # more than all underflows
+
+
+def transform(problem: Problem, f: Float[np.ndarray, "n"]) -> Float[np.ndarray, "m"]:
+    r"""The $c$-transform $g_j=\min_ic(x_i,y_j)-f_i$, rounded down: $f_i+g_j\le c(x_i,y_j)$ for all pairs in real
+    arithmetic."""
+    from .pricing import transform_below
+
+    g = np.empty(problem.m)
+    step = max(1, ENTRIES // problem.n)
+    slack = problem.table_error(f)
+    shrink = 1 - problem.relative_error
+    for first in range(0, problem.m, step):
+        rows = slice(first, min(first + step, problem.m))
+        table = problem.table(rows, f, columns_first=True)
+        if problem.kind == MATRIX:
+            least = table.min(1)
+            g[rows] = least - 2 * U * np.abs(least) - TINY
+        else:
+            transform_below(table, slack, problem.x, problem.y, f, problem.kind, shrink, first, g)
+    return g
+
+
+def bound_below(problem: Problem, f: Float[np.ndarray, "n"], g: Float[np.ndarray, "m"]) -> float:
+    """The dual value of potentials that are feasible, rounded down."""
+    terms = np.concatenate([problem.a * f, problem.b * g])
+    return fsum(terms) - 8 * U * fsum(np.abs(terms)) - TINY
+
+
+def bound_above(
+    problem: Problem,
+    rows: Int[np.ndarray, "k"],
+    columns: Int[np.ndarray, "k"],
+    masses: Float[np.ndarray, "k"],
+    misplaced: float,
+) -> float:
+    """The cost of a plan, rounded up; `masses` are right to a relative error of 2u, up to `misplaced` mass in all."""
+    terms = masses * problem.costs_of(rows, columns)
+    cost = fsum(terms) * (1 + problem.relative_error + 8 * U)
+    return cost + misplaced * problem.largest_cost * (1 + 4 * U) + TINY
+
+
+def enclose(
+    problem: Problem,
+    rows: Int[np.ndarray, "k"],
+    columns: Int[np.ndarray, "k"],
+    masses: Float[np.ndarray, "k"],
+    misplaced: float,
+    f: Float[np.ndarray, "n"],
+) -> tuple[Enclosure, Array]:
+    """The optimal cost for masses that sum to 1, and the potential of y that goes with `f`."""
+    g = transform(problem, f)
+    lo = max(0.0, bound_below(problem, f, g))
+    hi = bound_above(problem, rows, columns, masses, misplaced)
+    return Enclosure.between(min(lo, hi), hi), g

@@ -1,0 +1,80 @@
+"""Compiled passes over blocks of the table of all pairs, of which only a few rows are held at a time."""
+
+import numpy as np
+
+from .simplex import Array, compiled
+
+
+@compiled
+def smallest_of_rows(table: Array, below: Array, columns: Array, least: Array) -> None:
+    """Of each row the smallest entry (`least`), and where the few smallest are that lie below the bound of the row
+    (`columns`, −1 where there are no more of them)."""
+    rows, width = table.shape
+    k = columns.shape[1]
+    values = np.empty(k)
+    for i in range(rows):
+        lowest = np.inf
+        for j in range(width):
+            lowest = min(lowest, table[i, j])
+        least[i] = lowest
+        columns[i, :] = -1
+        if not lowest < below[i]:
+            continue
+        values[:] = below[i]
+        for j in range(width):
+            entry = table[i, j]
+            if entry < values[k - 1]:
+                at = k - 1
+                while at > 0 and values[at - 1] > entry:
+                    values[at] = values[at - 1]
+                    columns[i, at] = columns[i, at - 1]
+                    at -= 1
+                values[at] = entry
+                columns[i, at] = j
+
+
+@compiled
+def transform_below(
+    table: Array, slack: float, x: Array, y: Array, f: Array, kind: int, shrink: float, first: int, out: Array
+) -> None:
+    """`out[first + j]` is a lower bound of the smallest $c(x_i,y_{first+j})-f_i$ over $i$.
+
+    Row $j$ of the `table` is off by at most `slack`, so only entries within twice of it of the smallest can be the
+    smallest; these are computed again from differences of coordinates, whose relative error `shrink` undoes.
+    """
+    rows, width = table.shape
+    d = x.shape[1]
+    for j in range(rows):
+        lowest = np.inf
+        for i in range(width):
+            lowest = min(lowest, table[j, i])
+        bound = np.inf
+        for i in range(width):
+            if table[j, i] <= lowest + 2 * slack:
+                total = 0.0
+                for k in range(d):
+                    step = x[i, k] - y[first + j, k]
+                    total += abs(step) if kind == 2 else step * step
+                if kind == 1:
+                    total = np.sqrt(total)
+                entry = total * shrink - f[i]
+                entry -= 2.3e-16 * abs(entry)
+                bound = min(bound, entry)
+        out[first + j] = bound
+
+
+@compiled
+def tabulate_distances(x: Array, columns: Array, potential: Array, kind: int, out: Array) -> None:
+    """`out[i, j]` is the distance (`kind` 1: Euclidean, 2: city block) of row i of x from column j, less a
+    potential."""
+    d, width = columns.shape
+    for i in range(x.shape[0]):
+        row = out[i]
+        row[:] = 0.0
+        for k in range(d):
+            at = x[i, k]
+            for j in range(width):
+                step = at - columns[k, j]
+                row[j] += abs(step) if kind == 2 else step * step
+        for j in range(width):
+            row[j] = (row[j] if kind == 2 else np.sqrt(row[j])) - potential[j]
