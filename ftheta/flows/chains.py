@@ -26,7 +26,7 @@ Step = Callable[[Callable[[Any, Any], Any], Any, Any], Any]
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class GraphPart:
     """Part of a graph between two states: `nodes` compute `end` from `start`, the slots `weights` and the
     constants `fixed`.
 
@@ -65,10 +65,10 @@ class Part:
 class Stage:
     """Equal blocks one after the other, or one stretch of plain layers."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[GraphPart, ...]
 
     @property
-    def field(self) -> Part:
+    def field(self) -> GraphPart:
         return self.parts[0]
 
     @property
@@ -174,7 +174,7 @@ def residual_chain(apply: Callable[[Any, Any], Any], params: Any, shape: tuple[i
     return Chain(graph, tuple(_group_stages(_parts(graph))))
 
 
-def _parts(graph: Graph) -> list[Part]:
+def _parts(graph: Graph) -> list[GraphPart]:
     (x,) = graph.argument(1)
     if len(graph.outputs) != 1:
         raise GraphError("a chain has one output", got=str(len(graph.outputs)))
@@ -184,7 +184,7 @@ def _parts(graph: Graph) -> list[Part]:
         if any(slot.id in moving for slot in node.inputs):
             moving.update(slot.id for slot in node.outputs)
             nodes.append(node)
-    parts = list[Part]()
+    parts = list[GraphPart]()
     first = 0
     state = x
     for i in _states(graph, nodes, moving):
@@ -209,7 +209,7 @@ def _states(graph: Graph, nodes: list[Node], moving: set[int]) -> list[int]:
     return found
 
 
-def _part(graph: Graph, nodes: tuple[Node, ...], start: Slot, end: Slot, moving: set[int]) -> Part:
+def _part(graph: Graph, nodes: tuple[Node, ...], start: Slot, end: Slot, moving: set[int]) -> GraphPart:
     """A residual part where the last node adds to (or subtracts from) the state before, else plain layers."""
     *inner, last = nodes
     if last.primitive in ("add", "add_any", "sub") and len(nodes) > 1:
@@ -217,8 +217,8 @@ def _part(graph: Graph, nodes: tuple[Node, ...], start: Slot, end: Slot, moving:
             is_skip = _origin(graph, last.inputs[skip]).id == start.id
             if is_skip and last.inputs[other].id in moving and not (skip and last.primitive == "sub"):
                 used = _select_needed(inner, last.inputs[other])
-                return Part(used, start, last.inputs[other], *_still(graph, used, moving), True, sign)
-    return Part(nodes, start, end, *_still(graph, nodes, moving), False)
+                return GraphPart(used, start, last.inputs[other], *_still(graph, used, moving), True, sign)
+    return GraphPart(nodes, start, end, *_still(graph, nodes, moving), False)
 
 
 def _origin(graph: Graph, slot: Slot) -> Slot:
@@ -245,7 +245,7 @@ def _still(graph: Graph, nodes: Sequence[Node], moving: set[int]) -> tuple[tuple
     return tuple(slot for k, slot in slots.items() if k not in fixed), fixed
 
 
-def _group_stages(parts: list[Part]) -> list[Stage]:
+def _group_stages(parts: list[GraphPart]) -> list[Stage]:
     stages = list[Stage]()
     for part in parts:
         last = stages[-1].parts[-1] if stages else None
@@ -255,7 +255,7 @@ def _group_stages(parts: list[Part]) -> list[Stage]:
             nodes = (*last.nodes, *part.nodes)
             weights = {s.id: s for s in (*last.weights, *part.weights)}
             fixed = {**last.fixed, **part.fixed}
-            stages[-1] = Stage((Part(nodes, last.start, part.end, tuple(weights.values()), fixed, False),))
+            stages[-1] = Stage((GraphPart(nodes, last.start, part.end, tuple(weights.values()), fixed, False),))
         else:
             stages.append(Stage((part,)))
     return stages

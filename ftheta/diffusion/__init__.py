@@ -1,0 +1,1 @@
+"""Diffusion models: noise, scores, and the ways back."""
