@@ -23,6 +23,7 @@ import numpy as np
 
 from ftheta.certify.neurons.enclosing import enclose
 from ftheta.certify.neurons.frames import Layer, times
+from ftheta.certify.neurons.inputs import Inputs
 from ftheta.certify.neurons.kernels import take_corner, take_lines
 from ftheta.certify.neurons.lines import Lines, Start, bound_below, plain_lines
 from ftheta.relu.network import ReluNetwork
@@ -280,10 +281,10 @@ def _bound_boxes(net: ReluNetwork, centres: np.ndarray) -> np.ndarray:
     outputs = net.widths[-1]
     found = []
     for x in centres:
-        frame, _ = enclose(net, x - RADIUS, x + RADIUS)
+        frame, _ = enclose(net, Inputs(x - RADIUS, x + RADIUS))
         last = frame.last
         start = Start(np.ascontiguousarray(last.weight), last.bias.copy(), last.error.copy())
-        found.append(bound_below(frame.low, frame.high, frame.layers, start, plain_lines(frame.layers, outputs)))
+        found.append(bound_below(frame.inputs, frame.layers, start, plain_lines(frame.layers, outputs)))
     return np.array(found)
 
 
@@ -326,20 +327,18 @@ def price_rounding() -> None:
     """The same back-substitution in float64 with and without the terms that make it a proof."""
     net = _wide_network()
     x = np.random.default_rng(3).uniform(size=784)
-    frame, _ = enclose(net, x - RADIUS, x + RADIUS)
+    frame, _ = enclose(net, Inputs(x - RADIUS, x + RADIUS))
     rng = np.random.default_rng(4)
     for rows in (64, 512):
         weight = rng.standard_normal((rows, frame.layers[-1].weight.shape[0]))
         start = Start(weight, np.zeros(rows), np.zeros(rows))
-        work = (frame.low, frame.high, frame.layers, start, plain_lines(frame.layers, rows))
+        work = (frame.inputs, frame.layers, start, plain_lines(frame.layers, rows))
         proved = 1e3 * _best_time(bound_below, *work)
         plain = 1e3 * _best_time(_bound_without_errors, *work)
         print(f"outward rounding, {rows} rows: {proved:.2f} ms, without {plain:.2f} ms: {proved / plain:.2f}×")
 
 
-def _bound_without_errors(
-    low: np.ndarray, high: np.ndarray, layers: tuple[Layer, ...], start: Start, lines: Lines
-) -> np.ndarray:
+def _bound_without_errors(inputs: Inputs, layers: tuple[Layer, ...], start: Start, lines: Lines) -> np.ndarray:
     A = start.outputs
     value = start.constant.copy()
     for layer in reversed(layers):
@@ -347,7 +346,7 @@ def _bound_without_errors(
         take_lines(A, layer.first, layer.undecided, lines.lower, lines.upper, lines.offset, lines.push, G, value)
         value += G @ layer.bias
         A = times(G, layer.weight)
-    take_corner(A, low, high, np.empty_like(A), value)
+    take_corner(A, inputs.low, inputs.high, np.empty_like(A), value)
     return value
 
 

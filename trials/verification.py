@@ -8,8 +8,9 @@ import numpy as np
 from ftheta.certify.attacks import attack
 from ftheta.certify.neurons.search import search_neurons
 from ftheta.certify.properties import Robust
-from ftheta.certify.questions import Box, Case, Question, Row
-from ftheta.certify.verification import Judge, Verification, decide
+from ftheta.certify.questions import Box, Case, Question, RationalBall, Row
+from ftheta.certify.searches import Verification
+from ftheta.certify.verification import Judge, decide
 from ftheta.pieces import Box as PieceBox
 from ftheta.pieces import pieces
 from ftheta.pieces.questions.extremes import extreme
@@ -155,6 +156,48 @@ def attempt_ridge(rng: np.random.Generator) -> str | None:
     return _attempt_threshold(rng, net, box, least)
 
 
+LENGTHS = ((1, 0, 0), (3, 4, 0), (1, 2, 2), (2, 3, 6), (4, 4, 7), (1, 4, 8))
+"""Vectors whose Euclidean lengths are whole numbers."""
+
+
+def attempt_ball(rng: np.random.Generator) -> str | None:
+    """Balls in ℓ1 and ℓ2: a linear form takes all values within the radius times its dual norm. Both searches."""
+    norm = int(rng.integers(1, 3))
+    d = int(rng.integers(3, 7)) if rng.random() < 0.8 else int(rng.integers(17, 20))
+    a = np.zeros(d)
+    a[rng.choice(d, 3, replace=False)] = rng.choice([-1, 1], 3) * np.array(LENGTHS[int(rng.integers(len(LENGTHS)))])
+    dual = int(np.abs(a).max()) if norm == 1 else round(float(np.linalg.norm(a)))
+    hidden = [int(n) for n in rng.integers(2, 5, int(rng.integers(1, 3)))]
+    signs = rng.choice([-1.0, 1.0], (hidden[0], 1))
+    shapes = list(zip([*hidden[1:], 1], hidden))
+    tops = [_draw(rng, *shape) for shape in shapes]
+    biases = [_draw(rng, n) for n in (*hidden, 1)]
+    net = ReluNetwork.dense([signs * a, *tops], biases)
+    centre = tuple(Fraction(int(v), 4) for v in rng.integers(-4, 5, d))
+    radius = Fraction(int(rng.integers(1, 9)), 8)
+    middle = sum((Fraction(int(p)) * c for p, c in zip(a, centre)), Fraction(0))
+    along = ReluNetwork.dense([signs, *tops], biases)
+    least = _least_along(along, middle - dual * radius, middle + dual * radius)
+    bound, strict, truth = _threshold(rng, least)
+    ball = RationalBall(centre, radius, norm)
+    box = Box(tuple(c - radius for c in centre), tuple(c + radius for c in centre))
+    case = Case(box, _below(bound, strict), ball)
+    says = f"{net.widths} in ℓ{norm}, {float(bound - least):.3g} beside the least value"
+    if rng.random() < 0.5:
+        judge = Judge(net, case)
+        search = search_neurons(net, case, seconds=SECONDS / 5, propose=judge.propose, finish=judge.finish)
+        said = "sat" if judge.witness is not None else "unsat" if search.closed else "unknown"
+        witness = judge.witness
+    else:
+        found = decide(net, Question(d, 1, (case,)), seconds=SECONDS)
+        said, witness = found.answer, found.witness
+    if said in ("sat", "unsat") and said != truth:
+        return f"{says}: said {said}, is {truth}"
+    if witness is not None and not (exact(net)(witness.x) == witness.y and case.admits(witness.x, witness.y)):
+        return f"{says}: {witness} is no counter-example"
+    return None
+
+
 def attempt_cancelling(rng: np.random.Generator) -> str | None:
     """Constants of 2⁵⁶ that cancel: in float64, what they are added to is lost."""
     net, box, least = _draw_ridge(rng, int(rng.integers(1, 4)), constants=BIG)
@@ -192,7 +235,7 @@ def attempt_neurons(rng: np.random.Generator) -> str | None:
     bound, strict, truth = _threshold(rng, least)
     case = Case(box, _below(bound, strict))
     judge = Judge(net, case)
-    search = search_neurons(net, case, seconds=SECONDS / 5, propose=judge.propose)
+    search = search_neurons(net, case, seconds=SECONDS / 5, propose=judge.propose, finish=judge.finish)
     said = "sat" if judge.witness is not None else "unsat" if search.closed else "unknown"
     if said != "unknown" and said != truth:
         return f"{net.widths} {float(bound - least):.3g} beside the least value: said {said}, is {truth}"
@@ -275,6 +318,7 @@ def attempt_radius(rng: np.random.Generator) -> str | None:
 TRIALS = (
     Trial("verification: small networks", "another answer than the exact pieces'", attempt_pieces, few=100),
     Trial("verification: one linear form", "a wrong answer beside the least value", attempt_ridge, few=350),
+    Trial("verification: balls", "a wrong answer beside the least value in a ball", attempt_ball, few=100),
     Trial("verification: cancelling constants", "a wrong answer where floats lose all", attempt_cancelling, few=150),
     Trial("verification: many inputs", "a wrong answer beside the least value", attempt_many_inputs, few=60),
     Trial("verification: neurons", "a wrong answer beside the least value", attempt_neurons, few=100),

@@ -1,4 +1,4 @@
-r"""Attacks: points of a box whose outputs meet all rows of a disjunct, sought by projected gradient descent.
+r"""Attacks: points of a set whose outputs meet all rows of a disjunct, sought by projected gradient descent.
 
 For each disjunct the largest excess of its rows is made as small as it gets, from many starts at once: the centre,
 random points, and points whose outputs were first driven apart along random directions (output-diversified starts).
@@ -13,8 +13,9 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 
 from ftheta.relu.network import ReluNetwork
+from ftheta.shapes import Float, Int
 
-from .goals import Array, Goal, floats_inside, set_goal
+from .goals import Array, FloatSet, Goal, set_goal
 from .questions import Case
 
 Propose = Callable[[Array], bool]
@@ -26,9 +27,9 @@ class Differentiable(Protocol):
     @property
     def widths(self) -> tuple[int, ...]: ...
 
-    def propagate(self, x: Array) -> tuple[Array, Any]: ...
+    def propagate(self, x: Float[np.ndarray, "n d"]) -> tuple[Float[np.ndarray, "n m"], Any]: ...
 
-    def pull_back(self, passed: Any, cotangents: Array) -> Array: ...
+    def pull_back(self, passed: Any, cotangents: Float[np.ndarray, "n m"]) -> Float[np.ndarray, "n d"]: ...
 
 
 Attacked: TypeAlias = ReluNetwork | Differentiable
@@ -49,13 +50,13 @@ def attack(
     propose: Propose,
     *,
     rounds: int | None = None,
-    disjuncts: Array | None = None,
+    disjuncts: Int[np.ndarray, "k"] | None = None,
     from_centre: bool = True,
-) -> Array | None:
-    """A point of the box for which `propose` says True, or None; ends after `seconds` or so many `rounds`.
+) -> Float[np.ndarray, "d"] | None:
+    """A point of the set for which `propose` says True, or None; ends after `seconds` or so many `rounds`.
 
     Where no float lies between the ends of an input, the point has the float beside them: `propose` moves it into the
-    box.
+    set.
 
     `disjuncts` restricts the search to some of them; the first round is short and starts at the centre, unless
     `from_centre` is False.
@@ -64,18 +65,18 @@ def attack(
     chosen = np.arange(len(case.unsafe)) if disjuncts is None else np.asarray(disjuncts)
     if not len(chosen) or case.box.is_empty:
         return None
-    low, high = floats_inside(case.box)
+    inside = FloatSet.inside(case)
     end = monotonic() + seconds
     turn = 0
     while (rounds is None or turn < rounds) and (turn == 0 or monotonic() < end):
         short = from_centre and turn == 0
         if short:
             aims = chosen[: 4 * ROUND]
-            starts = np.repeat(0.5 * low[None] + 0.5 * high, len(aims), axis=0)
+            starts = np.repeat(0.5 * inside.low[None] + 0.5 * inside.high, len(aims), axis=0)
         else:
-            starts, aims = _choose_starts(net, low, high, chosen, rng)
+            starts, aims = _choose_starts(net, inside, chosen, rng)
         steps = DESCENT // 2 if short else DESCENT
-        found = descend(net, goal, low, high, starts, aims, propose, steps=steps, end=end)
+        found = descend(net, goal, inside, starts, aims, propose, steps=steps, end=end)
         if found is not None:
             return found
         turn += 1
@@ -85,22 +86,20 @@ def attack(
 def descend(
     net: Attacked,
     goal: Goal,
-    low: Array,
-    high: Array,
-    starts: Array,
-    aims: Array,
+    inside: FloatSet,
+    starts: Float[np.ndarray, "n d"],
+    aims: Int[np.ndarray, "n"],
     propose: Propose,
     *,
     steps: int = DESCENT,
     end: float = np.inf,
-) -> Array | None:
-    """APGD from each start towards its disjunct `aims`, within the box."""
-    x = np.clip(starts, low, high)
+) -> Float[np.ndarray, "d"] | None:
+    """APGD from each start towards its disjunct `aims`, within the set."""
+    x = inside.clip(starts)
     before = x
     best = x.copy()
     least = np.full(len(x), np.inf)
     size = np.ones((len(x), 1))
-    width = high - low
     checks = _checkpoints(steps)
     gains = np.zeros(len(x))
     mark_size = size.copy()
@@ -126,21 +125,28 @@ def descend(
             before = np.where(halve[:, None], best, before)
             gains[:] = 0
             last_check = step
-        ahead = np.clip(x - size * width * np.sign(slope), low, high)
+        ahead = inside.clip(x + size * inside.stride(slope))
         mixed = x + MOMENTUM * (ahead - x) + (1 - MOMENTUM) * (x - before) if step else ahead
         before = x
-        x = np.clip(mixed, low, high)
+        x = inside.clip(mixed)
     value, _ = _excess_and_slope(net, goal, x, aims)
     return _offer(x, value, propose)
 
 
-def sign_step(net: Attacked, goal: Goal, low: Array, high: Array, starts: Array, aims: Array) -> Array:
+def sign_step(
+    net: Attacked,
+    goal: Goal,
+    low: Float[np.ndarray, "d"],
+    high: Float[np.ndarray, "d"],
+    starts: Float[np.ndarray, "n d"],
+    aims: Int[np.ndarray, "n"],
+) -> Float[np.ndarray, "n d"]:
     """FGSM: the corner of the box against the sign of the gradient at each start."""
     _, slope = _excess_and_slope(net, goal, starts, aims)
     return np.where(slope > 0, low, np.where(slope < 0, high, starts))
 
 
-def propagate(net: Attacked, x: Array) -> tuple[Array, Any]:
+def propagate(net: Attacked, x: Float[np.ndarray, "n d"]) -> tuple[Float[np.ndarray, "n m"], Any]:
     """The outputs at points `(n, d)`, and what `pull_back` needs: of a chain, which coordinates each step passes on."""
     if not isinstance(net, ReluNetwork):
         return net.propagate(x)
@@ -154,7 +160,7 @@ def propagate(net: Attacked, x: Array) -> tuple[Array, Any]:
     return state, passed
 
 
-def pull_back(net: Attacked, passed: Any, cotangents: Array) -> Array:
+def pull_back(net: Attacked, passed: Any, cotangents: Float[np.ndarray, "n m"]) -> Float[np.ndarray, "n d"]:
     """The gradients at the inputs of linear functions of the outputs."""
     if not isinstance(net, ReluNetwork):
         return net.pull_back(passed, cotangents)
@@ -185,16 +191,14 @@ def _offer(x: Array, value: Array, propose: Propose) -> Array | None:
     return None
 
 
-def _choose_starts(
-    net: Attacked, low: Array, high: Array, chosen: Array, rng: np.random.Generator
-) -> tuple[Array, Array]:
+def _choose_starts(net: Attacked, inside: FloatSet, chosen: Array, rng: np.random.Generator) -> tuple[Array, Array]:
     """Random points whose outputs are driven apart, spread over the disjuncts."""
     aims = rng.choice(chosen, ROUND) if len(chosen) > ROUND else np.resize(rng.permutation(chosen), ROUND)
-    x = rng.uniform(low, high, (len(aims), len(low)))
+    x = inside.clip(rng.uniform(inside.low, inside.high, (len(aims), len(inside.low))))
     direction = rng.uniform(-1, 1, (len(aims), net.widths[-1]))
     for _ in range(DIVERSIFYING):
         _, passed = propagate(net, x)
-        x = np.clip(x + 0.25 * (high - low) * np.sign(pull_back(net, passed, direction)), low, high)
+        x = inside.clip(x - 0.25 * inside.stride(pull_back(net, passed, direction)))
     return x, aims
 
 

@@ -18,13 +18,13 @@ from numpy.typing import ArrayLike
 
 from ftheta.graph.domains.linear import METHODS, Form, InputSet, Method, Program, linear_bounds
 from ftheta.logic.errors import UsageError
+from ftheta.shapes import Float
 
 from .input_regions import Ball as Ball
 from .input_regions import Polytope as Polytope
 from .input_regions import Region, read_region
 from .traced_programs import MEANING, read_input_shape, read_program
 
-Array = np.ndarray
 AT_ONCE = 1 << 22
 """Numbers, of all slots and boxes, that are bounded at a time."""
 
@@ -34,9 +34,9 @@ class AffineForm:
     r"""$\langle A,x\rangle+c\mp e$ for each number that is bounded: `matrix` $A$ (its axes, then those of the input),
     `offset` $c$, and `error` $e\ge0$, which is taken off a lower bound and added to an upper one."""
 
-    matrix: Array
-    offset: Array
-    error: Array
+    matrix: Float[Any, "*numbers_and_inputs"]
+    offset: Float[Any, "*numbers"]
+    error: Float[np.ndarray, "*numbers"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,8 +47,8 @@ class Bounds:
     an axis for them in front. `meaning` says which function is bounded.
     """
 
-    lower: Array
-    upper: Array
+    lower: Float[np.ndarray, "*numbers"]
+    upper: Float[np.ndarray, "*numbers"]
     lower_form: AffineForm
     upper_form: AffineForm
     method: Method
@@ -115,7 +115,7 @@ def _join(forms: Sequence[Form], sign: float, front: tuple[int, ...], shape: tup
 # ---- what is bounded ------------------------------------------------------------------------------------------------
 
 
-def _read_rows(rows: ArrayLike | None, program: Program) -> Array | None:
+def _read_rows(rows: ArrayLike | None, program: Program) -> np.ndarray | None:
     output = program.graph.outputs[0]
     if rows is None:
         return None

@@ -19,10 +19,12 @@ import numpy as np
 
 from ftheta.logic.errors import SubjectError
 from ftheta.relu.network import ReluNetwork
+from ftheta.shapes import Float, Int
 
 from .goals import Array, Goal
 from .neurons.enclosing import enclose
 from .neurons.frames import BeyondRange
+from .neurons.inputs import Inputs
 
 U = 2.0**-53
 MOST_ENTRIES = 8_000_000  # of generators; beyond them errors are added up without signs
@@ -38,7 +40,7 @@ class FloatType:
     largest: float
     dtype: type
 
-    def gamma(self, terms: Array) -> Array:
+    def gamma(self, terms: Int[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
         """$γ_t$, rounded up; infinite where so many terms are beyond it."""
         product = terms * self.unit
         return np.where(product < 0.5, product / (1.0 - np.minimum(product, 0.5)) * (1.0 + 8.0 * U), np.inf)
@@ -68,23 +70,25 @@ def require_weights(net: ReluNetwork, kind: FloatType) -> None:
 class Deviation:
     """Of all states at one place: `generators`, one column each, and what is added to them without a sign."""
 
-    generators: Array
-    slack: Array
+    generators: Float[np.ndarray, "n k"]
+    slack: Float[np.ndarray, "n"]
 
     @property
-    def radius(self) -> Array:
+    def radius(self) -> Float[np.ndarray, "n"]:
         """A bound of each deviation."""
         columns = self.generators.shape[1]
         return (np.abs(self.generators).sum(1) * (1.0 + 4.0 * (columns + 4) * U) + self.slack) * (1.0 + 4.0 * U)
 
 
-def bound_deviations(net: ReluNetwork, low: Array, high: Array, kind: FloatType) -> tuple[Deviation, Array] | None:
+def bound_deviations(
+    net: ReluNetwork, low: Float[np.ndarray, "d"], high: Float[np.ndarray, "d"], kind: FloatType
+) -> tuple[Deviation, Float[np.ndarray, "m"]] | None:
     """The deviation of the outputs over a box of inputs, and bounds of their absolute values as computed.
 
     None where numbers may overflow, or where nothing is known of them.
     """
     try:
-        bounds = enclose(net, low, high)[1]
+        bounds = enclose(net, Inputs(low, high))[1]
     except BeyondRange:
         return None
     sizes = np.maximum(np.abs(low), np.abs(high))
@@ -147,7 +151,7 @@ def _rectify(deviation: Deviation, is_off: Array, is_open: Array) -> Deviation:
     return Deviation(np.hstack([generators, more]), factor * deviation.slack)
 
 
-def widen_rows(goal: Goal, deviation: Deviation, sizes: Array) -> Array:
+def widen_rows(goal: Goal, deviation: Deviation, sizes: Float[np.ndarray, "m"]) -> Float[np.ndarray, "r"]:
     """By how much the excess of each row, at the outputs as computed, may be smaller than that of the real function.
 
     `sizes` bound these outputs. The rows themselves are meant exactly.

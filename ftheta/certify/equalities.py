@@ -12,6 +12,7 @@ from fractions import Fraction
 import numpy as np
 
 from ftheta.lazy import sparse
+from ftheta.shapes import Float
 
 from .formulas import And, Formula, Or, flat_parts, fold, negate_row
 from .questions import Row
@@ -59,7 +60,7 @@ class Substitution:
         place = {i: k for k, i in enumerate(self.kept)}
         return {place[i]: p for i, p in terms.items()}, -moved
 
-    def matrix(self) -> "tuple[sparse.csr_array, np.ndarray]":
+    def matrix(self) -> "tuple[sparse.csr_array, Float[np.ndarray, 'n']]":
         """$M$ and the part of $c$ that floats hold."""
         place = {i: k for k, i in enumerate(self.kept)}
         entries = list[tuple[int, int, float]]()

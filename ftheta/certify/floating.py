@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ftheta.relu.network import ReluNetwork
+from ftheta.shapes import Bool, Float, Int
 
 from .deviations import Deviation, FloatType, bound_deviations, widen_rows
 from .goals import Array, Goal, set_goal
@@ -39,14 +40,14 @@ def describe(kind: FloatType) -> str:
 
 
 def cover_readings(case: Case, kind: FloatType) -> Case:
-    """A wider case: constants as they are written, and as the nearest numbers of the type."""
+    """A wider case: constants as they are written, and as the nearest numbers of the type, in the box alone."""
     lo = tuple(min(a, nearest_float(a, kind)) for a in case.box.lo)
     hi = tuple(max(b, nearest_float(b, kind)) for b in case.box.hi)
     unsafe = tuple(
         tuple(replace(row, bound=max(row.bound, nearest_float(row.bound, kind)), strict=False) for row in rows)
         for rows in case.unsafe
     )
-    return replace(case, box=Box(lo, hi), unsafe=unsafe)
+    return replace(case, box=Box(lo, hi), unsafe=unsafe, ball=None)
 
 
 def list_readings(case: Case, kind: FloatType) -> tuple[Case, Case]:
@@ -103,7 +104,7 @@ class FloatJudge:
         self.witness: Witness | None = None
         self.undecidable: Array | None = None
 
-    def run(self, points: Array) -> Array:
+    def run(self, points: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n m"]:
         """The outputs at points `(n, d)` of the type."""
         if not isinstance(self._net, ReluNetwork):
             return self._net.run_in(self._kind.dtype, points)
@@ -117,7 +118,7 @@ class FloatJudge:
                 state = np.where(rectified, np.maximum(sums, self._kind.dtype(0)), sums)
         return state
 
-    def propose(self, point: Array) -> bool:
+    def propose(self, point: Float[np.ndarray, "d"]) -> bool:
         """Whether the search may end: a counter-example was found at the point or beside it, or the real function meets
         the widened rows there, so that these cannot be excluded."""
         if not np.isfinite(point).all():
@@ -147,7 +148,13 @@ class FloatJudge:
                 return True
         return False
 
-    def finish(self, lo: Array, hi: Array, signs: Array, passes: Array) -> None:
+    def finish(
+        self,
+        lo: Float[np.ndarray, "d"],
+        hi: Float[np.ndarray, "d"],
+        signs: Int[np.ndarray, "neurons"],
+        passes: Bool[np.ndarray, "neurons"],
+    ) -> None:
         """Parts of the box are not decided in rationals: the widened question has no ties that matter."""
 
     def _neighbours(self, point: Array) -> Array:

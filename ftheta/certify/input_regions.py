@@ -13,6 +13,7 @@ from scipy.optimize import linprog
 from ftheta.graph.domains.interval.intervals import Interval
 from ftheta.graph.domains.linear.sets import BallSet, BoxSet, InputSet, PolytopeSet
 from ftheta.logic.errors import UsageError
+from ftheta.shapes import Float
 
 NORMS = (1, 2, inf)
 NEAR = 1e-6  # to empty: a linear program in floats does not tell
@@ -131,7 +132,7 @@ def _contradict(multipliers: np.ndarray, lo: np.ndarray, hi: np.ndarray, rows: n
     return least > 0
 
 
-def read_numbers(x: ArrayLike, what: str) -> np.ndarray:
+def read_numbers(x: ArrayLike, what: str) -> Float[np.ndarray, "*shape"]:
     """The array, if it is one of numbers."""
     try:
         found = np.asarray(x, np.float64)

@@ -15,6 +15,7 @@ import numpy as np
 from ftheta.lazy import is_sparse, sparse
 from ftheta.networks.programs.affine_chains import AffineChain, AffineStep, Tap
 from ftheta.relu.network import ReluNetwork, Step
+from ftheta.shapes import Float
 
 DENSE = 1 << 21
 """Entries up to which a matrix of several networks is kept dense."""
@@ -107,7 +108,7 @@ def stack_on_one_input(nets: Sequence[ReluNetwork]) -> ReluNetwork:
     return draw_inputs(joined, sparse.vstack([sparse.eye_array(size)] * len(nets), format="csr"), np.zeros(0))
 
 
-def draw_inputs(net: ReluNetwork, matrix: Any, offset: np.ndarray) -> ReluNetwork:
+def draw_inputs(net: ReluNetwork, matrix: Any, offset: Float[np.ndarray, "c"]) -> ReluNetwork:
     r"""$u\mapsto f(Mu+c)$ for a sparse `matrix` $M$; an empty `offset` is zero.
 
     Where $M$ only says which entry of $u$ an input is, and no row of the first step reads the same entry twice, the

@@ -128,7 +128,7 @@ def steepest_secant(
     climbs: int = 32,
     steps: int = 100,
 ) -> Secant:
-    r"""The steepest secant of `f` found near `points` (one input a row).
+    r"""The steepest secant of `f` found near `points` (one input per row).
 
     The Jacobian's norm at every point, then `steps` of gradient ascent on $\log\|f(x)-f(y)\|-\log\|x-y\|$ from pairs
     laid along the top singular directions at the `climbs` steepest points. (Ascent on the Jacobian's norm itself does

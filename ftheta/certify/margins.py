@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ftheta.graph.compiling import compile_alike
+from ftheta.shapes import Float, Int
 
 Array = np.ndarray
 CLASSES = 10  # of the largest other outputs, that are compared with that of the label
@@ -54,16 +55,20 @@ class Classifier:
         self._margin_and_slope = _Batched(jax.vmap(jax.value_and_grad(margin)))
         self._differences = _Batched(jax.vmap(differences))
 
-    def values(self, x: Array) -> Array:
+    def values(self, x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n m"]:
         """The outputs, (rows, outputs)."""
         return self._values(x)[0]
 
-    def margin_and_slope(self, x: Array, label: Array) -> tuple[Array, Array]:
+    def margin_and_slope(
+        self, x: Float[np.ndarray, "n d"], label: Int[np.ndarray, "n"]
+    ) -> tuple[Float[np.ndarray, "n"], Float[np.ndarray, "n d"]]:
         """The output of the label minus the largest other one, and its gradient."""
         value, slope = self._margin_and_slope(x, label)
         return value, np.nan_to_num(slope)
 
-    def differences(self, x: Array, label: Array) -> tuple[Array, Array]:
+    def differences(
+        self, x: Float[np.ndarray, "n d"], label: Int[np.ndarray, "n"]
+    ) -> tuple[Float[np.ndarray, "n k"], Float[np.ndarray, "n k d"]]:
         """For the largest other outputs: the margin of the label over each, and its gradient."""
         value, slope = self._differences(x, label)
         return value, np.nan_to_num(slope)
@@ -91,26 +96,28 @@ class Problem:
     """Inputs `x` (rows, entries) of a classifier with their labels, and the ends of what an entry may be."""
 
     net: Classifier
-    x: Array
-    label: Array
-    low: Array
-    high: Array
+    x: Float[np.ndarray, "n d"]
+    label: Int[np.ndarray, "n"]
+    low: Float[np.ndarray, "d"]
+    high: Float[np.ndarray, "d"]
     norm: float
     shape: tuple[int, ...]
 
-    def margin(self, x: Array) -> Array:
+    def margin(self, x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n"]:
         """The output of the label minus the largest other one."""
         return margin_of(self.net.values(x), self.label)
 
-    def part(self, rows: Array) -> "Problem":
+    def part(self, rows: Int[np.ndarray, "k"]) -> "Problem":
         """Some of the rows."""
         return replace(self, x=self.x[rows], label=self.label[rows])
 
-    def length(self, delta: Array) -> Array:
+    def length(self, delta: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n"]:
         """The norm of each row."""
         return np.linalg.norm(delta, ord=self.norm, axis=1)
 
-    def project(self, x: Array, centre: Array, radius: Array) -> Array:
+    def project(
+        self, x: Float[np.ndarray, "n d"], centre: Float[np.ndarray, "n d"], radius: Float[np.ndarray, "n"]
+    ) -> Float[np.ndarray, "n d"]:
         """Into the box, then towards the centre into the ball: the centre lies in the box, so that this stays there."""
         delta = np.clip(x, self.low, self.high) - centre
         if self.norm == inf:
@@ -120,7 +127,7 @@ class Problem:
             return centre + delta * np.minimum(1.0, radius / np.maximum(length, 1e-300))[:, None]
         return centre + project_to_l1(delta, radius)
 
-    def steepest(self, slope: Array) -> Array:
+    def steepest(self, slope: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n d"]:
         """The direction of length 1 in which a step lowers the margin most (in ℓ1: that of several large entries)."""
         if self.norm == inf:
             return -np.sign(slope)
@@ -132,7 +139,7 @@ class Problem:
         return chosen / np.maximum(np.abs(chosen).sum(1, keepdims=True), 1.0)
 
 
-def margin_of(y: Array, label: Array) -> Array:
+def margin_of(y: Float[np.ndarray, "n m"], label: Int[np.ndarray, "n"]) -> Float[np.ndarray, "n"]:
     """The output of the label minus the largest other one."""
     rows = np.arange(len(y))
     others = y.copy()
@@ -140,7 +147,7 @@ def margin_of(y: Array, label: Array) -> Array:
     return y[rows, label] - others.max(1)
 
 
-def project_to_l1(delta: Array, radius: Array) -> Array:
+def project_to_l1(delta: Float[np.ndarray, "n d"], radius: Float[np.ndarray, "n"]) -> Float[np.ndarray, "n d"]:
     r"""The nearest rows with $\|\delta\|_1\le r$: all entries moved towards 0 by one threshold."""
     size = np.abs(delta)
     ranked = -np.sort(-size, axis=1)

@@ -19,6 +19,7 @@ from ftheta.relu.network import ReluNetwork
 from .goals import Array, set_goal
 from .neurons.enclosing import enclose
 from .neurons.frames import BeyondRange, Frame
+from .neurons.inputs import Inputs
 from .neurons.targets import Targets
 from .questions import Box, Case, Question, Row
 from .searches import Witness
@@ -139,7 +140,7 @@ class ProductSolver:
     def _open_disjuncts(self, case: Case, low: Array, high: Array) -> list[int]:
         """The disjuncts that are not excluded over a box."""
         try:
-            frame, _ = enclose(self._net, low, high)
+            frame, _ = enclose(self._net, Inputs(low, high))
         except BeyondRange:
             return list(range(len(case.unsafe)))
         part = replace(case, box=Box(tuple(map(Fraction, low.tolist())), tuple(map(Fraction, high.tolist()))))

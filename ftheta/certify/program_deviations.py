@@ -30,6 +30,7 @@ from ftheta.graph.domains.linear.sets import BoxSet
 from ftheta.graph.graph import Node, Slot
 from ftheta.graph.interpret import precision
 from ftheta.logic.errors import SubjectError
+from ftheta.shapes import Float
 
 from .deviations import Deviation, FloatType
 from .goals import Array
@@ -85,24 +86,26 @@ class Deviations:
         self.known = enclose(program, [BoxSet(Interval(low.reshape(shape), high.reshape(shape)))]).enclosures
         self.found: dict[int, Array] = {}
 
-    def of(self, slot: Slot) -> Array:
+    def of(self, slot: Slot) -> Float[Any, "*shape"]:
         """Inputs and stored constants are numbers of the type."""
         return self.found.get(slot.id, np.zeros(slot.shape))
 
-    def magnitude(self, slot: Slot) -> Array:
+    def magnitude(self, slot: Slot) -> Float[Any, "*shape"]:
         """A bound of the real value."""
         return self.known[slot.id].magnitude[0]
 
-    def size(self, slot: Slot) -> Array:
+    def size(self, slot: Slot) -> Float[Any, "*shape"]:
         """A bound of the computed value."""
         return _up(self.magnitude(slot) + self.of(slot))
 
-    def widened(self, slot: Slot) -> Interval:
+    def widen(self, slot: Slot) -> Interval:
         """A range of real and computed values."""
         x, more = self.known[slot.id], _up(self.of(slot))
         return Interval(np.nextafter(x.lo[0] - more, -np.inf), np.nextafter(x.hi[0] + more, np.inf))
 
-    def rounded(self, passed: Array, size: Array, roundings: float = 1.0) -> Array:
+    def add_roundings(
+        self, passed: Float[Any, "*#shape"], size: Float[Any, "*#shape"], roundings: float = 1.0
+    ) -> Float[Any, "*shape"]:
         """What is passed on, and so many roundings of results of that size."""
         count = roundings * self.kind.unit
         return _up(passed + count / (1.0 - count) * size + 2.0 * max(roundings, 1.0) * self.kind.least)
@@ -143,8 +146,8 @@ def refuse(node: Node, kind: FloatType) -> SubjectError:
 
 
 def bound_program_deviations(
-    program: Program, low: Array, high: Array, kind: FloatType
-) -> tuple[Deviation, Array] | None:
+    program: Program, low: Float[np.ndarray, "d"], high: Float[np.ndarray, "d"], kind: FloatType
+) -> tuple[Deviation, Float[np.ndarray, "m"]] | None:
     """The deviation of the outputs over a box of inputs, and bounds of their absolute values as computed; None where
     numbers may overflow, or where nothing is known of them."""
     run = Deviations(program, low, high, kind)
@@ -203,7 +206,7 @@ def _or_value(run: Deviations, slot: Slot) -> Any:
 
 def _add(run: Deviations, node: Node) -> Array:
     passed = sum((run.of(slot) for slot in node.inputs), np.zeros(node.shape))
-    return run.rounded(passed, run.magnitude(node.outputs[0]) + passed)
+    return run.add_roundings(passed, run.magnitude(node.outputs[0]) + passed)
 
 
 def _multiply(run: Deviations, node: Node) -> Array:
@@ -215,17 +218,17 @@ def _multiply(run: Deviations, node: Node) -> Array:
         return _up(run.of(x) + run.of(y))
     flushed = run.kind.least * (run.size(x) + run.size(y))  # a tiny operand may count as 0
     passed = run.size(x) * run.of(y) + run.magnitude(y) * run.of(x) + flushed
-    return run.rounded(passed, run.magnitude(node.outputs[0]) + passed)
+    return run.add_roundings(passed, run.magnitude(node.outputs[0]) + passed)
 
 
 def _divide(run: Deviations, node: Node) -> Array:
     x, y = node.inputs
-    divisor = run.widened(y)
+    divisor = run.widen(y)
     least = np.where(divisor.lo > 0, divisor.lo, np.where(divisor.hi < 0, -divisor.hi, 0.0)) * (1 - 2.0**-40)
     quotient = run.magnitude(node.outputs[0])
     moved = run.of(x) + quotient * run.of(y) + run.kind.least * (1.0 + quotient)
     passed = np.where(least > 0, moved / least, np.inf)
-    return run.rounded(passed, quotient + passed)
+    return run.add_roundings(passed, quotient + passed)
 
 
 def _evaluate(node: Node, *operands: Array) -> Array:
@@ -249,7 +252,7 @@ def _bilinear(count: Callable[[Node], int]) -> Rule:
         lost = (
             2.0 * run.kind.least * (terms + float(sizes[0].max(initial=0.0)) + float(sizes[1].max(initial=0.0))) * terms
         )
-        return _up(run.rounded(passed, _evaluate(node, *sizes), terms) + lost)
+        return _up(run.add_roundings(passed, _evaluate(node, *sizes), terms) + lost)
 
     return rule
 
@@ -267,7 +270,7 @@ def _terms_of_convolution(node: Node) -> int:
 def _sum(count: Callable[[Node], int]) -> Rule:
     def rule(run: Deviations, node: Node) -> Array:
         (x,) = node.inputs
-        return run.rounded(_evaluate(node, run.of(x)), _evaluate(node, run.size(x)), count(node))
+        return run.add_roundings(_evaluate(node, run.of(x)), _evaluate(node, run.size(x)), count(node))
 
     return rule
 
@@ -300,7 +303,7 @@ def _convert(run: Deviations, node: Node) -> Array:
 def _pass_through_curve(run: Deviations, node: Node) -> Array:
     """A function of one variable: its steepest slope over all values, real or computed, and its library's error."""
     (x,) = node.inputs
-    wide = run.widened(x)
+    wide = run.widen(x)
     size = PLAIN_RULES[node.primitive](node, wide).magnitude
     if node.primitive == "integer_pow":
         slope = power_slope(wide, node.params["y"])
@@ -309,7 +312,7 @@ def _pass_through_curve(run: Deviations, node: Node) -> Array:
         slope = SLOPES[node.primitive](wide)
         roundings = 2.0 * LIBRARY_ULPS.get(node.primitive, 0.5)  # half units
     size = np.maximum(size, 1.0) if node.primitive in ABSOLUTE else size
-    return run.rounded(slope.magnitude * (run.of(x) + run.kind.least), size, roundings)
+    return run.add_roundings(slope.magnitude * (run.of(x) + run.kind.least), size, roundings)
 
 
 RULES: Mapping[str, Rule] = {

@@ -37,7 +37,7 @@ class Predicate:
 
     def on(self, lo: Any, hi: Any) -> "Property":
         """The property that it holds at every input between `lo` and `hi`, entry by entry."""
-        return Property(((_between(lo, hi), self),))
+        return Property(((inputs_between(lo, hi), self),))
 
     def __and__(self, other: "Predicate | Property") -> "Any":
         return other & self if isinstance(other, Property) else _Combined(And, (self, other))
@@ -283,14 +283,18 @@ class Robust(Property):
         if clip is not None:
             lo = np.maximum(lo, _entries(clip[0], centre.shape, "clip"))
             hi = np.minimum(hi, _entries(clip[1], centre.shape, "clip"))
-        where = Inputs(
-            _nonempty(Box(tuple(lo), tuple(hi))),
-            None if norm == inf else RationalBall(tuple(centre), radius.item(), int(norm)),
-        )
+        box = _nonempty(Box(tuple(lo), tuple(hi)))
+        ball = None if norm == inf else RationalBall(tuple(centre), radius.item(), int(norm))
+        if ball is not None and not ball.contains([min(max(c, a), b) for c, a, b in zip(centre, lo, hi)]):
+            raise UsageError(
+                "The set of inputs is empty.", got="clip has no point of the ball", remedy="give x inside clip"
+            )
+        where = Inputs(box, ball)
         super().__init__([(where, _LargestAt(label, tuple(centre)))])
 
 
-def _between(lo: Any, hi: Any) -> Inputs:
+def inputs_between(lo: Any, hi: Any) -> Inputs:
+    """All inputs `x` with `lo ≤ x ≤ hi`, entry by entry; a single number stands for every entry."""
     low, high = _rationals(lo, "lo"), _rationals(hi, "hi")
     shape = (max(low.size, high.size),)
     return Inputs(_nonempty(Box(tuple(_entries(low, shape, "lo")), tuple(_entries(high, shape, "hi")))))

@@ -16,6 +16,7 @@ from ftheta.relu.network import ReluNetwork
 from .goals import set_goal
 from .neurons.enclosing import enclose
 from .neurons.frames import BeyondRange
+from .neurons.inputs import Inputs
 from .neurons.targets import Targets
 from .questions import Case, Row, nearest
 
@@ -38,7 +39,7 @@ def split_case(net: ReluNetwork, case: Case) -> Iterator[Case]:
 def _open_disjuncts(net: ReluNetwork, case: Case) -> np.ndarray:
     """The numbers of the disjuncts that are not excluded by bounds over the whole box."""
     low, high = (np.array(side, np.float64) for side in case.box.outer())
-    under, above = _bound_outputs(net, case, low, high)
+    under, above = _bound_outputs(net, case)
     rows = [row for disjunct in case.unsafe for row in disjunct]
     least = -np.array([nearest(row.bound) for row in rows])
     size = np.abs(least)
@@ -68,14 +69,14 @@ def _terms(rows: list[Row], side: str) -> tuple[np.ndarray, np.ndarray, np.ndarr
     return np.array(which, int), np.array(index, int), np.array(value, np.float64)
 
 
-def _bound_outputs(net: ReluNetwork, case: Case, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _bound_outputs(net: ReluNetwork, case: Case) -> tuple[np.ndarray, np.ndarray]:
     """Numbers below and above every output over the box; infinite where floats do not reach."""
     outputs = net.widths[-1]
     one = Fraction(1)
     zero = Fraction(0)
     alone = tuple((Row({}, {j: sign}, zero),) for sign in (one, -one) for j in range(outputs))
     try:
-        frame, _ = enclose(net, low, high)
+        frame, _ = enclose(net, Inputs.around(case))
         bounds = Targets(set_goal(replace(case, unsafe=alone), net.widths[0], outputs)).bound_plainly(frame)
     except BeyondRange:
         return np.full(outputs, -np.inf), np.full(outputs, np.inf)

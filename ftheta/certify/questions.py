@@ -67,10 +67,27 @@ class RationalBall:
 
     def contains(self, x: Sequence[Fraction]) -> bool:
         """Decided exactly: Euclidean lengths are compared by their squares."""
-        distances = (abs(v - c) for v, c in zip(x, self.centre))
-        if self.norm == 1:
-            return sum(distances, Fraction(0)) <= self.radius
-        return self.radius >= 0 and sum((d * d for d in distances), Fraction(0)) <= self.radius**2
+        return self.radius >= 0 and self._measure(x) <= self.radius**self.norm
+
+    def touches(self, x: Sequence[Fraction]) -> bool:
+        """Whether a point lies on the surface."""
+        return self.radius >= 0 and self._measure(x) == self.radius**self.norm
+
+    def bring_inside(self, x: Sequence[Fraction], home: Sequence[Fraction]) -> tuple[Fraction, ...]:
+        """A point outside, moved towards a point `home` by about as much as it takes; `home` where that is outside."""
+        length = nearest(self._measure(x)) ** (1 / self.norm)
+        share = Fraction(min(1.0, nearest(self.radius) / length)) if length > 0 else Fraction(1)
+        shortfall = Fraction(1, 2**50)
+        while shortfall < 1:
+            moved = tuple(h + share * (1 - shortfall) * (v - h) for v, h in zip(x, home))
+            if self.contains(moved):
+                return moved
+            shortfall *= 16
+        return tuple(home)
+
+    def _measure(self, x: Sequence[Fraction]) -> Fraction:
+        """The distance from the centre in ℓ1, its square in ℓ2."""
+        return sum((abs(v - c) ** self.norm for v, c in zip(x, self.centre)), Fraction(0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +101,22 @@ class Case:
     unsafe: tuple[tuple[Row, ...], ...]
     ball: RationalBall | None = None
 
+    def contains(self, x: Sequence[Fraction]) -> bool:
+        """Whether an input belongs to it."""
+        return self.box.contains(x) and (self.ball is None or self.ball.contains(x))
+
+    def bring_inside(self, point: Sequence[float]) -> tuple[Fraction, ...]:
+        """An input near a point of floats: what is outside of the box is moved to its faces, and from outside of the
+        ball towards the point of the box next to its centre. Where there is no input at all, some point of the box."""
+        lo, hi = self.box.lo, self.box.hi
+        x = tuple(min(max(Fraction(v), a), b) for v, a, b in zip(point, lo, hi))
+        if self.ball is None or self.ball.contains(x):
+            return x
+        return self.ball.bring_inside(x, [min(max(c, a), b) for c, a, b in zip(self.ball.centre, lo, hi)])
+
     def admits(self, x: Sequence[Fraction], y: Sequence[Fraction]) -> bool:
         """Whether an input with its output answers *sat*."""
-        if not self.box.contains(x) or not (self.ball is None or self.ball.contains(x)):
-            return False
-        return any(all(row.holds(x, y) for row in rows) for rows in self.unsafe)
+        return self.contains(x) and any(all(row.holds(x, y) for row in rows) for rows in self.unsafe)
 
 
 @dataclass(frozen=True)

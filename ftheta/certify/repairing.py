@@ -16,6 +16,7 @@ from flint import fmpq, fmpq_mat  # type: ignore[import-untyped]
 
 from ftheta.relu.matrices import fraction, rational
 from ftheta.relu.network import ExactNetwork, ReluNetwork
+from ftheta.shapes import Float
 
 from .attacks import propagate, pull_back
 from .goals import Array, set_goal
@@ -61,7 +62,7 @@ def _opposite(key: tuple) -> tuple:
 
 
 def repair(
-    net: ReluNetwork, in_rationals: ExactNetwork, case: Case, rows: tuple[Row, ...], point: Array
+    net: ReluNetwork, in_rationals: ExactNetwork, case: Case, rows: tuple[Row, ...], point: Float[np.ndarray, "d"]
 ) -> tuple[Fraction, ...] | None:
     """A rational point near this one at which the rows that are not strict hold, or None."""
     one = replace(case, unsafe=(rows,))

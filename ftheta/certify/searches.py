@@ -1,9 +1,15 @@
-"""What a search for a counter-example has come to."""
+"""What a search for a counter-example has come to, and the answer to a question."""
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Literal
 
 import numpy as np
+
+from ftheta.shapes import Float
+
+Answer = Literal["sat", "unsat", "unknown", "timeout"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -16,7 +22,7 @@ class Search:
     """
 
     closed: bool
-    found: np.ndarray | None
+    found: Float[np.ndarray, "d"] | None
     least: float
     boxes: int
     open: int
@@ -34,3 +40,32 @@ class Witness:
     x: tuple[Fraction, ...]
     y: tuple[Fraction, ...]
     within: Fraction = Fraction(0)
+
+
+@dataclass(frozen=True)
+class Verification:
+    """The answer to a question, and how it was come by.
+
+    `answer` is "sat" with a `witness`, "unsat" where it is proved that there is none, "timeout" or "unknown" where
+    neither was shown within the budget. `meaning` is the function that the answer is about; of the `subproblems` looked
+    at, so many are `open`. It was `interrupted` if Ctrl-C ended it: then the answer is what was shown until then.
+
+    Where nothing was decided, `least` is the best enclosure: at every input of the set, each disjunct has a row whose
+    left side exceeds its right side by at least `least` (below 0). It is −∞ where nothing of that kind is known.
+    """
+
+    answer: Answer
+    witness: Witness | None
+    method: str
+    meaning: str
+    subproblems: int
+    open: int
+    seconds: float
+    cpu_seconds: float
+    interrupted: bool = False
+    least: float = -math.inf
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether the property holds; None where that was not decided."""
+        return {"unsat": True, "sat": False}.get(self.answer)

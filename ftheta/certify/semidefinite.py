@@ -21,6 +21,8 @@ import numpy as np
 from scipy.linalg import cho_solve, cholesky, eigh, solve_triangular
 from scipy.optimize import minimize
 
+from ftheta.shapes import Float, Real
+
 from .norms import U, gamma, round_sum_up, shift_exponent, spectral_norm
 
 Array = np.ndarray
@@ -50,10 +52,10 @@ class SlopeCertificate:
     matrix)."""
 
     bound: float
-    multipliers: tuple[Array, ...]
+    multipliers: tuple[Float[np.ndarray, "_n"], ...]
 
 
-def bound_slope(weights: Sequence[Array], *, steps: int | None = None) -> SlopeCertificate:
+def bound_slope(weights: Sequence[Real[np.ndarray, "_m _n"]], *, steps: int | None = None) -> SlopeCertificate:
     """A Lipschitz constant in the Euclidean norm of a chain of matrices with activations of slopes in [0, 1] between
     them. The minimisation takes at most so many steps; by default fewer for larger chains."""
     chain = [np.asarray(W, np.float64) for W in weights]
@@ -65,13 +67,15 @@ def bound_slope(weights: Sequence[Array], *, steps: int | None = None) -> SlopeC
     return SlopeCertificate(scale_back(verify_multipliers(scaled, multipliers), exponent), multipliers)
 
 
-def verify_certificate(weights: Sequence[Array], multipliers: Sequence[Array]) -> float:
+def verify_certificate(
+    weights: Sequence[Real[np.ndarray, "_m _n"]], multipliers: Sequence[Float[np.ndarray, "_n"]]
+) -> float:
     """The bound that the multipliers of a `SlopeCertificate` prove for these matrices, computed again."""
     scaled, exponent = scale_chain([np.asarray(W, np.float64) for W in weights])
     return scale_back(verify_multipliers(scaled, multipliers), exponent)
 
 
-def scale_chain(chain: Sequence[Array]) -> tuple[list[Array], int]:
+def scale_chain(chain: Sequence[Float[np.ndarray, "_m _n"]]) -> tuple[list[Float[np.ndarray, "_m _n"]], int]:
     """Every matrix times a power of two that brings its norm to between ½ and 1, and the power that the bound is to be
     multiplied with. Digits are lost only where an entry becomes less than the smallest normal float: `LOST` pays."""
     powers = [_exponent_of_norm(W) for W in chain]
@@ -92,7 +96,9 @@ def scale_back(bound: float, exponent: int) -> float:
 # ---- the proof -------------------------------------------------------------------------------------------------------
 
 
-def verify_multipliers(weights: Sequence[Array], multipliers: Sequence[Array]) -> float:
+def verify_multipliers(
+    weights: Sequence[Float[np.ndarray, "_m _n"]], multipliers: Sequence[Float[np.ndarray, "_n"]]
+) -> float:
     r"""$\sqrt\rho$ for a $\rho$ with $M(\rho,T)\succeq0$, proved with outward rounding; ∞ if none is found."""
     estimate = _estimate(weights, multipliers)
     if not np.isfinite(estimate):
@@ -104,7 +110,9 @@ def verify_multipliers(weights: Sequence[Array], multipliers: Sequence[Array]) -
     return inf
 
 
-def is_certified(weights: Sequence[Array], multipliers: Sequence[Array], rho: float) -> bool:
+def is_certified(
+    weights: Sequence[Float[np.ndarray, "_m _n"]], multipliers: Sequence[Float[np.ndarray, "_n"]], rho: float
+) -> bool:
     r"""Whether a Cholesky factorisation shows $M(\rho,T)\succeq0$, all rounding paid for.
 
     Rows and columns are scaled by powers of two, which changes neither the sign of an eigenvalue nor any digit.
@@ -164,7 +172,7 @@ def _minimise(weights: Sequence[Array], steps: int) -> tuple[Array, ...]:
     return problem.best
 
 
-def top_eigenpairs(A: Array, count: int) -> tuple[Array, Array]:
+def top_eigenpairs(A: Float[np.ndarray, "n n"], count: int) -> tuple[Float[np.ndarray, "k"], Float[np.ndarray, "n k"]]:
     """The largest eigenvalues of a symmetric matrix, increasing, and their vectors, approximately."""
     n = len(A)
     if n >= MANY and count < n:

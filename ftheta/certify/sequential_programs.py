@@ -10,8 +10,10 @@ from time import monotonic
 
 import numpy as np
 
+from ftheta.shapes import Float, Int
+
 from .attacks import Attacked, Propose, propagate, pull_back
-from .goals import Array, Goal, set_goal
+from .goals import Array, FloatSet, Goal, set_goal
 from .questions import Case
 
 STARTS = 512  # random points, of which the best of each disjunct are moved
@@ -29,11 +31,12 @@ def attack_by_programs(
     rng: np.random.Generator,
     seconds: float,
     propose: Propose,
-    disjuncts: Array | None = None,
-) -> Array | None:
-    """A point of the box for which `propose` says True, or None; ends after `seconds`. `disjuncts` restricts the search
+    disjuncts: Int[np.ndarray, "k"] | None = None,
+) -> Float[np.ndarray, "d"] | None:
+    """A point of the set for which `propose` says True, or None; ends after `seconds`. `disjuncts` restricts the search
     to some of them."""
     low, high = (np.array(side, np.float64) for side in case.box.inner())
+    inside = FloatSet.inside(case)
     goal = set_goal(case, net.widths[0], net.widths[-1])
     joint = np.flatnonzero(goal.member.sum(1) > 1)
     if disjuncts is not None:
@@ -42,22 +45,23 @@ def attack_by_programs(
         return None
     end = monotonic() + seconds
     while monotonic() < end:
-        points = rng.uniform(low, high, (STARTS, len(low)))
+        points = inside.clip(rng.uniform(low, high, (STARTS, len(low))))
         outputs, _ = propagate(net, points)
         worst = goal.worst(goal.excess(points, outputs))
         for d in joint:
             for r in np.argsort(worst[:, d])[:BEST]:
-                found = _descend(net, goal, low, high, points[r], int(d), propose, end)
+                found = _descend(net, goal, inside, points[r], int(d), propose, end)
                 if found is not None:
                     return found
     return None
 
 
 def _descend(
-    net: Attacked, goal: Goal, low: Array, high: Array, start: Array, d: int, propose: Propose, end: float
+    net: Attacked, goal: Goal, inside: FloatSet, start: Array, d: int, propose: Propose, end: float
 ) -> Array | None:
     """Steps from one point towards disjunct `d`."""
     rows = np.flatnonzero(goal.member[d])
+    low, high = inside.low, inside.high
     x = start
     reach = FIRST_REACH
     excess, slopes = _linearise(net, goal, rows, x)
@@ -69,9 +73,9 @@ def _descend(
         step = _step(excess, slopes, low - x, high - x, reach * (high - low))
         if step is None:
             return None
-        moved = np.clip(x + step, low, high)
+        moved = inside.clip((x + step)[None])[0]
         there, tilted = _linearise(net, goal, rows, moved)
-        hoped = excess.max() - (excess + slopes @ step).max()
+        hoped = excess.max() - (excess + slopes @ (moved - x)).max()
         if excess.max() - there.max() > 0.1 * hoped:
             x = moved
             excess = there

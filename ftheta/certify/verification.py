@@ -10,10 +10,10 @@ signs of neurons (`neurons/`).
 import math
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 from fractions import Fraction
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,17 +22,20 @@ from ftheta.logic.errors import SubjectError
 from ftheta.processes import interrupts
 from ftheta.relu.exact import ExactNetwork, exact
 from ftheta.relu.network import ReluNetwork, Step
+from ftheta.shapes import Bool, Float, Int
 
 from .attacks import attack
 from .boxes import InputSearch
 from .deviations import FLOAT_TYPES, FloatType, require_weights
 from .floating import FloatJudge, cover_readings, describe, list_readings, search_in_floats, split_disjuncts
 from .leaves import ExactLeaves
+from .neurons.bounding import bound_excess
+from .neurons.inputs import Inputs
 from .neurons.search import search_neurons
 from .pruning import MANY, split_case
 from .questions import Case, Question
 from .repairing import relax_equations, repair
-from .searches import Search, Witness
+from .searches import Answer, Search, Verification, Witness
 from .sequential_programs import attack_by_programs
 from .simplifying import drop_cancelled_outputs
 
@@ -40,10 +43,9 @@ if TYPE_CHECKING:
     from .programs.judging import EnclosingJudge
     from .programs.network import TracedNetwork
 
-Answer = Literal["sat", "unsat", "unknown", "timeout"]
 Point = tuple[Fraction, ...]
 
-FEW_INPUTS = 16  # up to so many, boxes of inputs are bisected
+MOST_BISECTED_INPUTS = 16  # up to so many, boxes of inputs are bisected
 SHALLOW_INPUTS = 100  # up to so many, they are if there is one layer of ReLUs: its neurons are bounded again and again
 GLANCE = 0.05  # seconds for boxes before the first attack
 LOOKS = (0.2, 0.5)  # before the second one, from many starts, and before the third one, by linear programs
@@ -52,37 +54,8 @@ PROGRAMS = 0.5  # seconds at most for an attack by linear programs: it finds wha
 ROUNDS = 2  # of the attack from many starts: the boxes themselves are attacked too
 NEAR = 1e-2  # of the size of a row, by which a point may miss it and still be worth moving
 TINIEST = 1e-300  # of weights that are rounded to float64 by one part in 2⁵³
+MOST_ENCLOSED = 64  # open parts that are bounded one by one when the time is over
 REPAIRS = 64  # points that are moved so that a row holds exactly, of one case
-
-
-@dataclass(frozen=True)
-class Verification:
-    """The answer to a question, and how it was come by.
-
-    `answer` is "sat" with a `witness`, "unsat" where it is proved that there is none, "timeout" or "unknown" where
-    neither was shown within the budget. `meaning` is the function that the answer is about; of the `subproblems` looked
-    at, so many are `open`. It was `interrupted` if Ctrl-C ended it: then the answer is what was shown until then.
-
-    Where nothing was decided about a network that is no piecewise-affine one, `least` is the best enclosure: at every
-    input of the set, each disjunct has a row whose left side exceeds its right side by at least `least` (below 0). It
-    is −∞ where nothing of that kind is known.
-    """
-
-    answer: Answer
-    witness: Witness | None
-    method: str
-    meaning: str
-    subproblems: int
-    open: int
-    seconds: float
-    cpu_seconds: float
-    interrupted: bool = False
-    least: float = -math.inf
-
-    @property
-    def holds(self) -> bool | None:
-        """Whether the property holds; None where that was not decided."""
-        return {"unsat": True, "sat": False}.get(self.answer)
 
 
 class Judge:
@@ -96,14 +69,13 @@ class Judge:
         self._leaves = ExactLeaves(net, case, self.accept)
         self.witness: Witness | None = None
 
-    def propose(self, point: np.ndarray) -> bool:
-        """Whether the point is a counter-example, moved into the box by what rounding took it out, or to where rows
+    def propose(self, point: Float[np.ndarray, "d"]) -> bool:
+        """Whether the point is a counter-example, moved into the set by what rounding took it out, or to where rows
         hold that it almost meets."""
         if not np.isfinite(point).all():
             return False
-        box = self._case.box
-        x = tuple(min(max(Fraction(float(v)), a), b) for v, a, b in zip(point, box.lo, box.hi))
-        if not self.accept(x) and self._repairs > 0 and self._case.ball is None:
+        x = self._case.bring_inside(point.tolist())
+        if not self.accept(x) and self._repairs > 0:
             self._repairs -= 1
             self._repair(self._in_rationals(), point, x, self._in_rationals()(x))
         return self.witness is not None
@@ -115,7 +87,13 @@ class Judge:
             self.witness = Witness(x, y)
         return self.witness is not None
 
-    def finish(self, lo: np.ndarray, hi: np.ndarray, signs: np.ndarray, passes: np.ndarray) -> bool | None:
+    def finish(
+        self,
+        lo: Float[np.ndarray, "d"],
+        hi: Float[np.ndarray, "d"],
+        signs: Int[np.ndarray, "neurons"],
+        passes: Bool[np.ndarray, "neurons"],
+    ) -> bool | None:
         """Decide a part of the box in which all signs are known, in rationals (see `ExactLeaves`)."""
         return self._leaves.decide(lo, hi, signs, passes)
 
@@ -130,7 +108,7 @@ class Judge:
         if any(row.excess(x, y) > Fraction(NEAR) * size for row in nearest):
             return
         moved = repair(self._net, in_rationals, self._case, nearest, point)
-        if moved is None or not self._case.box.contains(moved):
+        if moved is None or not self._case.contains(moved):
             return
         image = in_rationals(moved)
         if self._case.admits(moved, image):
@@ -149,7 +127,7 @@ def decide(
     methods: dict[str, None] = {}
     witness = None
     interrupted = False
-    least = -math.inf if isinstance(net, ReluNetwork) else 0.0
+    least = -math.inf if net.rounded else 0.0
     try:
         for case in _parts(net, question):
             remaining = began + seconds - time.perf_counter()
@@ -275,10 +253,10 @@ def _prepare_floats(net: "ReluNetwork | TracedNetwork", kind: FloatType) -> bool
         require_weights(net, kind)
         return _splits_inputs(net)
     from .program_deviations import require_constants
-    from .programs.search import FEW_INPUTS as FEW_OF_PROGRAMS
+    from .programs.search import MOST_BISECTED_INPUTS_OF_PROGRAM
 
     require_constants(net.program, kind)
-    return net.widths[0] <= FEW_OF_PROGRAMS
+    return net.widths[0] <= MOST_BISECTED_INPUTS_OF_PROGRAM
 
 
 def _parts(net: "ReluNetwork | TracedNetwork", question: Question) -> Iterator[Case]:
@@ -324,7 +302,7 @@ def _search(
             return "attack", Search(False, None, -np.inf, 1, 1)
         seconds -= time.perf_counter() - began
     if not _splits_inputs(net):
-        search = search_neurons(net, case, seconds=seconds, propose=judge.propose, threads=threads)
+        search = search_neurons(net, case, seconds=seconds, propose=judge.propose, finish=judge.finish, threads=threads)
         return "neuron splitting", search
     return _search_inputs(net, case, judge, seconds, threads)
 
@@ -349,7 +327,19 @@ def _search_inputs(
         if point is not None or judge.witness is not None:
             return "attack", Search(False, None, -np.inf, search.boxes, search.open)
         search = boxes.go_on(min(patience, ends - time.perf_counter()), threads)
+    if not search.closed and search.found is None:
+        search = replace(search, least=_bound_open(net, case, boxes))
     return "input splitting", search
+
+
+def _bound_open(net: ReluNetwork, case: Case, boxes: InputSearch) -> float:
+    """A lower bound of the excess over what is open: part by part where these are few, else over the box around all."""
+    parts = boxes.list_open()
+    if len(parts) > MOST_ENCLOSED:
+        lows, highs = (np.array(ends) for ends in zip(*parts))
+        parts = [(lows.min(0), highs.max(0))]
+    ball = Inputs.around(case).ball
+    return min((bound_excess(net, case, Inputs(lo, hi, ball)) for lo, hi in parts), default=-math.inf)
 
 
 def _attack_by_programs(net: ReluNetwork, case: Case, seconds: float, judge: Judge | FloatJudge) -> np.ndarray | None:
@@ -362,7 +352,7 @@ def _attack_by_programs(net: ReluNetwork, case: Case, seconds: float, judge: Jud
 def _splits_inputs(net: ReluNetwork) -> bool:
     """Whether parts of the box of inputs are searched (`boxes/`), or domains of neurons (`neurons/`)."""
     is_shallow = sum(bool(step.rectified.any()) for step in net.steps) <= 1
-    return net.widths[0] <= (SHALLOW_INPUTS if is_shallow else FEW_INPUTS)
+    return net.widths[0] <= (SHALLOW_INPUTS if is_shallow else MOST_BISECTED_INPUTS)
 
 
 def _ensure_fit(net: "ReluNetwork | TracedNetwork", question: Question) -> None:

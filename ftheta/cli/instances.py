@@ -12,7 +12,7 @@ from ftheta.logic.errors import FthetaError, UsageError
 from .common import print_json
 
 if TYPE_CHECKING:
-    from ftheta.certify.verification import Verification
+    from ftheta.certify.searches import Verification
 
 HEADER: tuple[str, ...] = ("onnx", "vnnlib", "answer", "verdict", "seconds", "cpu_seconds", "method")
 INTERRUPTED = 130
@@ -119,11 +119,12 @@ class _Batch:
 
     def decide_on(self, instances: list[tuple[int, str, str]], on: Any) -> Rows:
         """By many workers, each an instance at a time, in whatever order they end."""
+        from ftheta.verifying import verify
         from ftheta.verifying.spreading import Instances, Tasks
 
         if not instances:
             return
-        tasks = Tasks(Instances(), on, self.left)
+        tasks = Tasks(Instances(verify), on, self.left)
         for k, network, property in instances:
             tasks.add(
                 {

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from ftheta.logic.errors import UsageError
 
-from .common import Flag, Json, print_json
+from .common import Flag, Json, print_json, read_box_for
 
 if TYPE_CHECKING:
-    from ftheta.certify.verification import Verification
+    from ftheta.certify.behaviour.behaviour import Behaviour
+    from ftheta.certify.searches import Verification
     from ftheta.certify.vnnlib.queries import Query
 
 EXIT = {"unsat": 0, "sat": 1, "unknown": 3, "timeout": 3}
@@ -27,6 +28,12 @@ def verify(
     /,
     *,
     network: Annotated[list[str] | None, Flag] = None,
+    box: str | None = None,
+    increasing: str | None = None,
+    decreasing: str | None = None,
+    convex: Annotated[bool, Flag] = False,
+    close: str | None = None,
+    eps: str | None = None,
     timeout: str = "60s",
     witness: Path | None = None,
     real: Annotated[bool, Flag] = False,
@@ -54,6 +61,19 @@ def verify(
         The property: a VNN-LIB file, also packed (.vnnlib.gz).
     network
         For a query, the file of a network that it declares, such as --network f=a.onnx; once per network.
+    box
+        In place of a file, with one of the next options: the same bounds for every input (--box=0,1), or one pair per
+        input (--box="0,1;-1,1").
+    increasing
+        The outputs are non-decreasing in these inputs on the box, such as --increasing 0,2.
+    decreasing
+        The outputs are non-increasing in these inputs on the box.
+    convex
+        The outputs are convex on the box.
+    close
+        The outputs are within --eps of those of this network on the box.
+    eps
+        The tolerance of --close; decimals are exact.
     timeout
         How long one question may take, such as 60s or 5m.
     witness
@@ -102,6 +122,17 @@ def verify(
     from ftheta.processes.budgets import parse_seconds
     from ftheta.verifying import verify as decide
 
+    if any((box, increasing, decreasing, convex, close, eps)):
+        from ftheta.verifying.networks import read_network
+
+        if first is None or second is not None or network:
+            raise UsageError("A property of options is about one network.", got=f"{first} {second or network or ''}")
+        net = read_network(first)
+        asked = _read_behaviour(net, box, increasing, decreasing, convex, close, eps)
+        with _clock(parse_seconds(timeout), progress):
+            result = decide(net, asked, budget=timeout, threads=threads)
+        _print_behaviour(result, json)
+        return INTERRUPTED if result.interrupted else EXIT[result.answer]
     networks, path = _choose_files(first, second, network)
     query = read_query(path)
     with _clock(parse_seconds(timeout), progress):
@@ -189,11 +220,67 @@ def _print_result(result: "Verification", query: "Query", as_json: bool) -> None
     print("timed-out" if result.answer == "timeout" and is_new else result.answer)  # the word of VNN-LIB 2.0
     if result.witness is not None:
         print(_witness_text(result, query), end="")
+    _print_note(result)
+
+
+def _read_behaviour(
+    net: Any,
+    box: str | None,
+    increasing: str | None,
+    decreasing: str | None,
+    convex: bool,
+    close: str | None,
+    eps: str | None,
+) -> "Behaviour":
+    """The one property that the options say."""
+    from ftheta.certify.behaviour.properties import Convex, Monotone
+    from ftheta.verifying.relations import Close
+
+    is_monotone = increasing is not None or decreasing is not None
+    said = [is_monotone, convex, close is not None]
+    if sum(said) != 1 or box is None:
+        raise UsageError(
+            "One property on a box is decided at a time.",
+            got=f"{sum(said)} properties and {'no' if box is None else 'a'} box",
+            remedy="such as --box=0,1 with --increasing 0,2, or with --convex, or with --close other.onnx --eps 0.01",
+        )
+    if (close is None) != (eps is None):
+        raise UsageError("--close and --eps belong together.", remedy="for example --close other.onnx --eps 0.01")
+    ends = read_box_for(net, box)
+    if convex:
+        return Convex(ends)
+    if close is not None:
+        return Close(close, ends, eps)
+    return Monotone(ends, _numbers(increasing), _numbers(decreasing))
+
+
+def _numbers(words: str | None) -> list[int]:
+    try:
+        return [] if words is None else [int(word) for word in words.split(",")]
+    except ValueError:
+        raise UsageError("Inputs are given by their numbers.", got=words, remedy="write --increasing 0,2") from None
+
+
+def _print_behaviour(result: "Verification", as_json: bool) -> None:
+    """The answer about a property that no file says, with the points of a counter-example."""
+    if as_json:
+        print_json(_document(result))
+        return
+    print(result.answer)
+    found = result.witness
+    points = getattr(found, "points", (found.x,) if found is not None else ())
+    values = getattr(found, "values", (found.y,) if found is not None else ())
+    for x, y in zip(points, values):
+        print(f"x = {' '.join(f'{float(v):.9g}' for v in x)}  y = {' '.join(f'{float(v):.9g}' for v in y)}")
+    if getattr(found, "says", ""):
+        print(found.says)  # type: ignore[union-attr]
+    _print_note(result)
+
+
+def _print_note(result: "Verification") -> None:
     ending = "interrupted; " if result.interrupted else ""
-    note = (
-        f"{ending}{result.method}: {result.subproblems:,} subproblems in {result.seconds:.2f} s; about {result.meaning}"
-    )
-    print(note, file=sys.stderr)
+    counts = f"{result.subproblems:,} subproblems in {result.seconds:.2f} s"
+    print(f"{ending}{result.method}: {counts}; about {result.meaning}", file=sys.stderr)
     if isfinite(result.least):
         print(f"if the property fails, then by at most {-result.least:.3g}", file=sys.stderr)
 

@@ -17,6 +17,8 @@ import numpy as np
 
 from ftheta.graph.errors import GraphError
 
+Axes = tuple[int, ...]
+
 
 @dataclass(frozen=True)
 class Slot:

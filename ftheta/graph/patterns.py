@@ -16,9 +16,7 @@ Derivatives play no part. `recognise.py` finds them.
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ftheta.graph.graph import Slot
-
-Axes = tuple[int, ...]
+from ftheta.graph.graph import Axes, Slot
 
 
 @dataclass(frozen=True)

@@ -12,18 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ftheta.graph.graph import Graph, Node, Slot
-from ftheta.graph.patterns import (
-    Axes,
-    Centred,
-    LogAddExp,
-    LogSumExp,
-    Normalised,
-    Pattern,
-    Softmax,
-    Variance,
-    WeightedAverage,
-)
+from ftheta.graph.graph import Axes, Graph, Node, Slot
+from ftheta.graph.patterns import Centred, LogAddExp, LogSumExp, Normalised, Pattern, Softmax, Variance, WeightedAverage
 from ftheta.graph.primitives import IDENTITIES
 from ftheta.graph.terms import Atom, Deviation, Exponential, Square, Term, Total
 

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ftheta.graph.patterns import Axes
+from ftheta.graph.graph import Axes
 
 
 @dataclass(frozen=True)

@@ -13,22 +13,22 @@ from ftheta.relu.network import ReluNetwork
 
 
 @dataclass(frozen=True, slots=True)
-class Layer:
+class HiddenLayer:
     """A hidden layer: its `neurons`, and the coordinates `kept` that it passes on without a ReLU."""
 
     neurons: int
     kept: int = 0
 
 
-def plain_layers(widths: Sequence[int]) -> tuple[Layer, ...]:
+def plain_layers(widths: Sequence[int]) -> tuple[HiddenLayer, ...]:
     """The hidden layers of a perceptron with these hidden `widths`: every coordinate has a ReLU."""
-    return tuple(Layer(n) for n in widths)
+    return tuple(HiddenLayer(n) for n in widths)
 
 
-def layers_of(net: ReluNetwork) -> tuple[Layer, ...]:
+def layers_of(net: ReluNetwork) -> tuple[HiddenLayer, ...]:
     """Of every hidden step the neurons and the coordinates that are passed on."""
     counts = [(int(step.rectified.sum()), len(step.offset)) for step in net.steps[:-1]]
-    return tuple(Layer(n, size - n) for n, size in counts)
+    return tuple(HiddenLayer(n, size - n) for n, size in counts)
 
 
 def arrangement(n: int, d: int) -> int:
@@ -44,7 +44,7 @@ def montufar_lower(d: int, widths: Sequence[int]) -> int:
     return product
 
 
-def product_upper(d: int, layers: Sequence[Layer]) -> int:
+def product_upper(d: int, layers: Sequence[HiddenLayer]) -> int:
     r"""$\prod_\ell\sum_{j\le d_\ell}\binom{n_\ell}j$ with $d_\ell=\min(d,n_1+p_1,\dots,n_{\ell-1}+p_{\ell-1})$."""
     product = 1
     for layer in layers:
@@ -53,7 +53,7 @@ def product_upper(d: int, layers: Sequence[Layer]) -> int:
     return product
 
 
-def serra_upper(d: int, layers: Sequence[Layer]) -> int:
+def serra_upper(d: int, layers: Sequence[HiddenLayer]) -> int:
     r"""$\sum\prod_\ell\binom{n_\ell}{j_\ell}$ over $j_\ell\le\min(d,n_1-j_1+p_1,\dots,n_{\ell-1}-j_{\ell-1}+p_{\ell-1},
     n_\ell)$: where $j_\ell$ neurons are off, the image has only the dimension that the others leave it."""
     layers = tuple(layers)

@@ -142,7 +142,7 @@ def compose_sparse(outer: N, inner: N) -> N:
 
 @_without_rounding
 def pad(net: N, depth: int) -> N:
-    r"""The same function with `depth` affine maps: $y=r(y)-r(-y)$, two neurons an output in each layer added."""
+    r"""The same function with `depth` affine maps: $y=r(y)-r(-y)$, two neurons per output in each layer added."""
     algebra = net.algebra
     given = parts(net)
     more = depth - len(given)

@@ -70,7 +70,7 @@ def rows_that_pass(passes: Bool[np.ndarray, "entries"], pointer: Int[np.ndarray,
     return failed[pointer[1:]] == failed[pointer[:-1]]
 
 
-class Rows(NamedTuple):
+class RowFacts(NamedTuple):
     """What is known of the rows of a matrix with its offset as one more column."""
 
     odd: np.ndarray  # the largest odd part
@@ -79,11 +79,11 @@ class Rows(NamedTuple):
     entries: np.ndarray  # that are not zero
 
 
-def survey(matrix: Any, offset: np.ndarray) -> Rows:
+def survey(matrix: Any, offset: np.ndarray) -> RowFacts:
     """The rows of a CSR array and its offsets."""
     own = bits(matrix.data)
     shift = bits(offset)
-    return Rows(
+    return RowFacts(
         _over_rows(np.maximum, own.odd, matrix.indptr, shift.odd),
         _over_rows(np.minimum, own.place, matrix.indptr, shift.place),
         _over_rows(np.maximum, np.abs(matrix.data), matrix.indptr, np.abs(offset)),

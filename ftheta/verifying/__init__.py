@@ -5,12 +5,15 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from ftheta.certify.behaviour.behaviour import Behaviour
 from ftheta.certify.deviations import FLOAT_TYPES
 from ftheta.certify.products import ProductSolver
 from ftheta.certify.questions import Question
-from ftheta.certify.verification import FEW_INPUTS, Verification, decide, decide_in_floats
+from ftheta.certify.searches import Verification
+from ftheta.certify.verification import MOST_BISECTED_INPUTS, decide, decide_in_floats
 from ftheta.certify.vnnlib.queries import Query
 from ftheta.logic.errors import SubjectError, UsageError, suggest
 from ftheta.relu.network import ReluNetwork
@@ -29,7 +32,7 @@ MEANINGS = ("real", *FLOAT_TYPES)
 
 def verify(
     net: Any,
-    property: "str | os.PathLike[str] | Query | Question | Property",
+    property: "str | os.PathLike[str] | Query | Question | Property | Behaviour",
     *,
     budget: str | float = "60s",
     threads: int | None = None,
@@ -41,7 +44,8 @@ def verify(
 
     `net` is a `ReluNetwork`, a subject, a file, or anything `load` turns into a network.
     For a query about several networks it is a mapping from their names to such. `property` is a VNN-LIB file, what
-    `read_query` made of one, a `Question`, or a property such as `Robust(x, eps)`. `threads` search at once, one for
+    `read_query` made of one, a `Question`, or a property such as `Robust(x, eps)` or `Monotone(box, increasing=0)`.
+    `threads` search at once, one for
     each core by default.
 
     `meaning` is "real", "float32" or "float64": the last two ask about what a program of that type computes, in any
@@ -78,6 +82,10 @@ def verify(
     if isinstance(net, Mapping):
         raise UsageError("Several networks are those of a VNN-LIB query.", got=f"a {type(property).__name__}")
     kind = meaning or "real"
+    if isinstance(property, Behaviour):
+        if kind != "real" or on is not None:
+            raise UsageError("This property is decided here, for the real function.", got=f"meaning={kind}, on={on}")
+        return property.decide(read_network(net), seconds, count)
     network = read_network(net) if kind == "real" else read_float_program(net)
     return _decide(network, read_question_for(network, property), kind, False, seconds, count, on)
 
@@ -86,16 +94,15 @@ def _decide(
     network: "AnyNetwork", question: Question, kind: str, rounds_constants: bool, seconds: float, threads: int, on: Any
 ) -> Verification:
     """Decide a question of one kind, here or by the workers of a sweep."""
-    if on is not None:
-        from .spreading import PartsOfQuestion, decide_on
+    in_floats = partial(decide_in_floats, element_type=kind, rounds_constants=rounds_constants)
+    answer = decide if kind == "real" else in_floats
+    if on is None:
+        return answer(network, question, seconds=seconds, threads=threads)
+    from .spreading import PartsOfQuestion, decide_on
 
-        form = require_normal_form(network, "Questions shared out to workers")
-        return decide_on(PartsOfQuestion(form, question, kind, rounds_constants), on, seconds)
-    if kind == "real":
-        return decide(network, question, seconds=seconds, threads=threads)
-    return decide_in_floats(
-        network, question, kind, rounds_constants=rounds_constants, seconds=seconds, threads=threads
-    )
+    form = require_normal_form(network, "Questions shared out to workers")
+    few = form.widths[0] <= MOST_BISECTED_INPUTS
+    return decide_on(PartsOfQuestion(form, question, answer, halves_boxes=few), on, seconds)
 
 
 def _make_instance(net: Any, query: Query, kind: str, *, any_type: bool) -> Instance:
@@ -108,9 +115,9 @@ def _make_instance(net: Any, query: Query, kind: str, *, any_type: bool) -> Inst
 def _decide_products(instance: Instance, query: Query, seconds: float) -> Verification:
     """Decide a query with products, which are envelopes over boxes of inputs."""
     network = require_normal_form(instance.network, "Queries with products")
-    if network.widths[0] > FEW_INPUTS:
+    if network.widths[0] > MOST_BISECTED_INPUTS:
         raise SubjectError(
-            f"Products of variables are decided for up to {FEW_INPUTS} inputs.",
+            f"Products of variables are decided for up to {MOST_BISECTED_INPUTS} inputs.",
             where=query.multiplied_at or query.where,
             got=f"{network.widths[0]} inputs",
             remedy="write the comparison without a product",

@@ -7,7 +7,7 @@ times is given up.
 
 import time
 from collections import Counter, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from ftheta.certify.questions import Box, Case, Question
-from ftheta.certify.searches import Witness
-from ftheta.certify.verification import FEW_INPUTS, Verification, decide, decide_in_floats
+from ftheta.certify.searches import Verification, Witness
 from ftheta.processes import interrupts
 from ftheta.relu.network import ReluNetwork
 from ftheta.sweeps.grid import Cell
@@ -100,12 +99,16 @@ class Tasks:
 
 @dataclass(frozen=True, eq=False)
 class PartsOfQuestion:
-    """Decides parts of one question: boxes of inputs, or some of the disjuncts, of one of its cases."""
+    """Decides parts of one question: boxes of inputs, or some of the disjuncts, of one of its cases.
+
+    `decide(network, question, seconds=…)` answers for a part as it would for the whole. Boxes are halved where
+    `halves_boxes`.
+    """
 
     network: ReluNetwork
     question: Question
-    element_type: str
-    rounds_constants: bool
+    decide: Callable[..., Verification]
+    halves_boxes: bool
     name: str = "verification of parts"
 
     def run(self, cells: Sequence[Cell]) -> Iterator[tuple[int, Outcome]]:
@@ -124,12 +127,7 @@ class PartsOfQuestion:
         lo = tuple(max(a, Fraction(v)) for a, v in zip(whole.box.lo, low))
         hi = tuple(min(b, Fraction(v)) for b, v in zip(whole.box.hi, high))
         part = replace(whole, box=Box(lo, hi), unsafe=whole.unsafe[slice(*disjuncts)])
-        question = replace(self.question, cases=(part,))
-        if self.element_type == "real":
-            return decide(self.network, question, seconds=seconds)
-        return decide_in_floats(
-            self.network, question, self.element_type, rounds_constants=self.rounds_constants, seconds=seconds
-        )
+        return self.decide(self.network, replace(self.question, cases=(part,)), seconds=seconds)
 
 
 def decide_on(work: PartsOfQuestion, on: Any, seconds: float) -> Verification:
@@ -139,7 +137,7 @@ def decide_on(work: PartsOfQuestion, on: Any, seconds: float) -> Verification:
     """
     began = time.perf_counter()
     tasks = Tasks(work, on, seconds)
-    few = work.network.widths[0] <= FEW_INPUTS
+    few = work.halves_boxes
     parts = [part for number, case in enumerate(work.question.cases) for part in _first_parts(number, case, few, tasks)]
     for part in parts:
         tasks.add(part)
@@ -219,22 +217,23 @@ def _halve(part: Mapping[str, Any], left: float, seconds: float | None = None) -
     ]
 
 
+@dataclass(frozen=True, eq=False)
 class Instances:
-    """Decides instances of a list: a network and a property, by their files."""
+    """Decides instances of a list: a network and a property, by their files, with `ft.verify`."""
 
-    name = "verification of instances"
+    verify: Callable[..., Verification]
+    name: str = "verification of instances"
 
     def run(self, cells: Sequence[Cell]) -> Iterator[tuple[int, Outcome]]:
         from ftheta.certify.vnnlib import read_query
-
-        from . import verify
 
         for i, cell in enumerate(cells):
             began = time.perf_counter()
             given = cell.settings
             try:
                 query = read_query(given["property"])
-                found = verify(given["network"], query, budget=given["seconds"], threads=1, meaning=given["meaning"])
+                how = {"budget": given["seconds"], "threads": 1, "meaning": given["meaning"]}
+                found = self.verify(given["network"], query, **how)
                 result = {"found": found, "is_new": query.version[0] >= 2}
                 yield i, Outcome(result, None, time.perf_counter() - began)
             except Exception as failure:

@@ -111,7 +111,7 @@ def test_affine_networks_are_bounded_by_their_exact_least_excess(widths: tuple[i
         measure_reach(arrays, zonotope.lines, lo, hi, scratch.reach)
         bounds.least[:] = -np.inf
         for s in range(2):
-            tighten_row(arrays, listed, s, lo, hi, zonotope.lines, bounds, scratch)
+            tighten_row(arrays, listed, s, lo, hi, zonotope.lines, zonotope.ball, bounds, scratch)
             assert least[s] - slack <= Fraction(float(bounds.least[s])) <= least[s]
             assert exact_least(bounds.forms[s, :generators], float(bounds.constants[s])) <= least[s]
         mix_rows(listed, 0, generators, zonotope, bounds)

@@ -7,12 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ftheta.certify import boxes
 from ftheta.certify.boxes.arrays import allocate, net_arrays, row_arrays
 from ftheta.certify.boxes.relaxations import measure_reach, tighten_row
 from ftheta.certify.boxes.rows import bound_rows, clip_box, is_excluded, keep_rows, mix_rows
 from ftheta.certify.boxes.zonotopes import enclose_box
+from ftheta.certify.loading import say_that_it_compiles
 from ftheta.certify.questions import Box, Case, Question, Row
-from ftheta.certify.verification import Verification, decide
+from ftheta.certify.searches import Verification
+from ftheta.certify.verification import decide
 from ftheta.logic import Basis, SubjectError
 from ftheta.pieces import Box as PieceBox
 from ftheta.pieces import pieces
@@ -94,7 +97,7 @@ def test_every_bound_is_below_the_excess_of_every_point(seed: int, scale: float)
     plain = bounds.least.copy()
     measure_reach(arrays, zonotope.lines, lo, hi, scratch.reach)
     for s in range(4):
-        tighten_row(arrays, rows, s, lo, hi, zonotope.lines, bounds, scratch)
+        tighten_row(arrays, rows, s, lo, hi, zonotope.lines, zonotope.ball, bounds, scratch)
     assert (bounds.least >= plain).all()
     flat = [row for disjunct in unsafe for row in disjunct]
     realisation = exact(net)
@@ -181,7 +184,7 @@ def test_bounds_with_fixed_signs_hold_where_neurons_have_them(seed: int, scale: 
     bound_rows(rows, lo, hi, generators, zonotope, bounds)
     measure_reach(arrays, zonotope.lines, lo, hi, scratch.reach)
     for s in range(2):
-        tighten_row(arrays, rows, s, lo, hi, zonotope.lines, bounds, scratch)
+        tighten_row(arrays, rows, s, lo, hi, zonotope.lines, zonotope.ball, bounds, scratch)
     mix_rows(rows, 0, generators, zonotope, bounds)
     part_lo = lo.copy()
     part_hi = hi.copy()
@@ -228,7 +231,7 @@ def test_bounds_with_rows_as_cuts_hold_where_the_rows_do(seed: int, scale: float
         bound_rows(rows, lo, hi, generators, zonotope, bounds)
         measure_reach(arrays, zonotope.lines, lo, hi, scratch.reach)
         for s in range(2 if look else 1):  # in the first look one row is a function of all generators
-            tighten_row(arrays, rows, s, lo, hi, zonotope.lines, bounds, scratch)
+            tighten_row(arrays, rows, s, lo, hi, zonotope.lines, zonotope.ball, bounds, scratch)
         mix_rows(rows, 0, generators, zonotope, bounds)
         part_lo, part_hi = lo.copy(), hi.copy()
         is_cut_away = clip_box(rows, 0, bounds, zonotope.cuts, lo, hi, part_lo, part_hi)
@@ -299,6 +302,40 @@ def test_a_budget_that_is_too_small_gives_no_verdict() -> None:
     net = random_network(np.random.default_rng(1), (4, 30, 30, 1), grid=64)
     result = ask(net, [-1] * 4, [1] * 4, below(Fraction(0)), seconds=1e-9)
     assert result.answer == "timeout" and result.open > 0 and result.holds is None
+
+
+@pytest.mark.parametrize("widths", [(6, 20, 20, 1), (24, 16, 16, 1)])
+def test_what_is_not_decided_in_time_has_an_enclosure(widths: tuple[int, ...]) -> None:
+    """By boxes and by neurons: below the excess of every point, and finite."""
+    rng = np.random.default_rng(0)
+    net = random_network(rng, widths)
+    d = widths[0]
+    points = rng.uniform(-1, 1, (2000, d))
+    bound = Fraction(float(net(points).min())) - 4
+    found = ask(net, [-1] * d, [1] * d, below(bound), seconds=0.01)
+    if found.answer in ("sat", "unsat"):
+        assert found.least == -np.inf
+    else:
+        assert -np.inf < found.least <= 4.0
+
+
+@pytest.mark.parametrize("step, answer", [(-1, "unsat"), (0, "sat"), (1, "sat")])
+def test_small_networks_are_decided_before_anything_is_compiled(monkeypatch, step: int, answer: str) -> None:
+    """|x| + |y| on a square, beside its least value 0."""
+    monkeypatch.setattr(boxes, "is_at_hand", lambda _: False)
+    monkeypatch.setattr(boxes.InputSearch, "compile", lambda _: pytest.fail("compiled"))
+    net = ReluNetwork.dense(
+        [np.array([[1.0, 0], [-1, 0], [0, 1], [0, -1]]), np.ones((1, 4))], [np.zeros(4), np.zeros(1)]
+    )
+    assert ask(net, [-1, -1], [1, 1], below(Fraction(step, 2**20))).answer == answer
+
+
+def test_compiling_is_said_on_a_terminal_alone(monkeypatch, capsys) -> None:
+    say_that_it_compiles("kernels")
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    say_that_it_compiles("kernels")
+    assert "compiling kernels" in capsys.readouterr().err
 
 
 def test_a_question_about_another_network_is_refused() -> None:

@@ -163,6 +163,7 @@ def test_the_same_budget_gives_the_same_answer():
     assert [rung.value for rung in first.ladder] == [rung.value for rung in second.ladder]
 
 
+@pytest.mark.nightly
 def test_parts_of_a_box_sharpen_a_local_constant():
     description = small_network(5, (6, 10, 10, 2))
     few = lipschitz(description, (-0.5, 0.5), budget=1)

@@ -12,6 +12,7 @@ from scipy.optimize import linprog
 from ftheta.certify.goals import set_goal
 from ftheta.certify.neurons.enclosing import begin_rows, enclose
 from ftheta.certify.neurons.frames import Frame
+from ftheta.certify.neurons.inputs import Inputs
 from ftheta.certify.neurons.leaves import close_leaf
 from ftheta.certify.neurons.lines import Climb, bound_below, draw_lines, optimise, plain_lines
 from ftheta.certify.neurons.refining import Effort
@@ -80,14 +81,14 @@ def test_a_tie_is_never_proved(seed: int) -> None:
 
 def all_bounds(frame: Frame, case: Case, rng: np.random.Generator, climb: int) -> tuple[np.ndarray, np.ndarray]:
     """Proved bounds of the rows with optimised and with random slopes."""
-    goal = set_goal(case, len(frame.low), frame.last.weight.shape[0])
+    goal = set_goal(case, len(frame.inputs.low), frame.last.weight.shape[0])
     rows = len(goal.bounds)
     start = begin_rows(goal, frame, np.eye(rows))
     lines = plain_lines(frame.layers, rows)
-    found = optimise(frame.low, frame.high, frame.layers, start, lines, Climb(climb))
+    found = optimise(frame.inputs, frame.layers, start, lines, Climb(climb))
     optimised = draw_lines(frame.layers, found.lower, found.push, lines.sign)
     arbitrary = draw_lines(frame.layers, rng.uniform(0, 1, lines.lower.shape), found.push, lines.sign)
-    return tuple(bound_below(frame.low, frame.high, frame.layers, start, x) for x in (optimised, arbitrary))  # type: ignore[return-value]
+    return tuple(bound_below(frame.inputs, frame.layers, start, x) for x in (optimised, arbitrary))  # type: ignore[return-value]
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -103,8 +104,8 @@ def test_bounds_hold_at_random_points_and_corners(seed: int, is_sparse: bool) ->
     rows = tuple((Row({0: Fraction(k, 3)}, {k: Fraction(1), 0: Fraction(1, 3)}, Fraction(1, 7)),) for k in range(3))
     case = Case(unit_box(6, Fraction(1, 3)), rows)
     low, high = (np.array(side) for side in case.box.outer())
-    plain, bounds = enclose(net, low, high)
-    tight, _ = enclose(net, low, high, Climb(10), bounds)
+    plain, bounds = enclose(net, Inputs(low, high))
+    tight, _ = enclose(net, Inputs(low, high), Climb(10), bounds)
     points = rng.uniform(low, high, (4000, 6))
     points[:1000] = np.where(rng.uniform(size=(1000, 6)) < 0.5, low, high)
     state = points.T
@@ -133,9 +134,9 @@ def test_splitting_for_single_neurons_tightens_their_bounds_and_keeps_them_sound
     rng = np.random.default_rng(seed)
     net = random_net(rng, [5, 10, 8, 6, 1])
     low = np.full(5, -0.7)
-    _, bounds = enclose(net, low, -low)
-    _, optimised = enclose(net, low, -low, Climb(20), bounds)
-    _, refined = enclose(net, low, -low, Climb(20), optimised, Effort(200, np.inf))
+    _, bounds = enclose(net, Inputs(low, -low))
+    _, optimised = enclose(net, Inputs(low, -low), Climb(20), bounds)
+    _, refined = enclose(net, Inputs(low, -low), Climb(20), optimised, Effort(200, np.inf))
     state = rng.uniform(low, -low, (20000, 5)).T
     tighter = 0
     for step, before, after in zip(net.steps, optimised, refined):
@@ -149,7 +150,7 @@ def test_splitting_for_single_neurons_tightens_their_bounds_and_keeps_them_sound
 
 def triangle_minimum(frame: Frame, coefficients: np.ndarray, constant: float) -> float:
     """The least of a linear function of the last layer's outputs over all lines around the ReLUs, by HiGHS."""
-    inputs = len(frame.low)
+    inputs = len(frame.inputs.low)
     sizes = [len(layer.kept) for layer in frame.layers]
     first = np.cumsum([inputs, *sizes])
     total = first[-1]
@@ -170,7 +171,7 @@ def triangle_minimum(frame: Frame, coefficients: np.ndarray, constant: float) ->
             b += [-layer.bias[r], 0.0, layer.offset[r] + slope * layer.bias[r]]
     cost = np.zeros(total)
     cost[first[-2] :] = coefficients
-    sides = [*zip(frame.low, frame.high), *[(None, None)] * (total - inputs)]
+    sides = [*zip(frame.inputs.low, frame.inputs.high), *[(None, None)] * (total - inputs)]
     found = linprog(cost, np.array(A), np.array(b), np.array(E) if E else None, e or None, sides, method="highs")
     return float(found.fun) + constant
 
@@ -181,15 +182,14 @@ def test_optimised_slopes_reach_the_linear_program(seed: int) -> None:
     net = random_net(rng, [4, 8, 8, 1])
     case = Case(unit_box(4, Fraction(1, 2)), (at_most(Fraction(0)),))
     low, high = (np.array(side) for side in case.box.outer())
-    frame, _ = enclose(net, low, high)
+    frame, _ = enclose(net, Inputs(low, high))
     start = begin_rows(set_goal(case, 4, 1), frame, np.eye(1))
     best = triangle_minimum(frame, start.outputs[0], start.constant[0])
     lines = plain_lines(frame.layers, 1)
-    plain = bound_below(low, high, frame.layers, start, lines)[0]
-    found = optimise(low, high, frame.layers, start, lines, Climb(400, rate=0.1, fade=0.99))
-    bound = bound_below(low, high, frame.layers, start, draw_lines(frame.layers, found.lower, found.push, lines.sign))[
-        0
-    ]
+    plain = bound_below(frame.inputs, frame.layers, start, lines)[0]
+    found = optimise(frame.inputs, frame.layers, start, lines, Climb(400, rate=0.1, fade=0.99))
+    better = draw_lines(frame.layers, found.lower, found.push, lines.sign)
+    bound = bound_below(frame.inputs, frame.layers, start, better)[0]
     assert bound <= best + 1e-9
     assert bound >= best - 0.02 * max(best - plain, 0.05)
 
@@ -201,7 +201,7 @@ def test_leaves_are_bounded_by_their_linear_programs(seed: int) -> None:
     rows = (Row({}, {0: Fraction(1)}, Fraction(1, 3)), Row({1: Fraction(2)}, {1: Fraction(-1)}, Fraction(1, 5)))
     case = Case(unit_box(3), (rows,))
     low, high = (np.array(side) for side in case.box.outer())
-    frame, _ = enclose(net, low, high)
+    frame, _ = enclose(net, Inputs(low, high))
     goal = set_goal(case, 3, 2)
     points = rng.uniform(low, high, (20000, 3))
     signs = []
@@ -229,7 +229,7 @@ def test_a_leaf_is_not_empty_on_the_word_of_a_solver(monkeypatch: pytest.MonkeyP
     net = random_net(rng, [3, 5, 2])
     case = Case(unit_box(3), (at_most(Fraction(0)),))
     low, high = (np.array(side) for side in case.box.outer())
-    frame, _ = enclose(net, low, high)
+    frame, _ = enclose(net, Inputs(low, high))
 
     def say(cost: np.ndarray, A: np.ndarray, *_: object) -> SimpleNamespace:
         is_first = A.shape[0] > frame.neurons

@@ -8,6 +8,7 @@ import pytest
 from ftheta.certify.goals import set_goal
 from ftheta.certify.neurons.enclosing import begin_rows, enclose
 from ftheta.certify.neurons.frames import enter_box, take_step
+from ftheta.certify.neurons.inputs import Inputs
 from ftheta.certify.neurons.kernels import bound_corner, bound_lines
 from ftheta.certify.neurons.lines import bound_below, plain_lines
 from ftheta.certify.neurons.targets import Targets
@@ -49,9 +50,9 @@ def float_box(rng: np.random.Generator, inputs: int) -> Box:
 
 def prove_row(net: ReluNetwork, case: Case) -> float:
     low, high = (np.array(side) for side in case.box.outer())
-    frame, _ = enclose(net, low, high)
+    frame, _ = enclose(net, Inputs(low, high))
     start = begin_rows(set_goal(case, net.widths[0], net.widths[-1]), frame, np.eye(1))
-    return float(bound_below(low, high, frame.layers, start, plain_lines(frame.layers, 1))[0])
+    return float(bound_below(frame.inputs, frame.layers, start, plain_lines(frame.layers, 1))[0])
 
 
 @pytest.mark.parametrize("scale", [0, 3, 12])
@@ -102,7 +103,7 @@ def test_bounds_of_neurons_hold_their_exact_ranges() -> None:
         )
         box = float_box(rng, 3) if turn % 2 else random_box(rng, 3)
         lower, upper = box.outer()
-        _, bounds = enclose(net, np.array(lower), np.array(upper))
+        _, bounds = enclose(net, Inputs(np.array(lower), np.array(upper)))
         for depth, (low, high) in enumerate(bounds, 1):
             part = ReluNetwork.dense([s.matrix for s in net.steps[:depth]], [s.offset for s in net.steps[:depth]])
             for form, a, b in zip(exact_forms(part), low.tolist(), high.tolist()):
@@ -140,7 +141,7 @@ def test_biases_that_cancel_count_in_the_error() -> None:
 def test_rows_of_the_question_bring_their_own_errors() -> None:
     case = Case(Box((Fraction(0),), (Fraction(1),)), ((Row({0: Fraction(1)}, {0: Fraction(1, 3)}, Fraction(1, 7)),),))
     net = ReluNetwork.dense([[[3.0]]], [[1.0]])
-    frame, _ = enclose(net, np.zeros(1), np.ones(1))
+    frame, _ = enclose(net, Inputs(np.zeros(1), np.ones(1)))
     error = begin_rows(set_goal(case, 1, 1), frame, np.eye(1)).error[0]
     own = 2 * 34 * 2.0**-53 * (4 / 3 + 1 + 1 / 7)
     assert error >= frame.last.error[0] / 3 + own * (1 - 1e-12)
@@ -150,7 +151,7 @@ def test_lines_lie_above_relus_for_every_rounding_of_their_slopes() -> None:
     rng = np.random.default_rng(5)
     w = rng.normal(size=(400, 1)) * 10.0 ** rng.integers(-3, 4, (400, 1))
     net = ReluNetwork.dense([w, np.ones((1, 400))], [rng.uniform(-1, 1, 400) * np.abs(w[:, 0]), np.zeros(1)])
-    layer = enclose(net, -np.ones(1), np.ones(1))[0].layers[0]
+    layer = enclose(net, Inputs(-np.ones(1), np.ones(1)))[0].layers[0]
     assert layer.undecided > 300
     unit = Fraction(1, 2**53)
     for s, t, bottom, top in zip(*(v.tolist() for v in (layer.slope, layer.offset, layer.low, layer.high))):
@@ -161,7 +162,7 @@ def test_lines_lie_above_relus_for_every_rounding_of_their_slopes() -> None:
 def test_long_weights_add_to_the_errors_of_their_rows() -> None:
     third = Fraction(1, 3)
     net = ExactNetwork.dense([[[third], [1]], [[1, 1]]], [[0, 0], [0]]).in_floats()
-    sums = take_step(net.steps[0], enter_box(net, np.array([-1.0]), np.array([1.0])))
+    sums = take_step(net.steps[0], enter_box(Inputs(np.array([-1.0]), np.array([1.0]))))
     assert sums.slack[0] >= abs(Fraction(float(third)) - third) and sums.slack[1] == 0
     assert sums.error[0] >= sums.gamma / 3 + sums.slack[0]
 

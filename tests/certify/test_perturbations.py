@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ftheta as ft
+from ftheta.certify.distances import distance_between
+from ftheta.certify.margin_descent import METHODS
 from ftheta.certify.margins import project_to_l1
-from ftheta.certify.perturbations import METHODS, distance_between
 from ftheta.logic.errors import SubjectError, UsageError
 from ftheta.networks import Dense, Description, random_mlp
 from ftheta.pieces.normal_forms import network_of

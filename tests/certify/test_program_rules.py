@@ -84,12 +84,13 @@ def test_all_rows_of_a_disjunct_must_hold():
     assert judge.witness is not None and judge.witness.y == (Fraction(1, 4), Fraction(-3, 4))
 
 
-def test_a_point_outside_of_the_ball_is_no_counter_example():
+def test_a_point_outside_of_the_ball_is_brought_inside_before_it_is_judged():
     rows = (Row({}, {0: ONE}, Fraction(5)),)
     case = Case(box(-1, 1, -1, 1), (rows,), RationalBall((Fraction(0), Fraction(0)), ONE, 2))
     judge = EnclosingJudge(swapped(), case)
-    assert not judge.propose(np.array([0.8, 0.8]))
-    assert judge.propose(np.array([0.6, 0.8]) * (1 - 2.0**-50))
+    assert judge.propose(np.array([0.8, 0.8])) and judge.witness is not None
+    assert sum(v**2 for v in judge.witness.x) <= 1
+    assert EnclosingJudge(swapped(), case).propose(np.array([0.6, 0.8]) * (1 - 2.0**-50))
 
 
 def test_outputs_at_a_rational_point_are_enclosed():

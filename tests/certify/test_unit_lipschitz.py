@@ -99,6 +99,7 @@ def test_a_step_too_long_is_seen_in_the_certificate_of_a_potential():
     assert 1 < bound_potential(W, -2 / square * W.T + off) <= most + 0.01
 
 
+@pytest.mark.nightly
 def test_a_trained_network_keeps_its_certificate_and_no_attack_enters_its_radii():
     x = RNG.normal(size=(80, 8))
     y = (x[:, 0] > 0).astype(int) + (x[:, 1] > 0.5)

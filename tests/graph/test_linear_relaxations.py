@@ -16,7 +16,7 @@ from jax import lax
 
 from ftheta.graph import Interval, trace
 from ftheta.graph.domains.linear import BoxSet, curves, linear_bounds, sampled
-from ftheta.graph.domains.linear.kinks import kinked
+from ftheta.graph.domains.linear.kinks import bound_kink
 from ftheta.graph.domains.linear.log_sum_exp import log_sum_exp
 from ftheta.graph.domains.linear.one_variable import along_region, single_node
 from ftheta.graph.domains.linear.planning import RULES, plan_slot
@@ -269,7 +269,7 @@ def test_leaky_relus_of_every_spelling_have_a_free_slope():
 @pytest.mark.parametrize(("left", "right"), [(0.0, 1.0), (-1.0, 1.0), (0.01, 1.0), (1.0, 0.0), (1.0, -0.3), (0.1, 0.1)])
 def test_lines_around_a_kink_are_never_crossed_whatever_the_free_slope(left, right):
     x = intervals_in((-60.0, 60.0), 200, seed=3)
-    found = kinked(OPERAND, x, left, right)
+    found = bound_kink(OPERAND, x, left, right)
     exact = lambda v: arb(left) * v if v < 0 else arb(right) * v
     fixed = found.lower_slope, found.lower_offset, found.upper_slope, found.upper_offset
     assert crossings(fixed, x, exact) == []
@@ -282,7 +282,7 @@ def test_lines_around_a_kink_are_never_crossed_whatever_the_free_slope(left, rig
 
 def test_infinite_ends_leave_a_finite_line_on_the_finite_side():
     x = Interval(np.array([-2.0, -np.inf, -np.inf]), np.array([np.inf, 3.0, np.inf]))
-    found = kinked(OPERAND, x, 0.0, 1.0)
+    found = bound_kink(OPERAND, x, 0.0, 1.0)
     assert np.all(found.upper_offset >= [2.0, 3.0, np.inf]) and np.all(np.isfinite(found.upper_slope))
 
 

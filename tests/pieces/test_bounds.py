@@ -8,7 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ftheta.pieces import Box, Space, count_pieces, pieces
-from ftheta.pieces.bounds import Layer, arrangement, layers_of, montufar_lower, plain_layers, product_upper, serra_upper
+from ftheta.pieces.bounds import (
+    HiddenLayer,
+    arrangement,
+    layers_of,
+    montufar_lower,
+    plain_layers,
+    product_upper,
+    serra_upper,
+)
 from ftheta.relu.exact import from_description
 from ftheta.theorems.piecewise.regions_deep.constructions import folding_network, montufar_network
 from ftheta.theorems.piecewise.regions_deep.counting import count_layer_by_layer, count_linear_regions
@@ -23,7 +31,7 @@ def test_the_bounds_have_the_values_of_the_catalogue():
     assert (serra_upper(2, plain_layers((3, 3))), product_upper(2, plain_layers((3, 3)))) == (40, 49)
 
 
-@given(st.integers(1, 4), st.lists(st.builds(Layer, st.integers(0, 6), st.integers(0, 3)), max_size=4))
+@given(st.integers(1, 4), st.lists(st.builds(HiddenLayer, st.integers(0, 6), st.integers(0, 3)), max_size=4))
 def test_the_bound_of_serra_lies_below_the_product_and_both_below_all_patterns(d, layers):
     assert serra_upper(d, layers) <= product_upper(d, layers) <= prod(2**layer.neurons for layer in layers)
 

@@ -157,6 +157,7 @@ def test_wrong_arguments_are_refused_with_a_remedy():
         ReluNetwork.dense([[[np.nan, 1.0]], [[1.0]]], [[0.0], [0.0]])
 
 
+@pytest.mark.nightly
 def test_questions_to_a_network_of_very_many_pieces_end_within_their_budget():
     # a thousand million pieces
     net = tent(30)

@@ -101,6 +101,7 @@ def test_a_comparator_is_one_neuron_and_unused_ones_are_left_out():
     assert count(relu_form(lambda x: lax.top_k(x, 1)[0], jnp.zeros(n))).neurons == n - 1
 
 
+@pytest.mark.nightly
 def test_too_many_numbers_are_refused_with_their_number():
     with pytest.raises(SubjectError, match="comparators") as caught:
         relu_form(jnp.sort, jnp.zeros(20_000))
@@ -260,6 +261,7 @@ def test_long_loops_are_followed_back():
     assert np.array_equal(net(np.array([3.0, -1.0])), [-3.0, -1.0]) and count(net).neurons == 2
 
 
+@pytest.mark.nightly
 def test_many_leaky_neurons_are_read_together():
     net = relu_form(lambda x: jax.nn.leaky_relu(x, 0.01), jnp.zeros(50_000))
     x = np.random.default_rng(0).normal(size=50_000)

@@ -1,7 +1,7 @@
 """Verification by splitting boxes of inputs: zonotopes with outward rounding, for networks of few inputs.
 
 An `InputSearch` gives each thread a share of the open boxes; a compiled search goes on with it for a while and hands
-back what is left.
+back what is left. As long as nothing is compiled, small networks are searched by the same functions uncompiled.
 """
 
 import threading
@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ftheta.certify.ball_parts import FloatBall
+from ftheta.certify.loading import is_at_hand, say_that_it_compiles
 from ftheta.certify.questions import Case
 from ftheta.certify.searches import Search
 from ftheta.relu.network import ReluNetwork
@@ -22,6 +24,8 @@ Finish = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], bool | None]
 """Whether no counter-example is in a part of a box, given by both ends, the fixed signs, and which neurons pass on:
 False if one was found, None if neither is known."""
 
+SMALL = 20_000  # steps for the bounds of one part, up to which they are taken uncompiled,
+PATIENCE = 1.0  # for so many seconds
 CHUNK = 16  # boxes that a thread looks at before it first shares what is left
 TURN = 0.03  # seconds that this may take: the number of boxes is made to fit
 DEPTH = 512  # boxes that a thread has room for at first
@@ -127,21 +131,67 @@ class InputSearch:
 
     def __init__(self, net: ReluNetwork, case: Case, propose: Callable[[np.ndarray], bool], finish: Finish) -> None:
         box = np.array(case.box.outer(), np.float64)
+        self._box = box
         self._net = net_arrays(net)
         self._rows = row_arrays(case.unsafe, net.widths[0], net.widths[-1])
-        _compile(self._net, self._rows)
+        self._ball = None if case.ball is None else FloatBall.around(case.ball)
+        self._waits = not is_at_hand(search_boxes)
         whole = _Part(box[0], box[1], np.zeros(len(self._net.biases), np.int8))
         self._pool = _Pool([whole], propose, finish, FINEST * (box[1] - box[0]))
 
     def go_on(self, seconds: float, threads: int = 1) -> Search:
         """Search until one is found, every part is closed, or so many `seconds` are over; what it has come to so far.
 
-        Called again, it goes on with the parts that are open.
+        Called again, it goes on with the parts that are open. Where it would have to be compiled first, the first call
+        only looks whether it is soon over without that.
         """
         pool = self._pool
+        if self._waits:
+            self._waits = False
+            self._go_on_uncompiled()
+        elif pool.boxes and pool.found is None:
+            self._go_on_compiled(seconds, threads)
+        if pool.error is not None:
+            raise pool.error
+        left = len(pool.boxes) + pool.stuck
+        closed = pool.found is None and left == 0
+        return Search(closed, pool.found, 0.0 if closed else -np.inf, pool.looked_at, left)
+
+    def list_open(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """The parts of the box that are open, by their ends; the whole box where some were too small to be kept."""
+        whole = [(self._box[0], self._box[1])]
+        return whole if self._pool.stuck else [(part.lo, part.hi) for part in self._pool.boxes]
+
+    def compile(self) -> None:
+        """Search nothing, so that compiling does not count against the time."""
+        if not is_at_hand(search_boxes):
+            say_that_it_compiles("the search for counter-examples")
+        net = self._net
+        nothing = np.empty((0, int(net.widths[0])))
+        signs = np.empty((0, len(net.biases)), np.int8)
+        scratch = allocate(net, self._rows)
+        counts = np.zeros(2, np.int64)
+        search_boxes(
+            net, self._rows, *scratch, nothing, nothing, signs, 0, np.empty(0), 0, 0.0, np.empty(0), counts
+        )  # fmt: skip
+
+    def _go_on_uncompiled(self) -> None:
+        """For a moment, if one part takes few enough steps."""
+        widths = self._net.widths
+        generators = int(widths[0] + self._net.rectified.sum())
+        if generators * int((widths[1:] * widths[:-1]).sum()) <= SMALL:
+            pool = self._pool
+            pool.threads = 1
+            pool.ends = time.perf_counter() + PATIENCE
+            with np.errstate(all="ignore"):
+                _work(pool, self._net, self._rows, self._ball, search_boxes.py_func)
+
+    def _go_on_compiled(self, seconds: float, threads: int) -> None:
+        pool = self._pool
+        self.compile()
         pool.threads = max(threads, 1)
         pool.ends = time.perf_counter() + seconds
-        work = (pool, self._net, self._rows)
+        work = (pool, self._net, self._rows, self._ball, search_boxes)
         helpers = [threading.Thread(target=_work, args=work, daemon=True) for _ in range(threads - 1)]
         for helper in helpers:
             helper.start()
@@ -151,30 +201,17 @@ class InputSearch:
             pool.error = error
         for helper in helpers:
             helper.join()
-        if pool.error is not None:
-            raise pool.error
-        left = len(pool.boxes) + pool.stuck
-        closed = pool.found is None and left == 0
-        return Search(closed, pool.found, 0.0 if closed else -np.inf, pool.looked_at, left)
 
 
-def _compile(net: Net, rows: Rows) -> None:
-    """Search nothing, so that compiling does not count against the time."""
-    nothing = np.empty((0, int(net.widths[0])))
-    signs = np.empty((0, len(net.biases)), np.int8)
-    counts = np.zeros(2, np.int64)
-    search_boxes(net, rows, *allocate(net, rows), nothing, nothing, signs, 0, np.empty(0), 0, 0.0, np.empty(0), counts)
-
-
-def _work(pool: _Pool, net: Net, rows: Rows) -> None:
+def _work(pool: _Pool, net: Net, rows: Rows, ball: FloatBall | None, search: Callable[..., tuple[int, int]]) -> None:
     """What one thread does: take a part, search below it for a while, give back what is left."""
-    scratch = allocate(net, rows)
+    scratch = allocate(net, rows, ball)
     inputs = int(net.widths[0])
     lower = np.empty((DEPTH, inputs))
     upper = np.empty((DEPTH, inputs))
     signs = np.empty((DEPTH, len(net.biases)), np.int8)
     witness = np.empty(inputs)
-    chunk = CHUNK
+    chunk = CHUNK if search is search_boxes else 1
     while parts := pool.take():
         counts = np.zeros(2, np.int64)
         left = parts
@@ -186,7 +223,7 @@ def _work(pool: _Pool, net: Net, rows: Rows) -> None:
                 upper[k] = part.hi
                 signs[k] = part.signs
             began = time.perf_counter()
-            status, top = search_boxes(
+            status, top = search(
                 net, rows, *scratch, lower, upper, signs, len(parts), pool.finest, chunk, pool.margin, witness, counts
             )
             chunk = _fit_chunk(chunk, int(counts[0]), time.perf_counter() - began)

@@ -5,7 +5,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
+from numba.extending import register_jitable
 
+from ftheta.certify.ball_parts import FloatBall
 from ftheta.certify.questions import Row, nearest
 from ftheta.lazy import is_sparse, sparse
 from ftheta.relu.network import ReluNetwork
@@ -24,13 +26,28 @@ MOST_CUTS = 64  # of one part of a box; the signs of more neurons may be fixed, 
 
 
 def compiled(function: Any) -> Any:
+    """A function that compiled code compiles with it, and that stays a plain function for everybody else.
+
+    What a call from Python needs (to take apart tuples of forty arrays) would be most of the work of compiling it, and
+    counting references to arrays most of the rest: no array is made in here."""
+    return register_jitable(error_model="numpy", _nrt=False)(function)
+
+
+def kept(function: Any) -> Any:
     """A function compiled once and kept on disk. Sums are not re-ordered: there is no fast-math."""
-    return njit(cache=True, nogil=True, error_model="numpy")(function)
+    return njit(cache=True, nogil=True, error_model="numpy", _nrt=False)(function)  # type: ignore[call-overload]
 
 
 def inlined(function: Any) -> Any:
     """A function that becomes part of every compiled function that calls it."""
-    return njit(inline="always", error_model="numpy")(function)
+    return register_jitable(inline="always", error_model="numpy", _nrt=False)(function)
+
+
+@compiled
+def copy(source, target):
+    """Copy numbers one by one: assigning a slice might make an array."""
+    for i in range(len(source)):
+        target[i] = source[i]
 
 
 class Net(NamedTuple):
@@ -88,6 +105,22 @@ class Cuts(NamedTuple):
     count: Array
 
 
+class Ball(NamedTuple):
+    """The ball that inputs lie in, besides the box: `norm` 1 or 2 (0: there is none), `centre`, `radius`.
+
+    Over a part of the box, `offsets` are those of its centre, `radii` its half sides, and `used` says whether the ball
+    cuts anything off. `slopes` and `at` are scratch memory; see `ball_kernels`."""
+
+    norm: Array
+    centre: Array
+    radius: Array
+    offsets: Array
+    radii: Array
+    used: Array
+    slopes: Array
+    at: Array
+
+
 class Zonotope(NamedTuple):
     """A layer over a box, and scratch memory to get there; see `zonotopes`.
 
@@ -114,15 +147,18 @@ class Zonotope(NamedTuple):
     tableau: Array
     basis: Array
     weights: Array
+    ball: Ball
 
 
 class Bounds(NamedTuple):
     """Of each row of the question, and then of the best mixture of each disjunct, over a box: a lower bound of its
-    excess (`least`), its slopes along the inputs in radii of the box, and its whole affine form (`forms`, `constants`).
+    excess over the part of the box in the ball (`least`) and over the whole box (`box_least`), its slopes along the
+    inputs in radii of the box, and its whole affine form (`forms`, `constants`).
     `parts[d, g]` is what generator $g$ takes off the bound of disjunct $d$, `blame[d, i]` how much relaxation error
     stems from input $i$, and `points[d]` where in the box its rows are nearest to being met, from −1 to 1."""
 
     least: Array
+    box_least: Array
     slopes: Array
     blame: Array
     forms: Array
@@ -132,7 +168,8 @@ class Bounds(NamedTuple):
 
 
 class Pass(NamedTuple):
-    """Scratch memory of one pass through the network: two layers, and numbers for every neuron and input."""
+    """Scratch memory of one pass through the network: two layers, and numbers for every neuron and input; `sides` and
+    `sign` are for the part that is looked at."""
 
     state: Array
     other: Array
@@ -140,6 +177,8 @@ class Pass(NamedTuple):
     coefficients: Array
     reach: Array
     form: Array
+    sides: Array
+    sign: Array
 
 
 def net_arrays(net: ReluNetwork) -> Net:
@@ -192,7 +231,7 @@ def row_arrays(unsafe: Sequence[Sequence[Row]], inputs: int, outputs: int) -> Ro
     return Rows(of_inputs, of_outputs, bounds, strict, np.cumsum([0, *(len(disjunct) for disjunct in unsafe)]))
 
 
-def allocate(net: Net, rows: Rows) -> tuple[Zonotope, Bounds, Pass]:
+def allocate(net: Net, rows: Rows, ball: FloatBall | None = None) -> tuple[Zonotope, Bounds, Pass]:
     """Scratch memory for one thread."""
     inputs = int(net.widths[0])
     widest = int(net.widths.max())
@@ -218,9 +257,11 @@ def allocate(net: Net, rows: Rows) -> tuple[Zonotope, Bounds, Pass]:
         tableau=np.empty((MOST_GENERATORS + 2, most + MOST_GENERATORS + 1)),
         basis=np.empty(MOST_GENERATORS + 1, np.int64),
         weights=np.empty(most),
+        ball=_ball_arrays(ball, inputs),
     )
     bounds = Bounds(
         least=np.empty(count),
+        box_least=np.empty(count),
         slopes=np.empty((count, inputs)),
         blame=np.empty((len(rows.disjuncts) - 1, inputs)),
         forms=np.empty((count, room)),
@@ -235,5 +276,20 @@ def allocate(net: Net, rows: Rows) -> tuple[Zonotope, Bounds, Pass]:
         coefficients=np.empty(neurons),
         reach=np.empty(neurons),
         form=np.empty(inputs),
+        sides=np.empty((7, inputs)),
+        sign=np.empty(neurons, np.int8),
     )
     return zonotope, bounds, scratch
+
+
+def _ball_arrays(ball: FloatBall | None, inputs: int) -> Ball:
+    return Ball(
+        norm=np.array([0 if ball is None else ball.norm]),
+        centre=np.zeros(inputs) if ball is None else np.array(ball.centre, np.float64),
+        radius=np.array([0.0 if ball is None else ball.radius]),
+        offsets=np.zeros(inputs),
+        radii=np.zeros(inputs),
+        used=np.zeros(1, np.int64),
+        slopes=np.zeros(inputs),
+        at=np.zeros(inputs),
+    )

@@ -8,6 +8,7 @@ a few steps.
 """
 
 from .arrays import TINY, U, compiled
+from .ball_kernels import gain_of_form
 
 STEPS = 8  # of the search for the best multiplier
 
@@ -80,3 +81,11 @@ def lower_bound(form, constant, generators):
     for g in range(generators):
         spread += abs(form[g])
     return constant - spread - 4.0 * (generators + 8) * U * (spread + abs(constant)) - TINY
+
+
+@compiled
+def lower_bound_in(ball, form, constant, generators):
+    """The least value over the part of the box in the ball, rounded down."""
+    least = lower_bound(form, constant, generators)
+    gain = gain_of_form(form, ball)
+    return least + gain - 4.0 * U * (abs(least) + gain) if gain > 0.0 else least

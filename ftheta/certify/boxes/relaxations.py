@@ -2,11 +2,12 @@ r"""One row of the question, bounded by lines below and above every ReLU whose s
 
 Back through the layers, a coefficient $a>0$ of an undecided ReLU takes the line $\alpha z$ below it, any
 $\alpha\in[0,1]$, and a coefficient $a<0$ the line above it. What is left is affine in the inputs, and least at a corner
-of the box. There, the slope of the bound along $\alpha$ is $a\,z$, with $z$ the value that the lines give the neuron:
-each $\alpha$ moves towards 1 where $z>0$ and towards 0 elsewhere.
+of the box, or at a point of the ball. There, the slope of the bound along $\alpha$ is $a\,z$, with $z$ the value that
+the lines give the neuron: each $\alpha$ moves towards 1 where $z>0$ and towards 0 elsewhere.
 """
 
 from .arrays import OFF, ON, TINY, UNDECIDED, U, compiled
+from .ball_kernels import gain_of_slopes
 from .products import add_column, add_magnitudes, add_row
 
 ROUNDS = 3  # of choosing slopes
@@ -28,7 +29,7 @@ def measure_reach(net, lines, lo, hi, reach):
 
 
 @compiled
-def tighten_row(net, rows, s, lo, hi, lines, bounds, scratch):
+def tighten_row(net, rows, s, lo, hi, lines, ball, bounds, scratch):
     """Raise the lower bound of the excess of row `s` over the box, and its slopes, if better lines are found.
 
     `lines` are those of `enclose_box`, and `scratch.reach` is what `measure_reach` says. What is better takes the place
@@ -38,13 +39,21 @@ def tighten_row(net, rows, s, lo, hi, lines, bounds, scratch):
     for n in range(hidden):
         scratch.lower_slopes[n] = 1.0 if lines[0, n] == UNDECIDED and lines[1, n] > 0.5 else 0.0
     for turn in range(ROUNDS):
-        value = _bound_from_lines(net, rows, s, lo, hi, lines, scratch)
+        over_box = _bound_from_lines(net, rows, s, lo, hi, lines, scratch)
+        value = over_box
+        if ball.used[0] > 0:
+            for i in range(len(lo)):
+                ball.slopes[i] = scratch.form[i]
+            gain = gain_of_slopes(ball)
+            value = over_box + gain - 4.0 * U * (abs(over_box) + gain)
         if value > bounds.least[s]:
             bounds.least[s] = value
-            _keep_form(s, lo, hi, value, scratch.form, bounds)
+            bounds.box_least[s] = over_box
+            _keep_form(s, lo, hi, over_box, scratch.form, bounds)
         if value > 0.0 or turn == ROUNDS - 1:
             break
-        _choose_slopes(net, lo, hi, lines, scratch, 1.0 / (turn + 1.5))
+        _find_lowest(lo, hi, ball, scratch.form, scratch.state)
+        _choose_slopes(net, lines, scratch, 1.0 / (turn + 1.5))
 
 
 @compiled
@@ -119,12 +128,21 @@ def _bound_from_lines(net, rows, s, lo, hi, lines, scratch):
 
 
 @compiled
-def _choose_slopes(net, lo, hi, lines, scratch, step):
-    """Move the lower slopes by a step towards what is best at the corner where the bound is least."""
+def _find_lowest(lo, hi, ball, form, point):
+    """Where the bound with the slopes `form` is least: a corner of the box, or the point of the ball that
+    `gain_of_slopes` left."""
+    for i in range(len(lo)):
+        if ball.used[0] > 0:
+            point[i] = ball.centre[i] + ball.at[i]
+        else:
+            point[i] = lo[i] if form[i] > 0.0 else hi[i]
+
+
+@compiled
+def _choose_slopes(net, lines, scratch, step):
+    """Move the lower slopes by a step towards what is best at the input `scratch.state`, where the bound is least."""
     state = scratch.state
     other = scratch.other
-    for i in range(len(lo)):
-        state[i] = lo[i] if scratch.form[i] > 0.0 else hi[i]
     for k in range(len(net.widths) - 2):
         rows = net.widths[k + 1]
         for r in range(rows):
@@ -159,8 +177,7 @@ def weigh_gaps(net, lo, hi, zonotope, scratch, gaps):
     state = scratch.state
     other = scratch.other
     lines = zonotope.lines
-    for i in range(len(lo)):
-        state[i] = lo[i] if scratch.form[i] > 0.0 else hi[i]
+    _find_lowest(lo, hi, zonotope.ball, scratch.form, state)
     g = len(lo)
     for k in range(len(net.widths) - 2):
         rows = net.widths[k + 1]

@@ -7,7 +7,7 @@ part of a box where neurons have fixed signs, with multiples of the cuts.
 
 from .arrays import MOST_GENERATORS, TINY, U, compiled
 from .mixtures import weigh
-from .multipliers import add_multiple, best_multiplier, lower_bound
+from .multipliers import add_multiple, best_multiplier, lower_bound, lower_bound_in
 
 SWEEPS = 2  # through rows and cuts that are mixed one by one
 MOST_KEPT = 8  # rows that become cuts
@@ -48,7 +48,8 @@ def bound_rows(rows, lo, hi, generators, zonotope, bounds):
                 bounds.slopes[s, g] = a
             bounds.forms[s, g] = a
         bounds.constants[s] = value - (error + gamma * size) * (1.0 + gamma)
-        bounds.least[s] = lower_bound(bounds.forms[s], bounds.constants[s], generators)
+        bounds.box_least[s] = lower_bound(bounds.forms[s], bounds.constants[s], generators)
+        bounds.least[s] = lower_bound_in(zonotope.ball, bounds.forms[s], bounds.constants[s], generators)
 
 
 @compiled
@@ -70,9 +71,9 @@ def mix_rows(rows, d, generators, zonotope, bounds):
     else:
         for j in range(count):
             c = j - own
-            zonotope.mixed[j, :generators] = (
-                bounds.forms[begin + j, :generators] if j < own else cuts.forms[c, :generators]
-            )
+            other = bounds.forms[begin + j] if j < own else cuts.forms[c]
+            for g in range(generators):
+                zonotope.mixed[j, g] = other[g]
             zonotope.mixed_constants[j] = bounds.constants[begin + j] if j < own else cuts.constants[c]
         weigh(
             zonotope.mixed,
@@ -104,7 +105,8 @@ def mix_rows(rows, d, generators, zonotope, bounds):
     bounds.constants[mixture] = constant - 8.0 * U * (count + generators + 8) * size - TINY
     for i in range(bounds.slopes.shape[1]):
         bounds.slopes[mixture, i] = form[i]
-    bounds.least[mixture] = lower_bound(form, bounds.constants[mixture], generators)
+    bounds.box_least[mixture] = lower_bound(form, bounds.constants[mixture], generators)
+    bounds.least[mixture] = lower_bound_in(zonotope.ball, form, bounds.constants[mixture], generators)
 
 
 @compiled
@@ -251,7 +253,7 @@ def clip_box(rows, d, bounds, cuts, lo, hi, part_lo, part_hi):
     inputs = len(lo)
     for k in range(count + 1):
         s = first + k if k < count else len(rows.bounds) + d
-        if clip_to_row(bounds.least[s], bounds.slopes[s], lo, hi, part_lo, part_hi):
+        if clip_to_row(bounds.box_least[s], bounds.slopes[s], lo, hi, part_lo, part_hi):
             return True
     for c in range(cuts.count[0]):
         if clip_to_row(cuts.least[c], cuts.forms[c, :inputs], lo, hi, part_lo, part_hi):

@@ -8,11 +8,10 @@ Where there are many inputs, to halve one gains little. Signs are fixed then, ho
 looked at again with the bounds of its rows as cuts: they bound the neurons where a counter-example can be.
 """
 
-import numpy as np
-
 from ftheta.certify.loading import load_directly
 
-from .arrays import HUGE, compiled
+from .arrays import HUGE, compiled, copy, kept
+from .ball_kernels import bring_inside, gain_of_form, place_in_ball
 from .products import add_column
 from .relaxations import measure_reach, tighten_row, weigh_gaps
 from .rows import best_row, blame_for_gaps, blame_inputs, bound_rows, clip_box, is_excluded, keep_rows, mix_rows
@@ -34,7 +33,7 @@ LOOKS_WITH_MANY = 4  # how often a part is bounded there, each time with the row
 
 
 @load_directly
-@compiled
+@kept
 def search_boxes(
     net, rows, zonotope, bounds, scratch, lower, upper, signs, top, finest, steps, margin, witness, counts
 ):
@@ -47,30 +46,34 @@ def search_boxes(
     has them. `counts` are the parts looked at, and those that cannot be split: these are left out.
     """
     inputs = net.widths[0]
-    lo = np.empty(inputs)
-    hi = np.empty(inputs)
-    sign = np.empty(signs.shape[1], np.int8)
-    score = np.empty(inputs)
-    part_lo = np.empty(inputs)
-    part_hi = np.empty(inputs)
+    lo = scratch.sides[0]
+    hi = scratch.sides[1]
+    score = scratch.sides[2]
+    part_lo = scratch.sides[3]
+    part_hi = scratch.sides[4]
+    sign = scratch.sign
     while top > 0:
         if counts[0] >= steps:
             return PAUSED, top
         if top + 2 > len(lower):
             return FULL, top
         top -= 1
-        lo[:] = lower[top]
-        hi[:] = upper[top]
-        sign[:] = signs[top]
+        copy(lower[top], lo)
+        copy(upper[top], hi)
+        copy(signs[top], sign)
         counts[0] += 1
+        if place_in_ball(lo, hi, zonotope.ball):
+            continue
         generators = _bound_part(net, rows, lo, hi, sign, zonotope, bounds, scratch)
         if generators == 0:
             continue
-        if _try_points(net, rows, lo, hi, bounds, margin, scratch, witness):
-            lower[top] = lo  # the part stays open until the point has been checked
-            upper[top] = hi
+        if _try_points(net, rows, lo, hi, zonotope.ball, bounds, margin, scratch, witness):
+            copy(lo, lower[top])  # the part stays open until the point has been checked
+            copy(hi, upper[top])
             return FOUND, top + 1
-        if not _clip_to_hull(rows, lo, hi, bounds, zonotope.cuts, part_lo, part_hi, score):
+        if not _clip_to_hull(
+            rows, lo, hi, bounds, zonotope.cuts, part_lo, part_hi, score, scratch.sides[5], scratch.sides[6]
+        ):
             continue
         left = 1.0
         for i in range(inputs):
@@ -78,22 +81,22 @@ def search_boxes(
                 left *= (part_hi[i] - part_lo[i]) / (hi[i] - lo[i])
         side = _side_to_split(part_lo, part_hi, finest, score)
         if left < SHRUNK and side >= 0:
-            lower[top] = part_lo
-            upper[top] = part_hi
+            copy(part_lo, lower[top])
+            copy(part_hi, upper[top])
             top += 1
             continue
         if generators == inputs:
-            lower[top] = lo
-            upper[top] = hi
+            copy(lo, lower[top])
+            copy(hi, upper[top])
             return LEAF, top + 1
         neuron = _neuron_to_split(rows, generators, -1.0 if side < 0 else score[side], bounds, zonotope.owner)
         if neuron < 0 and side < 0:
             counts[1] += 1
             continue
         for half in range(2):
-            lower[top] = part_lo
-            upper[top] = part_hi
-            signs[top] = sign
+            copy(part_lo, lower[top])
+            copy(part_hi, upper[top])
+            copy(sign, signs[top])
             if neuron >= 0:
                 signs[top, neuron] = 1 - 2 * half
             elif half == 0:
@@ -136,6 +139,7 @@ def _bound_once(net, rows, lo, hi, sign, kept, zonotope, bounds, scratch):
         zonotope.cuts.count[0] = 0
         for s in range(len(bounds.least)):
             bounds.least[s] = -HUGE
+            bounds.box_least[s] = -HUGE
             for i in range(len(lo)):
                 bounds.slopes[s, i] = 0.0
         for d in range(disjuncts):
@@ -153,7 +157,7 @@ def _bound_once(net, rows, lo, hi, sign, kept, zonotope, bounds, scratch):
             measure_reach(net, zonotope.lines, lo, hi, scratch.reach)
             is_measured = True
         for s in range(rows.disjuncts[d], rows.disjuncts[d + 1]):
-            tighten_row(net, rows, s, lo, hi, zonotope.lines, bounds, scratch)
+            tighten_row(net, rows, s, lo, hi, zonotope.lines, zonotope.ball, bounds, scratch)
             if bounds.least[s] > 0.0:
                 break
         if is_excluded(rows, d, bounds):
@@ -169,7 +173,7 @@ def _bound_once(net, rows, lo, hi, sign, kept, zonotope, bounds, scratch):
 
 
 @compiled
-def _try_points(net, rows, lo, hi, bounds, margin, scratch, witness):
+def _try_points(net, rows, lo, hi, ball, bounds, margin, scratch, witness):
     """Whether the centre, the corner where a row has its least excess, or the point where a disjunct is nearest to
     being met looks like a counter-example."""
     count = len(rows.bounds)
@@ -185,19 +189,23 @@ def _try_points(net, rows, lo, hi, bounds, margin, scratch, witness):
             else:
                 value = centre + bounds.points[s - count, i] * max(hi[i] - centre, centre - lo[i])
             witness[i] = min(hi[i], max(lo[i], value))
+        if 0 <= s < count and ball.used[0] > 0:
+            gain_of_form(bounds.slopes[s], ball)
+            for i in range(len(lo)):
+                witness[i] = min(hi[i], max(lo[i], ball.centre[i] + ball.at[i]))
+        bring_inside(witness, lo, hi, ball)
         if meets(net, rows, witness, margin, scratch):
             return True
     return False
 
 
 @compiled
-def _clip_to_hull(rows, lo, hi, bounds, cuts, part_lo, part_hi, score):
+def _clip_to_hull(rows, lo, hi, bounds, cuts, part_lo, part_hi, score, a, b):
     """The smallest box that may hold a counter-example of any disjunct, and how much each input is worth splitting;
     False if there is no such box."""
     inputs = len(lo)
-    a = np.empty(inputs)
-    b = np.empty(inputs)
-    score[:] = 0.0
+    for i in range(inputs):
+        score[i] = 0.0
     is_empty = True
     for d in range(len(rows.disjuncts) - 1):
         if is_excluded(rows, d, bounds):
@@ -205,8 +213,8 @@ def _clip_to_hull(rows, lo, hi, bounds, cuts, part_lo, part_hi, score):
         best = best_row(rows, d, bounds)
         for i in range(inputs):
             score[i] += SLOPE * abs(bounds.slopes[best, i]) + bounds.blame[d, i]
-        a[:] = lo
-        b[:] = hi
+        copy(lo, a)
+        copy(hi, b)
         if clip_box(rows, d, bounds, cuts, lo, hi, a, b):
             continue
         for i in range(inputs):

@@ -19,7 +19,7 @@ are zero over the box are left out: `active` lists the others, and columns stand
 """
 
 from .arrays import HUGE, MOST_CUTS, OFF, ON, TINY, UNDECIDED, U, compiled
-from .multipliers import add_multiple, best_multiplier, lower_bound
+from .multipliers import add_multiple, best_multiplier, lower_bound, lower_bound_in
 from .products import add_column, add_magnitudes
 
 BEYOND_RANGE = -1  # what `enclose_box` says instead of a number of generators
@@ -146,14 +146,14 @@ def _make_cuts(net, k, signs, generators, zonotope):
         if not abs(cuts.least[c]) < HUGE:
             continue
         cuts.count[0] = c + 1
-        if cuts.least[c] > 0.0:
+        if lower_bound_in(zonotope.ball, cuts.forms[c], cuts.constants[c], generators) > 0.0:
             return True
     return False
 
 
 @compiled
 def _bound_with_cuts(sign, r, generators, zonotope):
-    """A lower bound of `sign` times what enters neuron `r`, by multiples of the cuts."""
+    """A lower bound of `sign` times what enters neuron `r`, by multiples of the cuts, in the ball."""
     form = zonotope.form
     cuts = zonotope.cuts
     for g in range(generators):
@@ -163,7 +163,7 @@ def _bound_with_cuts(sign, r, generators, zonotope):
         beta = best_multiplier(form, constant, cuts.forms[c], cuts.constants[c], generators)
         if beta > 0.0:
             constant = add_multiple(form, constant, cuts.forms[c], cuts.constants[c], beta, generators)
-    return lower_bound(form, constant, generators)
+    return lower_bound_in(zonotope.ball, form, constant, generators)
 
 
 @compiled
@@ -186,7 +186,7 @@ def _bound_neurons(net, k, signs, generators, zonotope):
         lines[3, shift + r] = (radius + abs(centre)) * (1.0 + 4.0 * U)
         sign = signs[shift + r]
         is_open = net.rectified[shift + r] and low < 0.0 < high and sign == 0
-        if is_open and zonotope.cuts.count[0] > 0:
+        if is_open and (zonotope.cuts.count[0] > 0 or zonotope.ball.used[0] > 0):
             low = max(low, _bound_with_cuts(1.0, r, generators, zonotope))
             if low < 0.0:
                 high = min(high, -_bound_with_cuts(-1.0, r, generators, zonotope))

@@ -28,7 +28,7 @@ from ftheta.processes.budgets import parse_seconds
 from ..input_regions import Region
 from ..traced_programs import read_input_shape
 from .chains import Chain, read_chain
-from .climbing import FEW_INPUTS, Steep, find_steep
+from .climbing import MOST_INPUTS_FOR_NEIGHBOURS, Steep, find_steep
 from .domains import Domain, read_domain, read_norm
 from .result import LipschitzConstant as LipschitzConstant
 from .result import Rung as Rung
@@ -116,7 +116,7 @@ def _bound_chain(
     rng: np.random.Generator,
 ) -> LipschitzConstant:
     start = process_time()
-    shares = SHARES[chain.inputs <= FEW_INPUTS] if domain.is_space else LOCAL_SHARES
+    shares = SHARES[chain.inputs <= MOST_INPUTS_FOR_NEIGHBOURS] if domain.is_space else LOCAL_SHARES
     steep = find_steep(chain, norm, rng, work=shares["search"] * seconds, domain=domain, rows=rows)
     witness = lay_secant(chain, steep, norm, domain)
     ladder: list[Rung] = []

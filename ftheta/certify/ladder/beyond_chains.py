@@ -13,6 +13,7 @@ from ftheta.graph.graph import Graph
 from ftheta.graph.jaxprs import trace
 from ftheta.lazy import jax, jnp
 from ftheta.logic.enclosure import Enclosure
+from ftheta.shapes import Float, Real
 
 from ..lipschitz import inputs_near, steepest_secant
 from .domains import Domain
@@ -20,7 +21,6 @@ from .graphs import Unbounded, bound_by_intervals, bound_by_nodes, trace_network
 from .result import LipschitzConstant, Rung
 from .secants import SteepestSecant
 
-Array = np.ndarray
 POINTS = 256
 CLIMBS = 16
 SECOND = 25  # steps of ascent that count as one second of work
@@ -33,7 +33,7 @@ def bound_network(
     domain: Domain,
     norm: float,
     seconds: float,
-    rows: Array | None,
+    rows: Real[np.ndarray, "n d"] | None,
     rng: np.random.Generator,
 ) -> LipschitzConstant:
     """The enclosure for any program of JAX."""
@@ -93,7 +93,7 @@ def _search(
     domain: Domain,
     norm: float,
     seconds: float,
-    rows: Array | None,
+    rows: np.ndarray | None,
     rng: np.random.Generator,
 ) -> SteepestSecant | None:
     """The steepest of secants around the ends of ascents in the 2-norm, in the norm asked for."""
@@ -114,12 +114,14 @@ def _search(
     return best
 
 
-def _draw(domain: Domain, rng: np.random.Generator, size: int) -> Array:
+def _draw(domain: Domain, rng: np.random.Generator, size: int) -> np.ndarray:
     lo, hi = domain.hull or (np.zeros(size), np.ones(size))
     return rng.uniform(size=(POINTS, size)) * (hi - lo) + lo
 
 
-def _pairs(flat: Callable[[Any], Any], x: Array, y: Array, domain: Domain, norm: float) -> list[tuple[Array, Array]]:
+def _pairs(
+    flat: Callable[[Any], Any], x: np.ndarray, y: np.ndarray, domain: Domain, norm: float
+) -> list[tuple[np.ndarray, np.ndarray]]:
     """The secant found, and ones along the direction in which the Jacobian at its middle stretches most."""
     ends = domain.project(np.stack([x, y]))
     middle = domain.project(((x + y) / 2)[None])[0]
@@ -138,7 +140,13 @@ def _pairs(flat: Callable[[Any], Any], x: Array, y: Array, domain: Domain, norm:
     return found
 
 
-def enclose_slope(function: Callable[[Any], Any], shape: tuple[int, ...], x: Array, y: Array, norm: float) -> Enclosure:
+def enclose_slope(
+    function: Callable[[Any], Any],
+    shape: tuple[int, ...],
+    x: Float[np.ndarray, "d"],
+    y: Float[np.ndarray, "d"],
+    norm: float,
+) -> Enclosure:
     r"""$\|f(x)-f(y)\|/\|x-y\|$ with outward rounding; nothing is known where the program has no such evaluation."""
 
     def length(v: Any) -> Any:

@@ -14,12 +14,12 @@ import numpy as np
 from ftheta.networks.activations import activation
 from ftheta.networks.description import Dense, Description, is_realisation
 from ftheta.networks.scaling import ScaledLayers, Scaling
+from ftheta.shapes import Float
 
 from ..norms import U, frobenius_norm
 from .curves import slope_range
 
-Array = np.ndarray
-Ranges = tuple[tuple[Array, Array], ...]
+Ranges = tuple[tuple[Float[np.ndarray, "_n"], Float[np.ndarray, "_n"]], ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,8 +29,8 @@ class Chain:
     `scaling` acts on the input before; `first` is then the matrix behind it, and `weights[0]` both together.
     """
 
-    weights: tuple[Array, ...]
-    biases: tuple[Array, ...]
+    weights: tuple[Float[np.ndarray, "_m _n"], ...]
+    biases: tuple[Float[np.ndarray, "_m"], ...]
     words: tuple[str, ...]
     scaling: Scaling | None = None
     first: Dense | None = None

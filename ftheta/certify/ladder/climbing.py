@@ -2,8 +2,9 @@ r"""Where a chain is steep: points with a large norm of the Jacobian, by ascent 
 
 The norm of the Jacobian of a ReLU network is constant on each piece, so its gradient says nothing. With slopes smoothed
 over a temperature it says which neurons should switch: `climb` follows it while the temperature falls. The steepest
-pieces are often tiny, where many hyperplanes meet: `mutate` keeps the best of random neighbours at distances over many
-orders of magnitude. Nothing here needs rigour; the secant that is found is evaluated again (`secants.py`).
+pieces are often tiny, where many hyperplanes meet: with few inputs, walks go from piece to piece (`walking.py`), and
+`mutate` keeps the best of random neighbours at distances over many orders of magnitude. Nothing here needs rigour; the
+secant that is found is evaluated again (`secants.py`).
 """
 
 from collections.abc import Sequence
@@ -12,9 +13,12 @@ from math import inf
 
 import numpy as np
 
+from ftheta.shapes import Float, Real
+
 from .chains import Chain
 from .curves import curve, surrogate
 from .domains import Domain
+from .walking import walk
 
 Array = np.ndarray
 SPACE = Domain(None, "all of space")
@@ -27,17 +31,19 @@ MOST_ROUNDS = 200  # of mutation
 CLIMBS = 100  # steps of one ascent
 FLOPS = 2.4e10  # elementary operations that count as one second of work
 ENTRY = 16  # operations that one activation costs
+LEAST = 8_000  # operations that one point costs however small the network is: what calls of NumPy take, in batches
 FEW = 16  # outputs (inputs) up to which the norm ∞ (1) of a Jacobian is computed row by row (column by column)
-FEW_INPUTS = 32  # up to here random neighbours reach every direction
-SHARES = (0.2, 0.8)  # of the work that goes into ascents: with few inputs, with many
+MOST_INPUTS_FOR_NEIGHBOURS = 32  # up to here random neighbours reach every direction
+WALKING = 0.8  # of what is left after the ascents: walks from piece to piece
+SHARES = (0.05, 0.8)  # of the work that goes into ascents: with few inputs, with many
 
 
 @dataclass(frozen=True, eq=False)
 class Steep:
     """A point, the direction in which the Jacobian there stretches most, and by how much (in float64)."""
 
-    x: Array
-    direction: Array
+    x: Float[np.ndarray, "d"]
+    direction: Float[np.ndarray, "d"]
     slope: float
     tried: int
 
@@ -49,18 +55,25 @@ def find_steep(
     *,
     work: float,
     domain: Domain = SPACE,
-    rows: Array | None = None,
+    rows: Real[np.ndarray, "n d"] | None = None,
 ) -> Steep:
     """The steepest point of the domain found with so much `work` (seconds of a machine with `FLOPS`). `rows` are
     further points to start from."""
     search = _Search(chain, norm, rng, domain)
-    cost = 2.0 * sum(W.size + ENTRY * len(W) for W in chain.weights)
+    if len(chain.weights) == 1:
+        search.look(search.starts(1, rows))
+        return search.best()  # the slope is the same everywhere
+    cost = max(LEAST, 2.0 * sum(W.size + ENTRY * len(W) for W in chain.weights))
     evaluations = work * FLOPS / cost
-    share = SHARES[chain.inputs > FEW_INPUTS]
+    share = SHARES[chain.inputs > MOST_INPUTS_FOR_NEIGHBOURS]
     count = int(np.clip(evaluations * share / (CLIMBS * 10), 4, 64))
     for _ in range(max(1, int(evaluations * share / (CLIMBS * 10 * count)))):
         search.climb(search.starts(count, rows))
-    search.mutate(evaluations * (1 - share), rows)
+    rest = evaluations * (1 - share)
+    if chain.inputs <= MOST_INPUTS_FOR_NEIGHBOURS and chain.is_piecewise_affine:
+        walk(search, WALKING * rest, rows)
+        rest -= WALKING * rest
+    search.mutate(rest, rows)
     return search.best()
 
 
@@ -217,7 +230,7 @@ def natural_scale(chain: Chain) -> float:
     return scale if np.isfinite(scale) and scale > 0 else 1.0
 
 
-def look_at(chain: Chain, x: Array, norm: float) -> Steep:
+def look_at(chain: Chain, x: Float[np.ndarray, "d"], norm: float) -> Steep:
     """The Jacobian at one point: its norm, and the direction in which it stretches most."""
     search = _Search(chain, norm, np.random.default_rng(0), SPACE)
     search.look(x[None], rounds=100)
@@ -225,8 +238,12 @@ def look_at(chain: Chain, x: Array, norm: float) -> Steep:
 
 
 def stretch(
-    weights: Sequence[Array], slopes: Sequence[Array], v: Array, norm: float, rounds: int
-) -> tuple[Array, Array, Array]:
+    weights: Sequence[Float[np.ndarray, "_m _n"]],
+    slopes: Sequence[Float[np.ndarray, "k _n"]],
+    v: Float[np.ndarray, "k d"],
+    norm: float,
+    rounds: int,
+) -> tuple[Float[np.ndarray, "k m"], Float[np.ndarray, "k d"], Float[np.ndarray, "k"]]:
     r"""For each row the directions $u$, $v$ after some rounds of $v\leftarrow\arg\max u^\top Jv$ and of $u$ likewise,
     and $\|Jv\|/\|v\|$: power iteration, in the dual norms."""
     if norm == inf and len(weights[-1]) <= FEW:

@@ -7,11 +7,13 @@ last place, which `MARGIN` pays for many times over.
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf, pi, sqrt
+from typing import Any
 
 import numpy as np
 
 from ftheta.lazy import special
 from ftheta.networks.activations import LEAK, activation
+from ftheta.shapes import Float
 
 Array = np.ndarray
 MARGIN = 2.0**-44
@@ -26,14 +28,14 @@ class Curve:
     is monotone. A piecewise-affine one has `slopes` $(\sigma'(-1),\sigma'(1))$ and is bent at 0 alone.
     """
 
-    value: Callable[[Array], Array]
-    slope: Callable[[Array], Array]
-    bend: Callable[[Array], Array]
+    value: Callable[[Float[np.ndarray, "*z"]], Float[np.ndarray, "*z"]]
+    slope: Callable[[Float[np.ndarray, "*z"]], Float[np.ndarray, "*z"]]
+    bend: Callable[[Float[np.ndarray, "*z"]], Float[np.ndarray, "*z"]]
     turns: tuple[float, ...] = ()
     slopes: tuple[float, float] | None = None
 
 
-def _kinked(left: float, right: float) -> Curve:
+def _make_kink(left: float, right: float) -> Curve:
     return Curve(
         lambda z: np.where(z > 0, right * z, left * z),
         lambda z: np.where(z > 0, right, left),
@@ -70,9 +72,9 @@ def _tanh_slope(z: Array) -> Array:
 
 SILU_TURN = 2.3993572805154985  # where z·tanh(z/2) = 2
 CURVES: dict[str, Curve] = {
-    "identity": _kinked(1.0, 1.0),
-    "relu": _kinked(0.0, 1.0),
-    "leaky-relu": _kinked(float(LEAK), 1.0),
+    "identity": _make_kink(1.0, 1.0),
+    "relu": _make_kink(0.0, 1.0),
+    "leaky-relu": _make_kink(float(LEAK), 1.0),
     "tanh": Curve(np.tanh, _tanh_slope, lambda z: -2 * np.tanh(z) * _tanh_slope(z), (0.0,)),
     "sigmoid": Curve(_sigmoid, _sigmoid_slope, lambda z: _sigmoid_slope(z) * (1 - 2 * _sigmoid(z)), (0.0,)),
     "arctan": Curve(np.arctan, lambda z: 1 / (1 + z**2), lambda z: -2 * z / (1 + z**2) ** 2, (0.0,)),
@@ -93,7 +95,9 @@ def curve(word: str) -> Curve:
     return CURVES[activation(word).name]
 
 
-def surrogate(word: str, z: Array, temperature: Array) -> tuple[Array, Array]:
+def surrogate(
+    word: str, z: Float[np.ndarray, "n k"], temperature: Float[np.ndarray, "n 1"]
+) -> tuple[Float[np.ndarray, "n k"], Float[np.ndarray, "n k"]]:
     """Slopes and their derivatives; those of a kink are smoothed over the `temperature`, so that a search can tell in
     which direction a neuron would switch."""
     shape = curve(word)
@@ -104,7 +108,9 @@ def surrogate(word: str, z: Array, temperature: Array) -> tuple[Array, Array]:
     return left + (right - left) * on, (right - left) * on * (1 - on) / temperature
 
 
-def slope_range(word: str, lo: Array | float, hi: Array | float) -> tuple[Array, Array]:
+def slope_range(
+    word: str, lo: Float[np.ndarray, "*n"] | float, hi: Float[np.ndarray, "*n"] | float
+) -> tuple[Float[Any, "*n"], Float[Any, "*n"]]:
     r"""Bounds of the slopes $(\sigma(s)-\sigma(t))/(s-t)$ over all $s\ne t$ of each interval `[lo, hi]`, which may be
     unbounded: they are those of $\sigma'$, by the mean value theorem."""
     lo, hi = np.broadcast_arrays(np.asarray(lo, np.float64), np.asarray(hi, np.float64))

@@ -9,10 +9,9 @@ import numpy as np
 
 from ftheta.graph.domains.linear.sets import BallSet, InputSet, PolytopeSet
 from ftheta.logic.errors import UsageError
+from ftheta.shapes import Bool, Float
 
 from ..input_regions import NORMS, Ball, Polytope, Region, read_region
-
-Array = np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,13 +26,13 @@ class Domain:
         return self.region is None
 
     @property
-    def hull(self) -> tuple[Array, Array] | None:
+    def hull(self) -> tuple[Float[np.ndarray, "d"], Float[np.ndarray, "d"]] | None:
         """The smallest box that holds it, flat."""
         if self.region is None:
             return None
         return self.region.hull.lo[0].ravel(), self.region.hull.hi[0].ravel()
 
-    def project(self, x: Array) -> Array:
+    def project(self, x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n d"]:
         """Points (rows) moved into the set, as far as floats say; for a polytope, into its box."""
         if self.region is None:
             return x
@@ -47,7 +46,7 @@ class Domain:
             )
         return np.clip(x, lo, hi)
 
-    def make_room(self, x: Array, steps: Array) -> Array:
+    def make_room(self, x: Float[np.ndarray, "d"], steps: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n d"]:
         """For each step (row) a point near `x` from which the step leads to points of the set both ways, where there is
         one; a polytope is taken for its box."""
         if self.region is None:
@@ -61,14 +60,14 @@ class Domain:
         room = np.minimum(np.abs(steps), (hi - lo) / 2)
         return np.clip(x, lo + room, hi - room)
 
-    def holds(self, x: Array) -> Array:
+    def holds(self, x: Float[np.ndarray, "n d"]) -> Bool[np.ndarray, "n"]:
         """Which points (rows) lie in it, as far as floats say."""
         if not isinstance(self.region, PolytopeSet):
             return np.ones(len(x), bool)
         rows = self.region.rows.reshape(len(self.region.rows), -1)
         return np.asarray((x @ rows.T <= self.region.limits).all(1))
 
-    def contains(self, x: Array) -> bool:
+    def contains(self, x: Float[np.ndarray, "d"]) -> bool:
         """Whether one point lies in it, in rationals."""
         if self.region is None:
             return bool(np.isfinite(x).all())

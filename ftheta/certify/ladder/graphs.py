@@ -18,11 +18,11 @@ from ftheta.graph.errors import GraphError
 from ftheta.graph.graph import Graph
 from ftheta.graph.jaxprs import trace
 from ftheta.lazy import jax
+from ftheta.shapes import Float
 
 from ..norms import spectral_norm, sum_norm
 from ..steepness import steepness
 
-Array = np.ndarray
 MOST_ENTRIES = 1 << 22  # of a Jacobian that is enclosed
 
 
@@ -54,7 +54,7 @@ def bound_by_nodes(graph: Graph, norm: float) -> float | Unbounded:
 
 
 def bound_by_intervals(
-    f: Callable[[Any], Any], graph: Graph, box: tuple[Array, Array], norm: float
+    f: Callable[[Any], Any], graph: Graph, box: tuple[Float[np.ndarray, "d"], Float[np.ndarray, "d"]], norm: float
 ) -> float | Unbounded:
     """The norm of the largest absolute values of all partial derivatives over a box."""
     m = graph.outputs[0].size

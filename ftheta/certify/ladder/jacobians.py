@@ -13,27 +13,28 @@ from math import inf, nextafter
 
 import numpy as np
 
+from ftheta.shapes import Float
+
 from ..norms import U, gamma, largest_norm, round_sum_up, spectral_norm, sum_norm
 from .chains import Ranges
 from .products import absolute_product
 
-Array = np.ndarray
 MOST_PATTERNS = 12
 """Neurons of two slopes whose corners are all looked at: up to 2¹² Jacobians."""
 
 
-def _middles(ranges: Ranges) -> tuple[list[Array], list[Array]]:
+def _middles(ranges: Ranges) -> tuple[list[np.ndarray], list[np.ndarray]]:
     middles = [(low + high) / 2 for low, high in ranges]
     radii = [np.nextafter(np.maximum(high - m, m - low), inf) * (high > low) for (low, high), m in zip(ranges, middles)]
     return middles, radii
 
 
-def linear_bound(weights: Sequence[Array], ranges: Ranges) -> float:
+def linear_bound(weights: Sequence[Float[np.ndarray, "_m _n"]], ranges: Ranges) -> float:
     r"""A bound of $\|J\|_\infty$ by linear bounds of the Jacobian, never above that of absolute values."""
     middles, radii = _middles(ranges)
     absolute = absolute_product(weights, ranges)
     terms = sum(W.shape[1] + 4 for W in weights)
-    reach: list[Array] = []
+    reach: list[np.ndarray] = []
     for i, W in enumerate(weights):
         row = np.array(W, np.float64)
         total = np.zeros(len(W))
@@ -46,7 +47,7 @@ def linear_bound(weights: Sequence[Array], ranges: Ranges) -> float:
     return float(reach[-1].max())
 
 
-def interval_bound(weights: Sequence[Array], ranges: Ranges, norm: float) -> float:
+def interval_bound(weights: Sequence[Float[np.ndarray, "_m _n"]], ranges: Ranges, norm: float) -> float:
     r"""A bound of $\|J\|$ from an enclosure $|J-M|\le R$ of every entry, found from the outputs on."""
     middles, radii = _middles(ranges)
     M = np.array(weights[-1], np.float64)
@@ -63,7 +64,7 @@ def interval_bound(weights: Sequence[Array], ranges: Ranges, norm: float) -> flo
     return nextafter(spectral_norm(M).hi + spectral_norm(R).hi, inf)
 
 
-def corner_bound(weights: Sequence[Array], ranges: Ranges, norm: float) -> float | None:
+def corner_bound(weights: Sequence[Float[np.ndarray, "_m _n"]], ranges: Ranges, norm: float) -> float | None:
     r"""The largest $\|J\|$ over all corners of the ranges, which is the largest over the ranges, since the norm is
     convex in every single slope; None where there are too many corners."""
     moving = [(i, k) for i, (low, high) in enumerate(ranges) for k in np.flatnonzero(high > low)]

@@ -11,8 +11,6 @@ from ftheta.lazy import jax
 from .chains import Chain, Ranges
 from .curves import slope_range
 
-Array = np.ndarray
-
 
 def prepare(chain: Chain) -> Program:
     """The program of all pre-activations of a chain, to be bounded over many sets."""

@@ -12,6 +12,8 @@ from math import inf, nextafter
 import numpy as np
 from scipy.optimize import minimize
 
+from ftheta.shapes import Float
+
 from ..norms import U, frobenius_norm, spectral_norm, sum_norm
 from ..semidefinite import bound_slope, top_eigenpairs
 from .chains import Ranges
@@ -22,7 +24,7 @@ POWER = 40.0
 WIDEST = 60.0  # logarithm of the largest scale: neurons that do not count would be scaled without end
 
 
-def steepest_slopes(ranges: Ranges) -> list[Array]:
+def steepest_slopes(ranges: Ranges) -> list[Float[np.ndarray, "_n"]]:
     """$c_i$: the largest absolute slope of every neuron."""
     return [np.maximum(np.abs(low), np.abs(high)) for low, high in ranges]
 
@@ -42,7 +44,7 @@ def _norm(A: Array, norm: float) -> float:
     return spectral_norm(A).hi if norm == 2 else sum_norm(A, norm)
 
 
-def product_of_norms(weights: Sequence[Array], ranges: Ranges, norm: float) -> float:
+def product_of_norms(weights: Sequence[Float[np.ndarray, "_m _n"]], ranges: Ranges, norm: float) -> float:
     r"""$\prod_i\|C_iW_i\|$, rounded up."""
     total = 1.0
     for A, error in zip(*_slopes_applied(weights, ranges)):
@@ -51,7 +53,7 @@ def product_of_norms(weights: Sequence[Array], ranges: Ranges, norm: float) -> f
     return total
 
 
-def absolute_product(weights: Sequence[Array], ranges: Ranges) -> list[Array]:
+def absolute_product(weights: Sequence[Float[np.ndarray, "_m _n"]], ranges: Ranges) -> list[Float[np.ndarray, "_m"]]:
     r"""Bounds of $\sum_k|\partial z_{ij}/\partial x_k|$ for every neuron $j$ of every layer $i$, the outputs last:
     $|W_i|c_{i-1}|W_{i-1}|\cdots|W_1|1$, rounded up. The largest entry of the last bounds $\|J\|_\infty$."""
     found = []
@@ -63,7 +65,9 @@ def absolute_product(weights: Sequence[Array], ranges: Ranges) -> list[Array]:
     return found
 
 
-def rescaled_product(weights: Sequence[Array], ranges: Ranges, steps: int) -> tuple[float, tuple[Array, ...]]:
+def rescaled_product(
+    weights: Sequence[Float[np.ndarray, "_m _n"]], ranges: Ranges, steps: int
+) -> tuple[float, tuple[Float[np.ndarray, "_m"], ...]]:
     r"""$\prod_i\|S_iC_iW_iS_{i-1}^{-1}\|_2$ for good diagonals $S_1,\dots,S_L$, and these."""
     matrices, _ = _slopes_applied(weights, ranges)
     sizes = [len(A) for A in matrices[:-1]]
@@ -90,7 +94,9 @@ def rescaled_product(weights: Sequence[Array], ranges: Ranges, steps: int) -> tu
     return verify_scales(weights, ranges, tuple(split(found)[1:-1])), tuple(split(found)[1:-1])
 
 
-def verify_scales(weights: Sequence[Array], ranges: Ranges, scales: Sequence[Array]) -> float:
+def verify_scales(
+    weights: Sequence[Float[np.ndarray, "_m _n"]], ranges: Ranges, scales: Sequence[Float[np.ndarray, "_m"]]
+) -> float:
     """The product of norms that these diagonals prove."""
     matrices, errors = _slopes_applied(weights, ranges)
     S = [np.ones(matrices[0].shape[1]), *scales, np.ones(len(matrices[-1]))]
@@ -119,7 +125,7 @@ def _mean_of_top(A: Array) -> tuple[float, Array, Array]:
     return mean, np.nan_to_num(left**2 @ weights), np.nan_to_num(right**2 @ weights)
 
 
-def pairwise_product(weights: Sequence[Array], slopes: float, steps: int) -> float:
+def pairwise_product(weights: Sequence[Float[np.ndarray, "_m _n"]], slopes: float, steps: int) -> float:
     r"""SeqLip: with $W_i\approx F_iG_i$ from a singular value decomposition, each inner matrix shared among its two
     neighbours, $\prod_i\max_{0\le D\le1}\|G_{i+1}DF_i\|_2$, every factor bounded by a semidefinite program; `slopes` is
     the product of the constants of the activations. The errors of the decomposition are paid for."""

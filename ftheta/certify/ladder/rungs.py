@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ftheta.networks.activations import activation
+from ftheta.shapes import Float
 
 from ..norms import sum_norm
 from ..semidefinite import bound_slope, scale_back, scale_chain, verify_certificate
@@ -25,7 +26,6 @@ from .sectors import System, bound_sectors, compress_inputs, reduce_chain, verif
 from .semidefinite_rates import steps_of_chain, steps_of_system
 from .sequential import sequential_multipliers
 
-Array = np.ndarray
 LARGE = 4096  # a matrix with a longer side is not factorised
 MOST_INPUTS = 1024  # that have weights of their own in a semidefinite program
 FEWEST_STEPS = 5  # of a semidefinite program that is worth its while
@@ -37,7 +37,7 @@ class Setting:
     """The scaled matrices of a chain, the ranges of slopes between them, and the power of two of the scaling."""
 
     chain: Chain
-    weights: tuple[Array, ...]
+    weights: tuple[Float[np.ndarray, "_m _n"], ...]
     ranges: Ranges
     exponent: int
     norm: float
@@ -258,7 +258,7 @@ def _sum_program(setting: Setting, systems: Sequence[System], work: float) -> Ru
     return Rung("semidefinite program", "upper", value, process_time() - start, says, certificate, again)
 
 
-def _frobenius_product(weights: tuple[Array, ...], ranges: Ranges) -> float:
+def _frobenius_product(weights: tuple[np.ndarray, ...], ranges: Ranges) -> float:
     from ..norms import frobenius_norm
     from .products import steepest_slopes
 

@@ -15,6 +15,7 @@ from flint import arb, arb_mat, ctx, fmpq, fmpq_mat, fmpz_mat  # type: ignore[im
 
 from ftheta.logic.enclosure import Basis, Enclosure
 from ftheta.networks.activations import LEAK
+from ftheta.shapes import Float
 
 from .chains import Chain
 from .climbing import SPACE, Steep
@@ -35,8 +36,8 @@ class SteepestSecant:
     `how` says in which arithmetic it was evaluated.
     """
 
-    x: Array
-    y: Array
+    x: Float[np.ndarray, "d"]
+    y: Float[np.ndarray, "d"]
     slope: Enclosure
     tried: int
     how: str
@@ -62,7 +63,9 @@ def lay_secant(chain: Chain, steep: Steep, norm: float, domain: Domain = SPACE) 
     return None
 
 
-def measure_secant(chain: Chain, x: Array, y: Array, norm: float, tried: int = 2) -> SteepestSecant:
+def measure_secant(
+    chain: Chain, x: Float[np.ndarray, "d"], y: Float[np.ndarray, "d"], norm: float, tried: int = 2
+) -> SteepestSecant:
     """The slope between two inputs: exactly, up to the rounding of the result."""
     how = "rationals" if chain.is_piecewise_affine else f"balls of {PRECISION} bits"
     return SteepestSecant(x, y, slope_between(chain, x, y, norm), tried, how)
@@ -83,7 +86,7 @@ def _slopes_in_floats(chain: Chain, x: Array, y: Array, norm: float) -> Array:
     return np.nan_to_num(rise / np.where(run > 0, run, inf), nan=0.0, posinf=0.0)
 
 
-def slope_between(chain: Chain, x: Array, y: Array, norm: float) -> Enclosure:
+def slope_between(chain: Chain, x: Float[np.ndarray, "d"], y: Float[np.ndarray, "d"], norm: float) -> Enclosure:
     r"""$\|f(x)-f(y)\|/\|x-y\|$ for $x\ne y$, at the exact values of all numbers; 0 where $x=y$."""
     if np.array_equal(x, y):
         return Enclosure.exact(0)

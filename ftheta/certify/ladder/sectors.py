@@ -22,6 +22,8 @@ import numpy as np
 from scipy.linalg import cho_solve, cholesky, eigh
 from scipy.optimize import minimize
 
+from ftheta.shapes import Float
+
 from ..norms import U, gamma, round_sum_up, spectral_norm
 
 Array = np.ndarray
@@ -38,8 +40,8 @@ class SectorCertificate:
     $T_i$ and, in the norm $\infty$, by the `weights` $\rho$ up to a factor (None: $\rho$ is a multiple of 1)."""
 
     bound: float
-    multipliers: tuple[Array, ...]
-    weights: Array | None = None
+    multipliers: tuple[Float[np.ndarray, "_n"], ...]
+    weights: Float[np.ndarray, "d"] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,9 +50,9 @@ class System:
     `out_error` bound the Frobenius norms of what rounding has changed them by."""
 
     inputs: int
-    rows: tuple[Array, ...]
+    rows: tuple[Float[np.ndarray, "_n _before"], ...]
     errors: tuple[float, ...]
-    out: Array
+    out: Float[np.ndarray, "m _before"]
     out_error: float
 
     @property
@@ -58,7 +60,10 @@ class System:
         return tuple(len(Z) for Z in self.rows)
 
 
-def reduce_chain(weights: Sequence[Array], ranges: Sequence[tuple[Array, Array]]) -> System:
+def reduce_chain(
+    weights: Sequence[Float[np.ndarray, "_m _n"]],
+    ranges: Sequence[tuple[Float[np.ndarray, "_n"], Float[np.ndarray, "_n"]]],
+) -> System:
     """The system of the matrices of a chain and the ranges of slopes between them."""
     h = np.eye(weights[0].shape[1])
     error = 0.0
@@ -142,7 +147,9 @@ def _norm_of_matrix(system: System, norm: float) -> float:
 # ---- the proof -------------------------------------------------------------------------------------------------------
 
 
-def verify_sectors(system: System, multipliers: Sequence[Array], weights: Array | None = None) -> float:
+def verify_sectors(
+    system: System, multipliers: Sequence[Float[np.ndarray, "_n"]], weights: Float[np.ndarray, "d"] | None = None
+) -> float:
     """The bound that the multipliers prove: the root of ρ, or of the trace of `weights` times ρ; ∞ if none is found."""
     estimate = _estimate(system, multipliers, weights)
     if not np.isfinite(estimate):
@@ -156,7 +163,9 @@ def verify_sectors(system: System, multipliers: Sequence[Array], weights: Array 
     return inf
 
 
-def is_positive(system: System, multipliers: Sequence[Array], rho: float | Array) -> bool:
+def is_positive(
+    system: System, multipliers: Sequence[Float[np.ndarray, "_n"]], rho: float | Float[np.ndarray, "d"]
+) -> bool:
     r"""Whether a Cholesky factorisation shows $M\succeq0$, all rounding paid for."""
     d = system.inputs
     diagonal = np.concatenate([np.broadcast_to(rho, d), *(2 * t for t in multipliers)])

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ftheta.shapes import Float
+
 from .sectors import System
 
 FLOPS = 1.9e10  # of one second of work
@@ -12,7 +14,7 @@ OVERHEAD = 3e-4  # seconds of an evaluation, per layer
 EVALUATIONS = 1.6  # of a step, with its line search
 
 
-def steps_of_chain(weights: Sequence[np.ndarray], work: float) -> int:
+def steps_of_chain(weights: Sequence[Float[np.ndarray, "_m _n"]], work: float) -> int:
     """Steps for a chain of matrices; at least 5, at most 600."""
     sizes = [len(W) for W in weights[:-1]]
     first = min(weights[0].shape[1], sizes[0])

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.linalg import cho_solve, cholesky
 
+from ftheta.shapes import Float
+
 from ..semidefinite import top_eigenpairs
 
-Array = np.ndarray
 
-
-def sequential_multipliers(weights: Sequence[Array]) -> tuple[Array, ...]:
+def sequential_multipliers(weights: Sequence[Float[np.ndarray, "_m _n"]]) -> tuple[Float[np.ndarray, "_n"], ...]:
     """The diagonals of $T_1,\\dots,T_L$."""
     Q = weights[-1].T @ weights[-1]
     found = []
@@ -30,7 +30,7 @@ def sequential_multipliers(weights: Sequence[Array]) -> tuple[Array, ...]:
     return tuple(reversed(found))
 
 
-def _eliminate(W: Array, Q: Array, t: Array) -> Array:
+def _eliminate(W: np.ndarray, Q: np.ndarray, t: np.ndarray) -> np.ndarray:
     B = t[:, None] * W
     below = B.T @ cho_solve((cholesky(2 * np.diag(t) - Q, lower=True), True), B)
     return (below + below.T) / 2

@@ -29,16 +29,15 @@ from .climbing import Steep, look_at
 from .curves import slope_range
 from .sectors import bound_sectors, compress_inputs, reduce_chain
 
-Array = np.ndarray
 STEPS = 60  # of the semidefinite program of a part
 ASCENT = 8  # steps on the free slopes of linear bounds
-FEW_INPUTS = 10  # boxes of so few inputs are halved, ...
+MOST_HALVED_INPUTS = 10  # boxes of up to so many inputs are halved, ...
 SIGNS = 8  # ... if so many neurons per input have more than one slope, or all are smooth
 ENOUGH = 1 + 1e-9
 
 
 @dataclass(order=True)
-class Part:
+class InputPart:
     """Inputs with some neurons' signs given: `key` is minus the bound, so that a heap yields the steepest."""
 
     key: float
@@ -79,7 +78,7 @@ class Splitter:
         if first is not None and isinstance(region, BoxSet):
             moving = sum(int((high > low).sum()) for low, high in first.ranges)
             has_signs = chain.is_piecewise_affine and moving <= SIGNS * chain.inputs
-            self.is_halved = chain.inputs <= FEW_INPUTS and not has_signs
+            self.is_halved = chain.inputs <= MOST_HALVED_INPUTS and not has_signs
         self.parts = [] if first is None else [first]
 
     def cover(self, least: float, most_parts: int) -> Cover:
@@ -104,7 +103,9 @@ class Splitter:
 
     # ---- bounds ----
 
-    def _bound(self, region: InputSet, narrowed: Mapping[int, Interval], parent: Part | None = None) -> Part | None:
+    def _bound(
+        self, region: InputSet, narrowed: Mapping[int, Interval], parent: InputPart | None = None
+    ) -> InputPart | None:
         """A part with its bound; None where it is empty."""
         self.count += 1
         try:
@@ -121,7 +122,7 @@ class Splitter:
         bound = scale_back(bound_sectors(system, steps=STEPS).bound, self.exponent)
         if parent is not None:
             bound = min(bound, parent.bound)
-        return Part(-bound, self.count, region, relaxed, ranges, narrowed)
+        return InputPart(-bound, self.count, region, relaxed, ranges, narrowed)
 
     def _ranges(self, relaxed: Relaxed) -> Ranges:
         found = []
@@ -158,7 +159,7 @@ class Splitter:
 
     # ---- cuts ----
 
-    def _cut(self, part: Part) -> Iterator[tuple[InputSet, Mapping[int, Interval]]]:
+    def _cut(self, part: InputPart) -> Iterator[tuple[InputSet, Mapping[int, Interval]]]:
         if isinstance(part.region, BoxSet) and self.is_halved:
             yield from self._halve(part.region)
             return
@@ -186,7 +187,7 @@ class Splitter:
             ends[0 if upper else 1].reshape(-1)[k] = middle
             yield BoxSet(Interval(*ends)), {}
 
-    def _choose(self, part: Part) -> tuple[int, int] | None:
+    def _choose(self, part: InputPart) -> tuple[int, int] | None:
         """The neuron of open sign whose switching moves the Jacobian most, in a rough estimate; those of the first
         layers count more, since they tell about all others."""
         system = reduce_chain(self.scaled, part.ranges)
@@ -209,7 +210,7 @@ class Splitter:
                 best = (layer, int(moving[scores.argmax()]))
         return best
 
-    def _with_row(self, part: Part, layer: int, entry: int, sign: float) -> PolytopeSet:
+    def _with_row(self, part: InputPart, layer: int, entry: int, sign: float) -> PolytopeSet:
         """The region, with the affine function on the side of 0 on which the neuron's input lies."""
         slot = self.slots[layer]
         box = part.region if isinstance(part.region, BoxSet) else part.region.box  # type: ignore[union-attr]
@@ -225,7 +226,7 @@ class Splitter:
         return PolytopeSet(box, np.concatenate([region.rows, row]), np.concatenate([region.limits, limit]))
 
 
-def _is_empty(region: PolytopeSet, multipliers: Array) -> bool:
+def _is_empty(region: PolytopeSet, multipliers: np.ndarray) -> bool:
     """Whether the sum of the rows, times the multipliers, exceeds that of the limits on all of the box, for certain."""
     combined = np.tensordot(multipliers, region.rows, 1)
     limit = float(multipliers @ region.limits)

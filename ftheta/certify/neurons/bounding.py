@@ -7,9 +7,11 @@ import numpy as np
 from ftheta.certify.goals import set_goal
 from ftheta.certify.questions import Box, Case, Row
 from ftheta.relu.network import ReluNetwork
+from ftheta.shapes import Float
 
 from .enclosing import Bounds, enclose
 from .frames import Array, BeyondRange
+from .inputs import Inputs
 from .lines import Climb, guess_slopes
 from .splitting import bound_domains, first_domains
 from .targets import Targets
@@ -29,22 +31,25 @@ def aim_at_margins(net: ReluNetwork, label: int) -> Targets:
     return Targets(set_goal(Case(anywhere, rows), inputs, outputs))
 
 
-def bound_margins(net: ReluNetwork, targets: Targets, low: Array, high: Array, *, optimised: bool) -> Array:
+def bound_margins(
+    net: ReluNetwork, targets: Targets, low: Float[np.ndarray, "d"], high: Float[np.ndarray, "d"], *, optimised: bool
+) -> Float[np.ndarray, "k"]:
     """A lower bound of each target over a box, rounded outward: with guessed slopes; where that is not positive and
     bounds are to be `optimised`, with slopes chosen for every open neuron and for each target."""
+    inputs = Inputs(low, high)
     try:
-        frame, bounds = enclose(net, low, high)
+        frame, bounds = enclose(net, inputs)
         least = targets.bound_plainly(frame)
         if optimised and not np.all(least > 0):
-            _optimise(net, targets, low, high, bounds, least)
+            _optimise(net, targets, inputs, bounds, least)
     except BeyondRange:
         return np.full(len(targets.members), -np.inf)
     return least
 
 
-def _optimise(net: ReluNetwork, targets: Targets, low: Array, high: Array, bounds: Bounds, least: Array) -> None:
+def _optimise(net: ReluNetwork, targets: Targets, inputs: Inputs, bounds: Bounds, least: Array) -> None:
     """Raise the bounds of the targets that are not yet shown."""
-    frame, _ = enclose(net, low, high, NEURONS, bounds)
+    frame, _ = enclose(net, inputs, NEURONS, bounds)
     task = targets.over(frame)
     chosen = np.flatnonzero(~(least > 0))
     slopes = np.repeat(guess_slopes(frame.layers)[None], len(chosen), axis=0)
@@ -55,11 +60,23 @@ def _optimise(net: ReluNetwork, targets: Targets, low: Array, high: Array, bound
     least[outcome.open.target] = outcome.open.bound
 
 
-def bound_neurons(net: ReluNetwork, low: Array, high: Array) -> list[tuple[Array, Array]]:
-    """Numbers below and above each pre-activation of every hidden step over a box, rounded outward."""
+def bound_excess(net: ReluNetwork, case: Case, inputs: Inputs) -> float:
+    """A lower bound, over the inputs, of the least (over the disjuncts) of the largest excess of a disjunct's rows."""
     try:
-        _, bounds = enclose(net, low, high)
-        _, better = enclose(net, low, high, NEURONS, bounds)
+        frame, _ = enclose(net, inputs)
+    except BeyondRange:
+        return -np.inf
+    return float(Targets(set_goal(case, net.widths[0], net.widths[-1])).bound_plainly(frame).min())
+
+
+def bound_neurons(
+    net: ReluNetwork, low: Float[np.ndarray, "d"], high: Float[np.ndarray, "d"]
+) -> list[tuple[Float[np.ndarray, "_n"], Float[np.ndarray, "_n"]]]:
+    """Numbers below and above each pre-activation of every hidden step over a box, rounded outward."""
+    inputs = Inputs(low, high)
+    try:
+        _, bounds = enclose(net, inputs)
+        _, better = enclose(net, inputs, NEURONS, bounds)
     except BeyondRange:
         return [(np.full(width, -np.inf), np.full(width, np.inf)) for width in net.widths[1:-1]]
     return better

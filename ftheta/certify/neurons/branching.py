@@ -9,13 +9,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .frames import Array, Layer
+from ftheta.shapes import Float, Int
+
+from .frames import Layer
+from .inputs import Inputs
 from .lines import Lines, Optimum, Start, draw_lines, estimate
 
 POOLS = (2, 2)  # candidates of each score
 
 
-def score_neurons(layers: Sequence[Layer], found: Optimum, lines: Lines) -> list[Array]:
+def score_neurons(layers: Sequence[Layer], found: Optimum, lines: Lines) -> list[Float[np.ndarray, "n u"]]:
     """For every domain and undecided neuron two scores; −∞ for split neurons."""
     slope = np.concatenate([layer.slope for layer in layers]).astype(np.float32)
     offset = np.concatenate([layer.offset for layer in layers]).astype(np.float32)
@@ -35,8 +38,8 @@ def score_neurons(layers: Sequence[Layer], found: Optimum, lines: Lines) -> list
 
 
 def choose_splits(
-    low: Array, high: Array, layers: Sequence[Layer], start: Start, lines: Lines, found: Optimum
-) -> Array:
+    inputs: Inputs, layers: Sequence[Layer], start: Start, lines: Lines, found: Optimum
+) -> Int[np.ndarray, "n"]:
     """For every domain the column of the neuron to split; −1 where all are."""
     domains = len(found.best)
     candidates = []
@@ -56,7 +59,7 @@ def choose_splits(
     is_free = sign[np.arange(len(rows)), columns] == 0
     sign[np.arange(len(rows)), columns] = np.tile(np.array([1, -1], np.int8), domains * tried)
     trial = draw_lines(layers, found.lower[rows], found.push[rows], sign, np.float32)
-    value = estimate(low, high, layers, start.select(rows), trial).reshape(domains, tried, 2)
+    value = estimate(inputs, layers, start.select(rows), trial).reshape(domains, tried, 2)
     # gains beyond what closes a half count no more; the product wants both halves to gain
     parent = found.best[:, None, None]
     gain = np.maximum(np.minimum(value, np.maximum(parent, 0) + 1e-6) - parent, 1e-6 * (1 + np.abs(parent)))

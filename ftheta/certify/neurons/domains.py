@@ -4,7 +4,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from .frames import Array
+from ftheta.shapes import Float, Int
 
 ROOM = 600_000_000  # bytes; beyond them the domains that are nearest to being closed are taken first
 
@@ -14,18 +14,18 @@ class Domains:
     """One row each: the `target` that is bounded, its proved `bound`, the `sign`s of split neurons, the parent's slopes
     and multipliers, the weights of the target's rows, and the neuron to split next (−1: none is left)."""
 
-    target: Array
-    bound: Array
-    sign: Array
-    lower: Array
-    push: Array
-    weights: Array
-    split: Array
+    target: Int[np.ndarray, "n"]
+    bound: Float[np.ndarray, "n"]
+    sign: Int[np.ndarray, "n u"]
+    lower: Float[np.ndarray, "n u"]
+    push: Float[np.ndarray, "n u"]
+    weights: Float[np.ndarray, "n k"]
+    split: Int[np.ndarray, "n"]
 
     def __len__(self) -> int:
         return len(self.target)
 
-    def select(self, rows: Array) -> "Domains":
+    def select(self, rows: Int[np.ndarray, "n"]) -> "Domains":
         return Domains(*(getattr(self, f.name)[rows] for f in fields(self)))
 
     def join(self, other: "Domains") -> "Domains":
@@ -50,10 +50,10 @@ class Pool:
         """All open domains."""
         return self._store.select(np.flatnonzero(self._alive))
 
-    def view_bounds(self) -> Array:
+    def view_bounds(self) -> Float[np.ndarray, "n"]:
         return self._store.bound[self._alive]
 
-    def view_targets(self) -> Array:
+    def view_targets(self) -> Int[np.ndarray, "n"]:
         return self._store.target[self._alive]
 
     def take(self, count: int) -> Domains:

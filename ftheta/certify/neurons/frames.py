@@ -17,7 +17,9 @@ import numpy as np
 
 from ftheta.lazy import is_sparse
 from ftheta.relu.network import ReluNetwork, Step
+from ftheta.shapes import Bool, Float, Int
 
+from .inputs import Inputs
 from .kernels import HUGE, TINY, U
 
 Array = np.ndarray
@@ -37,30 +39,30 @@ class Layer:
     """
 
     weight: Any
-    bias: Array
-    error: Array
-    kept: Array
+    bias: Float[np.ndarray, "n"]
+    error: Float[np.ndarray, "n"]
+    kept: Int[np.ndarray, "n"]
     undecided: int
     first: int
-    low: Array
-    high: Array
-    slope: Array
-    offset: Array
+    low: Float[np.ndarray, "u"]
+    high: Float[np.ndarray, "u"]
+    slope: Float[np.ndarray, "u"]
+    offset: Float[np.ndarray, "u"]
     gamma: float
     rough: Any
-    rough_bias: Array
+    rough_bias: Float[np.ndarray, "n"]
 
 
 @dataclass(frozen=True, eq=False)
 class States:
     """What enters a step: which states are not zero, an interval around each."""
 
-    kept: Array
-    low: Array
-    high: Array
+    kept: Int[np.ndarray, "n"]
+    low: Float[np.ndarray, "n"]
+    high: Float[np.ndarray, "n"]
 
     @property
-    def size(self) -> Array:
+    def size(self) -> Float[np.ndarray, "n"]:
         return np.maximum(np.abs(self.low), np.abs(self.high))
 
 
@@ -70,10 +72,10 @@ class Sums:
     `slack` what long weights alone are off by."""
 
     weight: Any
-    bias: Array
-    reach: Array
-    error: Array
-    slack: Array
+    bias: Float[np.ndarray, "m"]
+    reach: Float[np.ndarray, "m"]
+    error: Float[np.ndarray, "m"]
+    slack: Float[np.ndarray, "m"]
     gamma: float
 
 
@@ -92,7 +94,7 @@ def take_step(step: Step, states: States) -> Sums:
     return Sums(weight, step.offset, reach, gamma * reach + slack, slack, gamma)
 
 
-def enclose_sums(sums: Sums, states: States) -> tuple[Array, Array]:
+def enclose_sums(sums: Sums, states: States) -> tuple[Float[np.ndarray, "m"], Float[np.ndarray, "m"]]:
     """Interval arithmetic, rounded outward."""
     centre = 0.5 * states.low + 0.5 * states.high
     radius = np.maximum(states.high - centre, centre - states.low)
@@ -101,7 +103,9 @@ def enclose_sums(sums: Sums, states: States) -> tuple[Array, Array]:
     return middle - spread, middle + spread
 
 
-def make_layer(step: Step, sums: Sums, low: Array, high: Array, first: int) -> tuple[Layer, States]:
+def make_layer(
+    step: Step, sums: Sums, low: Float[np.ndarray, "m"], high: Float[np.ndarray, "m"], first: int
+) -> tuple[Layer, States]:
     """The layer with bounds of all its sums, and what enters the next step."""
     rectified = step.rectified
     is_open = rectified & (low < 0) & (high > 0)
@@ -125,10 +129,9 @@ def make_layer(step: Step, sums: Sums, low: Array, high: Array, first: int) -> t
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """The box and the hidden layers over it, in order, with the map `last` to the outputs."""
+    """The inputs and the hidden layers over them, in order, with the map `last` to the outputs."""
 
-    low: Array
-    high: Array
+    inputs: Inputs
     layers: tuple[Layer, ...]
     last: Sums
 
@@ -137,19 +140,33 @@ class Frame:
         """How many have an undecided sign."""
         return sum(layer.undecided for layer in self.layers)
 
-    def gather(self, name: str) -> Array:
+    def spell_out(
+        self, net: ReluNetwork, sign: Int[np.ndarray, "u"]
+    ) -> tuple[Int[np.ndarray, "n"], Bool[np.ndarray, "n"]]:
+        """For all neurons of the network, step by step: the signs where those of undecided neurons are `sign`, else 0,
+        and whether they pass on what enters."""
+        signs = [np.zeros(len(step.rectified), np.int8) for step in net.steps]
+        passes = [np.zeros(len(step.rectified), bool) for step in net.steps[:-1]]
+        for k, layer in enumerate(self.layers):
+            own = sign[layer.first : layer.first + layer.undecided]
+            signs[k][layer.kept[: layer.undecided]] = own
+            passes[k][layer.kept] = True
+            passes[k][layer.kept[: layer.undecided]] = own > 0
+        return np.concatenate(signs), np.concatenate([*passes, np.ones(len(net.steps[-1].rectified), bool)])
+
+    def gather(self, name: str) -> Float[np.ndarray, "u"]:
         """`low`, `high`, `slope` or `offset` of all undecided neurons."""
         parts = [getattr(layer, name)[: layer.undecided] for layer in self.layers]
         return np.concatenate([np.zeros(0), *parts])
 
 
-def times(rows: Array, weight: Any) -> Array:
+def times(rows: Float[np.ndarray, "n m"], weight: Any) -> Float[np.ndarray, "n k"]:
     """The product of rows with a dense or a sparse matrix, as a contiguous array."""
     if is_sparse(weight):
         return np.ascontiguousarray((weight.T @ rows.T).T)
     return rows @ weight
 
 
-def enter_box(net: ReluNetwork, low: Array, high: Array) -> States:
+def enter_box(inputs: Inputs) -> States:
     """The inputs as states: each its own coordinate, between the ends of the box."""
-    return States(np.arange(net.widths[0]), low, high)
+    return States(np.arange(len(inputs.low)), inputs.low, inputs.high)

@@ -3,6 +3,7 @@ r"""Domains in which every sign is known: a linear program, whose dual solution 
 Where all neurons of a domain are split, the network is affine there, and the least $t$ with all excesses of a disjunct
 at most $t$ is that of a linear program in the inputs. Its multipliers of the rows are the weights of a mixture, those
 of the signs are pushes: with them, rounded as they are, `bound_below` gives a proved bound. HiGHS proves nothing here.
+A ball is approached by half-spaces that hold it.
 """
 
 from dataclasses import dataclass
@@ -10,11 +11,16 @@ from typing import Any
 
 import numpy as np
 
+from ftheta.certify.ball_parts import FloatBall
 from ftheta.certify.goals import Goal
+from ftheta.shapes import Float, Int
 
 from .enclosing import begin_rows
 from .frames import Array, Frame, times
 from .lines import bound_below, draw_lines
+
+TANGENTS = 60  # half-spaces around a ball
+OUTSIDE = 1e-9  # of the radius, that a solution may lie outside
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,38 +28,57 @@ class Leaf:
     """The proved `bound` (∞ where no point has these signs) of a mixture with `weights`, the primal `point`."""
 
     bound: float
-    weights: Array
-    point: Array | None
+    weights: Float[np.ndarray, "r"]
+    point: Float[np.ndarray, "d"] | None
 
 
-def close_leaf(frame: Frame, goal: Goal, rows: Array, sign: Array, seconds: float) -> Leaf:
+def close_leaf(
+    frame: Frame, goal: Goal, rows: Int[np.ndarray, "k"], sign: Int[np.ndarray, "u"], seconds: float
+) -> Leaf:
     """Bound the largest excess of the rows over the part of the box where the neurons have the signs `sign`."""
     forms, offsets = _sign_forms(frame, sign)
     excess, constants = _row_forms(frame, goal, rows, sign)
-    inputs = len(frame.low)
-    sides = list(zip(frame.low, frame.high))
+    region = frame.inputs
+    sides = list(zip(region.low, region.high))
     # minimise t: excess x + constants ≤ t, and forms x + offsets ≥ 0
     A = np.block([[excess, -np.ones((len(rows), 1))], [-forms, np.zeros((len(forms), 1))]])
     b = np.concatenate([-constants, offsets])
-    cost = np.zeros(inputs + 1)
+    cost = np.zeros(len(sides) + 1)
     cost[-1] = 1
-    found = _solve(cost, A, b, [*sides, (None, None)], seconds)
-    point = None if found.x is None else np.clip(found.x[:-1], frame.low, frame.high)
+    found = _solve_in(region.ball, cost, A, b, [*sides, (None, None)], seconds)
+    point = None if found.x is None else np.clip(found.x[:-1], region.low, region.high)
     if found.status == 0:
         multipliers = np.maximum(-found.ineqlin.marginals, 0.0)
         weights = np.zeros(len(goal.bounds))
         total = multipliers[: len(rows)].sum()
         weights[rows] = multipliers[: len(rows)] / total if total > 0 else 1 / len(rows)
-        return Leaf(_prove(frame, goal, weights, multipliers[len(rows) :], sign), weights, point)
+        return Leaf(_prove(frame, goal, weights, multipliers[len(rows) : len(A)], sign), weights, point)
     weights = np.zeros(len(goal.bounds))
     if found.status == 2:  # no such point: multipliers of the signs alone show it
         A = np.hstack([-forms, -np.ones((len(forms), 1))])
-        found = _solve(cost, A, offsets, [*sides, (None, None)], seconds)
+        found = _solve_in(region.ball, cost, A, offsets, [*sides, (None, None)], seconds)
         if found.status == 0:
-            multipliers = np.maximum(-found.ineqlin.marginals, 0.0)
+            multipliers = np.maximum(-found.ineqlin.marginals[: len(A)], 0.0)
             if _prove(frame, goal, weights, multipliers, sign) > 0:
                 return Leaf(np.inf, weights, None)
     return Leaf(-np.inf, weights, point)
+
+
+def _solve_in(ball: FloatBall | None, cost: Array, A: Array, b: Array, sides: list[Any], seconds: float) -> Any:
+    """As `_solve`, with half-spaces around the ball: one more for every solution that lies outside."""
+    found = _solve(cost, A, b, sides, seconds)
+    for _ in range(TANGENTS if ball is not None else 0):
+        if found.status != 0 or ball is None:
+            break
+        offset = found.x[:-1] - ball.centre
+        length = np.linalg.norm(offset, ball.norm)
+        if length <= ball.radius * (1 + OUTSIDE):
+            break
+        normal = np.sign(offset) if ball.norm == 1 else offset / length
+        A = np.vstack([A, np.append(normal, 0.0)])
+        b = np.append(b, normal @ ball.centre + ball.radius)
+        found = _solve(cost, A, b, sides, seconds)
+    return found
 
 
 def _solve(cost: Array, A: Array, b: Array, sides: list, seconds: float) -> Any:
@@ -66,7 +91,7 @@ def _prove(frame: Frame, goal: Goal, weights: Array, multipliers: Array, sign: A
     start = begin_rows(goal, frame, weights[None])
     push = np.where(sign > 0, -multipliers, multipliers)[None]
     lines = draw_lines(frame.layers, np.zeros((1, len(sign))), push, sign[None])
-    return float(bound_below(frame.low, frame.high, frame.layers, start, lines)[0])
+    return float(bound_below(frame.inputs, frame.layers, start, lines)[0])
 
 
 def _sign_forms(frame: Frame, sign: Array) -> tuple[Array, Array]:
@@ -82,8 +107,8 @@ def _sign_forms(frame: Frame, sign: Array) -> tuple[Array, Array]:
 
 def _states(frame: Frame, sign: Array) -> list[tuple[Any, Array, Array]]:
     """For each layer its pre-activations as affine functions of the inputs."""
-    form = np.eye(len(frame.low))
-    offset = np.zeros(len(frame.low))
+    form = np.eye(len(frame.inputs.low))
+    offset = np.zeros(len(frame.inputs.low))
     found = []
     for layer in frame.layers:
         form = layer.weight @ form

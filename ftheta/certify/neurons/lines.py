@@ -15,8 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from ftheta.shapes import Bool, Float, Int
+
 from .frames import Array, Frame, Layer, times
-from .kernels import U, bound_corner, bound_lines, climb, keep_best, lift_states, take_corner, take_lines
+from .inputs import Inputs
+from .kernels import bound_lines, climb, keep_best, lift_states, take_lines
 
 DECAY = np.float32(0.9)
 SQUARE_DECAY = np.float32(0.98)
@@ -29,12 +32,12 @@ class Start:
     The function is at least what these say, minus `error`.
     """
 
-    outputs: Array
-    constant: Array
-    error: Array
-    inputs: Array | None = None
+    outputs: Float[np.ndarray, "n h"]
+    constant: Float[np.ndarray, "n"]
+    error: Float[np.ndarray, "n"]
+    inputs: Float[np.ndarray, "n d"] | None = None
 
-    def select(self, rows: Array) -> "Start":
+    def select(self, rows: Int[np.ndarray, "n"]) -> "Start":
         inputs = None if self.inputs is None else self.inputs[rows]
         return Start(self.outputs[rows], self.constant[rows], self.error[rows], inputs)
 
@@ -43,17 +46,23 @@ class Start:
 class Lines:
     """One row for each function, one column for each undecided neuron (see above)."""
 
-    lower: Array
-    upper: Array
-    offset: Array
-    push: Array
-    sign: Array
+    lower: Float[np.ndarray, "n u"]
+    upper: Float[np.ndarray, "n u"]
+    offset: Float[np.ndarray, "n u"]
+    push: Float[np.ndarray, "n u"]
+    sign: Int[np.ndarray, "n u"]
 
-    def select(self, rows: Array) -> "Lines":
+    def select(self, rows: Int[np.ndarray, "n"]) -> "Lines":
         return Lines(*(getattr(self, f.name)[rows] for f in fields(self)))
 
 
-def draw_lines(layers: Sequence[Layer], lower: Array, push: Array, sign: Array, kind: Any = np.float64) -> Lines:
+def draw_lines(
+    layers: Sequence[Layer],
+    lower: Float[np.ndarray, "n u"],
+    push: Float[np.ndarray, "n u"],
+    sign: Int[np.ndarray, "n u"],
+    kind: Any = np.float64,
+) -> Lines:
     """The lines of rows with these slopes, multipliers and signs; in single precision they prove nothing."""
     slope = np.concatenate([np.zeros(0), *(layer.slope for layer in layers)]).astype(kind)
     offset = np.concatenate([np.zeros(0), *(layer.offset for layer in layers)]).astype(kind)
@@ -64,7 +73,7 @@ def draw_lines(layers: Sequence[Layer], lower: Array, push: Array, sign: Array, 
     return Lines(below, upper, above, push.astype(kind, copy=False), sign)
 
 
-def guess_slopes(layers: Sequence[Layer]) -> Array:
+def guess_slopes(layers: Sequence[Layer]) -> Float[np.ndarray, "u"]:
     """1 for the neurons that are on over most of their range, 0 for the others."""
     return np.concatenate([np.zeros(0), *((layer.high > -layer.low).astype(np.float64) for layer in layers)])
 
@@ -76,7 +85,7 @@ def plain_lines(layers: Sequence[Layer], rows: int) -> Lines:
     return draw_lines(layers, lower, np.zeros_like(lower), np.zeros(lower.shape, np.int8))
 
 
-def bound_below(low: Array, high: Array, layers: Sequence[Layer], start: Start, lines: Lines) -> Array:
+def bound_below(inputs: Inputs, layers: Sequence[Layer], start: Start, lines: Lines) -> Float[np.ndarray, "n"]:
     """Proved lower bounds, one for each row: −∞ where numbers are out of range."""
     A = np.ascontiguousarray(start.outputs)
     constant = start.constant.copy()
@@ -93,9 +102,7 @@ def bound_below(low: Array, high: Array, layers: Sequence[Layer], start: Start, 
             A = times(G, layer.weight)
         if start.inputs is not None:
             A = A + start.inputs
-        value = np.empty(len(A))
-        bound_corner(A, low, high, constant, error, 2.0 * (len(low) + 32) * U, value)
-    return np.where(np.isfinite(value), value, -np.inf)
+        return inputs.bound_below(A, constant, error)
 
 
 @dataclass(eq=False)
@@ -105,13 +112,13 @@ class Optimum:
     `coefficients` are those of the undecided neurons' outputs, `states` their pre-activations at the `corner`.
     """
 
-    best: Array
-    lower: Array
-    push: Array
-    weights: Array | None
-    coefficients: Array
-    states: Array
-    corner: Array
+    best: Float[np.ndarray, "n"]
+    lower: Float[np.ndarray, "n u"]
+    push: Float[np.ndarray, "n u"]
+    weights: Float[np.ndarray, "n r"] | None
+    coefficients: Float[np.ndarray, "_n u"]
+    states: Float[np.ndarray, "_n u"]
+    corner: Float[np.ndarray, "n d"]
 
 
 @dataclass(frozen=True)
@@ -134,20 +141,20 @@ class Mixture:
     stays zero.
     """
 
-    outputs: Array
-    constant: Array
-    inputs: Array | None
-    weights: Array
-    member: Array
+    outputs: Float[np.ndarray, "r h"]
+    constant: Float[np.ndarray, "r"]
+    inputs: Float[np.ndarray, "r d"] | None
+    weights: Float[np.ndarray, "n r"]
+    member: Bool[np.ndarray, "n r"]
 
-    def select(self, rows: Array) -> "Mixture":
+    def select(self, rows: Int[np.ndarray, "n"]) -> "Mixture":
         return Mixture(self.outputs, self.constant, self.inputs, self.weights[rows], self.member[rows])
 
-    def mix(self) -> tuple[Array, Array, Array | None]:
+    def mix(self) -> tuple[Float[np.ndarray, "n h"], Float[np.ndarray, "n"], Float[np.ndarray, "n d"] | None]:
         inputs = None if self.inputs is None else self.weights @ self.inputs
         return self.weights @ self.outputs, self.weights @ self.constant, inputs
 
-    def shift(self, excess: Array, rate: float) -> None:
+    def shift(self, excess: Float[np.ndarray, "n r"], rate: float) -> None:
         """A step of multiplicative weights towards the rows with the larger excess."""
         least = np.where(self.member, excess, np.inf).min(1, keepdims=True)
         most = np.where(self.member, excess, -np.inf).max(1, keepdims=True)
@@ -159,9 +166,8 @@ class Mixture:
 class _Rough:
     """A batch in single precision, and its passes back to the inputs and forth to the last layer."""
 
-    def __init__(self, low: Array, high: Array, layers: Sequence[Layer], start: Start, lines: Lines) -> None:
-        self.low = low.astype(np.float32)
-        self.high = high.astype(np.float32)
+    def __init__(self, region: Inputs, layers: Sequence[Layer], start: Start, lines: Lines) -> None:
+        self.region = region.rough
         self.layers = layers
         self.outputs = np.ascontiguousarray(start.outputs, np.float32)
         self.constant = start.constant.astype(np.float32)
@@ -169,7 +175,7 @@ class _Rough:
         rough = (np.ascontiguousarray(getattr(lines, f.name), np.float32) for f in fields(Lines)[:4])
         self.lower, self.upper, self.offset, self.push = rough
         self.sign = lines.sign
-        self.corner = np.empty((len(self.outputs), len(low)), np.float32)
+        self.corner = np.empty((len(self.outputs), len(region.low)), np.float32)
         self.passed: list[Array] = []
 
     def go_back(self) -> Array:
@@ -186,28 +192,22 @@ class _Rough:
         self.passed.reverse()
         if self.inputs is not None:
             A = A + self.inputs
-        take_corner(A, self.low, self.high, self.corner, value)
+        self.region.find_lowest(A, self.corner, value)
         return value
 
 
-def estimate(low: Array, high: Array, layers: Sequence[Layer], start: Start, lines: Lines) -> Array:
+def estimate(inputs: Inputs, layers: Sequence[Layer], start: Start, lines: Lines) -> Float[np.ndarray, "n"]:
     """The bounds that the lines give, in single precision: no proof."""
     with np.errstate(all="ignore"):
-        return _Rough(low, high, layers, start, lines).go_back()
+        return _Rough(inputs, layers, start, lines).go_back()
 
 
 def optimise(
-    low: Array,
-    high: Array,
-    layers: Sequence[Layer],
-    start: Start,
-    lines: Lines,
-    plan: Climb,
-    mixture: Mixture | None = None,
+    inputs: Inputs, layers: Sequence[Layer], start: Start, lines: Lines, plan: Climb, mixture: Mixture | None = None
 ) -> Optimum:
     """Climb along slopes and multipliers, and along the weights of a `mixture`, in single precision."""
     with np.errstate(all="ignore"):  # multipliers of a part of the box that is empty grow without bound
-        return _climb(_Rough(low, high, layers, start, lines), plan, mixture)
+        return _climb(_Rough(inputs, layers, start, lines), plan, mixture)
 
 
 def _climb(batch: _Rough, plan: Climb, mixture: Mixture | None) -> Optimum:
@@ -261,6 +261,6 @@ def _join(parts: Sequence[Array], layers: Sequence[Layer]) -> Array:
     return np.concatenate(columns, axis=1) if columns else np.zeros((0, 0), np.float32)
 
 
-def prove(frame: Frame, start: Start, lines: Lines) -> Array:
+def prove(frame: Frame, start: Start, lines: Lines) -> Float[np.ndarray, "n"]:
     """Proved lower bounds of the rows of `start` on the box of the frame, with these lines around its neurons."""
-    return bound_below(frame.low, frame.high, frame.layers, start, lines)
+    return bound_below(frame.inputs, frame.layers, start, lines)

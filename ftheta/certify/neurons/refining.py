@@ -8,8 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from ftheta.shapes import Float
+
 from .domains import Domains
 from .frames import Array, Layer
+from .inputs import Inputs
 from .lines import Climb, Start
 from .splitting import Task, bound_domains, first_domains, halve
 
@@ -30,15 +33,16 @@ CHUNK = 256  # domains that are split at once
 PLAN = Climb(6, rate=0.15, push_rate=0.15)
 
 
-def refine_rows(low: Array, high: Array, layers: Sequence[Layer], start: Start, slopes: Array, effort: Effort) -> Array:
+def refine_rows(
+    inputs: Inputs, layers: Sequence[Layer], start: Start, slopes: Float[np.ndarray, "n u"], effort: Effort
+) -> Float[np.ndarray, "n"]:
     """Proved lower bounds of the rows of `start`, from good `slopes` on; 0 where a row is shown not to be negative.
 
     In every round the worst domain of each row is split.
     """
     rows = len(start.constant)
     task = Task(
-        low,
-        high,
+        inputs,
         layers,
         lambda targets, _: start.select(targets),
         None,

@@ -7,7 +7,7 @@ from time import monotonic
 import numpy as np
 
 from ftheta.certify.attacks import attack, descend, propagate
-from ftheta.certify.goals import floats_inside, set_goal
+from ftheta.certify.goals import FloatSet, set_goal
 from ftheta.certify.questions import Case
 from ftheta.certify.searches import Search
 from ftheta.relu.network import ReluNetwork
@@ -15,6 +15,7 @@ from ftheta.relu.network import ReluNetwork
 from .domains import Domains, Pool
 from .enclosing import enclose
 from .frames import Array, BeyondRange, Frame
+from .inputs import Inputs
 from .leaves import close_leaf
 from .lines import Climb, guess_slopes
 from .refining import Effort
@@ -22,6 +23,9 @@ from .splitting import Outcome, bound_domains, first_domains, halve
 from .targets import Targets
 
 Propose = Callable[[Array], bool]
+Finish = Callable[[Array, Array, Array, Array], bool | None]
+"""Whether no counter-example is in a part of the box, given by both ends, the signs of all neurons (0: any) and which
+of them pass on: False if one was found, None if neither is known."""
 Progress = Callable[[float, int, int], None]
 """Called with the least bound proved so far, the domains looked at and those that are open."""
 
@@ -35,6 +39,7 @@ LAST_SHARE = 0.1  # of the time that is left, which is kept for branch and bound
 TRIAL_TURNS = 6  # batches after which it is asked whether domains are closed at all
 HOPELESS = 0.42  # open domains for each one looked at, of at most a half
 ATTACK_EVERY = 16  # batches between two attacks from the corners of open domains
+EXACT = 2000  # signs times inputs, up to which leaves are decided in rationals
 ATTACK_SHARE = 0.1  # of the time, for attacks from random starts
 
 
@@ -44,16 +49,20 @@ def search_neurons(
     *,
     seconds: float,
     propose: Propose,
+    finish: Finish | None = None,
     progress: Progress | None = None,
     threads: int = 1,
 ) -> Search:
-    """Look for a point of the box that meets a disjunct until one is found, none is left, or `seconds` are over."""
+    """Look for a point of the set that meets a disjunct until one is found, none is left, or `seconds` are over.
+
+    `finish` decides in rationals what stays open within rounding where all signs are known.
+    """
     if case.box.is_empty or not case.unsafe:
         return Search(True, None, np.inf, 0, 0)
     threads = max(1, threads)
     with ThreadPoolExecutor(threads) as workers:
         try:
-            return _Run(net, case, seconds, propose, progress, workers, threads).decide()
+            return _Run(net, case, seconds, propose, finish, progress, workers, threads).decide()
         except BeyondRange:
             return Search(False, None, -np.inf, 0, 1)
 
@@ -67,6 +76,7 @@ class _Run:
         case: Case,
         seconds: float,
         propose: Propose,
+        finish: Finish | None,
         progress: Progress | None,
         workers: ThreadPoolExecutor,
         threads: int,
@@ -77,12 +87,13 @@ class _Run:
         self.end = self.begun + seconds
         self.attacking = 0.0
         self.propose = propose
+        self.finish = finish
         self.progress = progress
         self.workers = workers
         self.threads = threads
         self.rng = np.random.default_rng(0)
-        self.low, self.high = (np.array(side, np.float64) for side in case.box.outer())
-        self.inside = floats_inside(case.box)
+        self.inputs = Inputs.around(case)
+        self.inside = FloatSet.inside(case)
         self.targets = Targets(set_goal(case, net.widths[0], net.widths[-1]))
         self.least = np.full(len(case.unsafe), -np.inf)  # proved, for each disjunct
         self.is_closed = np.zeros(len(case.unsafe), bool)
@@ -92,9 +103,9 @@ class _Run:
     def decide(self) -> Search:
         """From cheap to dear: plain bounds, a short attack, optimised bounds, splitting, better bounds of neurons."""
         if any(not len(rows) for rows in self.targets.members):  # met by every input
-            centre = np.clip(0.5 * self.low + 0.5 * self.high, *self.inside)
+            centre = self.inside.clip(0.5 * self.inputs.low[None] + 0.5 * self.inputs.high)[0]
             return self._answer(centre if self.propose(centre) else None)
-        frame, bounds = enclose(self.net, self.low, self.high)
+        frame, bounds = enclose(self.net, self.inputs)
         self.boxes = 1
         self.least = self.targets.bound_plainly(frame)
         self.is_closed = self.least > 0
@@ -108,7 +119,7 @@ class _Run:
             # some time is kept for what the better bounds are good for
             until = self.end - LAST_SHARE * (self.end - monotonic())
             effort = Effort(rounds, until, self.workers if self.threads > 1 else None) if rounds else None
-            frame, bounds = enclose(self.net, self.low, self.high, plan, bounds, effort)
+            frame, bounds = enclose(self.net, self.inputs, plan, bounds, effort)
             can_refine = any(layer.undecided for layer in frame.layers[1:])
             turn = max(LEAST_TURN, monotonic() - self.begun)
             is_last = not can_refine or monotonic() + turn > until
@@ -235,8 +246,19 @@ class _Front:
         if leaf.point is not None and self.run.propose(leaf.point):
             self.stuck.append((target, float(leaves.bound[r])))
             return leaf.point
-        self.stuck.append((target, max(float(leaves.bound[r]), leaf.bound)))
-        return None
+        return self._finish_exactly(target, leaves.sign[r], max(float(leaves.bound[r]), leaf.bound))
+
+    def _finish_exactly(self, target: int, sign: Array, bound: float) -> Array | None:
+        """What rounding leaves open, decided in rationals for all disjuncts; where that is dear, it stays open."""
+        region = self.run.inputs
+        is_closed = None
+        if self.run.finish is not None and len(sign) * len(region.low) <= EXACT:
+            is_closed = self.run.finish(region.low, region.high, *self.frame.spell_out(self.run.net, sign))
+        if is_closed:
+            self.closed_least[target] = min(self.closed_least[target], 0.0)
+            return None
+        self.stuck.append((target, bound))
+        return 0.5 * region.low + 0.5 * region.high if is_closed is False else None
 
     def _note_closed(self, outcome: Outcome) -> None:
         np.minimum.at(self.closed_least, outcome.closed_targets, outcome.closed_bounds)
@@ -245,8 +267,8 @@ class _Front:
         """Corners of the relaxations are points of the box: is one a witness, or near one?"""
         if not len(outcome.open):
             return None
-        low, high = self.run.inside
-        points = np.clip(outcome.corners.astype(np.float64), low, high)
+        inside = self.run.inside
+        points = inside.clip(outcome.corners.astype(np.float64))
         outputs, _ = propagate(self.run.net, points)
         goal = self.run.targets.goal
         worst = goal.worst(goal.excess(points, outputs)).min(1)
@@ -257,4 +279,4 @@ class _Front:
             return None
         order = np.argsort(worst)[:32]
         aims = outcome.open.target[order]
-        return descend(self.run.net, goal, low, high, points[order], aims, self.run.propose, steps=20, end=self.run.end)
+        return descend(self.run.net, goal, inside, points[order], aims, self.run.propose, steps=20, end=self.run.end)

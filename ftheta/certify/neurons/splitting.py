@@ -10,28 +10,30 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ftheta.shapes import Bool, Float, Int
+
 from .branching import choose_splits
 from .domains import Domains
 from .frames import Array, Layer
+from .inputs import Inputs
 from .lines import Climb, Mixture, Optimum, Start, bound_below, draw_lines, optimise
 
-Begin = Callable[[Array, Array], Start]
+Begin = Callable[[Int[np.ndarray, "n"], Float[np.ndarray, "n k"]], Start]
 """The functions of targets (first argument) with mixtures of rows by weights (second)."""
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """Targets over a box below which the `layers` lie. `begin` makes their functions, `mixing` their rows (None: each
+    """Targets over `inputs`, with the `layers` between. `begin` makes their functions, `mixing` their rows (None: each
     target is one row), `contract` takes weights of all rows to those of a target's own, `closes` decides from
     proved bounds, targets and weights."""
 
-    low: Array
-    high: Array
+    inputs: Inputs
     layers: Sequence[Layer]
     begin: Begin
-    mixing: Callable[[Array, Array], Mixture] | None
-    contract: Callable[[Array, Array], Array]
-    closes: Callable[[Array, Array, Array], Array]
+    mixing: Callable[[Int[np.ndarray, "n"], Float[np.ndarray, "n k"]], Mixture] | None
+    contract: Callable[[Int[np.ndarray, "n"], Float[np.ndarray, "n r"]], Float[np.ndarray, "n k"]]
+    closes: Callable[[Float[np.ndarray, "n"], Int[np.ndarray, "n"], Float[np.ndarray, "n k"]], Bool[np.ndarray, "n"]]
 
     @property
     def neurons(self) -> int:
@@ -44,9 +46,9 @@ class Outcome:
     targets and bounds of those that are closed."""
 
     open: Domains
-    corners: Array
-    closed_targets: Array
-    closed_bounds: Array
+    corners: Float[np.ndarray, "n d"]
+    closed_targets: Int[np.ndarray, "k"]
+    closed_bounds: Float[np.ndarray, "k"]
 
 
 def bound_domains(task: Task, domains: Domains, plan: Climb) -> Outcome:
@@ -54,12 +56,12 @@ def bound_domains(task: Task, domains: Domains, plan: Climb) -> Outcome:
     start = task.begin(domains.target, domains.weights)
     lines = draw_lines(task.layers, domains.lower, domains.push, domains.sign, np.float32)
     mixture = None if task.mixing is None else task.mixing(domains.target, domains.weights)
-    found = optimise(task.low, task.high, task.layers, start, lines, replace(plan, enough=1e-5), mixture)
+    found = optimise(task.inputs, task.layers, start, lines, replace(plan, enough=1e-5), mixture)
     if found.weights is not None:
         domains.weights = task.contract(domains.target, found.weights)
         start = task.begin(domains.target, domains.weights)
     proved = draw_lines(task.layers, found.lower, found.push, domains.sign)
-    bound = bound_below(task.low, task.high, task.layers, start, proved)
+    bound = bound_below(task.inputs, task.layers, start, proved)
     closed = task.closes(bound, domains.target, domains.weights)
     bound = np.maximum(bound, domains.bound)
     rows = np.flatnonzero(~closed)
@@ -74,7 +76,7 @@ def bound_domains(task: Task, domains: Domains, plan: Climb) -> Outcome:
     )
     if len(rows) and task.neurons:
         part = _select_optimum(found, rows)
-        left.split = choose_splits(task.low, task.high, task.layers, start.select(rows), proved.select(rows), part)
+        left.split = choose_splits(task.inputs, task.layers, start.select(rows), proved.select(rows), part)
     return Outcome(left, found.corner[rows], domains.target[closed], bound[closed])
 
 
@@ -86,7 +88,9 @@ def halve(domains: Domains) -> Domains:
     return both
 
 
-def first_domains(task: Task, targets: Array, lower: Array, weights: Array) -> Domains:
+def first_domains(
+    task: Task, targets: Int[np.ndarray, "n"], lower: Float[np.ndarray, "n u"], weights: Float[np.ndarray, "n k"]
+) -> Domains:
     """The whole box, for every target."""
     rows = len(targets)
     return Domains(

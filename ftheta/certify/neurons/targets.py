@@ -3,6 +3,7 @@
 import numpy as np
 
 from ftheta.certify.goals import Goal
+from ftheta.shapes import Bool, Float, Int
 
 from .enclosing import begin_rows
 from .frames import Array, Frame
@@ -23,31 +24,31 @@ class Targets:
             self._index[d, : len(rows)] = rows
             self._own[d, : len(rows)] = True
 
-    def even(self, targets: Array) -> Array:
+    def even(self, targets: Int[np.ndarray, "n"]) -> Float[np.ndarray, "n k"]:
         """Equal weights of all rows of each disjunct."""
         own = self._own[targets].astype(np.float32)
         return own / np.maximum(own.sum(1, keepdims=True), 1)
 
-    def spread(self, targets: Array, weights: Array) -> Array:
+    def spread(self, targets: Int[np.ndarray, "n"], weights: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "n r"]:
         """As weights of all rows of all disjuncts."""
         wide = np.zeros((len(targets), len(self.goal.bounds)))
         np.add.at(wide, (np.arange(len(targets))[:, None], self._index[targets]), weights * self._own[targets])
         return wide
 
-    def contract(self, targets: Array, wide: Array) -> Array:
+    def contract(self, targets: Int[np.ndarray, "n"], wide: Float[np.ndarray, "n r"]) -> Float[np.ndarray, "n k"]:
         """The way back."""
         own = np.take_along_axis(wide, self._index[targets], axis=1) * self._own[targets]
         return own.astype(np.float32)
 
-    def closes(self, bound: Array, wide: Array) -> Array:
+    def closes(self, bound: Float[np.ndarray, "n"], wide: Float[np.ndarray, "n r"]) -> Bool[np.ndarray, "n"]:
         """Where a mixture of rows is positive they cannot all hold; nor where it is zero, if a strict row is in it."""
         return (bound > 0) | ((bound >= 0) & (wide @ self.goal.strict > 0))
 
-    def bound_plainly(self, frame: Frame) -> Array:
+    def bound_plainly(self, frame: Frame) -> Float[np.ndarray, "disjuncts"]:
         """For every disjunct the best bound of one of its rows, with guessed slopes."""
         rows = len(self.goal.bounds)
         start = begin_rows(self.goal, frame, np.eye(rows))
-        value = bound_below(frame.low, frame.high, frame.layers, start, plain_lines(frame.layers, rows))
+        value = bound_below(frame.inputs, frame.layers, start, plain_lines(frame.layers, rows))
         return np.array([value[own].max() for own in self.members])
 
     def over(self, frame: Frame) -> Task:
@@ -68,4 +69,4 @@ class Targets:
             return self.closes(bound, self.spread(targets, weights))
 
         mixes = None if self.goal.is_plain else mixing
-        return Task(frame.low, frame.high, frame.layers, begin, mixes, self.contract, closes)
+        return Task(frame.inputs, frame.layers, begin, mixes, self.contract, closes)

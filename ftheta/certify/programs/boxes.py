@@ -13,16 +13,16 @@ from time import monotonic
 import numpy as np
 
 from ftheta.certify.attacks import attack, descend
-from ftheta.certify.goals import floats_inside, set_goal
+from ftheta.certify.goals import FloatSet, set_goal
 from ftheta.certify.questions import Case
 from ftheta.certify.searches import Search
 from ftheta.certify.sequential_programs import attack_by_programs
-from ftheta.graph.domains.interval.intervals import Interval
 from ftheta.graph.domains.linear.refining import Carry, enclose, has_wide_slots
-from ftheta.graph.domains.linear.sets import BoxSet
+from ftheta.shapes import Bool, Float, Int
 
 from .network import TracedNetwork
 from .rows import Excluded, Rows, bound_rows, exclude
+from .sets import make_set
 
 Array = np.ndarray
 Propose = Callable[[Array], bool]
@@ -54,7 +54,7 @@ class BoxSearch:
         self.progress = progress
         self.rows = Rows.of(net, case)
         self.goal = set_goal(case, *net.widths)
-        self.inner = floats_inside(case.box)
+        self.inner = FloatSet.inside(case)
         self.rng = np.random.default_rng(0)
         low, high = (np.array(side, np.float64)[None] for side in case.box.outer())
         self.low, self.high = low, high
@@ -77,12 +77,22 @@ class BoxSearch:
 
     # ---- bounds ------------------------------------------------------------------------------------------------------
 
-    def look(self, low: Array, high: Array, was_open: Array, until: float) -> Excluded:
+    def look(
+        self,
+        low: Float[np.ndarray, "n d"],
+        high: Float[np.ndarray, "n d"],
+        was_open: Bool[np.ndarray, "n k"],
+        until: float,
+    ) -> Excluded:
         """Bound the open rows over a batch of boxes, with enclosures that are refined until then."""
         boxes = len(low)
-        low, high, was_open = (_padded(part) for part in (low, high, was_open))
-        shape = (len(low), *self.net.shape)
-        sets = [BoxSet(Interval(low.reshape(shape), high.reshape(shape)))]
+        low, high, was_open = (_pad(part) for part in (low, high, was_open))
+        if self.inner.ball is not None:
+            tight_low, tight_high, is_empty = self.inner.ball.shrink(low, high)
+            was_open = was_open & ~is_empty[:, None]
+            low = np.where(is_empty[:, None], low, tight_low)
+            high = np.where(is_empty[:, None], high, tight_high)
+        sets = [make_set(low, high, self.net.shape, self.inner.ball)]
         relaxed = enclose(self.net.program, sets, carry=self.carry, until=until)
         numbers = self.rows.used_by(np.flatnonzero(was_open.any(0)))
         found = bound_rows(self.net, self.rows, numbers, relaxed, sets)
@@ -98,7 +108,15 @@ class BoxSearch:
         self.bound = np.concatenate([self.bound, outcome.bound[stays]])
         self.row = np.concatenate([self.row, outcome.row[stays]])
 
-    def take(self, count: int) -> tuple[Array, Array, Array, Array, Array]:
+    def take(
+        self, count: int
+    ) -> tuple[
+        Float[np.ndarray, "n d"],
+        Float[np.ndarray, "n d"],
+        Bool[np.ndarray, "n k"],
+        Float[np.ndarray, "n"],
+        Int[np.ndarray, "n"],
+    ]:
         """The boxes with the lowest bounds, taken out."""
         order = self.bound if len(self.bound) < MOST_OPEN else -self.bound
         picked = np.argpartition(order, count - 1)[:count] if count < len(order) else np.arange(len(order))
@@ -111,7 +129,9 @@ class BoxSearch:
 
     # ---- halves ------------------------------------------------------------------------------------------------------
 
-    def halve(self, low: Array, high: Array, row: Array) -> tuple[Array, Array, Array]:
+    def halve(
+        self, low: Float[np.ndarray, "n d"], high: Float[np.ndarray, "n d"], row: Int[np.ndarray, "n"]
+    ) -> tuple[Float[np.ndarray, "halves d"], Float[np.ndarray, "halves d"], Int[np.ndarray, "halves"]]:
         """Both halves of every box, and the numbers of their parents; a box that no float divides is left out."""
         axis = self.choose_axes(low, high, row)
         at = np.arange(len(low))
@@ -125,7 +145,9 @@ class BoxSearch:
         highs = np.concatenate([first_high[parents], high[parents]])
         return lows, highs, np.concatenate([parents, parents])
 
-    def choose_axes(self, low: Array, high: Array, row: Array) -> Array:
+    def choose_axes(
+        self, low: Float[np.ndarray, "n d"], high: Float[np.ndarray, "n d"], row: Int[np.ndarray, "n"]
+    ) -> Int[np.ndarray, "n"]:
         """Along which input each box is halved."""
         boxes, inputs = low.shape
         centre = low / 2 + high / 2
@@ -141,18 +163,17 @@ class BoxSearch:
         score = score + 1e-9 * score.max(1, keepdims=True) * half / whole + 1e-300 * half / whole
         return np.where(half > 0, score, -1.0).argmax(1)
 
-    def case_width(self) -> Array:
+    def case_width(self) -> Float[np.ndarray, "d"]:
         low, high = (np.array(side, np.float64) for side in self.case.box.outer())
         return np.maximum(high - low, 1e-300)
 
     # ---- points ------------------------------------------------------------------------------------------------------
 
-    def try_points(self, points: Array) -> None:
+    def try_points(self, points: Float[np.ndarray, "n d"]) -> None:
         """Whether one of the points is a counter-example, or near one."""
-        low, high = self.inner
         if not len(points):
             return
-        x = np.clip(points, low, high)
+        x = self.inner.clip(points)
         y, _ = self.net.propagate(x)
         worst = self.goal.worst(self.goal.excess(x, y))
         order = np.argsort(worst.min(1))
@@ -163,9 +184,8 @@ class BoxSearch:
         if self.attacking < ATTACK_SHARE * (monotonic() - self.begun):
             begun = monotonic()
             chosen = order[:CORNERS]
-            self.found = descend(
-                self.net, self.goal, low, high, x[chosen], worst[chosen].argmin(1), self.propose, steps=20, end=self.end
-            )
+            aims = worst[chosen].argmin(1)
+            self.found = descend(self.net, self.goal, self.inner, x[chosen], aims, self.propose, steps=20, end=self.end)
             self.attacking += monotonic() - begun
 
     # ---- the search --------------------------------------------------------------------------------------------------
@@ -246,7 +266,7 @@ class BoxSearch:
         self.batch = 1 << (int(fits).bit_length() - 1)
 
 
-def _padded(part: Array) -> Array:
+def _pad(part: Array) -> Array:
     """Repeated to a power of two: graphs are prepared for few sizes of batches."""
     size = 1 << (len(part) - 1).bit_length()
     return np.concatenate([part, np.repeat(part[-1:], size - len(part), axis=0)])

@@ -7,10 +7,9 @@ import numpy as np
 
 from ftheta.certify.questions import Case, Row
 from ftheta.certify.searches import Witness
+from ftheta.shapes import Float
 
 from .network import TracedNetwork
-
-Array = np.ndarray
 
 
 class EnclosingJudge:
@@ -21,13 +20,13 @@ class EnclosingJudge:
         self._case = case
         self.witness: Witness | None = None
 
-    def propose(self, point: Array) -> bool:
-        """Whether the point, moved into the box by what rounding took it out, is a counter-example for certain."""
+    def propose(self, point: Float[np.ndarray, "d"]) -> bool:
+        """Whether the point, moved into the set by what rounding took it out, is a counter-example for certain."""
         if not np.isfinite(point).all():
             return False
         case = self._case
-        x = tuple(min(max(Fraction(float(v)), a), b) for v, a, b in zip(point, case.box.lo, case.box.hi))
-        if not case.box.contains(x) or not (case.ball is None or case.ball.contains(x)):
+        x = case.bring_inside(point.tolist())
+        if not case.contains(x):
             return False
         found = self._net.enclose_at(x)
         if not (np.isfinite(found.lo).all() and np.isfinite(found.hi).all()):

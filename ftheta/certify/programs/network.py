@@ -16,6 +16,7 @@ from ftheta.graph.domains.interval import intervals
 from ftheta.graph.domains.interval.intervals import Interval
 from ftheta.graph.domains.linear.program import Program, needed_nodes
 from ftheta.logic.errors import SubjectError
+from ftheta.shapes import Float
 
 Array = np.ndarray
 SINGLE_BITS = (8, 23)
@@ -43,7 +44,7 @@ class TracedNetwork:
         self.program: Program = read_program(net, self.shape)
         self.output_shape: tuple[int, ...] = self.program.graph.outputs[0].shape
         self.widths = (prod(self.shape), prod(self.output_shape))
-        self._function: Callable[[Any], Any] = lambda x: net.apply(net.params, x.reshape(self.shape)).ravel()
+        self.flat_function: Callable[[Any], Any] = lambda x: net.apply(net.params, x.reshape(self.shape)).ravel()
 
     def enclose_at(self, x: tuple[Fraction, ...]) -> Interval:
         """The outputs (flat) at a rational point, with outward rounding."""
@@ -68,17 +69,17 @@ class TracedNetwork:
 
     @cached_property
     def _values(self) -> Callable[[Any], Any]:
-        return jax.jit(jax.vmap(self._function))
+        return jax.jit(jax.vmap(self.flat_function))
 
     @cached_property
     def _slopes(self) -> Callable[[Any, Any], Any]:
-        return jax.jit(jax.vmap(lambda x, cotangent: jax.vjp(self._function, x)[1](cotangent)[0]))
+        return jax.jit(jax.vmap(lambda x, cotangent: jax.vjp(self.flat_function, x)[1](cotangent)[0]))
 
-    def propagate(self, x: Array) -> tuple[Array, Array]:
+    def propagate(self, x: Float[np.ndarray, "n d"]) -> tuple[Float[np.ndarray, "n m"], Float[np.ndarray, "n d"]]:
         """The outputs at points `(n, inputs)`, and what `pull_back` needs."""
         return _in_parts(self._values, x), x
 
-    def run_in(self, dtype: type, points: Array) -> Array:
+    def run_in(self, dtype: type, points: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n m"]:
         """What the program computes in floats of a type, at points `(n, inputs)` of that type: every operator rounds
         its results, and sums inside of one are more precise."""
         function = self._values if dtype is np.float64 else self._rounded_values
@@ -99,7 +100,9 @@ class TracedNetwork:
 
         return jax.jit(jax.vmap(run))
 
-    def pull_back(self, passed: Array, cotangents: Array) -> Array:
+    def pull_back(
+        self, passed: Float[np.ndarray, "n d"], cotangents: Float[np.ndarray, "n m"]
+    ) -> Float[np.ndarray, "n d"]:
         """The gradients at the points of linear functions of the outputs."""
         return _in_parts(self._slopes, passed, cotangents)
 

@@ -14,7 +14,7 @@ from time import monotonic
 import numpy as np
 
 from ftheta.certify.attacks import attack, descend
-from ftheta.certify.goals import floats_inside, set_goal
+from ftheta.certify.goals import FloatSet, set_goal
 from ftheta.certify.questions import Case
 from ftheta.certify.searches import Search
 from ftheta.graph.domains.interval.intervals import Interval
@@ -24,11 +24,12 @@ from ftheta.graph.domains.linear.planning import plan_slot
 from ftheta.graph.domains.linear.program import Program
 from ftheta.graph.domains.linear.refining import enclose
 from ftheta.graph.domains.linear.relaxations import Lines
-from ftheta.graph.domains.linear.sets import BoxSet
 from ftheta.graph.domains.linear.slopes import Best, optimise
+from ftheta.shapes import Bool, Float
 
 from .network import TracedNetwork
 from .rows import Rows, bound_rows, doubt_of_rows, exclude
+from .sets import make_set
 
 Array = np.ndarray
 Propose = Callable[[Array], bool]
@@ -94,8 +95,7 @@ class RangeSearch:
         self.goal = set_goal(case, *net.widths)
         self.rng = np.random.default_rng(0)
         self.low, self.high = (np.array(side, np.float64)[None] for side in case.box.outer())
-        shape = (1, *net.shape)
-        self.sets = [BoxSet(Interval(self.low.reshape(shape), self.high.reshape(shape)))]
+        self.sets = [make_set(self.low, self.high, net.shape, FloatSet.inside(case).ball)]
         self.open = np.ones((1, len(case.unsafe)), bool)
         self.least = np.full(len(case.unsafe), -np.inf)
         self.row_bounds: dict[int, float] = {}
@@ -251,7 +251,7 @@ class RangeSearch:
             left.append(Domain(domain.disjunct, domain.row, domain.splits, bound, _worst_entry(self.net, shares, k)))
         return left
 
-    def narrow(self, root: Relaxed, domains: list[Domain]) -> tuple[Relaxed, dict[int, Array]]:
+    def narrow(self, root: Relaxed, domains: list[Domain]) -> tuple[Relaxed, dict[int, Bool[np.ndarray, "n ..."]]]:
         """The relaxations over a batch of domains, and which entries were split."""
         own: dict[int, Interval] = {}
         tilted: dict[int, Array] = {}
@@ -273,7 +273,9 @@ class RangeSearch:
         }
         return Relaxed(root.program, _Narrowed(root.enclosures, own), made), tilted
 
-    def optimise_rows(self, relaxed: Relaxed, domains: list[Domain], tilted: dict[int, Array]) -> Best:
+    def optimise_rows(
+        self, relaxed: Relaxed, domains: list[Domain], tilted: dict[int, Bool[np.ndarray, "n ..."]]
+    ) -> Best:
         numbers = np.array([domain.row for domain in domains])
         graph = self.net.program.graph
         seeds = {graph.outputs[0].id: self.rows.outputs[numbers].reshape(len(domains), 1, *self.net.output_shape)}
@@ -282,7 +284,7 @@ class RangeSearch:
         bounds = self.rows.bounds[numbers]
         return optimise(relaxed, self.sets, seeds, STEPS, enough=float(bounds.max() + 1e-6), tilted=tilted)
 
-    def try_corners(self, best: Best, value: Array) -> None:
+    def try_corners(self, best: Best, value: Float[np.ndarray, "n"]) -> None:
         """Where the forms of open domains are least: is one a counter-example, or near one?"""
         (A,) = best.form.coefficients
         if A is None or self.attacking > ATTACK_SHARE * (monotonic() - self.begun):
@@ -290,12 +292,11 @@ class RangeSearch:
         begun = monotonic()
         order = np.argsort(value)[:8]
         points = self.sets[0].lowest_point(A)[:, 0].reshape(len(A), -1)[order]
-        low, high = floats_inside(self.case.box)
-        y, _ = self.net.propagate(np.clip(points, low, high))
-        worst = self.goal.worst(self.goal.excess(np.clip(points, low, high), y))
-        self.found = descend(
-            self.net, self.goal, low, high, points, worst.argmin(1), self.propose, steps=20, end=self.end
-        )
+        inside = FloatSet.inside(self.case)
+        x = inside.clip(points)
+        y, _ = self.net.propagate(x)
+        worst = self.goal.worst(self.goal.excess(x, y))
+        self.found = descend(self.net, self.goal, inside, x, worst.argmin(1), self.propose, steps=20, end=self.end)
         self.attacking += monotonic() - begun
 
 

@@ -5,6 +5,7 @@ of the form over the box is $v<0$, a coordinate with $A_i>0$ is at most $l_i+(-v
 $u_i-(-v)/|A_i|$: the box is clipped, for each disjunct by all of its rows, which may show that it is empty.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,8 +14,9 @@ from ftheta.certify.goals import set_goal
 from ftheta.certify.questions import Case
 from ftheta.graph.domains.interval.rounding import Array, above, below, gamma
 from ftheta.graph.domains.linear.backward import Relaxed
-from ftheta.graph.domains.linear.sets import BoxSet
+from ftheta.graph.domains.linear.sets import BoxSet, InputSet
 from ftheta.graph.domains.linear.slopes import bound_below
+from ftheta.shapes import Bool, Float, Int
 
 from .network import TracedNetwork
 
@@ -28,11 +30,11 @@ class Rows:
     """Rows that differ, once each: `outputs`, `inputs` (None: no row has any), `bounds`, `strict`; `members[d]` are the
     numbers of the rows of disjunct d."""
 
-    outputs: Array
-    inputs: Array | None
-    bounds: Array
-    strict: Array
-    members: tuple[Array, ...]
+    outputs: Float[np.ndarray, "r m"]
+    inputs: Float[np.ndarray, "r d"] | None
+    bounds: Float[np.ndarray, "r"]
+    strict: Bool[np.ndarray, "r"]
+    members: tuple[Int[np.ndarray, "_r"], ...]
 
     @classmethod
     def of(cls, net: TracedNetwork, case: Case) -> "Rows":
@@ -45,12 +47,12 @@ class Rows:
         inputs = None if goal.inputs is None else goal.inputs[first]
         return cls(goal.outputs[first], inputs, goal.bounds[first], goal.strict[first], members)
 
-    def used_by(self, disjuncts: Array) -> Array:
+    def used_by(self, disjuncts: Int[np.ndarray, "k"]) -> Int[np.ndarray, "s"]:
         """The numbers of the rows of some disjuncts."""
         found = [self.members[d] for d in disjuncts]
         return np.unique(np.concatenate(found)) if found else np.zeros(0, int)
 
-    def excess(self, x: Array, y: Array) -> Array:
+    def excess(self, x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "n m"]) -> Float[np.ndarray, "n r"]:
         """In floats, for points (n, inputs) and outputs (n, outputs)."""
         value = y @ self.outputs.T - self.bounds
         return value if self.inputs is None else value + x @ self.inputs.T
@@ -59,16 +61,22 @@ class Rows:
 @dataclass(frozen=True, eq=False)
 class Bounded:
     """Excesses of the rows `numbers` over boxes: proved least values `least` (boxes, rows), and forms below them:
-    coefficients (boxes, rows, inputs) with the least value `form_least` of the form over the box."""
+    coefficients (boxes, rows, inputs) with the least value `form_least` of the form over the box, whatever ball the
+    inputs lie in."""
 
-    numbers: Array
-    least: Array
-    coefficients: Array
-    form_least: Array
+    numbers: Int[np.ndarray, "s"]
+    least: Float[np.ndarray, "n s"]
+    coefficients: Float[np.ndarray, "n s d"]
+    form_least: Float[np.ndarray, "n s"]
 
 
 def bound_rows(
-    net: TracedNetwork, rows: Rows, numbers: Array, relaxed: Relaxed, sets: list[BoxSet], steps: int = 0
+    net: TracedNetwork,
+    rows: Rows,
+    numbers: Int[np.ndarray, "s"],
+    relaxed: Relaxed,
+    sets: Sequence[InputSet],
+    steps: int = 0,
 ) -> Bounded:
     """Lower bounds of the excesses of some rows."""
     boxes = len(sets[0].hull.lo)
@@ -79,12 +87,14 @@ def bound_rows(
     coefficients = np.zeros((boxes, len(numbers), net.widths[0])) if A is None else A.reshape(boxes, len(numbers), -1)
     doubt = doubt_of_rows(net, rows, numbers, relaxed, sets)
     least = below(below(best.value - rows.bounds[numbers]) - doubt)
-    form_least = below(below(best.form.least(sets) - rows.bounds[numbers]) - doubt)
+    form_least = below(below(best.form.least([BoxSet(part.hull) for part in sets]) - rows.bounds[numbers]) - doubt)
     return Bounded(numbers, least, coefficients, form_least)
 
 
 @np.errstate(all="ignore")
-def doubt_of_rows(net: TracedNetwork, rows: Rows, numbers: Array, relaxed: Relaxed, sets: list[BoxSet]) -> Array:
+def doubt_of_rows(
+    net: TracedNetwork, rows: Rows, numbers: Int[np.ndarray, "s"], relaxed: Relaxed, sets: Sequence[InputSet]
+) -> Float[np.ndarray, "n s"]:
     """What the numbers of the rows, each next to a rational, can make of an excess."""
     y = relaxed.enclosures[relaxed.program.graph.outputs[0].id].magnitude
     size = y.reshape(len(y), -1) @ np.abs(rows.outputs[numbers]).T + np.abs(rows.bounds[numbers])
@@ -103,11 +113,11 @@ class Excluded:
     """Which disjuncts are `open` (boxes, disjuncts), the hull `low`, `high` (boxes, inputs) of where they can hold, the
     least of their best bounds, `bound` (boxes,), and the number `row` of the row that gives it."""
 
-    open: Array
-    low: Array
-    high: Array
-    bound: Array
-    row: Array
+    open: Bool[np.ndarray, "n k"]
+    low: Float[np.ndarray, "n d"]
+    high: Float[np.ndarray, "n d"]
+    bound: Float[np.ndarray, "n"]
+    row: Int[np.ndarray, "n"]
 
     def first(self, count: int) -> "Excluded":
         """Those of the first boxes."""
@@ -115,7 +125,13 @@ class Excluded:
 
 
 @np.errstate(all="ignore")
-def exclude(rows: Rows, found: Bounded, was_open: Array, low: Array, high: Array) -> Excluded:
+def exclude(
+    rows: Rows,
+    found: Bounded,
+    was_open: Bool[np.ndarray, "n k"],
+    low: Float[np.ndarray, "n d"],
+    high: Float[np.ndarray, "n d"],
+) -> Excluded:
     """What the bounds say of the disjuncts that were open. `low` and `high` are the boxes (boxes, inputs)."""
     boxes = len(low)
     place = np.full(len(rows.bounds), -1)

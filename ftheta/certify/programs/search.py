@@ -13,7 +13,7 @@ from .ranges import RangeSearch
 
 Propose = Callable[[np.ndarray], bool]
 
-FEW_INPUTS = 40  # up to so many, boxes of inputs are bisected
+MOST_BISECTED_INPUTS_OF_PROGRAM = 40  # up to so many, boxes of inputs are bisected; beyond, ranges of slots
 
 
 def search_program(net: TracedNetwork, case: Case, *, seconds: float, propose: Propose) -> tuple[str, Search]:
@@ -21,6 +21,6 @@ def search_program(net: TracedNetwork, case: Case, *, seconds: float, propose: P
     if any(not rows for rows in case.unsafe):  # met by every input of the box
         centre = np.array([float((a + b) / 2) for a, b in zip(case.box.lo, case.box.hi)])
         return "one point", Search(False, centre, -np.inf, 1, 0 if propose(centre) else 1)
-    if net.widths[0] <= FEW_INPUTS:
+    if net.widths[0] <= MOST_BISECTED_INPUTS_OF_PROGRAM:
         return "input splitting", BoxSearch(net, case, seconds, propose).run()
     return "range splitting", RangeSearch(net, case, seconds, propose).run()

@@ -58,7 +58,7 @@ class Linear:
         self.element_type = element_type
         self.is_decimal = is_decimal
 
-    def scaled(self, factor: Fraction) -> "Linear":
+    def scale(self, factor: Fraction) -> "Linear":
         if not factor:
             return Linear({}, ZERO, self.element_type, self.is_decimal)
         terms = {v: factor * p for v, p in self.terms.items()}
@@ -106,7 +106,7 @@ class Products:
         for form in forms:
             leading = form.terms[min(form.terms)]
             scale *= leading
-            factors.append(form.scaled(1 / leading))
+            factors.append(form.scale(1 / leading))
         factors.sort(key=_key)
         key = tuple(map(_key, factors))
         if key not in self._index:

@@ -114,7 +114,7 @@ class FormReader:
                 elif head in CONNECTIVES:
                     arguments.append(self.compare_words(match))
                 else:
-                    raise self.misplaced(head, start if head else match.start(), match[2])
+                    raise self.misplaced_operator(head, start if head else match.start(), match[2])
             elif kind == OPEN:
                 outer.append((head, arguments, start))
                 head, arguments, start = match[OPEN], [], match.start()
@@ -139,7 +139,7 @@ class FormReader:
                 if head == "assert":
                     self.begin_assertion(start, len(outer) - 1)
         if outer:
-            raise self.unfinished(head, start, len(outer))
+            raise self.unfinished_form(head, start, len(outer))
         return tuple(assertions)
 
     def finish(
@@ -223,14 +223,14 @@ class FormReader:
         if head in OPERANDS:
             return self.calculate(head, arguments, position)
         if any(not isinstance(argument, (Word, Form)) for argument in arguments):
-            raise self.unknown(head, position)
+            raise self.unknown_operator(head, position)
         return Form(head, arguments, position)
 
     def connect(self, head: str, parts: list, position: int) -> Formula | Not:
         if not FORMULAS.issuperset(map(type, parts)):
             stranger = next(part for part in parts if type(part) not in FORMULAS)
             if isinstance(stranger, Form):
-                raise self.unknown(stranger.head, stranger.position)
+                raise self.unknown_operator(stranger.head, stranger.position)
             raise self.source.error(
                 position,
                 f"`{head}` is of formulas.",
@@ -255,7 +255,7 @@ class FormReader:
         for operand in operands:
             if not isinstance(operand, Linear):
                 if isinstance(operand, Form):
-                    raise self.unknown(operand.head, operand.position)
+                    raise self.unknown_operator(operand.head, operand.position)
                 raise self.source.error(
                     position,
                     f"`{head}` is of numbers, not of formulas.",
@@ -275,9 +275,9 @@ class FormReader:
         elif head == "/":
             result = self.quotient(operands, position)
         elif head == "-" and len(operands) == 1:
-            result = operands[0].scaled(MINUS_ONE)
+            result = operands[0].scale(MINUS_ONE)
         elif head == "-":
-            result = add([operands[0], *(operand.scaled(MINUS_ONE) for operand in operands[1:])])
+            result = add([operands[0], *(operand.scale(MINUS_ONE) for operand in operands[1:])])
         else:
             result = add(operands)
         return Linear(result.terms, result.constant, element_type, is_decimal)
@@ -293,10 +293,10 @@ class FormReader:
         if not varying or not constant:
             return Linear({}, constant if not varying else ZERO)
         if len(varying) == 1:
-            return varying[0].scaled(constant)
+            return varying[0].scale(constant)
         if self.multiplied_at is None:
             self.multiplied_at = position
-        return self.dialect.multiply(varying, position).scaled(constant)
+        return self.dialect.multiply(varying, position).scale(constant)
 
     def quotient(self, operands: Sequence[Linear], position: int) -> Linear:
         result = operands[0]
@@ -307,7 +307,7 @@ class FormReader:
                     "Only division by a constant that is not 0 is linear.",
                     got="division by a variable" if divisor.terms else "division by 0",
                 )
-            result = result.scaled(1 / divisor.constant)
+            result = result.scale(1 / divisor.constant)
         return result
 
     def compare(self, operator: str, operands: Sequence[Linear], position: int) -> Formula:
@@ -315,9 +315,9 @@ class FormReader:
             raise self.wrong_arity(operator, len(operands), "exactly two operands", position)
         self.common_type(operands, position)
         left, right = operands
-        below = add([left, right.scaled(MINUS_ONE)])
+        below = add([left, right.scale(MINUS_ONE)])
         strict = operator in STRICT
-        return _join(operator, row_below_zero(below, strict), row_below_zero(below.scaled(MINUS_ONE), strict))
+        return _join(operator, row_below_zero(below, strict), row_below_zero(below.scale(MINUS_ONE), strict))
 
     def common_type(self, operands: Sequence[Linear], position: int) -> tuple[str, bool]:
         """The type of what is combined, and whether decimals are part of it."""
@@ -349,7 +349,7 @@ class FormReader:
         what = "The file is not VNN-LIB: everything in it stands in parentheses."
         return self.source.error(match.start(), what, got=shorten(match[WORD]))
 
-    def unfinished(self, head: str, position: int, count: int) -> Exception:
+    def unfinished_form(self, head: str, position: int, count: int) -> Exception:
         return self.source.error(
             position,
             "The file ends inside parentheses: it is truncated, or one is not closed.",
@@ -357,16 +357,16 @@ class FormReader:
             remedy="close them, or fetch the file again",
         )
 
-    def misplaced(self, head: str, position: int, operator: str) -> Exception:
+    def misplaced_operator(self, head: str, position: int, operator: str) -> Exception:
         if not head:
             return self.source.error(position, f"`{operator}` stands outside an assertion.", remedy="write (assert …)")
         if head in OPERANDS:
             return self.source.error(
                 position, f"`{head}` is of numbers, not of formulas.", got=f"`{operator}` inside `{head}`"
             )
-        return self.unknown(head, position)
+        return self.unknown_operator(head, position)
 
-    def unknown(self, head: str, position: int) -> Exception:
+    def unknown_operator(self, head: str, position: int) -> Exception:
         known = (*sorted(CONNECTIVES | ARITHMETIC), "<=", "<", ">=", ">", "==", "!=")
         return self.source.error(
             position,

@@ -99,7 +99,7 @@ def _window(unit: Cost) -> Rule:
 
 
 def _sorting(node: Node) -> Cost:
-    """About n log₂ n comparisons a row of length n."""
+    """About n log₂ n comparisons per row of length n."""
     length = node.inputs[0].shape[node.params.get("dimension", -1)]
     return OTHER * (node.inputs[0].size * max(math.ceil(math.log2(max(length, 1))), 0))
 

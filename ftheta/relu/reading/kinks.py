@@ -17,7 +17,7 @@ MOST_COMPARATORS = 50_000
 
 
 def larger(assembly: Assembly, x: Forms, y: Forms) -> Forms:
-    r"""$\max\{x,y\}=y+r(x-y)$: one neuron an entry."""
+    r"""$\max\{x,y\}=y+r(x-y)$: one neuron per entry."""
     return assembly.hold(y + assembly.relu(x - y))
 
 

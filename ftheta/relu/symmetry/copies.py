@@ -1,4 +1,4 @@
-"""Norms of a network and of its balanced copy, the smallest of all rescaled ones."""
+"""Norms of a network and of its minimum-norm rescaling."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ from .symmetries import balance, imbalance, norm_squared
 
 @dataclass(frozen=True)
 class Norms:
-    """Squared norms of a network and of its balanced copy, the largest imbalance before and after, the path norm."""
+    """Squared norms of a network and of its minimum-norm rescaling, largest imbalance before and after, path norm."""
 
     before: float
     after: float

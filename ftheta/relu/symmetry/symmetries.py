@@ -59,7 +59,7 @@ def normalise_signs(copy: Sequence[Sequence[Fraction]]) -> tuple[Any, ...]:
     return tuple(sorted(tuple(sign(unit) * t for t in unit) for unit in copy))
 
 
-# ---- the balanced copy ------------------------------------------------------------------------------------------
+# ---- the minimum-norm rescaling ----------------------------------------------------------------------------------
 
 
 def imbalance(params: Params) -> list[Float[np.ndarray, "_"]]:

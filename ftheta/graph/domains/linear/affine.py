@@ -14,23 +14,23 @@ from ftheta.graph.domains.linear.maps import (
     contraction,
     cumulative_sum,
     identity,
-    negated,
+    negate,
     scaling,
     spread_out,
     summation,
 )
 from ftheta.graph.domains.linear.moves import (
-    flipped,
-    masked,
-    placed,
-    repeated,
-    reshaped,
+    cut_out,
+    flip,
+    keep_where,
+    place_along,
+    repeat,
+    reshape,
     scatter_sum,
     slice_of,
-    sliced,
     taken_by_node,
     taken_from,
-    transposed,
+    transpose,
 )
 from ftheta.graph.domains.linear.windows import convolution, window_sum
 from ftheta.graph.graph import Node
@@ -68,7 +68,7 @@ def _add(node: Node, output: int, known: Known) -> Terms:
 def _subtract(node: Node, output: int, known: Known) -> Terms:
     if node.inputs[0] == node.inputs[1]:
         return []
-    return [(0, _operand(node, 0)), (1, negated(_operand(node, 1)))]
+    return [(0, _operand(node, 0)), (1, negate(_operand(node, 1)))]
 
 
 def _multiply(node: Node, output: int, known: Known) -> Terms | None:
@@ -109,7 +109,7 @@ def _concatenate(node: Node, output: int, known: Known) -> Terms:
     axis = node.params["dimension"]
     lengths = [slot.shape[axis] for slot in node.inputs]
     starts = np.cumsum([0, *lengths])
-    return [(k, placed(node.shape, axis, int(starts[k]), n)) for k, n in enumerate(lengths)]
+    return [(k, place_along(node.shape, axis, int(starts[k]), n)) for k, n in enumerate(lengths)]
 
 
 def _stack(node: Node, output: int, known: Known) -> Terms:
@@ -128,7 +128,7 @@ def _split(node: Node, output: int, known: Known) -> Terms:
     axis = node.params["axis"]
     ends = np.cumsum([0, *node.params["sizes"]])
     cut = (slice(None),) * axis + (slice(int(ends[output]), int(ends[output + 1])),)
-    return [(0, sliced(node.inputs[0].shape, cut))]
+    return [(0, cut_out(node.inputs[0].shape, cut))]
 
 
 def _unstack(node: Node, output: int, known: Known) -> Terms:
@@ -178,7 +178,7 @@ def _select(node: Node, output: int, known: Known) -> Terms | None:
     if which is None or not which.is_point:
         return None
     chosen = np.broadcast_to(which.lo.astype(np.float64), node.shape)
-    return [(k, masked(chosen == k - 1, _operand(node, k))) for k in range(1, len(node.inputs))]
+    return [(k, keep_where(chosen == k - 1, _operand(node, k))) for k in range(1, len(node.inputs))]
 
 
 def _of_shape(build: Callable[[Node], LinearMap]) -> Rule:
@@ -189,10 +189,10 @@ RULES: dict[str, Rule] = {
     **dict.fromkeys(("add", "add_any"), _add),
     **dict.fromkeys(("copy", "stop_gradient"), _of_shape(lambda node: identity())),
     **dict.fromkeys(
-        ("reshape", "squeeze", "expand_dims"), _of_shape(lambda node: reshaped(node.inputs[0].shape, node.shape))
+        ("reshape", "squeeze", "expand_dims"), _of_shape(lambda node: reshape(node.inputs[0].shape, node.shape))
     ),
     "sub": _subtract,
-    "neg": _of_shape(lambda node: negated(identity())),
+    "neg": _of_shape(lambda node: negate(identity())),
     "mul": _multiply,
     "div": _divide,
     "dot_general": _contract,
@@ -201,9 +201,9 @@ RULES: dict[str, Rule] = {
     "reduce_sum": _of_shape(lambda node: summation(node.inputs[0].shape, node.params["axes"])),
     "cumsum": _of_shape(lambda node: cumulative_sum(node.shape, node.params["axis"], node.params["reverse"])),
     "reduce_window_sum": _of_shape(window_sum),
-    "transpose": _of_shape(lambda node: transposed(node.params["permutation"])),
-    "rev": _of_shape(lambda node: flipped(node.params["dimensions"])),
-    "broadcast_in_dim": _of_shape(repeated),
+    "transpose": _of_shape(lambda node: transpose(node.params["permutation"])),
+    "rev": _of_shape(lambda node: flip(node.params["dimensions"])),
+    "broadcast_in_dim": _of_shape(repeat),
     "slice": _of_shape(slice_of),
     "concatenate": _concatenate,
     "stack": _stack,

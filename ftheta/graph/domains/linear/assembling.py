@@ -102,7 +102,7 @@ def without_custom_calls(graph: Graph) -> Graph:
     return builder.finish(graph, builder.add_graph(graph, inputs))
 
 
-def batched(graph: Graph, boxes: int) -> tuple[Graph, dict[int, int]]:
+def batch(graph: Graph, boxes: int) -> tuple[Graph, dict[int, int]]:
     """The program for so many inputs at once, and the slot of it, with one more axis at the front, for each slot that
     varies. Every node is batched by itself, so that all these slots are there in the order of the nodes."""
     varying = frozenset(slot.id for slot in graph.slots) - graph.fixed

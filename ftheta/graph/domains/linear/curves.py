@@ -38,7 +38,7 @@ class Curve:
     left: int
     right: int
 
-    def negated(self) -> "Curve":
+    def negate(self) -> "Curve":
         return Curve(lambda x: neg(self.value(x)), lambda x: neg(self.slope(x)), -self.left, -self.right)
 
 
@@ -57,7 +57,7 @@ def lines_around(curve: Curve, x: Interval) -> tuple[Array, Array, Array, Array]
     """Slopes and offsets of a line below and of a line above, entry by entry."""
     value = curve.value(x)
     upper = _line_above(curve, x, value.hi)
-    lower = _line_above(curve.negated(), x, -value.lo)
+    lower = _line_above(curve.negate(), x, -value.lo)
     return -lower[0], -lower[1], *upper
 
 

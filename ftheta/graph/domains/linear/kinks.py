@@ -14,7 +14,7 @@ from ftheta.graph.graph import Slot
 
 
 @np.errstate(all="ignore")
-def kinked(operand: Slot, x: Interval, left: float, right: float) -> Lines:
+def bound_kink(operand: Slot, x: Interval, left: float, right: float) -> Lines:
     """Lines around the function with slopes `left` and `right` of the origin, for x in its enclosure (boxes,
     *shape)."""
     crosses = (x.lo < 0) & (x.hi > 0)

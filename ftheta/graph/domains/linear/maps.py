@@ -65,7 +65,7 @@ def adding(push: Move, pull: Move, push_terms: int, pull_terms: int = 0) -> Line
     return LinearMap(push, pull, lambda m: _upper_sum(push(m), push_terms), push_terms, pull_terms)
 
 
-def negated(inner: LinearMap) -> LinearMap:
+def negate(inner: LinearMap) -> LinearMap:
     """−L, for a map L without negative coefficients."""
     return replace(inner, push=lambda x: -inner.push(x), pull=lambda A: -inner.pull(A), sign=-1)
 
@@ -120,13 +120,13 @@ Build = Callable[[Array], tuple[Move, Move]]
 """From an array of weights to `push` and `pull`."""
 
 
-def weighted(weights: Weights, build: Build, push_terms: int, pull_terms: int) -> LinearMap:
+def with_weights(weights: Weights, build: Build, push_terms: int, pull_terms: int) -> LinearMap:
     """The map with these weights; `build` makes the two directions of it from an array of them."""
     push, pull = build(weights.middle)
     push_size, _ = build(np.abs(weights.middle))
 
     def part(w: Array) -> LinearMap:
-        return weighted(Weights(w), build, push_terms, pull_terms)
+        return with_weights(Weights(w), build, push_terms, pull_terms)
 
     doubt = None
     if weights.radius is not None:
@@ -158,7 +158,7 @@ def scaling(weights: Weights, source: Shape, target: Shape) -> LinearMap:
         full = np.broadcast_to(w, target)
         return lambda x: spread.push(x) * full, lambda A: spread.pull(A * full)
 
-    return weighted(weights, build, push_terms=1, pull_terms=_copies(source, target))
+    return with_weights(weights, build, push_terms=1, pull_terms=_copies(source, target))
 
 
 def contraction(node: Node, index: int, other: Weights) -> LinearMap:
@@ -192,7 +192,7 @@ def contraction(node: Node, index: int, other: Weights) -> LinearMap:
 
         return push, pull
 
-    return weighted(other, build, push_terms=max(1, inner), pull_terms=max(1, outer))
+    return with_weights(other, build, push_terms=max(1, inner), pull_terms=max(1, outer))
 
 
 def _multiply(stack: Array, kernel: Array) -> Array:

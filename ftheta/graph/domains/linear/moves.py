@@ -16,25 +16,25 @@ from ftheta.graph.domains.linear.maps import LinearMap, Shape, adding, moving
 from ftheta.graph.graph import Node
 
 
-def reshaped(source: Shape, target: Shape) -> LinearMap:
+def reshape(source: Shape, target: Shape) -> LinearMap:
     """The same entries in another shape."""
     return moving(lambda x: x.reshape(len(x), *target), lambda A: A.reshape(len(A), *source))
 
 
-def transposed(order: Shape) -> LinearMap:
+def transpose(order: Shape) -> LinearMap:
     """The axes in another order."""
     there = (0, *(a + 1 for a in order))
     back = tuple(int(a) for a in np.argsort(there))
     return moving(lambda x: x.transpose(there), lambda A: A.transpose(back))
 
 
-def flipped(axes: Shape) -> LinearMap:
+def flip(axes: Shape) -> LinearMap:
     """Some axes backwards."""
-    flip = lambda x: np.flip(x, tuple(a + 1 for a in axes))
-    return moving(flip, flip)
+    turn = lambda x: np.flip(x, tuple(a + 1 for a in axes))
+    return moving(turn, turn)
 
 
-def repeated(node: Node) -> LinearMap:
+def repeat(node: Node) -> LinearMap:
     """`broadcast_in_dim`: pulled back, an entry gets the sum over its copies."""
     source = node.inputs[0].shape
     kept = dict(zip(node.params["broadcast_dimensions"], source))
@@ -50,7 +50,7 @@ def repeated(node: Node) -> LinearMap:
     return moving(push, lambda A: A.sum(summed).reshape(len(A), *source), copies)
 
 
-def sliced(source: Shape, cut: tuple[slice, ...]) -> LinearMap:
+def cut_out(source: Shape, cut: tuple[slice, ...]) -> LinearMap:
     """A strided slice."""
     there = (slice(None), *cut)
 
@@ -67,10 +67,10 @@ def slice_of(node: Node) -> LinearMap:
     p = node.params
     strides = p["strides"] or (1,) * len(node.shape)
     cut = tuple(slice(a, b, s) for a, b, s in zip(p["start_indices"], p["limit_indices"], strides))
-    return sliced(node.inputs[0].shape, cut)
+    return cut_out(node.inputs[0].shape, cut)
 
 
-def placed(target: Shape, axis: int, start: int, length: int) -> LinearMap:
+def place_along(target: Shape, axis: int, start: int, length: int) -> LinearMap:
     """A piece of a concatenation: entries `start` to `start + length` along the axis."""
     there = (slice(None),) * (1 + axis) + (slice(start, start + length),)
 
@@ -82,7 +82,7 @@ def placed(target: Shape, axis: int, start: int, length: int) -> LinearMap:
     return moving(push, lambda A: A[there])
 
 
-def masked(mask: Array, spread: LinearMap) -> LinearMap:
+def keep_where(mask: Array, spread: LinearMap) -> LinearMap:
     """Entries where the mask holds, 0 elsewhere."""
     keep = lambda x: np.where(mask, x, 0.0)
     return moving(lambda x: keep(spread.push(x)), lambda A: spread.pull(keep(A)), max(1, spread.pull_terms))

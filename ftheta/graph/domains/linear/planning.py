@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from ftheta.graph.domains.interval.intervals import Interval
 from ftheta.graph.domains.linear.choices import Choice
 from ftheta.graph.domains.linear.curves import CURVES, WAVES, Curve, power_curve, reciprocal_curve
-from ftheta.graph.domains.linear.kinks import kinked
+from ftheta.graph.domains.linear.kinks import bound_kink
 from ftheta.graph.domains.linear.log_sum_exp import log_sum_exp
 from ftheta.graph.domains.linear.maps import LinearMap, identity, moving, spread_out
 from ftheta.graph.domains.linear.one_variable import along_curve, along_region, along_wave, single_node, slopes_at_kink
@@ -128,7 +128,7 @@ def _kink(left: float, right: float) -> Rule:
 
 
 def _plan_kink(operand: Slot, left: float, right: float) -> Plan:
-    relax = lambda enclosures: kinked(operand, enclosures[operand.id], left, right)
+    relax = lambda enclosures: bound_kink(operand, enclosures[operand.id], left, right)
     return Plan((operand,), relax, (operand,), only_signs=True)
 
 
@@ -212,10 +212,10 @@ def _select(program: Program, node: Node) -> Plan | None:
         magnitudes = [enclosures[case.id].magnitude for case in cases]
         return Choice.of(cases, spreads, enclosures[which.id], enclosures[out.id], magnitudes)
 
-    return Plan(tuple(cases), relax, _compared(program, which))
+    return Plan(tuple(cases), relax, _find_compared(program, which))
 
 
-def _compared(program: Program, slot: Slot) -> tuple[Slot, ...]:
+def _find_compared(program: Program, slot: Slot) -> tuple[Slot, ...]:
     """The real numbers behind a truth value."""
     found = program.output_of.get(slot.id)
     if found is None or not _varies(program, slot):
@@ -225,7 +225,7 @@ def _compared(program: Program, slot: Slot) -> tuple[Slot, ...]:
         return tuple(operand for operand in node.inputs if operand.is_real and _varies(program, operand))
     if slot.is_real:
         return ()
-    return tuple(operand for parent in node.inputs for operand in _compared(program, parent))
+    return tuple(operand for parent in node.inputs for operand in _find_compared(program, parent))
 
 
 def _plan_branches(program: Program, node: Node, output: int) -> Plan:
@@ -234,7 +234,7 @@ def _plan_branches(program: Program, node: Node, output: int) -> Plan:
     real = tuple(operand for operand in operands if operand.is_real)
     branches = tuple(Program.of(branch) for branch in node.graphs)
     constant = lambda enclosures: Constant(enclosures[node.outputs[output].id])
-    return Plan(real, constant, (*real, *_compared(program, which)), branches=branches)
+    return Plan(real, constant, (*real, *_find_compared(program, which)), branches=branches)
 
 
 RULES: dict[str, Rule] = {

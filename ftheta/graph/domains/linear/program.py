@@ -10,7 +10,7 @@ import numpy as np
 from ftheta.graph.domains.interval import INTERVAL
 from ftheta.graph.domains.interval.intervals import Interval
 from ftheta.graph.domains.linear.affine import Terms, linear_terms
-from ftheta.graph.domains.linear.assembling import GraphBuilder, batched, without_custom_calls
+from ftheta.graph.domains.linear.assembling import GraphBuilder, batch, without_custom_calls
 from ftheta.graph.domains.linear.restating import Expression, restate_node, restate_pattern
 from ftheta.graph.graph import Graph, Node, Slot
 from ftheta.graph.interpret import forward, precision
@@ -55,10 +55,10 @@ class Program:
     def is_linear(self, region: Region) -> bool:
         return all(self.linear_terms(node, 0) is not None for node in region.nodes)
 
-    def batched(self, boxes: int) -> tuple[Graph, dict[int, int]]:
+    def batch(self, boxes: int) -> tuple[Graph, dict[int, int]]:
         """The graph for so many boxes, and its slot for each slot that varies."""
         if boxes not in self._batched:
-            self._batched[boxes] = batched(self.graph, boxes)
+            self._batched[boxes] = batch(self.graph, boxes)
         return self._batched[boxes]
 
     @cached_property

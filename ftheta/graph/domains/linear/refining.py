@@ -110,7 +110,7 @@ class _Known(Mapping[int, Interval]):
         self._with_axis: dict[int, Interval] = {}
         self.graph = program.graph
         if boxes > 1:
-            self.graph, self._there = program.batched(boxes)
+            self.graph, self._there = program.batch(boxes)
 
     def slot_there(self, number: int) -> int:
         """The slot of the batched graph."""

@@ -42,11 +42,11 @@ def lines_around(
     pieces = _Pieces.of(evaluate, left, right)
     middle = x.lo / 2 + x.hi / 2
     upper = _line_above(evaluate, pieces, cuts, at_cuts, middle)
-    lower = _line_above(_negated(evaluate), pieces.negated(), cuts, -at_cuts, middle)
+    lower = _line_above(_negate(evaluate), pieces.negate(), cuts, -at_cuts, middle)
     return -lower[0], -lower[1], *upper
 
 
-def _negated(evaluate: Evaluate) -> Evaluate:
+def _negate(evaluate: Evaluate) -> Evaluate:
     def negative(x: Interval) -> Dual:
         found = evaluate(x)
         return Dual(_minus(found.value), None if found.slope is None else _minus(found.slope))
@@ -85,7 +85,7 @@ class _Pieces:
         centre = left / 2 + right / 2
         return cls(left, right, evaluate(Interval(left, right)), centre, evaluate(Interval(centre, centre)).value)
 
-    def negated(self) -> "_Pieces":
+    def negate(self) -> "_Pieces":
         slope = None if self.whole.slope is None else _minus(self.whole.slope)
         return _Pieces(
             self.left, self.right, Dual(_minus(self.whole.value), slope), self.centre, _minus(self.at_centre)

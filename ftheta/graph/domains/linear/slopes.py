@@ -48,7 +48,7 @@ class Best:
     reached: Mapping[int, Array] = field(default_factory=dict)
     """The coefficients that the slots on the way had at first."""
 
-    def improved(self, value: Float[np.ndarray, "boxes functionals"], form: Form) -> "Best":
+    def improve(self, value: Float[np.ndarray, "boxes functionals"], form: Form) -> "Best":
         better = value > self.value
         if not better.any():
             return self
@@ -95,7 +95,7 @@ def optimise(
             tilts[number] = _tilt(relaxed, number, tilts[number], mask, reached, values, moments, step)
         reached = {}
         form = _tilted_form(relaxed, seeds, slopes, tilts, reached)
-        best = best.improved(form.least(sets), form)
+        best = best.improve(form.least(sets), form)
     return best
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ftheta.graph.domains.interval.rounding import Array
-from ftheta.graph.domains.linear.maps import LinearMap, Move, Weights, adding, weighted
+from ftheta.graph.domains.linear.maps import LinearMap, Move, Weights, adding, with_weights
 from ftheta.graph.graph import Node
 
 Places = tuple[Any, ...]
@@ -35,7 +35,7 @@ class Geometry:
     def positions(self) -> tuple[int, ...]:
         """How many windows there are along each axis."""
         reach = [(w - 1) * d + 1 for w, d in zip(self.sizes, self.dilation)]
-        return tuple(max(0, (n - r) // s + 1) for n, r, s in zip(self._padded, reach, self.strides))
+        return tuple(max(0, (n - r) // s + 1) for n, r, s in zip(self._padded_shape, reach, self.strides))
 
     @property
     def offsets(self) -> Iterator[tuple[int, ...]]:
@@ -46,7 +46,7 @@ class Geometry:
         return tuple((n - 1) * d + 1 if n else 0 for n, d in zip(self.shape, self.base))
 
     @property
-    def _padded(self) -> tuple[int, ...]:
+    def _padded_shape(self) -> tuple[int, ...]:
         return tuple(n + a + b for n, (a, b) in zip(self._spread, self.padding))
 
     def _cut(self, offset: Sequence[int]) -> Places:
@@ -57,7 +57,7 @@ class Geometry:
 
     def _overlap(self) -> tuple[Places, Places]:
         """Where the padded array and the spread one coincide, in the places of either (negative padding crops)."""
-        inner = [slice(max(a, 0), n - max(b, 0)) for n, (a, b) in zip(self._padded, self.padding)]
+        inner = [slice(max(a, 0), n - max(b, 0)) for n, (a, b) in zip(self._padded_shape, self.padding)]
         outer = [slice(max(-a, 0), n - max(-b, 0)) for n, (a, b) in zip(self._spread, self.padding)]
         return (..., *inner), (..., *outer)
 
@@ -66,7 +66,7 @@ class Geometry:
         lead = x.shape[: x.ndim - len(self.shape)]
         spread = np.zeros((*lead, *self._spread))
         spread[(..., *(slice(None, None, d) for d in self.base))] = x
-        padded = np.zeros((*lead, *self._padded))
+        padded = np.zeros((*lead, *self._padded_shape))
         inner, outer = self._overlap()
         padded[inner] = spread[outer]
         return padded
@@ -83,7 +83,7 @@ class Geometry:
         return padded[self._cut(offset)]
 
     def empty(self, lead: tuple[int, ...]) -> Array:
-        return np.zeros((*lead, *self._padded))
+        return np.zeros((*lead, *self._padded_shape))
 
     def add(self, padded: Array, offset: Sequence[int], more: Array) -> None:
         """Add to the entries that every window reads at this offset."""
@@ -164,4 +164,4 @@ def convolution(node: Node, kernel: Weights) -> LinearMap:
         return push, pull
 
     count = prod(windows.sizes)
-    return weighted(kernel, build, push_terms=max(1, ins * count), pull_terms=max(1, outs * count))
+    return with_weights(kernel, build, push_terms=max(1, ins * count), pull_terms=max(1, outs * count))

@@ -1,0 +1,288 @@
+"""Monotone, convex, close, reached, decreasing: decided as closed forms and breakpoints in rationals say."""
+
+from fractions import Fraction
+from itertools import pairwise
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import ftheta as ft
+from ftheta.certify.behaviour.loops import cut_out
+from ftheta.certify.behaviour.properties import read_box
+from ftheta.certify.behaviour.slopes import Signs, SlopeRules
+from ftheta.logic import UsageError
+from ftheta.relu import ReluNetwork
+from ftheta.relu.exact import exact
+
+SQUARE = ([-1, -1], [1, 1])
+whole = st.integers(-3, 3)
+
+
+@st.composite
+def shallow(draw, inputs=1):
+    """A network of one input with up to four neurons and small whole weights."""
+    width = draw(st.integers(1, 4))
+    rows = draw(st.lists(st.tuples(whole, whole, whole), min_size=width, max_size=width))
+    w, b, c = (np.array(part, np.float64) for part in zip(*rows))
+    return ReluNetwork.dense([w[:, None], c[None]], [b, np.array([float(draw(whole))])])
+
+
+def corners(net, lo, hi):
+    """The ends of the interval and all breakpoints between them, in order: the function is affine in between."""
+    first = net.steps[0]
+    found = {Fraction(lo), Fraction(hi)}
+    for w, b in zip(first.matrix[:, 0].tolist(), first.offset.tolist()):
+        if w and lo < -Fraction(b) / Fraction(w) < hi:
+            found.add(-Fraction(b) / Fraction(w))
+    return sorted(found)
+
+
+def values(net, points):
+    in_rationals = exact(net)
+    return [in_rationals([x])[0] for x in points]
+
+
+def slopes(net, lo, hi):
+    x = corners(net, lo, hi)
+    y = values(net, x)
+    return [(d - c) / (b - a) for a, b, c, d in zip(x, x[1:], y, y[1:])]
+
+
+@given(shallow())
+def test_monotone_is_what_slopes_between_breakpoints_say(net):
+    truth = all(s >= 0 for s in slopes(net, -2, 3))
+    found = ft.verify(net, ft.Monotone(([-2], [3]), increasing=0), budget=2, threads=1)
+    assert found.holds == truth
+    if not truth:
+        (a,), (b,) = found.witness.points
+        assert -2 <= a < b <= 3
+        assert values(net, [a, b]) == [y for (y,) in found.witness.values]
+        assert found.witness.values[0] > found.witness.values[1]
+
+
+@given(shallow())
+def test_decreasing_is_increasing_of_the_negative(net):
+    truth = all(s <= 0 for s in slopes(net, -2, 3))
+    assert ft.verify(net, ft.Monotone(([-2], [3]), decreasing=[0]), budget=2, threads=1).holds == truth
+
+
+@given(shallow(), st.booleans())
+def test_convex_is_what_slopes_between_breakpoints_say(net, concave):
+    steep = slopes(net, -2, 3)
+    truth = all((b <= a) if concave else (a <= b) for a, b in pairwise(steep))
+    found = ft.verify(net, ft.Convex(([-2], [3]), concave=concave), budget=8, threads=1)
+    assert found.holds == truth
+    if not truth:
+        (a,), (m,), (b,) = found.witness.points
+        left, middle, right = values(net, [a, m, b])
+        assert 2 * m == a + b
+        assert (2 * middle < left + right) if concave else (2 * middle > left + right)
+
+
+@given(shallow(), shallow())
+def test_two_networks_are_close_as_far_as_their_values_at_all_breakpoints(f, g):
+    x = sorted({*corners(f, -2, 3), *corners(g, -2, 3)})
+    gap = max(abs(a - b) for a, b in zip(values(f, x), values(g, x)))
+    assert ft.verify(f, ft.Close(g, ([-2], [3]), gap), budget=5, threads=1).holds is True
+    if gap > 0:
+        refuted = ft.verify(f, ft.Close(g, ([-2], [3]), gap * Fraction(9, 10)), budget=5, threads=1)
+        assert refuted.holds is False
+        assert abs(refuted.witness.y[0] - refuted.witness.y[1]) > gap * Fraction(9, 10)
+
+
+@given(shallow())
+def test_the_range_is_taken_at_breakpoints(net):
+    y = values(net, corners(net, -2, 3))
+    found = ft.range(net, ([-2], [3]), budget=5)
+    assert found.lo[0] <= min(y) <= found.least[0]
+    assert found.greatest[0] <= max(y) <= found.hi[0]
+    assert found.is_tight
+    assert float(exact(net)(found.argmax[0])[0]) == pytest.approx(found.greatest[0])
+
+
+@given(shallow(), whole, whole)
+def test_one_step_of_a_loop_reaches_what_its_breakpoints_say(net, a, b):
+    x = corners(net, -2, 3)
+    y = [a * t + b * u for t, u in zip(x, values(net, x))]
+    found = ft.reach(net, ([[a]], [[b]]), ([-2], [3]), budget=5)
+    assert found.lo[0] <= min(y) <= found.least[0]
+    assert found.greatest[0] <= max(y) <= found.hi[0]
+    assert found.is_tight
+
+
+def test_the_largest_deviation_is_enclosed():
+    f = ReluNetwork.dense([[[1.0]], [[1.0]]], [np.zeros(1), np.zeros(1)])
+    g = ReluNetwork.dense([[[1.0]], [[2.0]]], [np.array([-1.0]), np.zeros(1)])
+    found = ft.range(f, ([-1], [4]), minus=g, budget=5)  # x⁺ − 2(x − 1)⁺: 1 at x = 1, −2 at x = 4
+    assert found.hi[0] == pytest.approx(1, abs=2e-3)
+    assert found.lo[0] == pytest.approx(-2, abs=4e-3)
+
+
+# -- slopes -----------------------------------------------------------------------------------------------------------
+
+
+def test_slopes_of_signs_that_are_known_are_products_of_matrices():
+    rng = np.random.default_rng(0)
+    W = [rng.standard_normal(shape) for shape in ((4, 3), (5, 4), (2, 5))]
+    net = ReluNetwork.dense(W, [np.zeros(4), np.zeros(5), np.zeros(2)])
+    on = [rng.random(4) < 0.5, rng.random(5) < 0.5]
+    known = [Signs(part, np.zeros(len(part), bool)) for part in on]
+    at_inputs, at_first, at_second = SlopeRules(net).enclose(np.eye(2), known)
+    product = W[2] * on[1] @ W[1] * on[0] @ W[0]
+    assert np.all(at_inputs.low <= product) and np.all(product <= at_inputs.high)
+    assert np.ptp([at_inputs.low, at_inputs.high], axis=0).max() < 1e-12
+    assert np.allclose(at_first.low, W[2] * on[1] @ W[1])
+    assert np.allclose(at_second.low, W[2])
+
+
+def test_slopes_of_open_signs_hold_those_of_all_choices():
+    rng = np.random.default_rng(1)
+    W = [rng.standard_normal(shape) for shape in ((3, 2), (3, 3), (1, 3))]
+    net = ReluNetwork.dense(W, [np.zeros(3), np.zeros(3), np.zeros(1)])
+    is_open = np.ones(3, bool)
+    found = SlopeRules(net).enclose(np.eye(1), [Signs(~is_open, is_open)] * 2)[0]
+    choices = np.array(np.meshgrid(*[[0.0, 1.0]] * 6)).reshape(6, -1).T
+    for d in choices:
+        J = W[2] * d[:3] @ W[1] * d[3:] @ W[0]
+        assert np.all(found.low <= J + 1e-12) and np.all(found.high >= J - 1e-12)
+
+
+def test_sums_of_zeros_have_no_error():
+    net = ReluNetwork.dense([[[1.0], [0.0]], [[0.1, 0.7]]], [np.zeros(2), np.zeros(1)])
+    signs = [Signs(np.zeros(2, bool), np.array([True, False]))]
+    found = SlopeRules(net).enclose(np.eye(1), signs)[0]
+    assert found.low[0, 0] == 0  # not a little below: a network of weights that are not negative is monotone
+    assert found.high[0, 0] >= 0.1
+
+
+def test_a_convex_function_whose_neurons_are_not_is_found_by_its_facets():
+    net = ReluNetwork.dense([[[1.0, 1.0]] * 2, [[1.0, -0.5]]], [np.zeros(2), np.zeros(1)])
+    found = ft.verify(net, ft.Convex(SQUARE), budget=4, threads=1)
+    assert (found.holds, found.method) == (True, "facets of the pieces, in rationals")
+
+
+def test_input_convex_networks_are_convex_at_once():
+    rng = np.random.default_rng(2)
+    W = [rng.standard_normal((8, 5)), np.abs(rng.standard_normal((8, 8))), np.abs(rng.standard_normal((3, 8)))]
+    net = ReluNetwork.dense(W, [rng.standard_normal(8), rng.standard_normal(8), np.zeros(3)])
+    found = ft.verify(net, ft.Convex(([-1] * 5, [1] * 5)), threads=1)
+    assert found.holds is True
+    assert found.subproblems == 1
+
+
+# -- smooth networks --------------------------------------------------------------------------------------------------
+
+
+def smooth(function, inputs=2):
+    return ft.Network.of(function, example=(inputs,))
+
+
+def test_derivatives_of_smooth_networks_decide():
+    wave = smooth(lambda x: jnp.stack([jnp.tanh(x[0]) + 0.1 * x[0] - x[1] ** 3]))
+    assert ft.verify(wave, ft.Monotone(SQUARE, increasing=0), budget=20).holds is True
+    refuted = ft.verify(wave, ft.Monotone(SQUARE, increasing=[0, 1]), budget=20)
+    (a, b) = refuted.witness.points
+    assert refuted.holds is False
+    assert a[0] == b[0] and a[1] < b[1]
+
+
+def test_second_derivatives_of_smooth_networks_decide():
+    bowl = smooth(lambda x: jnp.stack([x[0] ** 2 + x[1] ** 2 + 1.9 * x[0] * x[1]]))
+    saddle = smooth(lambda x: jnp.stack([x[0] ** 2 + x[1] ** 2 + 2.1 * x[0] * x[1]]))
+    assert ft.verify(bowl, ft.Convex(SQUARE), budget=20).holds is True
+    assert ft.verify(saddle, ft.Convex(SQUARE), budget=20).holds is False
+
+
+def test_a_program_that_jumps_is_not_called_monotone():
+    stairs = smooth(lambda x: jnp.floor(-4 * x) + 8 * x, 1)
+    assert ft.verify(stairs, ft.Monotone(([0.01], [0.99]), increasing=0), budget=5).holds is not True
+
+
+def test_a_program_with_kinks_is_not_called_convex_by_its_second_derivative():
+    roof = smooth(lambda x: -jnp.abs(x[:1] - 0.3) * 1e-9 + jnp.sin(x[:1]) ** 2, 1)
+    assert ft.verify(roof, ft.Convex(([0.2], [0.4])), budget=5).holds is not True
+
+
+# -- loops ------------------------------------------------------------------------------------------------------------
+
+A = np.array([[1.0, 0.1], [0.0, 1.0]])
+B = np.array([[0.0], [0.1]])
+K = np.array([[-1.0, -1.5]])
+LINEAR = ReluNetwork.dense([np.concatenate([K, -K]), [[1.0, -1.0]]], [np.zeros(2), np.zeros(1)])
+INNER = ([-0.1, -0.1], [0.1, 0.1])
+
+
+@pytest.mark.parametrize("P", [np.array([[2.5, 1.0], [1.0, 1.5]]), np.eye(2)])
+def test_a_quadratic_function_decreases_as_eigenvalues_say(P):
+    loop = A + B @ K
+    truth = bool(np.linalg.eigvalsh(loop.T @ P @ loop - P).max() < 0)
+    found = ft.verify(LINEAR, ft.Decreases(P, (A, B), SQUARE, outside=INNER), budget=20, threads=1)
+    assert found.holds == truth
+    if not truth:
+        x = np.array([float(v) for v in found.witness.x])
+        assert np.abs(x).max() >= 0.1
+        assert (loop @ x) @ P @ (loop @ x) >= x @ P @ x - 1e-12
+
+
+def test_a_network_as_lyapunov_function_stays_piecewise_affine():
+    # x⁺ = x/2 and V = |x₁| + |x₂|
+    halving = ReluNetwork.dense([np.eye(2)[:1]], [np.zeros(1)])
+    V = ReluNetwork.dense([np.concatenate([np.eye(2), -np.eye(2)]), np.ones((1, 4))], [np.zeros(4), np.zeros(1)])
+    step = (0.5 * np.eye(2), np.zeros((2, 1)))
+    found = ft.verify(halving, ft.Decreases(V, step, SQUARE, outside=INNER), budget=10, threads=1)
+    assert found.holds is True
+    grows = ft.verify(halving, ft.Decreases(V, (np.eye(2), np.zeros((2, 1))), SQUARE, outside=INNER), threads=1)
+    assert grows.holds is False  # V(x⁺) = V(x) is no decrease
+
+
+def test_a_step_in_jax_is_followed():
+    found = ft.reach(LINEAR, lambda x, u: jnp.stack([x[0] + 0.1 * jnp.sin(x[1]), x[1] + 0.1 * u[0]]), SQUARE, budget=20)
+    assert found.hi[0] == pytest.approx(1 + 0.1 * np.sin(1), abs=5e-3)
+    assert found.hi[1] == pytest.approx(0.85 + 0.1, abs=5e-3)  # x₂(1 − 0.15) − 0.1x₁
+
+
+@given(st.lists(st.tuples(whole, whole), min_size=2, max_size=2), st.tuples(whole, whole).map(lambda p: p))
+def test_parts_around_a_box_cover_the_rest_of_it(ends, point):
+    inner = read_box(([min(e) for e in ends], [max(e) for e in ends]))
+    box = read_box(([-2, -2], [2, 2]))
+    parts = cut_out(box, inner)
+    x = tuple(Fraction(2 * v + 1, 4) for v in point)  # never on a face
+    outside = box.contains(x) and not inner.contains(x)
+    assert any(part.contains(x) for part in parts) == outside
+
+
+# -- bad input --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: ft.Monotone(SQUARE),
+        lambda: ft.Monotone(SQUARE, increasing=0, decreasing=0),
+        lambda: ft.Monotone(SQUARE, increasing="0"),
+        lambda: ft.Monotone(([1, 1], [0, 0]), increasing=0),
+        lambda: ft.Monotone([0, 1, 2], increasing=0),
+        lambda: ft.Convex(([0, float("nan")], [1, 1])),
+        lambda: ft.Convex(([0, 0], [1, float("inf")])),
+        lambda: ft.Close(LINEAR, SQUARE, -1),
+        lambda: ft.verify(LINEAR, ft.Monotone(SQUARE, increasing=2)),
+        lambda: ft.verify(LINEAR, ft.Monotone(SQUARE, increasing=0, outputs=1)),
+        lambda: ft.verify(LINEAR, ft.Convex(([0], [1]))),
+        lambda: ft.verify(LINEAR, ft.Convex(SQUARE), meaning="float32"),
+        lambda: ft.verify(LINEAR, ft.Close(ReluNetwork.dense([np.eye(2)], [np.zeros(2)]), SQUARE, 1)),
+        lambda: ft.verify(LINEAR, ft.Decreases(np.eye(3), (A, B), SQUARE, outside=INNER)),
+        lambda: ft.verify(LINEAR, ft.Decreases(np.eye(2), (A, B.T), SQUARE, outside=INNER)),
+        lambda: ft.Decreases(np.eye(2), (A, B), SQUARE, outside=([0], [1])),
+        lambda: ft.reach(LINEAR, lambda x, u: u, SQUARE),
+        lambda: ft.range(LINEAR, SQUARE, rows=[[1, 2]]),
+        lambda: ft.range(LINEAR, SQUARE, tolerance=0),
+        lambda: ft.range(LINEAR, ([0], [1])),
+    ],
+)
+def test_bad_input_is_refused_in_words(make):
+    with pytest.raises(UsageError) as caught:
+        make()
+    assert caught.value.what.endswith(".")
