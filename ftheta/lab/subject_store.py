@@ -26,7 +26,7 @@ MOST_BYTES = 1 << 30
 MOST_FILES = 64
 # parsed by `load`, never executed
 SUFFIXES = (".onnx.gz", ".onnx", ".npz", ".npy", ".csv", ".parquet", ".txt", ".safetensors", ".pt2")
-NAMED = ("digits-mlp", "digits-test", "moons", "circles", "spirals", "mnist1d")
+NAMED = ("digits-mlp", "digits-certified", "digits-test", "moons", "circles", "spirals", "mnist1d")
 BUNDLED = ("iris", "wine", "breast-cancer", "diabetes")  # in scikit-learn, where that is installed
 GIVEN = "given"
 

@@ -10,6 +10,7 @@ of these rows lies between the two.
 
 import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from math import inf
 from time import monotonic
@@ -20,12 +21,14 @@ from numpy.typing import ArrayLike
 
 from ftheta.certify.input_regions import read_numbers
 from ftheta.certify.margins import Problem
-from ftheta.certify.perturbations import attack, read_problem
+from ftheta.certify.perturbations import attack, confirm, read_problem
 from ftheta.logic.chart import Axis, Curves, Series
 from ftheta.logic.errors import UsageError
 from ftheta.processes import interrupts
 from ftheta.processes.budgets import parse_seconds
+from ftheta.shapes import Float, Int
 
+from .attacking import RadiusAttack
 from .certifying import Certifier
 
 Array = np.ndarray
@@ -33,6 +36,7 @@ LEVELS = 8  # radii, where none are given
 AT_ONCE = 64  # rows attacked at a time
 ATTACKING = 0.35  # of the budget
 TURNS = (0.25, 1.0, 4.0, 16.0, 64.0)  # seconds for one question to branch and bound, from round to round
+QUICK = 1.0  # seconds of a turn up to which every thread has a row of its own
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,12 +49,12 @@ class Robustness:
     `finished` tells whether the budget was enough to do all that was planned, `interrupted` whether Ctrl-C ended it.
     """
 
-    eps: Array
-    certified: Array
-    attacked: Array
+    eps: Float[np.ndarray, "k"]
+    certified: Float[np.ndarray, "k"]
+    attacked: Float[np.ndarray, "k"]
     accuracy: float
-    shown: Array
-    met: Array
+    shown: Int[np.ndarray, "n"]
+    met: Int[np.ndarray, "n"]
     norm: float
     seconds: float
     finished: bool
@@ -147,8 +151,7 @@ def robustness(
     study = _Study(net, problem, clip, begun, seconds, threads, seed)
     finished = interrupted = False
     try:
-        study.attack_all()
-        study.lay_out(_choose_radii(study.distance) if asked is None else asked)
+        study.lay_out(study.attack_all(asked))
         finished = study.certify_all() and study.all_attacked
     except KeyboardInterrupt:
         interrupts.heed()
@@ -182,17 +185,40 @@ class _Study:
     def end(self) -> float:
         return self.begun + self.seconds
 
-    def attack_all(self) -> None:
-        """Look for the nearest input with another label, of as many rows as a part of the budget allows."""
+    def attack_all(self, eps: Array | None) -> Array:
+        """Look for inputs with other labels, of as many rows as a part of the budget allows; the radii that are asked
+        about, chosen by the distances met where none are given."""
         until = self.begun + ATTACKING * self.seconds
-        for rows in _in_chunks(np.flatnonzero(self.is_right), AT_ONCE):
+        rows = np.flatnonzero(self.is_right)
+        if not self.certifier.is_chain:
+            self._seek_nearest(rows, until)
+            return _choose_radii(self.distance) if eps is None else eps
+        if eps is None:
+            chosen = rows[:: max(1, -(-len(rows) // AT_ONCE))]
+            self._seek_nearest(chosen, until)
+            eps = _choose_radii(self.distance)
+        self._attack_radii(rows, eps, until)
+        return eps
+
+    def _seek_nearest(self, rows: Array, until: float) -> None:
+        """The nearest inputs with other labels, of any network in any norm."""
+        for chunk in _in_chunks(rows, AT_ONCE):
             if monotonic() > until:
                 self.all_attacked = False
                 return
-            part = self.problem.part(rows)
+            part = self.problem.part(chunk)
             x = part.x.reshape(-1, *part.shape)
             found = attack(self.net, x, norm=part.norm, label=part.label, clip=self.clip, seed=self.seed, steps=40)
-            self.distance[rows] = found.distance
+            self.distance[chunk] = np.minimum(self.distance[chunk], found.distance)
+
+    def _attack_radii(self, rows: Array, eps: Array, until: float) -> None:
+        """Inputs with other labels within the radii, for a ReLU network in ℓ∞."""
+        points, is_tried = RadiusAttack(self.certifier.form, self.problem, self.seed).flip(rows, eps, until)
+        moved = rows[(points != self.problem.x[rows]).any(1)]
+        self.all_attacked = bool(is_tried.all())
+        for chunk in _in_chunks(moved, AT_ONCE):
+            found = confirm(self.problem.part(chunk), points[np.searchsorted(rows, chunk)], None, False)
+            self.distance[chunk] = np.minimum(self.distance[chunk], found.distance)
 
     def lay_out(self, eps: Array) -> None:
         """The radii that are asked about, from the smallest."""
@@ -243,19 +269,41 @@ class _Study:
     def _search(self) -> bool:
         """Branch and bound, in rounds of ever longer turns: first the rows with the fewest open radii."""
         for turn in TURNS:
-            for row in sorted(self._open_rows(), key=lambda k: self.met[k] - self.shown[k]):
-                while self.shown[row] < self.met[row]:
-                    left = self.end - monotonic()
-                    if left <= 0:
-                        return False
-                    if not self._decide(int(row), min(turn, left)):
-                        break
+            waiting = sorted(self._open_rows().tolist(), key=lambda k: self.met[k] - self.shown[k])
+            is_over = not (
+                self._search_at_once(waiting, turn) if turn <= QUICK else self._search_in_turn(waiting, turn)
+            )
+            if is_over:
+                return False
         return not len(self._open_rows())
 
-    def _decide(self, row: int, seconds: float) -> bool:
+    def _search_at_once(self, rows: list[int], turn: float) -> bool:
+        """One row a thread."""
+        with ThreadPoolExecutor(self.certifier.threads) as workers:
+            try:
+                return all(workers.map(lambda row: self._search_row(row, turn, 1), rows))
+            except KeyboardInterrupt:
+                self.seconds = 0.0  # no row begins any more
+                raise
+
+    def _search_in_turn(self, rows: list[int], turn: float) -> bool:
+        """All threads on one row."""
+        return all(self._search_row(row, turn, self.certifier.threads) for row in rows)
+
+    def _search_row(self, row: int, turn: float, threads: int) -> bool:
+        """Decide radii of a row as long as each takes no longer than a turn; False when the time is over."""
+        while self.shown[row] < self.met[row]:
+            left = self.end - monotonic()
+            if left <= 0:
+                return False
+            if not self._decide(row, min(turn, left), threads):
+                break
+        return True
+
+    def _decide(self, row: int, seconds: float, threads: int) -> bool:
         """Whether branch and bound decides the next radius of a row."""
         middle = int(self.shown[row] + self.met[row]) // 2
-        found = self.certifier.decide(row, float(self.eps[middle]), seconds, self.certifier.threads)
+        found = self.certifier.decide(row, float(self.eps[middle]), seconds, threads)
         if found.interrupted:
             raise KeyboardInterrupt
         if found.answer == "unsat":

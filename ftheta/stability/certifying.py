@@ -16,8 +16,9 @@ from ftheta.certify.networks import normal_form_or_program
 from ftheta.certify.neurons.bounding import aim_at_margins, bound_margins
 from ftheta.certify.neurons.targets import Targets
 from ftheta.certify.properties import Robust
+from ftheta.certify.searches import Verification
 from ftheta.certify.traced_programs import read_program
-from ftheta.certify.verification import Verification, decide
+from ftheta.certify.verification import decide
 from ftheta.graph.domains.interval.intervals import Interval
 from ftheta.graph.domains.linear import BallSet, BoxSet, InputSet, bound_each_below
 from ftheta.relu.network import ReluNetwork

@@ -18,10 +18,12 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ftheta.certify.perturbations import attack, distance_between, read_problem
+from ftheta.certify.distances import distance_between
+from ftheta.certify.perturbations import attack, read_problem
 from ftheta.logic.enclosure import Enclosure
 from ftheta.logic.errors import UsageError, suggest
 from ftheta.processes.budgets import parse_seconds
+from ftheta.shapes import Float, Int, Shaped
 
 from .certifying import RELAXATIONS, Certifier
 
@@ -43,12 +45,12 @@ class CertifiedRadius:
     one. `meaning` says of which function this is shown.
     """
 
-    label: Array
-    radius: Array
-    method: Array
-    by_method: dict[str, Array]
-    distance: Array
-    x: Array
+    label: Int[Any, "*rows"]
+    radius: Float[Any, "*rows"]
+    method: Shaped[np.ndarray, "*rows"] | str
+    by_method: dict[str, Float[Any, "*rows"]]
+    distance: Float[Any, "*rows"]
+    x: Float[np.ndarray, "*points"]
     norm: float
     tolerance: float
     meaning: str = "the real function with the stored weights"
@@ -104,7 +106,7 @@ def certified_radius(
     net
         A network with at least two outputs (anything `ft.load` makes one of).
     x
-        One input, or one a row.
+        One input, or one per row.
     norm
         $p$: 1, 2 or $\infty$.
     label

@@ -30,7 +30,7 @@ from scipy.special import ndtri
 from ftheta.certify.input_regions import read_numbers
 from ftheta.logic.errors import SubjectError, UsageError
 from ftheta.risks.bounds.unseen import clopper_pearson
-from ftheta.shapes import Int
+from ftheta.shapes import Bool, Float, Int
 
 Array = np.ndarray
 Noise: TypeAlias = Literal["normal", "uniform"]
@@ -49,17 +49,17 @@ class SmoothedLabels:
     `counts` are the fresh draws with the label, of `draws`.
     """
 
-    label: Array
-    radius: Array
-    probability: Array
-    counts: Array
+    label: Int[Any, "*rows"]
+    radius: Float[Any, "*rows"]
+    probability: Float[Any, "*rows"]
+    counts: Int[Any, "*rows"]
     draws: int
     confidence: float
     norm: int
     sigma: float
 
     @property
-    def abstains(self) -> Array:
+    def abstains(self) -> Bool[Any, "*rows"]:
         """Where nothing is said."""
         return self.label < 0
 
@@ -72,7 +72,7 @@ class SmoothedLabels:
     def __str__(self) -> str:
         rows = zip(*(np.atleast_1d(part) for part in (self.label, self.radius, self.probability)))
         lines = [
-            f"smoothed by noise of size {self.sigma:g}, {self.draws:,} draws, confidence {self.confidence:g} a row"
+            f"smoothed by noise of size {self.sigma:g}, {self.draws:,} draws, confidence {self.confidence:g} per row"
         ]
         for k, (label, radius, probability) in enumerate(rows):
             said = "abstains" if label < 0 else f"label {label} within {radius:.6g} in ℓ{self.norm}"
@@ -104,7 +104,7 @@ class Smoothed:
         """How often each label comes out at one input, of so many draws of noise."""
         return self._count(self._read(x)[0][0], _read_draws(draws, "draws"), _make_key(seed))
 
-    def predict(self, x: ArrayLike, draws: int = 1000, seed: int = 0) -> Array:
+    def predict(self, x: ArrayLike, draws: int = 1000, seed: int = 0) -> Int[Any, "*rows"]:
         """The label that comes out most often, of each row: an estimate, without any guarantee."""
         rows, is_single = self._read(x)
         keys = jax.random.split(_make_key(seed), len(rows))

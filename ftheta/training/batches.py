@@ -16,7 +16,7 @@ BUFFER = 1 << 20  # row numbers that one compiled chunk can hold
 CAPACITY = 4096  # steps that one compiled chunk can hold
 
 
-class Rows(NamedTuple):
+class BatchRows(NamedTuple):
     """Row numbers of consecutive steps, shape (steps, size); `valid` marks those that count where a batch is short."""
 
     numbers: Int[np.ndarray, "steps size"]
@@ -50,7 +50,7 @@ class Batches:
     def capacity(self) -> int:
         return max(1, min(CAPACITY, BUFFER // self.size))
 
-    def rows(self, n: int, seed: int, first: int, count: int) -> Rows:
+    def rows(self, n: int, seed: int, first: int, count: int) -> BatchRows:
         """The rows of steps `first`, …, `first + count - 1`, in arrays with room for `capacity` steps."""
         numbers = np.zeros((self.capacity, self.size), np.int32)
         valid = np.ones((self.capacity, self.size), bool) if self._has_ragged_end(n) else None
@@ -64,7 +64,7 @@ class Batches:
             if valid is not None:
                 valid[k : k + take] = present[at : at + take]
             k += take
-        return Rows(numbers, valid)
+        return BatchRows(numbers, valid)
 
     def _has_ragged_end(self, n: int) -> bool:
         return not self.replace and self.last == "keep" and n % self.size > 0

@@ -35,7 +35,7 @@ def perceptron(
     loss: str,
     seed: int,
 ) -> Description:
-    """Random weights; one output a target, or one a class for cross-entropy."""
+    """Random weights; one output per target, or one per class for cross-entropy."""
     outputs = y[0].size
     if loss.replace("_", "-") == "cross-entropy" and outputs == 1:
         most = float(np.max(y))

@@ -39,7 +39,9 @@ def examples_of(data: Any, model: Model, loss: Loss, name: str = "data") -> Exam
     name, x, y = _arrays(data, name)
     if len(x) != len(y):
         got = f"{len(x)} rows, {len(y)} targets"
-        raise SubjectError("There must be one target a row.", where=name, got=got, remedy="drop rows without a target")
+        raise SubjectError(
+            "There must be one target per row.", where=name, got=got, remedy="drop rows without a target"
+        )
     if model.shape is not None:
         x = _fitting(x, model.shape, f"{name} on {model.name}")
     precision = np.result_type(*jax.tree.leaves(model.params))
@@ -110,7 +112,7 @@ def _fitting(x: np.ndarray, shape: tuple[int, ...], where: str) -> np.ndarray:
             "The data do not fit the network.",
             where=where,
             got=f"rows of shape {x.shape[1:]}, the network takes {shape}",
-            remedy="give data with one row an input of the network",
+            remedy="give data with one row per input of the network",
         )
     return x.reshape(len(x), *shape)
 

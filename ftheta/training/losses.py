@@ -53,7 +53,7 @@ def loss_named(loss: "str | Loss | PerExample", *, to_train: bool = True) -> Los
 
 
 def same_size(y: Real[np.ndarray, "n *k"], shape: Shape) -> Float[np.ndarray, "n *outputs"]:
-    """Real targets, one number an output. Labels (n,) and predictions (1,) are matched, never broadcast."""
+    """Real targets, one number per output. Labels (n,) and predictions (1,) are matched, never broadcast."""
     if y[0].size != int(np.prod(shape)):
         raise SubjectError(
             "The targets do not have the size of the predictions.",

@@ -12,7 +12,7 @@ import numpy as np
 
 from ftheta.logic.errors import UsageError
 
-from .batches import CAPACITY, Batches, Rows
+from .batches import CAPACITY, Batches, BatchRows
 from .examples import Examples
 from .models import Model
 from .program import Chunk, Problem, State, evaluate, on_device, on_host
@@ -102,7 +102,7 @@ class Machine:
         """`count` steps from number `first`. The buffers of `state` are given away."""
         return self._compiled(state, *self._data, self.rows(first, count), np.int32(count))
 
-    def rows(self, first: int, count: int) -> Rows | None:
+    def rows(self, first: int, count: int) -> BatchRows | None:
         return None if self.batches is None else self.batches.rows(len(self.examples), self.seed, first, count)
 
     def batch(self, step: int) -> tuple[Any, ...]:

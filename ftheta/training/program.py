@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .batches import Rows
+from .batches import BatchRows
 
 if TYPE_CHECKING:
     import optax
@@ -89,7 +89,7 @@ class Problem:
         norm = optax.tree.norm(gradient) if self.norms else jnp.zeros((), value.dtype)
         return State(optax.apply_updates(state.params, updates), memory), value, norm
 
-    def roll(self, state: State, x: Any, y: Any, rows: Rows | None, room: int, count: Any) -> Chunk:
+    def roll(self, state: State, x: Any, y: Any, rows: BatchRows | None, room: int, count: Any) -> Chunk:
         """`count` ≤ `room` steps. `rows` says which rows each step sees; without it every step sees all of them."""
         x = jnp.asarray(x)
         y = jnp.asarray(y)

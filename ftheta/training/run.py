@@ -71,7 +71,7 @@ class _Run:
         self.ended: End | None = None  # found inside the last chunk
         self.trouble: Trouble | None = None
         self.began = self.written = time.perf_counter()
-        self.pace = 0.0  # steps a second, of the last chunk
+        self.pace = 0.0  # steps per second, of the last chunk
 
     def go(self) -> "Fit":
         end = None
@@ -291,7 +291,7 @@ class Fit:
         rate = f", {self.steps / self.seconds:,.0f} steps/s" if self.seconds > 0 and self.steps else ""
         lines = [
             f"{model.name} ({model.parameters:,} parameters) on {self._machine.examples.name} ({n:,} rows)",
-            f"  {self._plan.told}, {size} a step",
+            f"  {self._plan.told}, {size} per step",
             f"  {self.steps:,} steps, {went}; stopped by: {self.stopped_by}",
             f"  {self.seconds:.2f} s{rate}; compiled in {self.compile_seconds:.2f} s",
         ]

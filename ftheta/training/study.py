@@ -28,7 +28,7 @@ def first_rows(
 
 
 def natural_loss(y: Real[np.ndarray, "n *k"], outputs: int) -> str | None:
-    """Squared where there is a number an output, cross-entropy where there is a class a row."""
+    """Squared where there is a number per output, cross-entropy where there is a class per row."""
     if y[0].size == outputs:
         return "squared"
     whole = y[0].size == 1 and (y == np.floor(y)).all() and y.min() >= 0 and y.max() < outputs

@@ -97,3 +97,24 @@ def test_it_draws_and_tells_itself(small):
 def test_what_makes_no_sense_is_refused(small, words, data, more):
     with pytest.raises(UsageError, match=words):
         ft.robustness(small[0], data, **more)
+
+
+def test_the_attack_at_radii_finds_corners_of_a_linear_classifier():
+    from ftheta.certify.perturbations import read_problem
+    from ftheta.relu.exact import from_description
+    from ftheta.stability.attacking import RadiusAttack
+
+    rng = np.random.default_rng(1)
+    w = rng.standard_normal(6)
+    net = linear(w, 0.1)
+    x = rng.standard_normal((30, 6))
+    problem, _ = read_problem(net, x, None, None, inf)
+    eps = np.array([0.05, 0.1, 0.2, 0.4])
+    points, is_tried = RadiusAttack(from_description(net.description), problem, 0).flip(np.arange(30), eps, inf)
+    distance = np.abs(x @ w + 0.1) / np.abs(w).sum()  # of the nearest input with another label
+    assert is_tried.all()
+    for k in range(30):
+        reached = np.abs(points[k] - x[k]).max()
+        nearest = eps[eps > distance[k] * (1 + 1e-6)]
+        assert reached <= (nearest[0] if len(nearest) else 0)
+        assert (reached > 0) == bool(len(nearest))

@@ -10,7 +10,7 @@ import pytest
 import ftheta as ft
 from ftheta.networks import Description
 from ftheta.training import OPTIMISERS, Batches, Problem, Stop, fit
-from ftheta.training.batches import Rows
+from ftheta.training.batches import BatchRows
 from ftheta.training.optimisers import optimiser_named
 
 from .problems import linear, mlp, regression, same_bits
@@ -168,7 +168,7 @@ def test_many_networks_train_at_once_under_vmap():
         squared = lambda p, t: jnp.sum((p - t) ** 2)
         problem = Problem(nets[0].apply, squared, optimiser_named("adam", 0.01)[1])
         together = jax.vmap(problem.start)(jax.tree.map(lambda *a: jnp.stack(a), *[net.params for net in nets]))
-        rows = Rows(*Batches(10).rows(50, 0, 0, 30))
+        rows = BatchRows(*Batches(10).rows(50, 0, 0, 30))
         roll = jax.jit(lambda s: jax.vmap(lambda one: problem.roll(one, x, y[:, None], rows, 4096, 30))(s))
         chunk = roll(together)
     for i, net in enumerate(nets):
@@ -217,7 +217,7 @@ def test_the_result_tells_its_story():
         "41 parameters",
         "50 rows",
         "squared loss, adam, step 0.001",
-        "10 rows a step",
+        "10 rows per step",
         "5 steps",
         "compiled in",
     ):

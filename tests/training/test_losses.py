@@ -97,7 +97,7 @@ def test_labels_out_of_range_are_refused():
 def test_data_that_cannot_be_used_are_refused():
     x, y = regression(10)
     refused("non-empty", data=(np.zeros((0, 3)), np.zeros(0)))
-    refused("one target a row", data=(x, y[:9]))
+    refused("one target per row", data=(x, y[:9]))
     assert "x[4, 1]" in refused("finite", data=(np.where(np.arange(30).reshape(10, 3) == 13, np.nan, x), y))
     assert "y[0]" in refused("finite", data=(x, np.where(np.arange(10) == 0, np.inf, y)))
     refused("do not fit the network", data=(x[:, :2], y))

@@ -256,6 +256,7 @@ def test_any_network_and_loss_is_trained_adversarially_in_float32():
     assert fit.history.loss[-1] < fit.history.loss[0] and fit.params.dtype == np.float32
 
 
+@pytest.mark.nightly
 def test_a_burst_is_located_in_robust_training():
     burst = ft.fit(NET, (X, Y), "cross-entropy", "gd", step=1e200, steps=20, robust=RobustLoss("ibp", 0.1))
     assert burst.stopped_by == "not finite" and burst.trouble is not None

@@ -5,6 +5,7 @@
  */
 import { expressionInterpreter } from "./vendor/vega-interpreter.js";
 import { el } from "./dom.js";
+import { Grip } from "./grip.js";
 import { Motion } from "./motion.js";
 import { Readout } from "./readout.js";
 
@@ -63,9 +64,11 @@ async function filmed(spec, scale) {
 
 /** The place of the big chart: it shows the newest picture that is complete. */
 export class Stage {
-  constructor() {
+  /** @param {(values: Record<string, number>) => void} drag called with the knobs that a dragged point changes */
+  constructor(drag) {
     this.node = el("div", { class: "stage" });
     this.readout = new Readout(this.node);
+    this.grip = new Grip(this.node, drag);
     this.motion = new Motion();
     this.asked = 0;
     this.painted = 0;
@@ -91,7 +94,8 @@ export class Stage {
     canvas.setAttribute("role", "img");
     canvas.setAttribute("aria-label", label || chart.title);
     this.readout.take(chart.spec);
-    this.node.replaceChildren(canvas, this.readout.node);
+    this.grip.take(chart.spec);
+    this.node.replaceChildren(canvas, this.readout.node, this.grip.node);
     return true;
   }
 

@@ -1,4 +1,4 @@
-/** The evidence: meaning of the verdict, claims with their numbers, tables, provenance; and what sources print. */
+/** The evidence: meaning of the verdict, claims with their numbers, tables, provenance; and errata in the sources. */
 import { el, rendered, withHtml } from "./dom.js";
 
 /** A folded panel that is filled only while it is open. */

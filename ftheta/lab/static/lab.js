@@ -44,6 +44,7 @@ export class Lab {
       force: () => this.go({ ...this.state, force: !this.state.force }),
       cancel: () => this.runner.cancel(),
       tab: (index) => this.tab(index),
+      drag: (values) => this.drag(values),
       resized: () => this.later(),
     });
     this.panel = new Panel(
@@ -164,6 +165,18 @@ export class Lab {
     this.router.follow(state);
     this.panel.presetState(state);
     this.ask();
+  }
+
+  /** A point of the chart, dragged: each of its coordinates is a knob, kept within the ends of its slider. */
+  drag(values) {
+    const state = Object.entries(values).reduce((found, [name, value]) => {
+      const knob = this.theorem.knobs.find((k) => k.name === name);
+      if (!knob) return found;
+      const inside = Math.min(knob.knob.hi, Math.max(knob.knob.lo, value));
+      return withKnob(this.theorem, found, name, Number(inside.toPrecision(4)));
+    }, this.state);
+    this.panel.show(state);
+    this.slide(state);
   }
 
   tab(index) {

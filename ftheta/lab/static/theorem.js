@@ -15,7 +15,8 @@ const LEAST_LETTERS = 0.7; // of that
 export class TheoremPage {
   /**
    * @param {any} catalogue
-   * @param {{force: () => void, cancel: () => void, tab: (index: number) => void, resized: () => void}} actions
+   * @param {{force: () => void, cancel: () => void, tab: (index: number) => void,
+   *   drag: (values: Record<string, number>) => void, resized: () => void}} actions
    */
   constructor(catalogue, actions) {
     this.actions = actions;
@@ -26,7 +27,7 @@ export class TheoremPage {
     this.assumes = el("p", { class: "assumes" });
     this.bar = new VerdictBar(actions.force);
     this.progress = new Progress(actions.cancel);
-    this.stage = new Stage();
+    this.stage = new Stage(actions.drag);
     this.tabs = el("div", {
       class: "tabs",
       role: "tablist",

@@ -9,6 +9,7 @@ from typing import Annotated
 import numpy as np
 
 from ftheta.certify.lipschitz import product_bound
+from ftheta.certify.perturbations import read_problem
 from ftheta.logic import (
     AtMost,
     Axis,
@@ -17,6 +18,7 @@ from ftheta.logic import (
     Enclosure,
     Evidence,
     Examples,
+    Handle,
     Identity,
     Knob,
     Regions,
@@ -28,10 +30,12 @@ from ftheta.logic import (
 from ftheta.networks import activation, random_mlp
 from ftheta.pieces import Box, pieces
 from ftheta.pieces.normal_forms import normal_form
+from ftheta.stability.certifying import Certifier
 from ftheta.stability.radii import CertifiedRadius, certified_radius
 from ftheta.stability.smoothing import smooth
-from ftheta.subjects import Network
+from ftheta.subjects import Dataset, Network
 from ftheta.subjects.layers import describes_this_function
+from ftheta.subjects.resolve import load_as
 from ftheta.theorems.classifiers import choose_inputs, is_classifier, linear_classifier
 
 NORMS = {"ℓ₁": 1, "ℓ₂": 2, "ℓ∞": inf}
@@ -39,6 +43,11 @@ DUAL = {1: inf, 2: 2, inf: 1}
 SIDE = 160  # points of a picture, each way
 MOST_CELLS = 5_000
 TOLERANCE = 1e-3
+NEAR = 3.0  # half of a side of the picture, at least
+
+TRAINED = {"digits-mlp": "trained plainly", "digits-certified": "trained by interval bounds"}
+TRAINED_RADII = (0.01, 0.02, 0.03, 0.04, 0.05, 0.07, 0.1)
+TRAINED_ROWS = 64
 
 Point = tuple[float, float]
 Radii = Mapping[str, CertifiedRadius]
@@ -215,7 +224,39 @@ def _examples() -> Examples:
         claims.append(AtMost(f"{name} distance at (1, 1)", Enclosure.exact(expected[name]), Enclosure.exact(found.hi)))
     radius = Enclosure.equal(smooth(net, 0.5).radius(0.9))
     claims.append(Identity("radius by smoothing, σ = 0.5, p = 0.9", radius, Enclosure.equal(0.6407757827723002)))
-    return Examples(claims=tuple(claims))
+    comparison, chart = _compare_training()
+    return Examples(claims=(*claims, comparison), charts=(chart,))
+
+
+def _compare_training() -> tuple[AtMost, Curves]:
+    """Two networks of the digits alike but for their training: the share of test rows that linear bounds certify."""
+    data = load_as(Dataset, "digits-test")
+    shares = {name: _certify_rows(load_as(Network, name), data) for name in TRAINED}
+    plain, careful = shares.values()
+    at = TRAINED_RADII.index(0.05)
+    claim = AtMost(
+        "certified accuracy at ε = 0.05: trained plainly ≤ by interval bounds", plain[at + 1], careful[at + 1]
+    )
+    series = [
+        Series(words, (0.0, *TRAINED_RADII), [float(share.lo) for share in shares[name]], role)
+        for (name, words), role in zip(TRAINED.items(), ("reference", "measured"))
+    ]
+    title = f"digits: certified accuracy of {TRAINED_ROWS} test rows, by training"
+    return claim, Curves(title, Axis("ε in ℓ∞"), Axis("share of rows"), tuple(series))
+
+
+def _certify_rows(net: Network, data: Dataset) -> list[Enclosure]:
+    """The shares of rows that are right, and right at every input within each radius."""
+    x = data.x[:TRAINED_ROWS].astype(np.float64)
+    classes = np.asarray(data.y)[:TRAINED_ROWS].ravel().astype(int)
+    problem, _ = read_problem(net, x, classes, (0, 1), inf)
+    certifier = Certifier(net, problem)
+    rows = np.flatnonzero(problem.margin(problem.x) > 0)
+    counts = [len(rows)]
+    for radius in TRAINED_RADII:  # what fails at one radius is not tried at a larger one
+        rows = rows[certifier.holds(rows, np.full(len(rows), radius), "crown")]
+        counts.append(len(rows))
+    return [Enclosure.exact(Fraction(count, TRAINED_ROWS)) for count in counts]
 
 
 # ---- charts ----------------------------------------------------------------------------------------------------------
@@ -225,11 +266,13 @@ def draw_plane(net: Network, x: np.ndarray, radii: Radii) -> Regions:
     """The classes in the plane, and around the first input the ℓ₂ and ℓ∞ balls that are certified and met."""
     centre = x[0]
     drawn = [float(found.distance[0]) for found in radii.values() if np.isfinite(found.distance[0])]
-    half = 1.3 * max([*drawn, 1e-3 + float(np.abs(centre).max())])
-    picture = _draw_classes(net, centre - half, centre + half)
+    reach = float(np.abs(centre).max()) + max(drawn, default=0.0)
+    half = float(max(NEAR, np.ceil(reach)))  # so that the picture stays where it is while the input is dragged
+    picture = _draw_classes(net, np.full(2, -half), np.full(2, half))
     balls = [_ball(centre, r, found.norm) for found in (radii["ℓ₂"], radii["ℓ∞"]) for r in _ends(found)]
     title = "certified (inner) and met (outer) balls in ℓ₂ and ℓ∞"
-    return replace(picture, title=title, lines=(*picture.lines, *balls))
+    handle = None if net.data is not None else Handle("across", "up", (float(centre[0]), float(centre[1])))
+    return replace(picture, title=title, lines=(*picture.lines, *balls), handle=handle)
 
 
 def _draw_classes(net: Network, lo: np.ndarray, hi: np.ndarray) -> Regions:

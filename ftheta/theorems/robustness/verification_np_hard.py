@@ -8,7 +8,8 @@ from typing import Annotated
 import numpy as np
 
 from ftheta.certify.questions import Box, Case, Question, Row
-from ftheta.certify.verification import Verification, decide
+from ftheta.certify.searches import Verification
+from ftheta.certify.verification import decide
 from ftheta.logic import (
     Axis,
     Basis,
@@ -50,7 +51,7 @@ class Formula:
     variables: int
     clauses: tuple[tuple[Literal, ...], ...]
 
-    def satisfied(self, x: np.ndarray) -> np.ndarray:
+    def count_satisfied(self, x: np.ndarray) -> np.ndarray:
         """How many clauses each row of truth values satisfies."""
         count = np.zeros(len(x), int)
         for clause in self.clauses:
@@ -60,7 +61,7 @@ class Formula:
     def most_satisfied(self) -> int:
         """By the truth table: the largest number of clauses that one assignment satisfies."""
         table = np.array(list(product((False, True), repeat=self.variables)))
-        return int(self.satisfied(table).max())
+        return int(self.count_satisfied(table).max())
 
     def occurrences(self) -> int:
         """The largest number of clauses in which one variable occurs."""

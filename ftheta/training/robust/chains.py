@@ -26,7 +26,7 @@ Params: TypeAlias = Any
 
 
 @dataclass(frozen=True, eq=False)
-class Affine:
+class AffineMap:
     r"""`apply(params, x)` is $Ax+b$ and `spread(params, r)` is $|A|r$, both of one input."""
 
     name: str
@@ -43,7 +43,7 @@ class Increasing:
     is_relu: bool = False
 
 
-Chain: TypeAlias = tuple[Affine | Increasing, ...]
+Chain: TypeAlias = tuple[AffineMap | Increasing, ...]
 
 REMEDY = "give a list of layers or a Stack of dense, convolution, pooling and monotone activation layers"
 
@@ -69,9 +69,9 @@ def chain_of(net: Any) -> Chain:
 
 
 def _steps_of_description(description: Description) -> Chain:
-    steps: list[Affine | Increasing] = []
+    steps: list[AffineMap | Increasing] = []
     for i, layer in enumerate(description.layers):
-        steps.append(Affine(f"dense layer {i}", partial(_apply_pair, i), partial(_spread_pair, i)))
+        steps.append(AffineMap(f"dense layer {i}", partial(_apply_pair, i), partial(_spread_pair, i)))
         if layer.activation != "identity":
             steps.append(_activation(layer.activation, f"layer {i}"))
     return tuple(steps)
@@ -98,7 +98,7 @@ def _activation(name: str, where: str) -> Increasing:
     return Increasing(found.name, found.function, is_relu=found.name == "relu")
 
 
-def _scaling(scaling: Scaling) -> Affine:
+def _scaling(scaling: Scaling) -> AffineMap:
     def spread(params: Params, r: Any) -> Any:
         for operation, constant in scaling.steps:
             if operation == "mul":
@@ -107,20 +107,20 @@ def _scaling(scaling: Scaling) -> Affine:
                 r = r / jnp.abs(constant)
         return r
 
-    return Affine("scaling of the inputs", lambda params, x: scaling(x), spread)
+    return AffineMap("scaling of the inputs", lambda params, x: scaling(x), spread)
 
 
-def _step_of_layer(i: int, layer: Layer, circular: bool) -> Affine | Increasing:
+def _step_of_layer(i: int, layer: Layer, circular: bool) -> AffineMap | Increasing:
     if isinstance(layer, ReLU):
         return Increasing("relu", lambda x: layer({}, x), is_relu=True)
     if isinstance(layer, GroupSort) or (isinstance(layer, Pool) and not layer.mean):
         return Increasing(layer.name, lambda x: layer({}, x, circular))
     if isinstance(layer, UnitDense):
         spread = lambda params, r: r @ jnp.abs(layer.matrix(params[i])).T
-        return Affine(layer.name, lambda params, x: layer(params[i], x), spread)
+        return AffineMap(layer.name, lambda params, x: layer(params[i], x), spread)
     if isinstance(layer, Dense | Conv | Norm | Flatten | GlobalMean | Pool):
         apply = lambda params, x: layer(params[i], x, circular)
-        return Affine(layer.name, apply, lambda params, r: layer(_magnitudes(params[i]), r, circular))
+        return AffineMap(layer.name, apply, lambda params, r: layer(_magnitudes(params[i]), r, circular))
     raise SubjectError(
         "Bounds are not propagated through this layer.", where=f"layer {i}", got=layer.name, remedy=REMEDY
     )

@@ -189,12 +189,12 @@ class RobustLoss:
             return loss.of(worst_output(loss.name, by_intervals, y), y)
         mix = self.linear[0] + share * (self.linear[1] - self.linear[0])
 
-        def mixed(terms: Terms) -> Any:
+        def mix_bounds(terms: Terms) -> Any:
             least = by_intervals(terms)
             linear = lambda: bound_by_lines(chain, params, before, terms)
             return least + _where_positive(mix, lambda: mix * (linear() - least))
 
-        return loss.of(worst_output(loss.name, mixed, y), y)
+        return loss.of(worst_output(loss.name, mix_bounds, y), y)
 
 
 def worst_output(loss: str, bound: Bound, y: Any) -> Any:

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 
 from ftheta.logic.errors import SubjectError
 
-from .chains import Affine, Chain, Increasing, Params
+from .chains import AffineMap, Chain, Increasing, Params
 
 Terms: TypeAlias = tuple[Any, ...]  # rows (m, *outputs) or (1, *outputs) that are added to one another
 
@@ -41,7 +41,7 @@ def boxes(chain: Chain, params: Params, inputs: Box) -> list[Box]:
     found = [inputs]
     for step in chain:
         box = found[-1]
-        if isinstance(step, Affine):
+        if isinstance(step, AffineMap):
             found.append(Box(step.apply(params, box.middle), step.spread(params, box.radius)))
         else:
             found.append(box_between(step.function(box.lo), step.function(box.hi)))
@@ -78,7 +78,9 @@ def bound_by_lines(chain: Chain, params: Params, before: list[Box], terms: Terms
     (`zhang2018`), with the boxes of interval arithmetic before every ReLU (`zhang2020crown_ibp`)."""
     rows, rest, left = _join_last(chain, params, before, terms)
     for step, box in zip(reversed(chain[:left]), reversed(before[:left])):
-        rows, added = _through_affine(step, params, box, rows) if isinstance(step, Affine) else _through_relu(box, rows)
+        rows, added = (
+            _through_affine(step, params, box, rows) if isinstance(step, AffineMap) else _through_relu(box, rows)
+        )
         rest = rest + added
     inputs = before[0]
     return _times(rows, inputs.middle) - _times(jnp.abs(rows), inputs.radius) + rest
@@ -99,7 +101,7 @@ def _join_last(chain: Chain, params: Params, before: list[Box], terms: Terms) ->
     pulled = list(terms)
     constants = [jnp.zeros(len(rows), rows.dtype) for rows in terms]
     left = len(chain)
-    while left and isinstance(step := chain[left - 1], Affine):
+    while left and isinstance(step := chain[left - 1], AffineMap):
         left = left - 1
         for i, rows in enumerate(pulled):
             pulled[i], added = _through_affine(step, params, before[left], rows)
@@ -113,7 +115,7 @@ def _times(rows: Any, vector: Any) -> Any:
     return jnp.sum(rows * vector, axis=tuple(range(1, rows.ndim)))
 
 
-def _through_affine(step: Affine, params: Params, box: Box, rows: Any) -> tuple[Any, Any]:
+def _through_affine(step: AffineMap, params: Params, box: Box, rows: Any) -> tuple[Any, Any]:
     """$\\Lambda(Ax+b)$ as rows $\\Lambda A$ and numbers $\\Lambda b$."""
     shift, back = jax.vjp(lambda x: step.apply(params, x), jnp.zeros_like(box.middle))
     return jax.vmap(lambda row: back(row)[0])(rows), _times(rows, shift)

@@ -13,7 +13,12 @@ from ftheta.logic import Verdict
 from ftheta.networks import Dense, Description, random_mlp
 from ftheta.running import run
 from ftheta.theorems.robustness.danskin_adversarial_training import danskin_adversarial_training
-from ftheta.theorems.robustness.danskin_adversarial_training.linear_margins import Linear, Row, loss_slope, worst_loss
+from ftheta.theorems.robustness.danskin_adversarial_training.linear_margins import (
+    LabelledInput,
+    Linear,
+    loss_slope,
+    worst_loss,
+)
 from ftheta.theorems.robustness.danskin_adversarial_training.worst_losses import search, targets_of
 
 RNG = np.random.default_rng(0)
@@ -30,7 +35,7 @@ def test_the_slope_in_balls_is_that_of_jax():
     v = RNG.normal(size=3)
     exact = lambda array, bias: Linear(tuple(map(Fraction, array.tolist())), Fraction(bias))
     theta, direction = exact(W, 0.25), exact(v, -0.5)
-    rows = [Row(tuple(map(Fraction, x.tolist())), int(2 * y - 1)) for x, y in zip(X, Y)]
+    rows = [LabelledInput(tuple(map(Fraction, x.tolist())), int(2 * y - 1)) for x, y in zip(X, Y)]
     sign = 2.0 * Y - 1
 
     def loss(w, b):

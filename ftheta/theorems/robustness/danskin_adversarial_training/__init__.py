@@ -33,8 +33,8 @@ from ftheta.subjects import Dataset, Network
 from ftheta.training import RobustLoss, fit
 from ftheta.training.robust import METHODS
 
-from .linear_margins import Linear, Row, loss_slope, quotient, read_linear, worst_loss
-from .worst_losses import certified_margins, certified_share, gradient_at, loss_of, search, targets_of, unflipped
+from .linear_margins import LabelledInput, Linear, loss_slope, quotient, read_linear, worst_loss
+from .worst_losses import certified_margins, certified_share, count_unflipped, gradient_at, loss_of, search, targets_of
 
 POINTS = 31  # of a curve, an odd number
 JUDGED = 100  # rows on which accuracies are compared
@@ -93,7 +93,7 @@ def one_weight_zero(rng: np.random.Generator) -> Network:
     remedy="give --data with labels, one class per row",
     name="labelled rows",
 )
-def labelled(net: Network, *, rows: int) -> Finding:
+def has_labels(net: Network, *, rows: int) -> Finding:
     if net.data is None or net.data.y is None:
         return Finding.failed("no labels")
     try:
@@ -144,7 +144,7 @@ def one_maximiser(net: Network, *, rows: int, epsilon: float) -> Finding:
     "training on attacked examples descends on the worst case, as far as the attack finds it.",
     see_also=("robustness-accuracy-trade-off", "linear-relaxation-bounds", "lipschitz-bounds"),
     sources=("danskin1966", "madry2018", "gowal2018"),
-    assumes=(labelled, smooth_loss, one_maximiser),
+    assumes=(has_labels, smooth_loss, one_maximiser),
     on=classifier,
     breaks_on=one_weight_zero,
     of_parameters=True,
@@ -209,7 +209,7 @@ def _linear_evidence(
     theta: Linear, direction: Linear, x: np.ndarray, y: np.ndarray, epsilon: Fraction, step: Fraction
 ) -> Evidence:
     """Margins in rationals, losses in balls: the loss is convex, so that difference quotients enclose its slope."""
-    table = [Row(tuple(map(Fraction, row.ravel().tolist())), int(label)) for row, label in zip(x, y.ravel())]
+    table = [LabelledInput(tuple(map(Fraction, row.ravel().tolist())), int(label)) for row, label in zip(x, y.ravel())]
     mean = lambda values: Enclosure.exact(sum(values, Fraction(0)) / len(table))
     opposite = Linear(tuple(-v for v in direction.weight), -direction.bias)
     pairs = [(row, v) for row in table for v in (direction, opposite)]
@@ -221,7 +221,7 @@ def _linear_evidence(
             Enclosure.exact(len(pairs)),
         )
     ]
-    loss = lambda t: worst_loss(table, theta.moved(t, direction), epsilon)
+    loss = lambda t: worst_loss(table, theta.move(t, direction), epsilon)
     here = loss(Fraction(0))
     slope = Enclosure.ball(loss_slope(table, theta, direction, epsilon))
     behind, ahead = (Enclosure.ball(quotient(*pair, step)) for pair in ((here, loss(-step)), (loss(step), here)))
@@ -291,7 +291,7 @@ def _between_search_and_bounds(net: Network, x: np.ndarray, y: np.ndarray, epsil
     margins = certified_margins(net, x, y, epsilon)
     least = np.where(y > 0, 0.0, margins)
     above = float(np.mean(np.logaddexp.reduce(-least, axis=1)))
-    kept = unflipped(net, net.params, found, y)
+    kept = count_unflipped(net, net.params, found, y)
     certified = certified_share(margins, y)
     starts = found.all_losses.size
     return Evidence(
@@ -363,6 +363,6 @@ def _chart_retrained(net: Network, method: str, epsilon: float) -> Chart:
 def _shares(net: Network, x: np.ndarray, y: np.ndarray, epsilon: float) -> tuple[float, float, float]:
     plain = search(net, net.params, x, y, 0.0)
     found = search(net, net.params, x, y, epsilon)
-    kept = (unflipped(net, net.params, one, y) for one in (plain, found))
+    kept = (count_unflipped(net, net.params, one, y) for one in (plain, found))
     certified = certified_share(certified_margins(net, x, y, epsilon), y)
     return tuple(count / len(x) for count in (*kept, certified))  # type: ignore[return-value]

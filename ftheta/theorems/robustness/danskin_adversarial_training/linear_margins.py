@@ -24,7 +24,7 @@ class Linear:
     def zeros(self) -> int:
         return sum(w == 0 for w in self.weight)
 
-    def moved(self, step: Fraction, direction: "Linear") -> "Linear":
+    def move(self, step: Fraction, direction: "Linear") -> "Linear":
         """$\\theta+hv$."""
         weight = tuple(w + step * v for w, v in zip(self.weight, direction.weight))
         return Linear(weight, self.bias + step * direction.bias)
@@ -34,7 +34,7 @@ class Linear:
 
 
 @dataclass(frozen=True)
-class Row:
+class LabelledInput:
     """An input and its label ±1."""
 
     x: tuple[Fraction, ...]
@@ -70,14 +70,14 @@ def read_linear(net: Network) -> Linear | None:
     return Linear(tuple(map(Fraction, layers[0].weight[0].tolist())), Fraction(float(layers[0].bias[0])))
 
 
-def worst_loss(rows: list[Row], theta: Linear, epsilon: Fraction) -> arb:
+def worst_loss(rows: list[LabelledInput], theta: Linear, epsilon: Fraction) -> arb:
     r"""$\frac1n\sum_i\log(1+e^{-M_i})$, a ball."""
     with ctx.workprec(BITS):
         total = sum(((1 + (-_ball(row.least_margin(theta, epsilon))).exp()).log() for row in rows), arb(0))
         return total / len(rows)
 
 
-def loss_slope(rows: list[Row], theta: Linear, direction: Linear, epsilon: Fraction) -> arb:
+def loss_slope(rows: list[LabelledInput], theta: Linear, direction: Linear, epsilon: Fraction) -> arb:
     """The slope of the mean logistic loss along the direction, each input held fixed at its minimiser; a ball."""
     with ctx.workprec(BITS):
         total = arb(0)

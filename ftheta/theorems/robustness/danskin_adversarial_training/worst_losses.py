@@ -64,14 +64,14 @@ def search(
     rng = np.random.default_rng(0)
     corners = x + epsilon * rng.choice([-1.0, 1.0], size=(STARTS - 1, *x.shape))
     starts = np.concatenate([x[None], corners] if near is None else [x[None], corners[:1], near[None]])
-    points, losses = map(np.asarray, _compiled(net)(params, x, y, starts, epsilon))
+    points, losses = map(np.asarray, _compile(net)(params, x, y, starts, epsilon))
     best = losses.argmax(axis=0)
     each = np.arange(len(x))
     return Search(points[best, each], losses[best, each], points, losses)
 
 
 @lru_cache(maxsize=4)
-def _compiled(net: Network) -> Callable[..., Any]:
+def _compile(net: Network) -> Callable[..., Any]:
     loss = loss_of(net)
 
     def ascend(params: Any, x: Any, y: Any, start: Any, epsilon: Any) -> tuple[Any, Any]:
@@ -115,7 +115,7 @@ def certified_share(margins: np.ndarray, y: np.ndarray) -> int:
     return int(np.count_nonzero(np.where(y > 0, inf, margins).min(axis=1) > 0))
 
 
-def unflipped(net: Network, params: Any, found: Search, y: np.ndarray) -> int:
+def count_unflipped(net: Network, params: Any, found: Search, y: np.ndarray) -> int:
     """How many rows keep their label at the inputs found."""
     outputs = np.asarray(jax.jit(jax.vmap(lambda row: jnp.ravel(net.apply(params, row))))(found.points))
     if outputs.shape[1] == 1:

@@ -35,7 +35,7 @@ from ftheta.pieces.questions.extremes import extreme
 from ftheta.relu.network import ReluNetwork, Step
 from ftheta.subjects import Network
 
-from .relaxed_chains import Affine, RelaxedBox, RelaxedChain
+from .relaxed_chains import AffineBound, RelaxedBox, RelaxedChain
 from .triangles import solve_triangles
 
 MOST_NEURONS = 2000
@@ -44,7 +44,7 @@ MOST_NEURONS = 2000
 MOST_WEIGHTS = 20_000_000
 """Entries of all matrices: beyond, back-substitution from every neuron takes minutes."""
 
-FEW_INPUTS = 3
+MOST_ENUMERATED_INPUTS = 3
 """Up to so many, the least value is looked for among all pieces."""
 
 MOST_WORK = 200_000_000
@@ -215,11 +215,13 @@ class Lowest:
         return Witness(at, bound, value, "the network at this point in intervals rounded outward")
 
 
-def _search(question: Question, relaxed: RelaxedBox, plain: Affine, rng: np.random.Generator, points: int) -> Lowest:
+def _search(
+    question: Question, relaxed: RelaxedBox, plain: AffineBound, rng: np.random.Generator, points: int
+) -> Lowest:
     """Among all pieces where there are few inputs; else random points, the corner below, and descent from the best."""
     lo = relaxed.box.hull.lo[0]
     hi = relaxed.box.hull.hi[0]
-    if len(lo) <= FEW_INPUTS:
+    if len(lo) <= MOST_ENUMERATED_INPUTS:
         try:
             cells = pieces(question.network, Box(lo, hi), max_work=MOST_WORK)
             if cells.certificate.complete:
@@ -270,7 +272,7 @@ def _merge(g: ReluNetwork) -> tuple[Step, ...]:
 
 
 def _examples() -> Examples:
-    """Two small functions for which everything is known by heart."""
+    """Two small functions for which everything is known in closed form."""
     ramp = RelaxedChain(ReluNetwork.dense([np.eye(1), np.eye(1)], [np.zeros(1), np.zeros(1)]))
     wide = ramp.relax(ramp.box(np.array([0.125]), 1.125))  # [−1, 5/4]
     intervals = Enclosure.equal(ramp.interval(wide.box))
@@ -297,7 +299,12 @@ def _examples() -> Examples:
 
 
 def _draw_section(
-    question: Question, relaxed: RelaxedBox, centre: np.ndarray, lowest: np.ndarray, plain: Affine, climbed: Affine
+    question: Question,
+    relaxed: RelaxedBox,
+    centre: np.ndarray,
+    lowest: np.ndarray,
+    plain: AffineBound,
+    climbed: AffineBound,
 ) -> Curves:
     """The network and its affine bounds on the line through the centre and the lowest point, as far as the box goes."""
     hull = relaxed.box.hull

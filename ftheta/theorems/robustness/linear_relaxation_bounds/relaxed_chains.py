@@ -36,7 +36,7 @@ def realise(g: ReluNetwork, x: jax.Array) -> jax.Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Affine:
+class AffineBound:
     """An affine function `slope`·x + `offset` below the output, and its least value over the box."""
 
     slope: np.ndarray
@@ -44,7 +44,7 @@ class Affine:
     least: float
 
     @classmethod
-    def of(cls, form: Form, least: float) -> "Affine":
+    def of(cls, form: Form, least: float) -> "AffineBound":
         (A,) = form.coefficients
         slope = np.zeros(1) if A is None else A[0, 0]
         return cls(slope, float(form.offset[0, 0] - form.paid_error[0, 0]), least)
@@ -93,27 +93,27 @@ class RelaxedBox:
         nodes = {node.outputs[0].id: node for node in self._chain.program.graph.nodes if node.primitive == "max"}
         return [self._relaxed.enclosures[nodes[slot.id].inputs[0].id] for slot in self._chain.kinks]
 
-    def plain(self, sign: float = 1.0) -> Affine:
+    def plain(self, sign: float = 1.0) -> AffineBound:
         """Each line below a ReLU has slope 1 where it is on over most of its range, else 0 (CROWN)."""
         return self._pull({}, sign)
 
-    def with_slopes(self, slopes: Sequence[np.ndarray]) -> Affine:
+    def with_slopes(self, slopes: Sequence[np.ndarray]) -> AffineBound:
         """The lines below the ReLUs of each layer have these slopes; where one is NaN, the plain one."""
         guessed = [self._guess(x) for x in self.operands]
         chosen = [np.where(np.isnan(slope), guess, slope) for slope, guess in zip(slopes, guessed)]
         return self._pull({slot.id: slope[None, None] for slot, slope in zip(self._chain.kinks, chosen)}, 1.0)
 
-    def climb(self, steps: int) -> Affine:
+    def climb(self, steps: int) -> AffineBound:
         """Slopes chosen by so many steps of ascent."""
         best = optimise(self._relaxed, [self.box], self._seeds(1.0), steps)
-        return Affine.of(best.form, float(best.value[0, 0]))
+        return AffineBound.of(best.form, float(best.value[0, 0]))
 
     def _seeds(self, sign: float) -> dict[int, np.ndarray]:
         return {self._chain.output.id: np.full((1, 1, 1), sign)}
 
-    def _pull(self, slopes: dict[int, np.ndarray], sign: float) -> Affine:
+    def _pull(self, slopes: dict[int, np.ndarray], sign: float) -> AffineBound:
         form = self._relaxed.pull_back(self._seeds(sign), slopes)
-        return Affine.of(form, float(form.least([self.box])[0, 0]))
+        return AffineBound.of(form, float(form.least([self.box])[0, 0]))
 
     @staticmethod
     def _guess(operand: Interval) -> np.ndarray:
