@@ -29,6 +29,8 @@ class Options(TypedDict, total=False):
     seed: int
     labels: str | None
     until: str | None
+    role: str
+    train: Any
     workers: int | None
 
 
@@ -47,7 +49,8 @@ def compare(
     """
     begun = monotonic()
     limit = seconds_of(budget)
-    recipes = tuple(Recipe(given, data, options.get("labels"), options.get("until")) for given in (against, model))
+    shared = (data, options.get("labels"), options.get("until"), options.get("train"), options.get("role", ""))
+    recipes = tuple(Recipe(given, *shared) for given in (against, model))
     _ensure_comparable([recipe.network for recipe in recipes])
 
     def audit_one(given: Recipe, which: str) -> Audit:
@@ -55,17 +58,13 @@ def compare(
         found = audit(given, budget=share, progress=lambda words: progress(f"{which}, {words}"), **options)
         return replace(found, asked=replace(found.asked, budget=limit))
 
-    first, second = recipes
-    before = audit_one(first, "the first")
-    after = not_begun(model, second.network, before) if before.interrupted else audit_one(second, "the second")
     rest = None if limit is None else (1 - 2 * SHARE) * limit
     run = Run([_DIFFERENCE], options.get("seed", 0), rest, begun, progress)
-    if after.interrupted:
-        run.interrupt()
-    else:
-        run.go(recipes, options.get("workers"))
-    after = replace(after, interrupted=run.interrupted)
-    return Comparison(before, after, _section(run), tuple(_changes(before, after)))
+    run.go(recipes, options.get("workers"))  # first: it is what was asked for
+    first, second = recipes
+    before = not_begun(first, options) if run.interrupted else audit_one(first, "the first")
+    after = not_begun(second, options) if before.interrupted else audit_one(second, "the second")
+    return Comparison(before, after, _section(run), tuple(_changes(before, after)), run.findings)
 
 
 def _ensure_comparable(networks: Sequence[Network]) -> None:

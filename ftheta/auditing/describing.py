@@ -25,8 +25,9 @@ BENDS = {  # operations that are not affine, by the names they are known by
 
 def portray(net: Network) -> Portrait:
     """What the network is."""
-    data = "" if net.data is None else net.data.name
-    return Portrait(net.name, type(net).__name__, net.fingerprint, in_words(net), diagram(net), data)
+    data = net.data or net.law
+    named = "" if data is None else data.name
+    return Portrait(net.name, type(net).__name__, net.fingerprint, in_words(net), diagram(net), named)
 
 
 def in_words(net: Network) -> tuple[tuple[str, str], ...]:
@@ -48,6 +49,10 @@ def in_words(net: Network) -> tuple[tuple[str, str], ...]:
         facts += _operations(_trace(net))
     if net.scaled_layers is not None:
         facts.append(("input scaling", "by constants before layer 1, which are no parameters"))
+    if net.role:
+        facts.append(("role", net.role))
+    if net.law is not None:
+        facts.append(("data to imitate", f"{net.law.name}, {len(net.law):,} rows"))
     if net.data is not None:
         labels = "" if net.data.y is None else " with labels"
         facts.append(("data", f"{net.data.name}, {len(net.data):,} rows{labels}"))

@@ -3,7 +3,9 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ftheta.logic import Basis, Chart, Diagram, Enclosure, Fact, Table
+from ftheta.logic import AuditFinding, Basis, Chart, Diagram, Enclosure, Fact, Table
+
+RADII_TABLE = "radii of the rows tried, in ℓ∞"  # the title of the table that thresholds on robustness are read from
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,11 +21,12 @@ class Setup:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Facts with tables and charts."""
+    """Facts with tables and charts, and what there is to say of them."""
 
     facts: tuple[Fact, ...]
     tables: tuple[Table, ...] = ()
     charts: tuple[Chart, ...] = ()
+    findings: tuple[AuditFinding, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """What an audit runs, and in which order: what says most comes first.
 
-1. Facts, a section after the other: they are few, quick, and what a reader looks for first.
+1. Facts, the quick and the wanted ones first: they are few, and what a reader looks for.
 2. Theorems about networks alone, one of each section in turn: first the hypotheses of them all (what does not apply
    is known soon, and costs the others no time), then those that apply.
 3. Theorems about a network and data (bounds of its risk, what it does beyond them), likewise.
@@ -19,31 +19,28 @@ from ftheta.logic import UsageError, suggest
 
 from .facts import FACTS
 
-SECTIONS = {
-    "what": "What it is",
-    "expressivity": "Expressivity",
-    "signal": "Gradients and signal",
-    "loss": "Loss and optimisation",
-    "robustness": "Steepness and robustness",
-    "symmetry": "Symmetry",
-    "kernel": "Tangent kernel and limits",
-    "statistics": "Statistics",
-    "extrapolation": "Extrapolation",
-    "further": "Further theorems",
+SECTIONS = {  # questions, in the order of the report
+    "what": "What is it?",
+    "performance": "How good is it, and how sure?",
+    "data": "Are the data fit?",
+    "robustness": "How robust is it?",
+    "capacity": "Is its capacity used?",
+    "training": "Does it train well?",
+    "generalisation": "Does it generalise?",
+    "symmetry": "What does it respect?",
+    "extrapolation": "What happens far away?",
+    "kind": "What holds for its kind?",
 }
 _OF_CHAPTER = {
-    "risk": "statistics",
+    "risk": "generalisation",
     "perceptrons": "what",
-    "universality": "expressivity",
-    "piecewise": "expressivity",
-    "optimisation": "loss",
-    "gradients": "signal",
+    "universality": "capacity",
+    "piecewise": "capacity",
+    "optimisation": "training",
+    "gradients": "training",
     "equivariance": "symmetry",
-    "depth": "kernel",
-    "width": "kernel",
-    "attention": "kernel",
-    "architectures": "what",
-    "generalisation": "statistics",
+    "width": "training",
+    "generalisation": "generalisation",
     "robustness": "robustness",
 }
 
@@ -89,7 +86,7 @@ def _rank(takes: list[str]) -> int:
 
 
 def _theorem(entry: dict[str, str], later: bool) -> Task:
-    section = _OF_CHAPTER.get(entry["chapter"], "further")
+    section = _OF_CHAPTER.get(entry["chapter"], "kind")
     name = entry["id"].replace("-", "_")
     return Task(entry["id"], section, entry["module"], name, (entry["id"], entry["chapter"], section), later=later)
 

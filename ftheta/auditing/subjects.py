@@ -12,7 +12,8 @@ from ftheta.subjects import Dataset, Network
 
 @dataclass(frozen=True)
 class Recipe:
-    """What a network is made from: words, or a subject itself; `labels` and `until` as for `ftheta.load`.
+    """What a network is made from: words, or a subject itself; `labels` and `until` as for `ftheta.load`; `train` are
+    the rows it was trained on; `role` as for `ftheta.Network`.
 
     `network` is made once in a process; to another process the recipe goes without it.
     """
@@ -21,22 +22,32 @@ class Recipe:
     data: Any = None
     labels: str | None = None
     until: str | None = None
+    train: Any = None
+    role: str = ""
 
     @property
     def in_words(self) -> bool:
-        return isinstance(self.model, (str, Path)) and (self.data is None or isinstance(self.data, (str, Path)))
+        given = (self.model, *(part for part in (self.data, self.train) if part is not None))
+        return all(isinstance(part, (str, Path)) for part in given)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Recipe, (self.model, self.data, self.labels, self.until)
+        return Recipe, (self.model, self.data, self.labels, self.until, self.train, self.role)
 
     @cached_property
     def network(self) -> Network:
+        from ftheta.networks.modules import is_torch  # imports JAX
         from ftheta.subjects.resolve import load  # imports readers of every kind
 
-        network = _of(Network, load(self.model, takes=(Network,), until=self.until))
-        if self.data is None:
-            return network
-        return network.with_data(_of(Dataset, load(self.data, takes=(Dataset,), labels=self.labels)))
+        def read_data(given: Any) -> Dataset | None:
+            return None if given is None else _of(Dataset, load(given, takes=(Dataset,), labels=self.labels))
+
+        data = read_data(self.data)
+        train = read_data(self.train)
+        example = (1, *data.x.shape[1:]) if data is not None and is_torch(self.model) else None
+        network = _of(Network, load(self.model, example, takes=(Network,), until=self.until))
+        if self.role:
+            network = network.with_role(self.role)
+        return network.with_data(data).with_train_data(train)
 
 
 def _of(kind: Any, subject: Any) -> Any:

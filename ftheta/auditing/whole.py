@@ -2,14 +2,14 @@
 
 import os
 import pickle
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from importlib.metadata import version
 from time import monotonic
 from typing import Any
 
-from ftheta.logic import Audit, FthetaError, Request, Result, Section, Skipped
+from ftheta.logic import Audit, AuditFinding, Enclosure, FthetaError, Request, Result, Section, Skipped, Verdict
 from ftheta.processes import interrupts
 from ftheta.processes.budgets import duration_text, seconds_of
 from ftheta.processes.resources import cores
@@ -22,6 +22,7 @@ from .part import Part, Portrait, Setup
 from .performing import Outcome, Progress
 from .plan import SECTIONS, Task, plan_tasks
 from .pool import CannotLoad, open_pool
+from .rules import judge, sort_findings
 from .subjects import Recipe, pickle_networks
 
 MOST_WORKERS = 4  # each holds the network
@@ -37,10 +38,13 @@ def audit(
     seed: int = 0,
     labels: str | None = None,
     until: str | None = None,
+    train: Any = None,
+    role: str = "",
     workers: int | None = None,
     progress: Callable[[str], None] = lambda words: None,
+    on_finding: Callable[[AuditFinding], None] = lambda finding: None,
 ) -> Audit:
-    """Say what the network is and run every theorem about networks on it.
+    """Answer what one wants to know of a network: findings, worst first, and every theorem that they rest on.
 
     Parameters
     ----------
@@ -56,11 +60,17 @@ def audit(
         Of everything random. Results do not depend on the budget, but for what is missing.
     labels, until
         As for `ftheta.load`: where the labels of the data are, and the node of the file at which the network ends.
+    train
+        The data that it was trained on: for rows in both, a shift between both, and the gap of the accuracies.
+    role
+        What the network is in a generative model: generator, critic, decoder, score or velocity.
     workers
         Processes: as many as there are cores, at most 4; with 0 everything runs in this process, which then can be
         stopped between theorems only.
     progress
         Is told what is being done.
+    on_finding
+        Is told each finding as it comes.
 
     Ctrl-C returns what is done, with `interrupted` true.
     """
@@ -68,19 +78,22 @@ def audit(
     limit = seconds_of(budget)
     tasks = plan_tasks(only, skip)
     ensure_seed(seed)
-    recipe = model if isinstance(model, Recipe) else Recipe(model, data, labels, until)
-    run = Run(tasks, seed, limit, begun, progress)
+    recipe = model if isinstance(model, Recipe) else Recipe(model, data, labels, until, train, role)
+    run = Run(tasks, seed, limit, begun, progress, on_finding)
     (portrait,) = run.go((recipe,), workers)
     words = (_words(recipe.model), _words(recipe.data), recipe.labels or "", recipe.until or "")
-    asked = Request(*words, tuple(only), tuple(skip), limit)
+    asked = Request(*words, tuple(only), tuple(skip), limit, _words(recipe.train))
     return _audit(portrait, run, asked)
 
 
-def not_begun(model: Any, network: Network, like: Audit) -> Audit:
-    """The audit of a network that was to follow upon another one, which was interrupted."""
-    run = Run(plan_tasks(like.asked.only, like.asked.skip), like.seed, None, monotonic(), lambda words: None)
+def not_begun(recipe: Recipe, options: Mapping[str, Any]) -> Audit:
+    """The audit of a network that was to follow upon something that was interrupted; `options` are those of `audit`."""
+    only = tuple(options.get("only", ()))
+    skip = tuple(options.get("skip", ()))
+    run = Run(plan_tasks(only, skip), options.get("seed", 0), None, monotonic(), lambda words: None)
     run.interrupt()
-    return _audit(_portray(network), run, replace(like.asked, model=_words(model)))
+    words = (_words(recipe.model), _words(recipe.data), recipe.labels or "", recipe.until or "")
+    return _audit(_portray(recipe.network), run, Request(*words, only, skip))
 
 
 def _words(given: Any) -> str:
@@ -96,6 +109,7 @@ class Run:
     limit: float | None
     begun: float
     progress: Callable[[str], None]
+    on_finding: Callable[[AuditFinding], None] = lambda finding: None
     outcomes: dict[str, Outcome] = field(default_factory=dict)
     interrupted: bool = False
 
@@ -150,6 +164,14 @@ class Run:
 
     def _done(self, task: Task, outcome: Outcome) -> None:
         self.outcomes[task.id] = outcome
+        for finding in findings_of(outcome):
+            self.on_finding(finding)
+
+    @property
+    def findings(self) -> tuple[AuditFinding, ...]:
+        """All of them, worst first."""
+        found = (self.outcomes[task.id] for task in self.tasks if task.id in self.outcomes)
+        return sort_findings(tuple(finding for outcome in found for finding in findings_of(outcome)))
 
     def _teller(self, clock: Clock) -> Progress:
         of = "" if clock.budget is None else f" of {duration_text(clock.budget)}"
@@ -169,6 +191,16 @@ class Run:
             theorems = tuple(task.id for task, outcome in here if isinstance(outcome, Result))
             made.append(Section(id, title, *_join_parts(parts), theorems))
         return tuple(s for s in made if s.facts or s.tables or s.charts or s.theorems)
+
+
+def findings_of(outcome: Outcome) -> tuple[AuditFinding, ...]:
+    """What a fact says, or a theorem that is refuted."""
+    if isinstance(outcome, Part):
+        return outcome.findings
+    if isinstance(outcome, Result) and outcome.verdict is Verdict.REFUTED:
+        says = f"A theorem is refuted on this network: {outcome.title}."
+        return tuple(replace(f, theorem=outcome.id) for f in judge("refuted", Enclosure.exact(1), says))
+    return ()
 
 
 def _networks(recipes: tuple[Recipe, ...]) -> tuple[Network, ...]:
@@ -210,4 +242,5 @@ def _audit(portrait: Portrait, run: Run, asked: Request) -> Audit:
         asked=asked,
         seconds=monotonic() - run.begun,
         interrupted=run.interrupted,
+        findings=run.findings,
     )

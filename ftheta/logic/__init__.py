@@ -7,6 +7,7 @@ from .chart import Chart as Chart
 from .chart import Curves as Curves
 from .chart import Dag as Dag
 from .chart import Diagram as Diagram
+from .chart import Handle as Handle
 from .chart import Heatmap as Heatmap
 from .chart import Histogram as Histogram
 from .chart import Layer as Layer
@@ -47,6 +48,10 @@ from .result import Request as Request
 from .result import Result as Result
 from .result import Section as Section
 from .result import Skipped as Skipped
+from .severity import AuditFinding as AuditFinding
+from .severity import Met as Met
+from .severity import Requirement as Requirement
+from .severity import Severity as Severity
 from .table import Table as Table
 from .theorem import Theorem as Theorem
 from .theorem import theorem as theorem

@@ -114,13 +114,22 @@ class Histogram(Frozen):
 
 
 @dataclass(frozen=True, slots=True)
+class Handle:
+    """A point of a chart that can be dragged in the lab: its coordinates are the values of two knobs."""
+
+    across: str
+    up: str
+    at: tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
 class Regions(Frozen):
     """Polygons, each a tuple of (x, y) corners, coloured by `values`; `lines` are drawn over them.
 
     `label` says what the values are; without one they mean nothing, and only tell polygons apart.
     With `classes`, the names of the classes 0, 1, …, the values are their numbers, and the colours are those of the
     classes. `points` are then rows of data: x, y, the class of the row (−1 if it is not known), and the class that it
-    is given.
+    is given. A `handle` is a point that can be dragged.
     """
 
     title: str
@@ -132,6 +141,7 @@ class Regions(Frozen):
     lines: tuple[tuple[tuple[float, float], ...], ...] = ()
     classes: tuple[str, ...] = ()
     points: Rows = ()
+    handle: Handle | None = None
     kind: Literal["regions"] = "regions"
 
 

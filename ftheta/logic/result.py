@@ -9,6 +9,7 @@ from .claim import Claim
 from .enclosure import Enclosure
 from .hypothesis import Finding, Status
 from .knob import Value
+from .severity import AuditFinding, Requirement
 from .table import Table
 from .verdict import Judgement, Verdict, weaken_to, weakest
 
@@ -36,8 +37,8 @@ class Judged:
 @dataclass(frozen=True, slots=True)
 class Provenance:
     """All that is needed to run it again, and how long it took. `origin` says where the subject came from: the
-    theorem's own, its negative control, or one handed in; `given` and `with_data` are the words it was named by.
-    `data_warnings` say what is worth knowing of data that were handed in."""
+    theorem's own, its negative control, or one handed in; `given`, `with_data` and `against` are the words it was
+    named by. `data_warnings` say what is worth knowing of data that were handed in."""
 
     versions: Mapping[str, str]
     seed: int
@@ -50,6 +51,7 @@ class Provenance:
     origin: Literal["built-in", "breaker", "given"] = "built-in"
     given: str = ""
     with_data: str = ""
+    against: str = ""
     data_warnings: tuple[str, ...] = ()
 
 
@@ -83,16 +85,19 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One thing that is known of a network: a number with how well it is known, or words. `note` says what it is of."""
+    """One thing that is known of a network: a number with how well it is known, or words. `note` says what it is of;
+    `key` is the name that thresholds know it by."""
 
     name: str
     value: Enclosure | str
     note: str = ""
+    key: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of an audit: what was computed about the network, and the theorems (by id) that belong here."""
+    """A question about a network: what was computed to answer it, the best chart first, and the theorems (by id) that
+    belong here."""
 
     id: str
     title: str
@@ -125,13 +130,15 @@ class Request:
     only: tuple[str, ...] = ()
     skip: tuple[str, ...] = ()
     budget: float | None = None
+    train: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Audit:
     """Every theorem that takes a network, on one network, with what else is known of it.
 
-    `facts` say in words what it is; `sections` hold the numbers, in order; `skipped` names what was not checked.
+    `findings` are what it has to say, worst first. `facts` say in words what the network is; `sections` hold the
+    numbers, question by question; `skipped` names what was not checked, `requirements` which thresholds are met.
     """
 
     subject: str
@@ -149,6 +156,8 @@ class Audit:
     asked: Request = Request()
     seconds: float = 0.0
     interrupted: bool = False
+    findings: tuple[AuditFinding, ...] = ()
+    requirements: tuple[Requirement, ...] = ()
     schema: int = SCHEMA
 
 
@@ -166,12 +175,15 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two audits with the same data and seed, fact by fact; `difference` is what is known of the two functions."""
+    """Two audits with the same data and seed, fact by fact; `difference` is what is known of the two functions, and
+    `findings` say what became better or worse."""
 
     before: Audit
     after: Audit
     difference: Section
     changes: tuple[Change, ...]
+    findings: tuple[AuditFinding, ...] = ()
+    requirements: tuple[Requirement, ...] = ()
     schema: int = SCHEMA
 
 

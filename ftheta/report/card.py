@@ -1,21 +1,18 @@
-"""A Result, and an Audit, as a card for the terminal."""
+"""A Result as a card for the terminal."""
 
 from collections.abc import Iterator, Mapping
-from itertools import groupby
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ftheta.logic import Audit, Check, Comparison, Curves, Enclosure, Judged, Result, Section, Status, Table
+from ftheta.logic import Check, Curves, Enclosure, Judged, Result, Status, Table
 
-from .changes import describe_basis, format_change, format_fact
 from .letters import letters
 from .numbers import basis, enclosure, number
 from .plain import plain
-from .reproduce import audit_command, command, comparison_command, versions
-from .sides import brief, sides
+from .reproduce import command, versions
+from .sides import sides
 from .terminal import FAINT, Card, Columns, Plot, Styled, hanging_indent, heading, indent, line
-from .verdicts import NOT_CHECKED, look, remarks
-from .words import count_verdicts, describe_status, describe_witness, failing_checks, headline, unmet_requirements
+from .verdicts import look, remarks
+from .words import describe_status, describe_witness
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -27,22 +24,11 @@ MARKS = {
     Status.FAILED: ("✗", "red"),
 }
 _MOST_ROWS = 24
-_LONGEST_WORDS = 40  # letters of a fact that stands in a column
 
 
 def card(result: Result, *, plot: bool = True) -> Card:
     """All that a result says, for `rich` to print: statement, hypotheses, claims, numbers, verdict, how to repeat."""
     return Card(_parts(result, plot))
-
-
-def audit_card(audit: Audit, report: Path | None = None) -> Card:
-    """An audit, one line for each theorem; `report` is the file that says more."""
-    return Card(_audit_parts(audit, report))
-
-
-def comparison_card(both: Comparison, report: Path | None = None) -> Card:
-    """Two audits, fact by fact."""
-    return Card(_comparison_parts(both, report))
 
 
 def _parts(result: Result, plot: bool) -> Iterator["RenderableType"]:
@@ -166,106 +152,3 @@ def _provenance(result: Result) -> Iterator["RenderableType"]:
     if result.see_also:
         yield line(("see also: ", FAINT), ", ".join(result.see_also))
     yield line(("again: ", FAINT), command(result), ("   more: ", FAINT), f"ftheta show {result.id}")
-
-
-def _audit_parts(audit: Audit, report: Path | None) -> Iterator["RenderableType"]:
-    yield line((f"Audit of {audit.subject}", "bold"), (f"  {audit.kind} {audit.hash}", FAINT))
-    yield indent(line((", ".join(f"{name} {value}" for name, value in audit.facts), FAINT)), below=1)
-    for section in audit.sections:
-        yield from _section(section)
-    rows = [_audit_row(result) for result in audit.results if not unmet_requirements(result)]
-    if rows:
-        yield Columns(("theorem", "verdict", "measured", "bound", "slack"), rows, left=(0, 1), whole=True)
-        yield line("")
-    yield from _requirement_lines(audit)
-    yield from _skipped_lines(audit)
-    tallies: list[Styled] = []
-    styles = {"holds": "green", "open": "yellow", "fails": "dark_orange", "unchecked": FAINT, "refuted": "red"}
-    for family, number_, label in count_verdicts(audit):
-        tallies += [(f"{number_} ", f"bold {styles[family]}" if number_ else FAINT), f"{label}   "]
-    yield line(*tallies, (f"{audit.seconds:.0f} s" if audit.seconds else "", FAINT))
-    if audit.interrupted:
-        yield line(("interrupted: this is what was done until then", "yellow"))
-    if report is not None:
-        yield line(("report: ", FAINT), str(report))
-    yield line(("again: ", FAINT), audit_command(audit))
-
-
-def _section(section: Section) -> Iterator["RenderableType"]:
-    """The facts of a section, their values in one column."""
-    if section.facts:
-        yield heading(section.title)
-        rows: list[list[Styled]] = [
-            [letters(f.name), format_fact(f.value), (describe_basis(f.value), FAINT)]
-            for f in section.facts
-            if not isinstance(f.value, str) or len(f.value) <= _LONGEST_WORDS
-        ]
-        if rows:
-            yield Columns(("", "", ""), rows, left=(0, 1, 2))
-        for f in section.facts:
-            if isinstance(f.value, str) and len(f.value) > _LONGEST_WORDS:
-                yield hanging_indent("", "", f"{f.name}: {letters(f.value)}")
-        yield line("")
-
-
-def _requirement_lines(audit: Audit) -> Iterator["RenderableType"]:
-    """Theorems that are not applicable: one line for all that first require the same, with how to meet it."""
-    groups: dict[tuple[str, str], list[str]] = {}
-    for result in audit.results:
-        for check in failing_checks(result)[:1]:
-            groups.setdefault((check.name, check.remedy), []).append(result.id)
-    for (required, remedy), ids in groups.items():
-        names = ", ".join(ids)
-        told = f"{names} {'require' if len(ids) > 1 else 'requires'} {letters(required)}"
-        yield hanging_indent("△", "dark_orange", told, (f"; {letters(remedy)}" if remedy else "", FAINT))
-
-
-def _skipped_lines(audit: Audit) -> Iterator["RenderableType"]:
-    """What was not checked: one line each, or one for all that had no time."""
-    late = [missing for missing in audit.skipped if missing.unfinished]
-    for missing in audit.skipped:
-        if not missing.unfinished:
-            told = f"{missing.id} was {NOT_CHECKED.word}: {missing.reason}"
-            yield hanging_indent(
-                NOT_CHECKED.sign, NOT_CHECKED.style, told, (f"; {missing.remedy}" if missing.remedy else "", FAINT)
-            )
-    if late:
-        names = ", ".join(f"{m.id} ({m.reason})" if m.stopped_after is not None else m.id for m in late)
-        yield hanging_indent(
-            NOT_CHECKED.sign, NOT_CHECKED.style, f"not run within the budget: {names}; {plain(late[0].remedy)}"
-        )
-
-
-def _comparison_parts(both: Comparison, report: Path | None) -> Iterator["RenderableType"]:
-    yield line((f"{both.after.subject} against {both.before.subject}", "bold"))
-    yield from _section(both.difference)
-    for name, group in groupby(both.changes, key=lambda c: c.section):
-        yield heading(name)
-        changes = list(group)
-        rows: list[list[Styled]] = [
-            [
-                letters(c.name),
-                format_fact(c.before),
-                format_fact(c.after),
-                (format_change(c), FAINT if c.same else "bold"),
-            ]
-            for c in changes
-        ]
-        yield Columns(("", both.before.subject, both.after.subject, "change"), rows)
-        yield from (hanging_indent("", "", (f"{letters(c.name)}: {letters(c.note)}", FAINT)) for c in changes if c.note)
-        yield line("")
-    if both.after.interrupted:
-        yield line(("interrupted: this is what was done until then", "yellow"))
-    if report is not None:
-        yield line(("report: ", FAINT), str(report))
-    yield line(("again: ", FAINT), comparison_command(both))
-
-
-def _audit_row(result: Result) -> list[Styled]:
-    here = look(result.verdict)
-    judged = headline(result)
-    word = (f"{here.sign} {here.word}" + (" (vacuous)" if result.vacuous else ""), here.style)
-    if judged is None:
-        return [result.id, word, "", "", ""]
-    row = brief(judged.claim)
-    return [result.id, word, row.measured, row.bound, row.slack]

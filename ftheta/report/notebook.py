@@ -8,10 +8,12 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ftheta.logic import Check, Judged, Result
+    from ftheta.logic import Chart, Check, Judged, Result
     from ftheta.logic.result import Audit
+    from ftheta.subjects import Network
 
 _COLOURS = {"holds": "#15803d", "open": "#8a5a00", "fails": "#b45309", "refuted": "#b91c1c", "unchecked": "#4b5a70"}
+_CHARTS = ("Curves", "Bars", "Heatmap", "Histogram", "Regions", "Points", "Motion", "Diagram", "Dag")
 
 
 def install(shell: Any = None) -> bool:
@@ -25,14 +27,41 @@ def install(shell: Any = None) -> bool:
     formatter.for_type_by_name("ftheta.logic.result", "Result", mimebundle)
     formatter.for_type_by_name("ftheta.logic.result", "Audit", mimebundle)
     formatter.for_type_by_name("ftheta.graph.tableaux", "Tableau", _tableau)
+    formatter.for_type_by_name("ftheta.subjects.network", "Network", network_bundle)
+    for kind in _CHARTS:
+        formatter.for_type_by_name("ftheta.logic.chart", kind, chart_bundle)
     return True
+
+
+def chart_bundle(chart: "Chart", include: Any = None, exclude: Any = None) -> dict[str, str]:
+    """A chart as a picture, and its title as plain text."""
+    return {"text/html": _image(chart), "text/plain": f"{type(chart).__name__}: {chart.title}"}
+
+
+def network_bundle(net: "Network", include: Any = None, exclude: Any = None) -> dict[str, str]:
+    """What a network is, as a small table."""
+    from html import escape
+
+    shape = lambda sizes: " × ".join(map(str, sizes)) or "one number"
+    rows = [("input", shape(net.input_shape)), ("output", shape(net.output_shape))]
+    rows.append(("parameters", f"{net.parameters:,}"))
+    if net.description is not None:
+        widths = "–".join(map(str, net.description.widths))
+        kinds = sorted({layer.activation for layer in net.description.layers[:-1]})
+        rows.append(("layers", f"{widths}, {', '.join(kinds) or 'affine'}"))
+    if net.data is not None:
+        rows.append(("data", f"{net.data.name}, {len(net.data):,} rows"))
+    body = "".join(f"<tr><th>{name}</th><td>{escape(value)}</td></tr>" for name, value in rows)
+    html = f"<h4>{escape(net.name)}</h4><table><tbody>{body}</tbody></table>"
+    return {"text/html": html, "text/plain": repr(net)}
 
 
 def mimebundle(document: "Result | Audit", include: Any = None, exclude: Any = None) -> dict[str, str]:
     """The forms in which a notebook can show a result: HTML, LaTeX and plain text."""
     from ftheta.logic.result import Audit
 
-    from .card import audit_card, card
+    from .audit_card import audit_card
+    from .card import card
 
     if isinstance(document, Audit):
         bundle = {"text/html": _audit_html(document), "text/plain": _plain(audit_card(document))}
@@ -101,16 +130,18 @@ def _pill(here: Any) -> str:
 
 def _picture(result: "Result") -> str:
     """The first chart as a PNG."""
+    return _image(result.charts[0]) if result.charts else ""
+
+
+def _image(chart: "Chart") -> str:
     from base64 import b64encode
     from html import escape
 
     from .render import describe_chart, png
     from .vega import vega
 
-    if not result.charts:
-        return ""
-    data = b64encode(png(vega(result.charts[0]), 2.0)).decode()
-    label = escape(describe_chart(result.charts[0]), quote=True)
+    data = b64encode(png(vega(chart), 2.0)).decode()
+    label = escape(describe_chart(chart), quote=True)
     return f'<img alt="{label}" style="max-width:100%;width:680px" src="data:image/png;base64,{data}">'
 
 
@@ -147,13 +178,20 @@ def _claims(claims: "tuple[Judged, ...]") -> str:
 
 
 def _audit_html(audit: "Audit") -> str:
+    """Its status, and the findings that a report opens with."""
     from html import escape
 
-    from .verdicts import NOT_CHECKED, look
-    from .words import count_verdicts, unmet_requirements
+    from .answers import FAMILIES, accuracy_line, count_findings, opening, status
+    from .words import describe_counts
 
-    told = ", ".join(f"{count} {label}" for _, count, label in count_verdicts(audit))
-    rows = [(r.title, _pill(look(r.verdict)), unmet_requirements(r)) for r in audit.results]
-    rows += [(missing.id, _pill(NOT_CHECKED), missing.reason) for missing in audit.skipped]
-    body = "".join(f"<tr><td>{escape(a)}</td><td>{b}</td><td>{escape(c)}</td></tr>" for a, b, c in rows)
-    return f"<h4>Audit of {escape(audit.subject)}</h4><p>{escape(told)}</p><table><tbody>{body}</tbody></table>"
+    colours = {**_COLOURS, "note-pill": "#1d4ed8"}
+    rows = "".join(
+        f"<tr><td style='color:{colours[FAMILIES[f.severity]]}'>{f.severity.value}</td>"
+        f"<td style='text-align:left'><b>{escape(f.says)}</b> {escape(f.means)}<br>{escape(f.remedy)}</td>"
+        f"<td>{escape(f.basis)}</td></tr>"
+        for f in opening(audit)
+    )
+    word = f"{status(audit).word}: {count_findings(audit)}" if audit.findings else ""
+    told = "".join(f"<p>{escape(line)}</p>" for line in (word, accuracy_line(audit)) if line)
+    checks = f"<p>Checks: {escape(describe_counts(audit))}</p>"
+    return f"<h4>Audit of {escape(audit.subject)}</h4>{told}<table><tbody>{rows}</tbody></table>{checks}"

@@ -95,10 +95,10 @@ def table(
     return f'<div class="scroll"><table class="{kind}">{body}</table></div>'
 
 
-def data_table(data: Table) -> str:
-    """A table of a result as HTML, long ones cut."""
-    rows = [[_cell(cell) for cell in row[: len(data.columns)]] for row in data.rows[:_MOST_ROWS] if row]
-    more = f" (the first {_MOST_ROWS} of {len(data.rows):,} rows)" if len(data.rows) > _MOST_ROWS else ""
+def data_table(data: Table, most: int = _MOST_ROWS) -> str:
+    """A table of a result as HTML, cut after so many rows."""
+    rows = [[_cell(cell) for cell in row[: len(data.columns)]] for row in data.rows[:most] if row]
+    more = f" (the first {most} of {len(data.rows):,} rows)" if len(data.rows) > most else ""
     return table([letters(c) for c in data.columns], rows, caption=prose(data.title) + more)
 
 

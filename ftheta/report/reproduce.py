@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Mapping
 
-from ftheta.logic import Result
+from ftheta.logic import Request, Result
 from ftheta.logic.result import Audit, Comparison
 
 
@@ -14,6 +14,7 @@ def command(result: Result) -> str:
     given = [f"--on {shlex.quote(provenance.given or provenance.subject)}"]
     option = "--with-data" if "data" in provenance.knobs else "--data"
     given += [f"{option} {shlex.quote(provenance.with_data)}"] if provenance.with_data else []
+    given += [f"--against {shlex.quote(provenance.against)}"] if provenance.against else []
     subject = {"given": given, "breaker": ["--breaker"]}
     switches = [*subject.get(provenance.origin, []), *["--force"] * provenance.forced]
     return " ".join(["ftheta check", result.id, *knobs, f"--seed {provenance.seed}", *switches])
@@ -24,6 +25,7 @@ def snippet(result: Result) -> str:
     provenance = result.provenance
     given = [repr(provenance.given or provenance.subject)]
     given += [f"with_data={provenance.with_data!r}"] if provenance.with_data else []
+    given += [f"against={provenance.against!r}"] if provenance.against else []
     subject = {"given": given, "breaker": ["breaker=True"]}
     arguments = [repr(result.id), *subject.get(provenance.origin, [])]
     arguments += [f"{name}={value!r}" for name, value in provenance.knobs.items()]
@@ -47,7 +49,7 @@ def audit_snippet(audit: Audit, against: Audit | None = None) -> str:
     asked = audit.asked
     given = [repr(_model(audit)), *([] if against is None else [repr(_model(against))])]
     given += [repr(asked.data or audit.data)] if audit.data else []
-    given += [f"{name}={value!r}" for name, value in (("labels", asked.labels), ("until", asked.until)) if value]
+    given += [f"{name}={value!r}" for name, value in _named(asked) if value]
     given += [f"{name}={list(value)!r}" for name, value in (("only", asked.only), ("skip", asked.skip)) if value]
     given += [f"budget={asked.budget:g}"] if asked.budget else []
     called = ", ".join([*given, f"seed={audit.seed}"])
@@ -60,10 +62,14 @@ def _model(audit: Audit) -> str:
     return audit.asked.model or audit.subject
 
 
+def _named(asked: Request) -> tuple[tuple[str, str], ...]:
+    return ("labels", asked.labels), ("train", asked.train), ("until", asked.until)
+
+
 def _audit_words(audit: Audit) -> list[str]:
     """The words behind `ftheta audit`."""
     asked = audit.asked
-    options = [("--data", asked.data or audit.data), ("--labels", asked.labels), ("--until", asked.until)]
+    options = [("--data", asked.data or audit.data), *((f"--{name}", value) for name, value in _named(asked))]
     options += [("--only", ",".join(asked.only)), ("--skip", ",".join(asked.skip))]
     options += [("--budget", f"{asked.budget:g}s" if asked.budget else "")]
     written = [f"{name} {shlex.quote(value)}" for name, value in options if value]

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 DRAWN = (".pdf", ".svg", ".png", ".csv")
 SUFFIXES = (*DRAWN, ".html", ".json")
+BUILDS = (".md", ".xml", ".sarif")  # forms of an audit for build servers
+AUDITS = (".html", ".json", *BUILDS)
 
 
 def save(result: Any, path: str | Path, *, precision: "Precision" = "float64") -> tuple[Path, ...]:
@@ -55,9 +57,11 @@ def _save_network(net: Any, path: Path, precision: "Precision") -> tuple[Path, .
 
 def save_audit(audit: Audit | Comparison, path: str | Path) -> tuple[Path, ...]:
     """Write an audit, or a comparison of two, as a page (.html) with its document beside it, or as the document alone
-    (.json)."""
+    (.json); for build servers as Markdown (.md), JUnit XML (.xml) or SARIF (.sarif)."""
     path = Path(path)
-    ensure_savable(path, (".html", ".json"))
+    ensure_savable(path, AUDITS)
+    if path.suffix.lower() in BUILDS:
+        return (_write(path, _page(audit, path)),)
     places = [path] if path.suffix.lower() == ".json" else [path, path.with_suffix(".json")]
     return tuple(_write(place, _page(audit, place)) for place in places)
 
@@ -82,6 +86,10 @@ def _page(document: Result | Audit | Comparison, path: Path) -> str:
         from .document import to_json
 
         return to_json(document, indent=1) + "\n"
+    if path.suffix.lower() in BUILDS and isinstance(document, Audit | Comparison):
+        from . import ci
+
+        return {".md": ci.markdown, ".xml": ci.junit, ".sarif": ci.sarif}[path.suffix.lower()](document)
     from .html import audit_page, comparison_page, result_page
 
     if isinstance(document, Audit):

@@ -52,6 +52,17 @@ def count_verdicts(audit: Audit) -> list[tuple[str, int, str]]:
     return [rows[0], unclear, *rows[1:]] if unclear[1] else rows
 
 
+def describe_counts(audit: Audit) -> str:
+    """`44 held · 0 violated · 19 not applicable · 2 not checked`."""
+    families = [look(r.verdict).family for r in audit.results]
+    words = [f"{families.count('holds')} held", f"{families.count('refuted')} violated"]
+    unclear = families.count("open")
+    words += [f"{unclear} inconclusive"] if unclear else []
+    words += [f"{families.count('fails')} not applicable"] if "fails" in families else []
+    words += [f"{len(audit.skipped)} not checked"] if audit.skipped else []
+    return " · ".join(words)
+
+
 def describe_witness(judged: Judged) -> list[str]:
     """The witness of a claim, or the object that it says exists."""
     claim = judged.claim

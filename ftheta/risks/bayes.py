@@ -63,7 +63,7 @@ class ConditionalLaw:
 
     @cached_property
     def mode(self) -> Fraction:
-        """The likeliest value, the smallest of several."""
+        """The mode: the most probable value, the smallest of several."""
         return max(zip(self.weights, [-v for v in self.values]))[1] * -1
 
     def risk(self, loss: str, c: Fraction) -> Fraction:

@@ -61,7 +61,7 @@ class FiniteClass:
 class LinearClass:
     r"""$g_\theta(x)=\langle\varphi(x),\theta\rangle$ and the squared loss: `features[i]` is $\varphi(x_i)$.
 
-    Where a sample leaves several minimisers, the one of least norm is taken.
+    Where a sample leaves several minimisers, the minimum-norm one is taken.
     """
 
     features: tuple[Rationals, ...]

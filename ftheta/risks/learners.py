@@ -17,7 +17,7 @@ from ftheta.datasets import dataset
 from ftheta.logic.errors import UsageError
 from ftheta.shapes import Float, Real
 
-from .watching import Recipe, Rows, Watched, log_steps, room_for, start, watch
+from .watching import Recipe, Watched, WatchedRows, log_steps, room_for, start, watch
 
 FITTED = 0.01  # a training error up to this is called zero
 TESTED = 2000  # rows at most
@@ -99,7 +99,7 @@ def learn(
     recipe = Recipe(setting.step, setting.decay, setting.activation, *CLASSES if classes else NUMBERS)
     params = start(np.random.default_rng([seed, 2]), (x.shape[1], setting.width, y.shape[1]), gain=2 if classes else 1)
     room = room_for(setting.rows, LEAST_ROWS) if held_out is not None else 0  # one program for several numbers of rows
-    return watch(params, Rows.of(*train, room), Rows.of(*test), recipe, at or (setting.steps,))
+    return watch(params, WatchedRows.of(*train, room), WatchedRows.of(*test), recipe, at or (setting.steps,))
 
 
 CLASSES = ("cross-entropy", "adamw")
@@ -155,7 +155,7 @@ def by_width(
     widths: Sequence[int],
     seeds: Sequence[int],
 ) -> Curve:
-    """Model-wise: networks of every width on the same rows, one set of rows a seed."""
+    """Model-wise: networks of every width on the same rows, one set of rows per seed."""
     found = _side_by_side([(seed, replace(setting, width=int(w))) for seed in seeds for w in widths], x, y, None)
     return _curve("width", widths, setting, found, len(seeds), y.shape[1], x.shape[1])
 

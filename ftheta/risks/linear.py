@@ -20,7 +20,7 @@ NEWTON = 100  # steps at most
 
 
 def least_squares(x: Real[np.ndarray, "n d"], y: Real[np.ndarray, "n *k"]) -> Float[np.ndarray, "d *k"]:
-    """The least-squares parameters of least norm."""
+    """The minimum-norm least-squares parameters."""
     return np.linalg.lstsq(x, y, rcond=None)[0]
 
 

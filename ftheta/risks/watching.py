@@ -89,7 +89,7 @@ def _affine(layer: Any, x: Any) -> Any:
     return x @ weight if bias is None else x @ weight + bias
 
 
-class Rows(NamedTuple):
+class WatchedRows(NamedTuple):
     """Inputs (n, d), targets (n, K) (classes as unit vectors), and which rows count."""
 
     x: Float[np.ndarray, "n d"]
@@ -97,7 +97,7 @@ class Rows(NamedTuple):
     counts: Shaped[np.ndarray, "n"]
 
     @classmethod
-    def of(cls, x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "n k"], room: int = 0) -> "Rows":
+    def of(cls, x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "n k"], room: int = 0) -> "WatchedRows":
         """All of these rows, with empty ones up to `room`."""
         more = max(0, room - len(x))
         padded = [np.pad(np.asarray(part, DTYPE), ((0, more), (0, 0))) for part in (x, y)]
@@ -146,7 +146,7 @@ def start(rng: np.random.Generator, widths: Sequence[int], *, gain: float = 2.0,
     return layers
 
 
-def watch(params: Layers, train: Rows, test: Rows, recipe: Recipe, at: Sequence[int]) -> Watched:
+def watch(params: Layers, train: WatchedRows, test: WatchedRows, recipe: Recipe, at: Sequence[int]) -> Watched:
     """Train on all rows of `train` at every step, and look at both sets after `at` steps (in increasing order)."""
     static = recipe.static
     numbers = Numbers(DTYPE(recipe.step), DTYPE(recipe.decay))
@@ -168,14 +168,14 @@ def _begin(static: Static, params: Any, numbers: Numbers) -> State:
 
 
 @partial(jax.jit, static_argnums=0)
-def _advance(static: Static, state: State, numbers: Numbers, train: Rows, test: Rows, count: Any) -> Any:
+def _advance(static: Static, state: State, numbers: Numbers, train: WatchedRows, test: WatchedRows, count: Any) -> Any:
     """`count` steps; then loss and error on both sets."""
     problem = static.problem(numbers)
     state = jax.lax.fori_loop(0, count, lambda _, s: problem.train_step(s, *train)[0], state)
     return state, (*_measure(problem, state.params, train), *_measure(problem, state.params, test))
 
 
-def _measure(problem: Perceptron, params: Any, rows: Rows) -> tuple[Any, Any]:
+def _measure(problem: Perceptron, params: Any, rows: WatchedRows) -> tuple[Any, Any]:
     loss = problem.risk(params, *rows)
     if rows.y.shape[1] == 1:
         return loss, loss

@@ -17,7 +17,7 @@ from ftheta.subjects import Network
 
 
 def task(name: str) -> Task:
-    return Task(name, "further", __name__, name, (name, "further"), is_fact=True)
+    return Task(name, "kind", __name__, name, (name, "kind"), is_fact=True)
 
 
 def quick(net, rng):

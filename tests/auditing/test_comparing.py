@@ -34,4 +34,11 @@ def test_a_comparison_that_was_cut_short_names_both_networks_and_keeps_what_is_d
     assert (both.before.subject, both.after.subject) == ("a", "b") and both.after.interrupted
     assert [f.name for s in both.before.sections for f in s.facts] == ["drawn"]
     assert [(s.id, s.reason) for s in both.after.skipped] == [("quick", "interrupted")]
+    assert "largest difference of an output" in [f.name for f in both.difference.facts]
+
+
+def test_a_comparison_that_was_cut_short_at_once_names_both_networks(monkeypatch):
+    monkeypatch.setattr(comparing.Run, "go", lambda run, recipes, workers: run.interrupt())
+    both = compared(monkeypatch)
+    assert (both.before.subject, both.after.subject) == ("a", "b") and both.after.interrupted
     assert [(f.name, f.value) for f in both.difference.facts] == [("not compared", "interrupted")]

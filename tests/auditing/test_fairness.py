@@ -121,6 +121,7 @@ def test_a_kernel_that_is_compiled_takes_nothing_off_the_budget(monkeypatch, wor
     assert not found.skipped and len(found.sections[0].facts) == 2
 
 
+@pytest.mark.nightly
 def test_the_budget_is_kept_within_a_tenth(monkeypatch):
     ended = []
     give_up = Pool._give_up

@@ -17,13 +17,13 @@ ASKED = "counts,test-error,gradients-by-layer,active-units,steepness,curvature-o
 
 @pytest.fixture(scope="module")
 def trained():
-    """64-24-16-10 in float64, trained on the digits, and rows it has not seen."""
+    """64-10-8-10 in float64, trained on the digits, and rows it has not seen."""
     digits: Any = load_digits()
     x = torch.tensor(digits.data / 16.0, dtype=torch.float64)
     y = torch.tensor(digits.target)
     torch.manual_seed(0)
-    layers = [torch.nn.Linear(64, 24), torch.nn.ReLU(), torch.nn.Linear(24, 16), torch.nn.ReLU()]
-    net = torch.nn.Sequential(*layers, torch.nn.Linear(16, 10)).double()
+    layers = [torch.nn.Linear(64, 10), torch.nn.ReLU(), torch.nn.Linear(10, 8), torch.nn.ReLU()]
+    net = torch.nn.Sequential(*layers, torch.nn.Linear(8, 10)).double()
     optimiser = torch.optim.Adam(net.parameters(), lr=0.01)
     for _ in range(150):
         optimiser.zero_grad()

@@ -85,6 +85,7 @@ def test_a_task_that_takes_long_is_set_aside_and_goes_on_where_it_was(monkeypatc
     )  # none began twice
 
 
+@pytest.mark.nightly
 def test_a_fact_that_was_set_aside_goes_on_before_theorems_begin(monkeypatch, tmp_path):
     monkeypatch.setenv("PLANTED_FLAG", str(tmp_path / "begun"))
     monkeypatch.setattr(pool, "WORTH", 0.0)
@@ -104,6 +105,7 @@ def test_a_fact_that_was_set_aside_goes_on_before_theorems_begin(monkeypatch, tm
     assert order[0] == ("slow_but_sure", False) and looked < order.index("goes on") < performed
 
 
+@pytest.mark.nightly
 def test_processes_set_aside_end_with_the_audit_and_with_their_parent(monkeypatch, tmp_path):
     monkeypatch.setenv("PLANTED_FLAG", str(tmp_path / "begun"))
     parent = subprocess.Popen([sys.executable, "-c", HELD.format(root=str(ROOT))], stdout=subprocess.PIPE, text=True)
@@ -118,6 +120,7 @@ def test_processes_set_aside_end_with_the_audit_and_with_their_parent(monkeypatc
         sleep(0.05)
 
 
+@pytest.mark.nightly
 def test_a_task_that_takes_too_long_is_tried_again_where_nothing_can_be_set_aside(monkeypatch, tmp_path):
     monkeypatch.setattr(pool, "MOST_SUSPENDED", 0)
     monkeypatch.setenv("PLANTED_FLAG", str(tmp_path / "begun"))
@@ -209,6 +212,7 @@ def test_a_network_that_cannot_be_read_is_told_as_it_is_here():
     assert str(there.value) == str(here.value)
 
 
+@pytest.mark.nightly
 def test_progress_tells_how_far_it_is(monkeypatch):
     told: list[str] = []
     audited(monkeypatch, "quick refuses", 300.0, workers=1, progress=told.append)

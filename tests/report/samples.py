@@ -34,7 +34,8 @@ from ftheta.logic import (
     Vertex,
     Witness,
 )
-from ftheta.logic.result import Audit, Skipped, conclude
+from ftheta.logic.result import Audit, Fact, Section, Skipped, conclude
+from ftheta.logic.severity import AuditFinding, Met, Requirement, Severity
 
 WIDTHS = tuple(2.0**k for k in range(1, 13))
 ERRORS = tuple(1.3 / sqrt(n) for n in WIDTHS)
@@ -252,6 +253,24 @@ def rich_result() -> Result:
     )
 
 
+FINDINGS = (
+    AuditFinding(
+        Severity.PROBLEM,
+        "robustness",
+        "Predictions flip easily: 7 of 24 rows.",
+        Enclosure.between(7 / 24, 9 / 24),
+        "attacked from below, certified from above",
+        "15 of 24 are certified to stay.",
+        "train with `robust=`",
+        "margin",
+        "small-changes",
+        "share of rows: problem above 0.1",
+    ),
+    AuditFinding(Severity.GOOD, "robustness", "All is well.", Enclosure.exact(1), "exact"),
+)
+ROBUSTNESS = Section("robustness", "How robust is it?", (Fact("rows tried", Enclosure.exact(24), "", "rows_tried"),))
+
+
 def audit(subject: str = "mnist_mlp.onnx") -> Audit:
     pieces = result(
         "relu-piecewise-affine",
@@ -273,4 +292,10 @@ def audit(subject: str = "mnist_mlp.onnx") -> Audit:
         seed=0,
         date="2026-11-15",
         version="0.1.0",
+        sections=(ROBUSTNESS,),
+        findings=FINDINGS,
+        requirements=(
+            Requirement("accuracy >= 0.95", Met.MISSED, "0.91"),
+            Requirement("dead_neurons == 0", Met.UNKNOWN, "not known"),
+        ),
     )

@@ -38,6 +38,7 @@ from ftheta.logic import (
     Witness,
 )
 from ftheta.logic.result import Audit, Fact, Request, Section, Skipped
+from ftheta.logic.severity import AuditFinding, Met, Requirement, Severity
 
 floats = st.floats(width=64)  # NaN and both infinities among them
 texts = st.one_of(st.text(max_size=12), st.sampled_from(["inf", "-inf", "nan", "\\inf", "\\\\nan", "θ_k", "<script>"]))
@@ -143,11 +144,17 @@ results = st.builds(
     provenance=provenances,
 )
 pairs = tuples(st.tuples(texts, texts), 2)
-facts = st.builds(Fact, texts, enclosures() | texts, texts)
+facts = st.builds(Fact, texts, enclosures() | texts, texts, texts)
 sections = st.builds(Section, texts, texts, tuples(facts, 2), tuples(tables, 1), tuples(charts, 2), tuples(texts, 2))
 requests = st.builds(Request, texts, texts, texts, texts, tuples(texts, 2), tuples(texts, 2), st.none() | floats)
+said = st.builds(
+    AuditFinding, st.sampled_from(list(Severity)), texts, texts, enclosures(), texts, texts, texts, texts, texts, texts
+)
+requirements = st.builds(Requirement, texts, st.sampled_from(list(Met)), texts)
 audits = st.builds(
     Audit,
+    findings=tuples(said, 2),
+    requirements=tuples(requirements, 2),
     subject=texts,
     kind=texts,
     hash=texts,

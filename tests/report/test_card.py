@@ -6,17 +6,22 @@ import re
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import get_args
 
+import numpy as np
 import pytest
 from rich.console import Console
 
 import ftheta
-from ftheta.logic import Check, Finding, Result
+from ftheta.logic import Chart, Check, Finding, Result
 from ftheta.logic.result import Skipped
-from ftheta.report.card import audit_card, card
-from ftheta.report.notebook import install, mimebundle
+from ftheta.networks import Dense, Description
+from ftheta.report.audit_card import audit_card
+from ftheta.report.card import card
+from ftheta.report.notebook import chart_bundle, install, mimebundle, network_bundle
 from ftheta.report.sheet import sheet
 from ftheta.report.words import unmet_requirements
+from ftheta.subjects import Network
 
 from . import samples
 
@@ -124,14 +129,23 @@ def test_square_brackets_are_not_taken_for_markup() -> None:
 
 
 @pytest.mark.parametrize("width", [60, 120])
-def test_an_audit_is_one_line_for_each_theorem_with_the_counts(width: int) -> None:
+def test_an_audit_opens_with_findings_and_ends_with_the_counts(width: int) -> None:
     text = printed(audit_card(samples.audit(), Path("report.html")), width)
     assert all(len(line) <= width for line in text.splitlines())
     flat = re.sub(r"\s+", " ", text)
-    assert "3 hold 1 inconclusive 1 not applicable 1 not checked 1 violation" in flat
+    assert "NEEDS ATTENTION 1 problem · 1 good" in flat
+    assert "PROBLEM Predictions flip easily: 7 of 24 rows. 15 of 24 are certified to stay." in flat
+    assert "accuracy >= 0.95" in flat and "missed" in flat
+    assert "Checks: 3 hold 1 inconclusive 1 not applicable 1 not checked 1 violation" in flat
     assert "lazy-regime was not checked: needs the initial weights" in flat
-    assert "conv-iff-equivariant requires circular padding" in flat
     assert "report: report.html" in flat and "ftheta audit mnist_mlp.onnx --seed 0" in flat
+    assert "conv-iff-equivariant" not in flat
+
+
+def test_without_a_report_the_card_has_every_fact_and_theorem() -> None:
+    flat = re.sub(r"\s+", " ", printed(audit_card(samples.audit())))
+    assert "conv-iff-equivariant requires circular padding" in flat
+    assert "rows tried 24 exact" in flat
 
 
 @pytest.mark.parametrize("width", [60, 120])
@@ -175,6 +189,18 @@ def test_results_are_registered_by_name_with_a_running_ipython_only() -> None:
     formatter = SimpleNamespace(for_type_by_name=lambda module, name, function: seen.append((module, name)))
     assert install(SimpleNamespace(display_formatter=SimpleNamespace(mimebundle_formatter=formatter)))
     results = [("ftheta.logic.result", "Result"), ("ftheta.logic.result", "Audit")]
-    assert seen == [*results, ("ftheta.graph.tableaux", "Tableau")]
+    others = [("ftheta.graph.tableaux", "Tableau"), ("ftheta.subjects.network", "Network")]
+    assert seen[:4] == [*results, *others]
+    assert {name for module, name in seen[4:]} == {kind.__name__ for kind in get_args(Chart)}
+    assert {module for module, name in seen[4:]} == {"ftheta.logic.chart"}
     assert install(SimpleNamespace()) is False
     assert (Result.__module__, Result.__name__) == seen[0]
+
+
+def test_networks_and_charts_show_themselves_in_a_notebook() -> None:
+    layers = Description((Dense(np.ones((3, 2)), np.zeros(3), "relu"), Dense(np.ones((1, 3)), np.zeros(1))))
+    net = Network.described(layers, "<net>")
+    shown = network_bundle(net)
+    assert "&lt;net&gt;" in shown["text/html"] and "2–3–1, relu" in shown["text/html"]
+    assert shown["text/plain"] == repr(net) == "Network('<net>', 2 → 1, 13 parameters)"
+    assert "data:image/png" in chart_bundle(samples.HISTOGRAM)["text/html"]

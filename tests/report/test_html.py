@@ -11,6 +11,7 @@ from ftheta.logic import Result
 from ftheta.logic.result import Audit, Skipped
 from ftheta.report import html as html_module
 from ftheta.report.html import audit_page, result_page
+from ftheta.report.words import unmet_requirements
 
 from . import samples
 from .test_placing import contrast
@@ -21,7 +22,9 @@ PAGES = {
     "everything": lambda: result_page(samples.rich_result()),
     "inapplicable": lambda: result_page(samples.inapplicable()),
     "refuted": lambda: result_page(samples.refuted()),
-    "empty audit": lambda: audit_page(replace(samples.audit(), results=(), skipped=(), facts=(), diagram=None)),
+    "empty audit": lambda: audit_page(
+        replace(samples.audit(), results=(), skipped=(), facts=(), diagram=None, findings=(), sections=())
+    ),
 }
 
 
@@ -99,15 +102,20 @@ def test_the_audit_report_has_every_part() -> None:
     page = audit_page(samples.audit())
     told = words(page)
     for part in (
-        "Audit of mnist_mlp.onnx",
+        "mnist_mlp.onnx",
         "118,282",
-        "3 hold",
-        "1 not applicable",
-        "1 not checked",
-        "1 violation",
-        "1 inconclusive",
+        "Needs attention",
+        "1 problem · 1 good",
+        "Predictions flip easily: 7 of 24 rows.",
+        "15 of 24 are certified to stay.",
+        "→ train with robust=",
+        "problem above 0.1",
+        "accuracy >= 0.95 missed 0.91",
+        "3 held · 1 violated · 1 inconclusive · 1 not applicable · 1 not checked",
+        "1 theorem is about networks of another kind.",
         "needs the initial weights",
-        "What it is",
+        "What is it?",
+        "How robust is it?",
         "The product of spectral norms is 17.4.",
         "To meet “circular padding”",
         'padding_mode="circular"',
@@ -121,8 +129,18 @@ def test_the_audit_report_has_every_part() -> None:
     ):
         assert part in told, part
     assert page.count("<math") > 10
-    assert page.count("<svg") == sum(len(r.charts) for r in samples.audit().results) + 1
-    assert "434×" in told and "≤ 17.4" in told
+    assert page.count("<svg") == sum(len(r.charts) for r in samples.audit().results if not unmet_requirements(r)) + 1
+    assert "≤ 17.4" in told
+    assert told.index("Predictions flip") < told.rindex("What is it?") < told.rindex("All checks")
+
+
+def test_a_finding_is_read_before_anything_else_and_what_does_not_apply_has_no_colour() -> None:
+    page = audit_page(samples.audit())
+    body = page.split("</head>")[1]
+    assert body.index('class="findings"') < 4000
+    assert 'class="pill fails"' not in body
+    many = replace(samples.audit(), findings=samples.FINDINGS * 10)
+    assert audit_page(many).count("<h3>") == 12 and "8 more findings" in audit_page(many)
 
 
 def test_gist_examples_and_related_theorems_are_on_the_page() -> None:
@@ -160,7 +178,8 @@ def test_a_hostile_network_does_not_get_through() -> None:
         provenance=replace(samples.PROVENANCE, subject=evil, knobs={"points": evil}),
     )
     missing = (Skipped(evil, evil, evil),)
-    audit: Audit = replace(samples.audit(evil), results=(nasty,), facts=((evil, evil),), skipped=missing)
+    said = tuple(replace(f, says=evil, basis=evil, means=evil, remedy=evil, theorem=evil) for f in samples.FINDINGS)
+    audit: Audit = replace(samples.audit(evil), results=(nasty,), facts=((evil, evil),), skipped=missing, findings=said)
     for page in (result_page(nasty), audit_page(audit)):
         parsed = read(page)
         assert "script" not in parsed.seen and "img" not in parsed.seen
@@ -179,7 +198,7 @@ def test_every_word_of_the_page_can_be_read(block: int) -> None:
     css = (Path(html_module.__file__).parent / "page.css").read_text(encoding="utf-8")
     rules = re.findall(r":root \{([^}]*--paper[^}]*)\}", css)[block]
     colours = dict(re.findall(r"--([\w-]+): (#\w{6})", rules))
-    for name in ("ink", "muted", "link", "holds", "fails", "refuted", "open", "unchecked"):
+    for name in ("ink", "muted", "link", "holds", "fails", "refuted", "open", "unchecked", "noted"):
         for ground in ("paper", f"{name}-soft"):
             if ground in colours:
                 assert contrast(colours[name], colours[ground]) >= 4.5, (name, ground)

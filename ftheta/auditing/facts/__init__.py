@@ -20,15 +20,28 @@ def _in(file: str, section: str, *ids: str) -> tuple[Known, ...]:
     return tuple(Known(id, section, f"{__name__}.{file}", id.replace("-", "_")) for id in ids)
 
 
-FACTS = (  # the quick ones first, so that a large network gets them all
+FACTS = (  # the quick and the wanted ones first, so that a large network gets them all
+    *_in("performance", "performance", "test-error"),
+    *_in("data_quality", "data", "shared-rows", "duplicates", "columns"),
+    *_in("warnings", "data", "data-warnings"),
+    *_in("calibration", "performance", "calibration"),
+    *_in("baselines", "performance", "baselines"),
+    *_in("baselines", "data", "label-errors"),
+    *_in("generalisation", "generalisation", "train-test-gap"),
     *_in("counting", "what", "counts"),
-    *_in("warnings", "statistics", "data-warnings"),
-    *_in("statistics", "statistics", "test-error"),
-    *_in("signals", "signal", "gradients-by-layer", "active-units"),
+    *_in("signals", "capacity", "active-units"),
+    *_in("precision", "what", "precision"),
+    *_in("data_quality", "data", "two-samples"),
+    *_in("robust_rows", "robustness", "certified-rows"),
+    *_in("signals", "training", "gradients-by-layer"),
+    *_in("symmetries", "symmetry", "shifts"),
     *_in("rays", "extrapolation", "rays"),
-    *_in("symmetries", "symmetry", "canonical-form", "shifts", "turns"),
-    *_in("slices", "expressivity", "pieces-on-a-slice"),
-    *_in("steepness", "robustness", "steepness", "certified-rows"),
-    *_in("curvature", "loss", "curvature-of-the-loss"),
-    *_in("kernels", "kernel", "tangent-spectrum"),
+    *_in("steepness", "robustness", "steepness"),
+    *_in("local_slopes", "robustness", "local-lipschitz"),
+    *_in("symmetries", "capacity", "canonical-form"),
+    *_in("signals", "capacity", "units-on-the-box"),
+    *_in("curvature", "training", "curvature-of-the-loss"),
+    *_in("symmetries", "symmetry", "turns"),
+    *_in("slices", "capacity", "pieces-on-a-slice"),
+    *_in("kernels", "training", "tangent-spectrum"),
 )

@@ -18,7 +18,7 @@ def counts(net: Network, rng: np.random.Generator) -> Part:
     leaves = jax.tree_util.tree_leaves_with_path(net.params)
     nonzero = sum(int(np.count_nonzero(leaf)) for _, leaf in leaves)
     facts = [
-        Fact("parameters", Enclosure.exact(net.parameters)),
+        Fact("parameters", Enclosure.exact(net.parameters), key="parameters"),
         Fact("non-zero parameters", Enclosure.exact(nonzero)),
         *_layer_facts(net),
         *_operations(net),
@@ -44,7 +44,7 @@ def _operations(net: Network) -> list[Fact]:
         return [Fact("operations", f"not counted: {error.what}")]
     facts = [
         Fact("multiplications, one input", Enclosure.exact(spent.forward_total.multiplications)),
-        Fact("operations, one input", Enclosure.exact(spent.forward_total.flops)),
+        Fact("operations, one input", Enclosure.exact(spent.forward_total.flops), key="operations"),
     ]
     if np.isfinite(spent.ratio):
         facts.append(Fact("cost of gradient ÷ cost of forward pass", Enclosure.equal(spent.ratio)))

@@ -17,6 +17,7 @@ ROWS = (4, 256)  # at least, at most
 PRODUCTS = (10, 120)
 A_PRODUCT = 2e8  # multiplications, about
 WORK = 1e10  # of all products
+KEYS = {"largest stable step of gradient descent": "stable_step", "largest eigenvalue of the Hessian": "sharpness"}
 MEMORY = 1 << 30  # bytes of the vectors that Lanczos keeps
 
 
@@ -47,7 +48,7 @@ def curvature_of_the_loss(net: Network, rng: np.random.Generator) -> Part:
         known["largest stable step of gradient descent"] = replace(step, lo=max(step.lo, 0.0))
     if value > 0:
         known["PL ratio, assuming L* = 0"] = Enclosure.equal(norm**2 / 2 / value)
-    facts = [Fact(name, number, told) for name, number in known.items()]
+    facts = [Fact(name, number, told, KEYS.get(name, "")) for name, number in known.items()]
     if not ends.converged:
         facts.append(Fact("eigenvalues", f"{ends.products} products with the Hessian were not enough", told))
     return Part(tuple(facts))

@@ -1,8 +1,11 @@
 """How far two networks are from being the same function."""
 
+from dataclasses import replace
+
 import numpy as np
 
-from ftheta.logic import Enclosure, Fact, FthetaError
+from ftheta.estimates.paired import mcnemar
+from ftheta.logic import AuditFinding, Enclosure, Fact, FthetaError, Table
 from ftheta.pieces.domains import Box, Polygon, Segment
 from ftheta.pieces.questions.equality import equal
 from ftheta.pieces.slices import slice_of
@@ -10,16 +13,19 @@ from ftheta.subjects import Network
 from ftheta.subjects.layers import MOST_WEIGHTS
 
 from ..part import Part
-from .inputs import outputs_at, piecewise_affine, some_rows
+from ..rules import judge, percent
+from .inputs import choose_rows, classes_of, describe_rows, outputs_at, piecewise_affine, some_rows
 
 ROWS = 4096
+LEVEL = 0.05
+SHOWN = 50  # predictions that changed
 MOST_CELLS = 20_000
 WHOLE_BOX = 3  # inputs up to which a box is looked at, instead of a plane
 
 
 def difference(before: Network, after: Network, rng: np.random.Generator) -> Part:
     """The largest difference at some inputs; for small ReLU networks a proof of equality, or a witness against it."""
-    x, source = some_rows(before, ROWS, rng)
+    x, source, chosen = _rows_of(before, rng)
     one = outputs_at(before, x)
     two = outputs_at(after, x)
     gaps = np.abs(one - two).max(1)
@@ -30,10 +36,73 @@ def difference(before: Network, after: Network, rng: np.random.Generator) -> Par
         Fact("mean over the rows", Enclosure.measured(float(gaps.mean()), samples=n), source),
         Fact("largest output", Enclosure.at_least(size, samples=n), source),
     ]
+    tables: tuple[Table, ...] = ()
+    findings: tuple[AuditFinding, ...] = ()
     if one.shape[1] > 1:
-        same = int((one.argmax(1) == two.argmax(1)).sum())
+        guesses = one.argmax(1), two.argmax(1)
+        same = int((guesses[0] == guesses[1]).sum())
         facts.append(Fact("rows with the same prediction", Enclosure.measured(same, samples=n), source))
-    return Part((*facts, *_decide_equality(before, after, rng)))
+        facts.append(Fact("predictions that changed", Enclosure.measured(n - same, samples=n), source, "against.flips"))
+        labels = _labels_of(before, chosen)
+        more, findings = _judge_flips(guesses, labels, source)
+        facts += more
+        tables = _flipped(guesses, labels, chosen)
+    return Part((*facts, *_decide_equality(before, after, rng)), tables, findings=findings)
+
+
+def _rows_of(net: Network, rng: np.random.Generator) -> tuple[np.ndarray, str, np.ndarray]:
+    """Inputs, where they come from, and the numbers of the rows."""
+    if net.data is None:
+        x, source = some_rows(net, ROWS, rng)
+        return x, source, np.arange(len(x))
+    chosen = choose_rows(net.data, ROWS, rng)
+    return net.data.x[chosen].astype(np.float64), describe_rows(len(chosen), net.data), chosen
+
+
+def _labels_of(net: Network, chosen: np.ndarray) -> np.ndarray | None:
+    if net.data is None or net.data.y is None:
+        return None
+    classes = classes_of(net, net.data.y.reshape(len(net.data), -1))
+    return None if classes is None else classes[chosen]
+
+
+def _judge_flips(
+    guesses: tuple[np.ndarray, np.ndarray], labels: np.ndarray | None, source: str
+) -> tuple[list[Fact], tuple[AuditFinding, ...]]:
+    """How many predictions changed and, where labels are known, whether chance explains who is better."""
+    n = len(guesses[0])
+    flips = int((guesses[0] != guesses[1]).sum())
+    changed = Enclosure.measured(flips, samples=n)
+    says = f"{flips:,} of {n:,} predictions changed." if flips else f"No prediction changed on {n:,} rows."
+    findings = judge("flips", changed, says, f"exact, {source}", judged_by=flips / n)
+    if labels is None:
+        return [], findings
+    right = guesses[0] == labels, guesses[1] == labels
+    lost = int((right[0] & ~right[1]).sum())
+    won = int((right[1] & ~right[0]).sum())
+    p = mcnemar(*right)
+    facts = [
+        Fact("rows that became wrong", Enclosure.measured(lost, samples=n), source, "against.lost"),
+        Fact("rows that became right", Enclosure.measured(won, samples=n), source, "against.won"),
+        Fact("p-value of equal accuracy", Enclosure.measured(p, samples=n), "McNemar's exact test"),
+    ]
+    accuracies = f"accuracy {percent(right[0].mean())} before, {percent(right[1].mean())} now"
+    drop = (lost - won) / n if p < LEVEL else 0.0
+    told = f"Worse than before: {accuracies}; {lost} rows became wrong, {won} right."
+    basis = f"measured, {n:,} rows, McNemar's exact test, p = {p:.2g}"
+    worse = judge("became-worse", Enclosure.measured((lost - won) / n, samples=n), told, basis, judged_by=drop)
+    means = f"{accuracies}; {lost} rows became wrong, {won} right (McNemar's exact test, p = {p:.2g})."
+    return facts, (*worse, *(replace(finding, means=means[:1].upper() + means[1:]) for finding in findings))
+
+
+def _flipped(
+    guesses: tuple[np.ndarray, np.ndarray], labels: np.ndarray | None, chosen: np.ndarray
+) -> tuple[Table, ...]:
+    rows = [
+        (int(chosen[i]), "–" if labels is None else int(labels[i]), int(guesses[0][i]), int(guesses[1][i]))
+        for i in np.flatnonzero(guesses[0] != guesses[1])[:SHOWN]
+    ]
+    return (Table("predictions that changed", ("row", "label", "before", "after"), tuple(rows)),) if rows else ()
 
 
 def _decide_equality(before: Network, after: Network, rng: np.random.Generator) -> list[Fact]:

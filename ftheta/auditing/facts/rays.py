@@ -3,12 +3,13 @@
 import numpy as np
 from scipy import sparse
 
-from ftheta.logic import Axis, Basis, Curves, Enclosure, Fact, FthetaError, Series
+from ftheta.logic import AuditFinding, Axis, Basis, Curves, Enclosure, Fact, FthetaError, Series
 from ftheta.pieces import Segment, pieces
 from ftheta.relu import ReluNetwork
 from ftheta.subjects import Network
 
 from ..part import Part, no_better
+from ..rules import judge
 from .inputs import affordable, ensure_real_inputs, outputs_at, piecewise_affine, some_rows
 
 RAYS = 8
@@ -37,7 +38,16 @@ def rays(net: Network, rng: np.random.Generator) -> Part:
         facts.append(Fact("pieces", f"none are counted: {error.what} {error.got or ''}".strip(), told))
     else:
         facts += _exact_facts(form, basis, centre, ways, told)
-    return Part(tuple(facts), charts=(_picture(values),))
+    return Part(tuple(facts), charts=(_picture(values),), findings=_judge_margins(facts, len(ways)))
+
+
+def _judge_margins(facts: list[Fact], n: int) -> tuple[AuditFinding, ...]:
+    for fact in facts:
+        if fact.key == "growing_margins" and isinstance(fact.value, Enclosure):
+            grows = int(fact.value.middle)
+            says = f"Far from the data it grows ever more confident: on {grows} of {n} rays the margin keeps growing."
+            return judge("far-away", fact.value, says, f"measured, {n} rays", judged_by=grows / n)
+    return ()
 
 
 def _growth(values: np.ndarray) -> Enclosure:
@@ -53,7 +63,8 @@ def _margin_growth(values: np.ndarray, told: str) -> Fact:
     top = np.sort(values[:, [-2, -1]], axis=2)
     gaps = top[:, :, -1] - top[:, :, -2]
     grows = int((gaps[:, 1] > gaps[:, 0] * (1 + 1e-9)).sum())
-    return Fact("rays with growing margin", Enclosure.measured(grows, samples=len(values)), told)
+    known = Enclosure.measured(grows, samples=len(values))
+    return Fact("rays with growing margin", known, told, "growing_margins")
 
 
 def _exact_facts(form: ReluNetwork, basis: Basis, centre: np.ndarray, ways: np.ndarray, told: str) -> list[Fact]:

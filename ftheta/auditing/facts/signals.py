@@ -1,6 +1,7 @@
 """Gradients layer by layer, and units that let nothing through."""
 
 from dataclasses import dataclass
+from math import inf, log10
 from typing import Any
 
 import jax
@@ -8,15 +9,17 @@ import jax.numpy as jnp
 import numpy as np
 
 from ftheta.graph import Graph, Node, trace, values
-from ftheta.logic import Axis, Bars, Chart, Curves, Enclosure, Fact, Series, SubjectError, Table
+from ftheta.logic import AuditFinding, Axis, Bars, Chart, Curves, Enclosure, Fact, Series, SubjectError, Table
 from ftheta.spectra import Objective
 from ftheta.spectra.loss_constants import signals
 from ftheta.spectra.objective import natural_objective
+from ftheta.stability.simplification import simplify
 from ftheta.subjects import Network
 
 from ..part import Part
+from ..rules import judge, percent
 from .counting import name_of_array
-from .inputs import BATCH, affordable, describe_rows, some_rows
+from .inputs import BATCH, affordable, describe_rows, ensure_real_inputs, piecewise_affine, some_rows
 
 ROWS = 64  # for gradients
 LOOKED_AT = 1024  # rows, for units
@@ -45,7 +48,7 @@ def gradients_by_layer(net: Network, rng: np.random.Generator) -> Part:
         facts.append(Fact("diagnosis", layers.diagnosis, told))
     rows = [(n, size, norm, norm / size if size else 0.0) for n, size, norm in zip(names, sizes, norms)][:SHOWN]
     table = Table(f"gradients, {told}", ("parameters", "‖θ‖", "‖∇θ‖", "‖∇θ‖ / ‖θ‖"), tuple(rows))
-    return Part(tuple(facts), (table,), _picture(leaves, norms, names))
+    return Part(tuple(facts), (table,), _picture(leaves, norms, names), _judge_balance(facts))
 
 
 def _gradient_ratio(leaves: list[Any], norms: list[float], told: str) -> list[Fact]:
@@ -53,7 +56,19 @@ def _gradient_ratio(leaves: list[Any], norms: list[float], told: str) -> list[Fa
     matrices = [norm for (_, leaf), norm in zip(leaves, norms) if leaf.ndim > 1]
     if len(matrices) < 2 or not matrices[-1] > 0:
         return []
-    return [Fact("gradient norm, first matrix ÷ last matrix", Enclosure.equal(matrices[0] / matrices[-1]), told)]
+    ratio = Enclosure.equal(matrices[0] / matrices[-1])
+    return [Fact("gradient norm, first matrix ÷ last matrix", ratio, told, "gradient_ratio")]
+
+
+def _judge_balance(facts: list[Fact]) -> tuple[AuditFinding, ...]:
+    for fact in facts:
+        if fact.key == "gradient_ratio" and isinstance(fact.value, Enclosure):
+            ratio = fact.value.middle
+            size = abs(log10(ratio)) if ratio > 0 else inf
+            word = "balanced" if size <= 1 else "vanish towards the input" if ratio < 1 else "explode towards the input"
+            says = f"Gradients {'are ' * (size <= 1)}{word}: norm of the first matrix ÷ the last {ratio:.3g}."
+            return judge("gradient-balance", fact.value, says, f"computed in float64, {fact.note}", judged_by=size)
+    return ()
 
 
 def _objective(net: Network, rng: np.random.Generator) -> tuple[Objective, str]:
@@ -126,13 +141,84 @@ def active_units(net: Network, rng: np.random.Generator) -> Part:
         of_them = f"of {total:,} units; {told}"
         facts += [
             Fact("ReLUs", Enclosure.exact(total)),
-            Fact("dead ReLUs on this data", Enclosure.measured(dead, samples=n), of_them),
+            Fact("dead ReLUs on this data", Enclosure.measured(dead, samples=n), of_them, "dead_neurons"),
             Fact("always-active ReLUs on this data", Enclosure.measured(always, samples=n), of_them),
         ]
     if curved:
         worst = max(u.flat for u in curved)
-        facts.append(Fact("largest share of saturated values in a layer", Enclosure.measured(worst, samples=n), told))
-    return Part(tuple(facts), (_table(units, told),))
+        facts.append(
+            Fact(
+                "largest share of saturated values in a layer", Enclosure.measured(worst, samples=n), told, "saturation"
+            )
+        )
+    findings = (*_judge_relus(relus, n), *_judge_saturation(curved, n))
+    return Part(tuple(facts), (_table(units, told),), _unit_chart(relus), findings)
+
+
+def _judge_relus(relus: list[_Units], n: int) -> tuple[AuditFinding, ...]:
+    """Layers that are dead as a whole, and the share of dead units in all."""
+    if not relus:
+        return ()
+    dead = [int((~u.on).sum()) for u in relus]
+    total = sum(u.on.size for u in relus)
+    gone = [k for k, (u, d) in enumerate(zip(relus, dead), 1) if d == u.on.size]
+    where = ", ".join(f"activation {k}: {d}" for k, d in enumerate(dead, 1) if d)
+    says = f"{sum(dead):,} of {total:,} ReLUs are dead on every row." if any(dead) else "No ReLU is dead on these rows."
+    layers = f"Every unit of activation {', '.join(map(str, gone))} is dead: the output no longer depends on the input."
+    share = Enclosure.measured(sum(dead), samples=n)
+    return (
+        *judge("dead-layer", Enclosure.measured(len(gone), samples=n), layers),
+        *judge("dead-units", share, says, judged_by=sum(dead) / total, means=where.capitalize() + "." if where else ""),
+    )
+
+
+def _judge_saturation(curved: list[_Units], n: int) -> tuple[AuditFinding, ...]:
+    if not curved:
+        return ()
+    worst = max(curved, key=lambda u: u.flat)
+    says = f"{percent(worst.flat, 0)} of the values of activation {worst.name} are saturated."
+    return judge("saturation", Enclosure.measured(worst.flat, samples=n), says)
+
+
+def _unit_chart(relus: list[_Units]) -> tuple[Chart, ...]:
+    """Of each activation, how many units are dead, always active, or switch."""
+    if not 0 < len(relus) <= MOST_BARS:
+        return ()
+    dead = [int((~u.on).sum()) for u in relus]
+    always = [int(u.always.sum()) for u in relus]
+    switching = [u.on.size - d - a for u, d, a in zip(relus, dead, always)]
+    names = tuple(f"activation {u.name}" for u in relus)
+    groups = ("dead", "always active", "switching")
+    return (Bars("units of each activation on the data", Axis("units"), names, groups, (dead, always, switching)),)
+
+
+def units_on_the_box(net: Network, rng: np.random.Generator) -> Part:
+    """ReLUs that are dead, or linear, at every input between the least and the largest entries of the data: proved, by
+    bounds rounded outward."""
+    if net.data is None:
+        raise SubjectError("This needs data.", got="no data", remedy="add --data: the box is the one around its rows")
+    ensure_real_inputs(net)
+    piecewise_affine(net)
+    rows = net.data.x.reshape(len(net.data), -1).astype(np.float64)
+    low = rows.min(0)
+    high = rows.max(0)
+    found = simplify(net, (low.reshape(net.input_shape), high.reshape(net.input_shape)))
+    dead = sum(map(len, found.dead))
+    linear = sum(map(len, found.linear))
+    told = f"on the box around the rows of {net.data.name}, rounded outward"
+    facts = (
+        Fact("ReLUs proved dead on the box of the data", Enclosure.exact(dead), told, "proved_dead_neurons"),
+        Fact("ReLUs proved linear on the box of the data", Enclosure.exact(linear), told, "proved_linear_neurons"),
+        Fact("widths of an equal network on the box", "-".join(map(str, found.network.widths)), told),
+    )
+    if not dead + linear:
+        return Part(facts)
+    before, after = (sum(net.widths[1:-1]) for net in (found.original, found.network))
+    says = (
+        f"{dead:,} ReLUs are dead and {linear:,} linear at every input in the box of the data: "
+        f"{before:,} neurons can be {after:,}."
+    )
+    return Part(facts, findings=judge("duplicate-neurons", Enclosure.exact(dead + linear), says, "proved, " + told))
 
 
 def _rectifies(graph: Graph, node: Node) -> bool:
@@ -175,7 +261,7 @@ def _activity(node: Node, out: Any) -> tuple[Any, Any, Any]:
 def _table(units: list[_Units], told: str) -> Table:
     rows = [
         (u.name, u.on.size, int((~u.on).sum()) if u.is_relu else "–", int(u.always.sum()) if u.is_relu else "–",
-         "–" if u.is_relu else f"{u.flat:.1%}")
+         "–" if u.is_relu else f"{percent(u.flat)}")
         for u in units[:SHOWN]
     ]  # fmt: skip
     return Table(f"units, {told}", ("activation", "units", "dead", "always active", "saturated values"), tuple(rows))

@@ -7,7 +7,7 @@ import numpy as np
 
 from ftheta.groups import dihedral, layout_of, on_images
 from ftheta.groups.defects import representations_for
-from ftheta.logic import Axis, Bars, Curves, Enclosure, Fact, Heatmap, Series, SubjectError, UsageError
+from ftheta.logic import AuditFinding, Axis, Bars, Curves, Enclosure, Fact, Heatmap, Series, SubjectError, UsageError
 from ftheta.relu.describe import plain_form
 from ftheta.relu.exact import from_description
 from ftheta.relu.symmetry.canonical import canonical, path_norm
@@ -16,6 +16,7 @@ from ftheta.subjects import Network
 from ftheta.subjects.layers import MOST_WEIGHTS
 
 from ..part import Part
+from ..rules import judge, percent
 from .inputs import affordable, ensure_real_inputs, outputs_at, some_rows
 
 ROWS = 64
@@ -35,7 +36,7 @@ MOVES = {  # of the plane, rows downwards and columns to the right
 
 
 def canonical_form(net: Network, rng: np.random.Generator) -> Part:
-    """Neurons that are left when copies are merged and silent ones dropped, in rationals; the copy of least norm."""
+    """Neurons that are left when duplicates are merged and dead ones dropped, in rationals; their least rescaling."""
     told = net.behind_scaling().description  # norms are those of the parameters
     why = plain_form(told)
     if told is None or why:
@@ -62,10 +63,13 @@ def canonical_form(net: Network, rng: np.random.Generator) -> Part:
     after = sum(form.widths[1:-1])
     facts += [
         Fact(f"neurons in the canonical form, of {before:,}", Enclosure.exact(after)),
-        Fact("duplicate or dead neurons", Enclosure.exact(before - after)),
+        Fact("duplicate or dead neurons", Enclosure.exact(before - after), key="duplicate_neurons"),
         Fact("path norm, the same for all copies", Enclosure.exact(path_norm(form))),
     ]
-    return Part(tuple(facts))
+    says = f"{before - after:,} of {before:,} neurons are duplicate or dead: the function needs {after:,}."
+    return Part(
+        tuple(facts), findings=judge("duplicate-neurons", Enclosure.exact(before - after), says, "proved, in rationals")
+    )
 
 
 def shifts(net: Network, rng: np.random.Generator) -> Part:
@@ -86,6 +90,7 @@ def shifts(net: Network, rng: np.random.Generator) -> Part:
     moved = moved.reshape(len(moves), *still.shape)
     facts = []
     series = []
+    stays: list[float] = []
     where = np.zeros(still.shape[1:])
     for axis in grid.axes:
         here = [k for k, (a, _) in enumerate(moves) if a == axis]
@@ -100,9 +105,24 @@ def shifts(net: Network, rng: np.random.Generator) -> Part:
             kept = int((_flatten(moved[here[0]]).argmax(1) == _flatten(still).argmax(1)).sum())
             name = f"predictions unchanged under a shift by 1, axis {axis + 1}"
             facts.append(Fact(name, Enclosure.measured(kept, samples=len(x)), told))
+            stays.append(kept / len(x))
         series.append(Series(f"axis {axis + 1}", by, defects))
     chart = Curves(f"{what} against shift", Axis("shift"), Axis("largest relative change"), tuple(series))
-    return Part(tuple(facts), charts=(chart, *(_change_map(where / _largest_entry(still), grid) if moves_too else ())))
+    maps = _change_map(where / _largest_entry(still), grid) if moves_too else ()
+    return Part(tuple(facts), charts=(chart, *maps), findings=_judge_shifts(stays, len(x)))
+
+
+def _judge_shifts(stays: list[float], n: int) -> tuple[AuditFinding, ...]:
+    """From the share of predictions that stay under a shift by one, for each axis."""
+    if not stays:
+        return ()
+    changed = 1 - min(stays)
+    if changed <= 0.1:
+        says = f"A shift by one pixel leaves {percent(min(stays), 0)} of the predictions as they are."
+    else:
+        shares = " and ".join(f"{percent(share, 0)}" for share in stays)
+        says = f"Not shift-invariant: {shares} of the predictions survive a shift by one pixel along the axes."
+    return judge("shifts", Enclosure.measured(changed, samples=n), says)
 
 
 def _change_map(change: np.ndarray, grid: "Grid") -> tuple[Heatmap, ...]:

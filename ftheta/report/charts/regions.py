@@ -41,7 +41,8 @@ def _by_value(chart: Regions, kept: list[Valued], x: Scaled, y: Scaled, canvas: 
     polygons = [([frame.at(a, b) for a, b in p], level(v, *ends)) for p, v in kept]
     inside = _polygons(polygons, [viridis(i / (LEVELS - 1)) for i in range(LEVELS)], frame)
     bar = bar_marks(frame, chart.label, values) if values and chart.label else []
-    return specification(frame, chart.title, [*inside, *_lines(chart, frame), border(frame), *bar], grid=False)
+    marks = [*inside, *_lines(chart, frame), *_handle(chart, frame), border(frame), *bar]
+    return _with_handle(specification(frame, chart.title, marks, grid=False), chart)
 
 
 def _by_class(chart: Regions, kept: list[Valued], x: Scaled, y: Scaled, canvas: Canvas) -> Spec:
@@ -62,8 +63,25 @@ def _by_class(chart: Regions, kept: list[Valued], x: Scaled, y: Scaled, canvas: 
         [sign.shape for sign in entries],
         opacity=[TINT if sign.shape == "square" else 1.0 for sign in entries],
     )
-    marks = [*inside, *_lines(chart, frame), *row_marks(chart, frame), border(frame), *legend]
-    return specification(frame, chart.title, marks, grid=False)
+    marks = [*inside, *_lines(chart, frame), *row_marks(chart, frame), *_handle(chart, frame), border(frame), *legend]
+    return _with_handle(specification(frame, chart.title, marks, grid=False), chart)
+
+
+def _handle(chart: Regions, frame: Frame) -> list[Spec]:
+    """The point that can be dragged: a disc with a light rim, to be seen on every colour."""
+    if chart.handle is None or not all(map(isfinite, chart.handle.at)):
+        return []
+    x, y = frame.at(*chart.handle.at)
+    (rim, _), (ink, _) = RIMMED
+    look = {"x": round(x, 2), "y": round(y, 2), "shape": "circle", "size": 110, "strokeWidth": 2}
+    return [mark("symbol", {**look, "fill": ink, "stroke": rim})]
+
+
+def _with_handle(spec: Spec, chart: Regions) -> Spec:
+    """The specification, with what the lab needs to let the point be dragged."""
+    if chart.handle is None:
+        return spec
+    return {**spec, "usermeta": {"handle": {"x": chart.handle.across, "y": chart.handle.up, "at": chart.handle.at}}}
 
 
 def _class_of(value: float, chart: Regions) -> int:

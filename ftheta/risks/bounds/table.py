@@ -83,15 +83,15 @@ class RiskBounds:
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
-    """Examples of a classifier, one input a row; labels are classes, or −1 and 1 for a single output."""
+class ClassifierRows:
+    """Examples of a classifier, one input per row; labels are classes, or −1 and 1 for a single output."""
 
     x: Real[np.ndarray, "n *shape"]
     y: Real[np.ndarray, "n"]
     outputs: Float[np.ndarray, "n k"]
 
     @classmethod
-    def of(cls, model: Model, data: Any, name: str) -> "Rows":
+    def of(cls, model: Model, data: Any, name: str) -> "ClassifierRows":
         x, y = (data.x, data.y) if hasattr(data, "x") else data
         if y is None:
             raise SubjectError("The rows have no labels.", where=name, remedy="give one class per row")
@@ -133,7 +133,7 @@ def _classes(y: np.ndarray, outputs: int, name: str) -> np.ndarray:
         "These bounds are about the 0-1 loss of a classifier.",
         where=name,
         got=f"labels such as {found[:4].tolist()}, {outputs} outputs",
-        remedy="give one class 0, …, K − 1 a row for K outputs, or labels −1 and 1 (0 and 1) for one",
+        remedy="give one class 0, …, K − 1 per row for K outputs, or labels −1 and 1 (0 and 1) for one",
     )
 
 
@@ -193,11 +193,11 @@ def risk_bounds(
     risks = {}
     randomised = None
     if test is not None:
-        rows = Rows.of(model, test, "test")
+        rows = ClassifierRows.of(model, test, "test")
         risks["test_risk"], found = _of_one_predictor(rows, delta)
         bounds += found
     if train is not None:
-        rows = Rows.of(model, train, "train")
+        rows = ClassifierRows.of(model, train, "train")
         risks["train_risk"] = unseen.mean_and_variance(rows.losses)[0]
         start = None if prior is None else model_of(prior, np.float64).params
         for make in (_growth, _norms):
@@ -215,7 +215,7 @@ def risk_bounds(
 Found = tuple[list[RiskBound], list[tuple[str, str]]]
 
 
-def _of_one_predictor(rows: Rows, delta: float) -> tuple[Fraction, list[RiskBound]]:
+def _of_one_predictor(rows: ClassifierRows, delta: float) -> tuple[Fraction, list[RiskBound]]:
     mean, variance = unseen.mean_and_variance(rows.losses)
     n = len(rows)
     errors = int(rows.losses.sum())
@@ -231,7 +231,7 @@ def _of_one_predictor(rows: Rows, delta: float) -> tuple[Fraction, list[RiskBoun
     return mean, [RiskBound(name, value, delta, n, UNSEEN, note=note) for name, value in found.items()]
 
 
-def _growth(description: Description | None, _: Any, rows: Rows, delta: float) -> Found:
+def _growth(description: Description | None, _: Any, rows: ClassifierRows, delta: float) -> Found:
     name = "VC"
     units = None if description is None else Units.of(description)
     if units is None:
@@ -244,7 +244,7 @@ def _growth(description: Description | None, _: Any, rows: Rows, delta: float) -
     return [RiskBound(name, above(ball(risk) + ball(radius)), delta, n, TRAINING, note=note)], []
 
 
-def _norms(description: Description | None, start: Any, rows: Rows, delta: float) -> Found:
+def _norms(description: Description | None, start: Any, rows: ClassifierRows, delta: float) -> Found:
     names = ("Frobenius margin", "spectral margin")
     if description is None:
         return [], [(name, "the layers are not known") for name in names]
@@ -270,7 +270,7 @@ def stochastic_risk(
 ) -> Enclosure:
     """How often networks with weights N(θ, spread²) err on these rows: the exact interval of a proportion."""
     model = model_of(net, np.float64)
-    rows = Rows.of(model, data, "data")
+    rows = ClassifierRows.of(model, data, "data")
     with jax.enable_x64(True):
         cloud = Cloud.of(_errs(model), model.params, model.params, rows.x, rows.y)
         return binomial_interval(cloud.errors(spread, draws, np.random.default_rng(seed)), draws, confidence)
@@ -281,7 +281,7 @@ def _errs(model: Model) -> Wrong:
 
 
 def _randomise(
-    model: Model, start: Any, rows: Rows, delta: float, draws: int, rng: np.random.Generator
+    model: Model, start: Any, rows: ClassifierRows, delta: float, draws: int, rng: np.random.Generator
 ) -> tuple[PacBayes, list[RiskBound]]:
     centre = jax.tree.map(np.zeros_like, model.params) if start is None else start
     found = pac_bayes(_errs(model), model.params, centre, rows.x, rows.y, delta, rng, draws)

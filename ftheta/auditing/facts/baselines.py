@@ -1,0 +1,134 @@
+"""What simple models do on the same rows, and labels that nobody else believes."""
+
+import numpy as np
+
+from ftheta.estimates.paired import mcnemar
+from ftheta.logic import Axis, Bars, Enclosure, Fact, SubjectError, Table
+from ftheta.risks.baselines import Labelled, nearest_labels, predict_linearly
+from ftheta.subjects import Dataset, Network
+from ftheta.subjects.inputs import takes_tokens
+
+from ..part import Part
+from ..rules import judge, percent
+from .evaluation import Evaluation, evaluate_classes, flatten
+
+ROWS = 2000  # that baselines are tried on
+REFERENCE = 10_000  # rows of training that they may use
+MOST_COLUMNS = 2000  # of a linear model
+LEVEL = 0.05
+NEIGHBOURS = 10
+AGREE = 0.7  # of the neighbours
+SHOWN = 12
+LEAST = 10  # rows
+ONE_SCALE = 300.0  # between the widest and the narrowest column
+
+
+def baselines(net: Network, rng: np.random.Generator) -> Part:
+    """Majority class, a linear model and the nearest neighbour, with exact tests that they are as good."""
+    found, classes = evaluate_classes(net, rng)
+    if len(classes) < LEAST:
+        raise SubjectError("This needs at least ten labelled rows.", got=f"{len(classes)}", remedy="give more rows")
+    rows = _rows_of(net, found, classes)
+    reference = _reference(net, rng)
+    k = found.outputs.shape[1]
+    right = found.guesses[: len(rows.y)] == rows.y
+    tried = {"majority class": np.full(len(rows.y), np.bincount((reference or rows).y).argmax())}
+    if rows.x.shape[1] <= MOST_COLUMNS:
+        tried["linear model"] = predict_linearly(rows, k, reference)
+    tried["nearest neighbour"] = nearest_labels(rows, 1, reference)[:, 0]
+    source = (
+        "fitted to the other rows of the data"
+        if reference is None
+        else f"fitted to {len(reference.y):,} rows of training"
+    )
+    told = f"{found.told if len(rows.y) == len(classes) else f'{len(rows.y):,} rows'}, {source}"
+    facts = [
+        Fact(
+            f"accuracy, {name}",
+            Enclosure.equal(float((guess == rows.y).mean())),
+            told,
+            f"{name.replace(' ', '_')}_accuracy",
+        )
+        for name, guess in tried.items()
+    ]
+    best = max(tried, key=lambda name: (tried[name] == rows.y).sum())
+    rival = tried[best] == rows.y
+    p = min(1.0, len(tried) * mcnemar(right, rival))  # the best of so many was chosen by these rows
+    tested = f"McNemar's exact test, corrected for {len(tried)} baselines"
+    facts.append(Fact(f"p-value, network against {best}", Enclosure.measured(p, samples=len(rows.y)), tested))
+    shares = (float(right.mean()), *(float((guess == rows.y).mean()) for guess in tried.values()))
+    chart = Bars("accuracy on the same rows", Axis("accuracy"), ("this network", *tried), ("",), (shares,))
+    return Part(tuple(facts), charts=(chart,), findings=_compare(right, rival, best, p))
+
+
+def _compare(right: np.ndarray, rival: np.ndarray, best: str, p: float) -> tuple:
+    n = len(right)
+    lead = float(right.mean() - rival.mean())
+    basis = f"measured, {n:,} rows, McNemar's exact test, p = {p:.2g}"
+    accuracies = f"{percent(right.mean())} against {percent(rival.mean())} on the same rows"
+    if lead < 0 and p < LEVEL:
+        says = f"Worse than a {best}: {accuracies}."
+        return judge("behind-baseline", Enclosure.measured(-lead, samples=n), says, basis)
+    if p < LEVEL:
+        says = f"It beats the best simple baseline, {best}: {accuracies}."
+    else:
+        says = f"No significant lead over a {best}: {accuracies}."
+    return judge("ahead-of-baselines", Enclosure.measured(lead, samples=n), says, basis, judged_by=p)
+
+
+def label_errors(net: Network, rng: np.random.Generator) -> Part:
+    """Rows whose label is contradicted by the network and by most of the nearest rows alike."""
+    found, classes = evaluate_classes(net, rng)
+    rows = _rows_of(net, found, classes)
+    n = len(rows.y)
+    if n < 5 * NEIGHBOURS:
+        raise SubjectError("This needs more labelled rows.", got=f"{n}", remedy=f"give {5 * NEIGHBOURS} rows or more")
+    guessed = found.guesses[:n]
+    votes = nearest_labels(rows, NEIGHBOURS)
+    agree = (votes == guessed[:, None]).mean(1)
+    doubted = np.flatnonzero((guessed != rows.y) & (agree >= AGREE))
+    value = Enclosure.measured(len(doubted) / n, samples=n)
+    told = f"of {n:,} rows; {NEIGHBOURS} nearest rows, {percent(AGREE, 0)} of which agree with the network"
+    facts = (Fact("labels that look wrong", Enclosure.measured(len(doubted), samples=n), told, "label_errors"),)
+    listed = [
+        (int(found.rows[i]), found.name(int(rows.y[i])), found.name(int(guessed[i])), f"{percent(agree[i], 0)}")
+        for i in doubted[np.argsort(-agree[doubted], kind="stable")][:SHOWN]
+    ]
+    table = Table("labels that look wrong", ("row", "label", "network", "neighbours that agree"), tuple(listed))
+    counted = f"{len(doubted):,} of {n:,} labels look wrong ({percent(len(doubted) / n)})"
+    says = f"{counted}: network and neighbours agree on another class."
+    return Part(facts, (table,) if listed else (), findings=judge("label-errors", value, says))
+
+
+def _rows_of(net: Network, found: Evaluation, classes: np.ndarray) -> Labelled:
+    """The rows that are compared, columns on one scale: neighbours are near in all of them."""
+    if takes_tokens(net):
+        raise SubjectError("Token ids have no distances.", remedy="this is about inputs that are numbers")
+    return Labelled(_on_one_scale(net, flatten(found.x[:ROWS])), classes[:ROWS])
+
+
+def _reference(net: Network, rng: np.random.Generator) -> Labelled | None:
+    """The rows of training, where they are known and labelled alike."""
+    data = net.train_data
+    if data is None or data.y is None or data.y.ndim > 1:
+        return None
+    few = np.sort(rng.permutation(len(data))[:REFERENCE])
+    few = few[~_is_in(data.x[few], net.data)]
+    if len(few) < LEAST:
+        return None
+    return Labelled(_on_one_scale(net, flatten(data.x[few])), data.y[few].astype(int))
+
+
+def _is_in(x: np.ndarray, data: Dataset | None) -> np.ndarray:
+    """Which rows are in the data too: a neighbour that is the row itself would know its label."""
+    known = set() if data is None else {row.tobytes() for row in flatten(data.x) + 0}
+    return np.array([row.tobytes() in known for row in flatten(x) + 0], bool)
+
+
+def _on_one_scale(net: Network, x: np.ndarray) -> np.ndarray:
+    assert net.data is not None
+    ranges = np.ptp(flatten(net.data.x), axis=0)
+    used = ranges[ranges > 0]
+    if not len(used) or used.max() <= ONE_SCALE * used.min():
+        return x
+    return x / np.where(ranges > 0, ranges, 1.0)

@@ -1,0 +1,102 @@
+"""Whether the confidence of the network is the share of cases in which it is right."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ftheta.estimates import binomial_interval
+from ftheta.estimates.calibration import Reliability, calibration_test, fit_temperature, reliability, softmax
+from ftheta.logic import Axis, Basis, Curves, Enclosure, Fact, Series
+from ftheta.subjects import Network
+
+from ..part import Part
+from ..rules import judge, percent
+from .evaluation import evaluate_classes
+
+CONFIDENCE = 0.95
+LEVEL = 0.01  # of the test of calibration
+ROUNDING = 1e-4  # by which outputs that are probabilities may miss a sum of 1
+LEAST_LOG = -700.0
+LEAST_ROWS = 30  # of a group in the diagram
+MOST_GROUPS = 10
+
+
+@dataclass(frozen=True, eq=False)
+class _Confidences:
+    """Of each row, the probability of the predicted class, and the logits they come from."""
+
+    logits: np.ndarray
+    probabilities: np.ndarray
+    right: np.ndarray
+    are_given: bool  # by the network itself
+
+    @property
+    def top(self) -> np.ndarray:
+        return self.probabilities.max(1)
+
+
+def calibration(net: Network, rng: np.random.Generator) -> Part:
+    """Expected calibration error with an interval and a test, and the temperature that mends it."""
+    found, classes = evaluate_classes(net, rng)
+    given = _read_confidences(found.outputs, found.guesses == classes)
+    n = len(classes)
+    bins = reliability(given.top, given.right)
+    test = calibration_test(given.top, given.right, rng)
+    radius = bins.radius(CONFIDENCE)
+    interval = Enclosure(max(0.0, bins.error - radius), min(1.0, bins.error + radius), Basis.SAMPLED, n, CONFIDENCE)
+    temperature = fit_temperature(given.logits, classes)
+    mended = reliability(softmax(given.logits / temperature).max(1), given.right)
+    source = "of the outputs, which are probabilities" if given.are_given else "by softmax of the outputs"
+    told = f"{found.told}, {source}"
+    facts = (
+        Fact("expected calibration error (ECE), 15 bins", Enclosure.measured(bins.error, samples=n), told, "ece"),
+        Fact("ECE, interval", interval, "if the rows are independent; McDiarmid's inequality"),
+        Fact("ECE to be expected of a calibrated network", Enclosure.measured(test.expected, samples=n), told),
+        Fact("p-value of perfect calibration", Enclosure.measured(test.p, samples=n), told),
+        Fact("mean confidence", Enclosure.measured(float(given.top.mean()), samples=n), told, "mean_confidence"),
+        Fact("temperature of least cross-entropy", Enclosure.measured(temperature, samples=n), told, "temperature"),
+        Fact("ECE at that temperature", Enclosure.measured(mended.error, samples=n), f"{told}, fitted on these rows"),
+    )
+    says = _describe(bins, given, test.p)
+    beyond = max(bins.error - test.expected, 0.0) if test.p <= LEVEL else 0.0
+    found_by = judge(
+        "miscalibration",
+        Enclosure.measured(bins.error, samples=n),
+        says,
+        f"measured, {n:,} rows, p = {test.p:.2g}",
+        judged_by=beyond,
+        means=f"A calibrated network would show {percent(test.expected)} on so many rows.",
+        remedy=f"divide the logits by {temperature:.3g} (ECE {percent(mended.error)} on these rows)",
+    )
+    return Part(facts, charts=(_diagram(given),), findings=found_by)
+
+
+def _read_confidences(outputs: np.ndarray, right: np.ndarray) -> _Confidences:
+    """Probabilities as they are, where every row of outputs is one; else softmax."""
+    are_given = bool((outputs >= 0).all() and (np.abs(outputs.sum(1) - 1) <= ROUNDING).all())
+    if not are_given:
+        return _Confidences(outputs, softmax(outputs), right, False)
+    logits = np.log(np.maximum(outputs, np.exp(LEAST_LOG)))
+    return _Confidences(logits, outputs / outputs.sum(1, keepdims=True), right, True)
+
+
+def _describe(bins: Reliability, given: _Confidences, p: float) -> str:
+    mean = float(given.top.mean())
+    share = float(given.right.mean())
+    if p > LEVEL:
+        return f"Calibrated, as far as these rows tell: ECE {percent(bins.error)}, mean confidence {percent(mean)}."
+    word = "Overconfident" if mean > share else "Underconfident"
+    return f"{word}: it is {percent(mean)} sure on average and right in {percent(share)} (ECE {percent(bins.error)})."
+
+
+def _diagram(given: _Confidences) -> Curves:
+    """The share that is right against the confidence, in groups of as many rows each, with exact intervals."""
+    order = np.argsort(given.top, kind="stable")
+    groups = np.array_split(order, int(np.clip(len(order) // LEAST_ROWS, 1, MOST_GROUPS)))
+    sure = [float(given.top[rows].mean()) for rows in groups]
+    share = [float(given.right[rows].mean()) for rows in groups]
+    known = [binomial_interval(int(given.right[rows].sum()), len(rows), CONFIDENCE) for rows in groups]
+    drawn = Series("right (95 %)", sure, share, lo=[e.lo for e in known], hi=[e.hi for e in known])
+    ends = [sure[0], 1.0]
+    diagonal = Series("calibrated", ends, ends, "reference")
+    return Curves("reliability diagram", Axis("confidence"), Axis("share of rows"), (drawn, diagonal))

@@ -1,0 +1,81 @@
+"""The network on its data, evaluated once for all facts that a process computes."""
+
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from ftheta.logic import SubjectError
+from ftheta.subjects import Dataset, Network
+
+from .inputs import affordable, classes_of, describe_misfit, describe_rows, outputs_at
+
+WORK = 2e10  # multiplications; of a large network some rows are drawn
+LEAST = 100  # rows, however large the network is
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """The `outputs` of a network at the rows of its data with the numbers `rows`, and `told`: which they are.
+
+    `classes` are the labels of these rows, where they are numbers of outputs.
+    """
+
+    rows: np.ndarray
+    x: np.ndarray
+    outputs: np.ndarray
+    labels: np.ndarray | None
+    classes: np.ndarray | None
+    names: tuple[str, ...]
+    told: str
+
+    @property
+    def guesses(self) -> np.ndarray:
+        return self.outputs.argmax(1)
+
+    def name(self, k: int) -> str:
+        """What class k is called."""
+        return self.names[k] if k < len(self.names) else str(k)
+
+
+_CACHE: WeakKeyDictionary[Network, dict[bytes, Evaluation]] = WeakKeyDictionary()
+
+
+def evaluate_data(net: Network, rng: np.random.Generator, *, train: bool = False) -> Evaluation:
+    """The outputs at all rows that are affordable; of the rows of training with `train`. The same rows for every fact
+    with the same seed, if nothing was drawn before."""
+    data = net.train_data if train else net.data
+    if data is None:
+        what = "the rows of training" if train else "data"
+        remedy = "add --train with x and y" if train else "add --data with x and y"
+        raise SubjectError(f"This needs {what}.", got="none", remedy=remedy)
+    rows = np.sort(rng.permutation(len(data))[: affordable(net, WORK, LEAST, len(data))])
+    known = _CACHE.setdefault(net, {})
+    key = bytes([train]) + rows.tobytes()
+    if key not in known:
+        known[key] = _evaluate(net, data, rows)
+    return known[key]
+
+
+def _evaluate(net: Network, data: Dataset, rows: np.ndarray) -> Evaluation:
+    x = data.x[rows]
+    labels = None if data.y is None else data.y.reshape(len(data), -1)[rows]
+    classes = None if labels is None else classes_of(net, labels)
+    return Evaluation(rows, x, outputs_at(net, x), labels, classes, data.classes, describe_rows(len(rows), data))
+
+
+def evaluate_classes(net: Network, rng: np.random.Generator, *, train: bool = False) -> tuple[Evaluation, np.ndarray]:
+    """The same where the labels are classes, and these."""
+    found = evaluate_data(net, rng, train=train)
+    if found.labels is None:
+        raise SubjectError("This needs data with labels.", got="no labels", remedy="add --data with x and y")
+    if found.classes is None:
+        remedy = "give labels from 0 to the number of outputs − 1"
+        got = describe_misfit(net, found.labels)
+        raise SubjectError("This is about classifiers: the labels are no classes.", got=got, remedy=remedy)
+    return found, found.classes
+
+
+def flatten(x: np.ndarray) -> np.ndarray:
+    """Rows as vectors of float64."""
+    return x.reshape(len(x), -1).astype(np.float64)

@@ -1,0 +1,143 @@
+"""How well the network does on its data, and what that says of new data."""
+
+from math import ceil, isfinite, log
+
+import numpy as np
+
+from ftheta.estimates import binomial_interval, mean
+from ftheta.estimates.concentration import hoeffding_radius
+from ftheta.logic import Axis, Bars, Enclosure, Fact, SubjectError, Table
+from ftheta.subjects import Network
+
+from ..part import Part
+from ..rules import judge, percent
+from .evaluation import Evaluation, evaluate_data
+from .inputs import describe_misfit
+
+CONFIDENCE = 0.95
+WITHIN = 0.01  # an error of one in a hundred
+MOST_CLASSES = 100
+MOST_BARS = 20
+MOST_CONFUSIONS = 8
+ASSUMED = "if the rows are independent and no training or selection saw them"
+
+
+def test_error(net: Network, rng: np.random.Generator) -> Part:
+    """The error on the data with its confidence interval: exact (Clopper–Pearson) and by Hoeffding's inequality."""
+    found = evaluate_data(net, rng)
+    if found.labels is None:
+        raise SubjectError("This needs data with labels.", got="no labels", remedy="add --data with x and y")
+    if not np.isfinite(found.outputs).all():
+        return _not_finite(found)
+    if found.classes is not None:
+        return _classification(found, found.classes)
+    return _regression(net, found, found.labels)
+
+
+def _not_finite(found: Evaluation) -> Part:
+    bad = int((~np.isfinite(found.outputs).all(1)).sum())
+    n = len(found.outputs)
+    value = Enclosure.exact(bad)
+    says = f"{bad:,} of {n:,} rows have an output that is not finite."
+    return Part(
+        (Fact("rows with an output that is not finite", value, found.told, "not_finite"),),
+        findings=judge("not-finite", value, says, f"exact, {found.told}"),
+    )
+
+
+def _regression(net: Network, found: Evaluation, y: np.ndarray) -> Part:
+    if y.shape != found.outputs.shape:
+        remedy = "give one class per row, or one number per output"
+        raise SubjectError("The labels are neither classes nor outputs.", got=describe_misfit(net, y), remedy=remedy)
+    errors = ((found.outputs - y) ** 2).sum(1)
+    facts = [Fact("mean squared error on the data", Enclosure.equal(float(errors.mean())), found.told, "squared_error")]
+    if len(errors) > 1:
+        facts.append(Fact("expected squared error", mean(errors, CONFIDENCE), "if the rows are independent and unseen"))
+    spread = float(((y - y.mean(0)) ** 2).sum(1).mean())
+    facts.append(Fact("error of the best constant", Enclosure.equal(spread), found.told))
+    behind = float(errors.mean()) - spread
+    value = Enclosure.measured(max(behind, 0.0), samples=len(errors))
+    says = f"The mean of the labels predicts better: squared error {spread:.4g} against {errors.mean():.4g}."
+    return Part(tuple(facts), findings=judge("behind-baseline", value, says))
+
+
+def _classification(found: Evaluation, classes: np.ndarray) -> Part:
+    guessed = found.guesses
+    wrong = int((guessed != classes).sum())
+    n = len(classes)
+    exact = binomial_interval(wrong, n, CONFIDENCE)
+    radius = Enclosure.ball(hoeffding_radius(n, 1 - CONFIDENCE, 1.0)).hi
+    share = wrong / n
+    hoeffding = Enclosure(max(0.0, share - radius), min(1.0, share + radius), exact.basis, n, CONFIDENCE)
+    most = int(np.bincount(classes).max())
+    told = found.told
+    facts = (
+        Fact("accuracy on the data", Enclosure.equal(1 - share), told, "accuracy"),
+        Fact("error on the data", Enclosure.equal(share), told, "error"),
+        Fact("misclassified rows", Enclosure.exact(wrong), told, "wrong"),
+        Fact("majority-class error", Enclosure.equal(1 - most / n), told, "majority_error"),
+        Fact("test error, exact binomial interval", exact, ASSUMED, "error_interval"),
+        Fact("test error, Hoeffding", hoeffding, ASSUMED),
+        Fact("rows for ± 1 % by Hoeffding", Enclosure.equal(ceil(log(2 / (1 - CONFIDENCE)) / (2 * WITHIN**2)))),
+        *_worst_class_fact(found, classes),
+    )
+    tables = (_confusions(found, classes), _by_class(found, classes))
+    return Part(facts, tables, _class_chart(found, classes), _worst_class(found, classes, exact))
+
+
+def _errors_of(found: Evaluation, classes: np.ndarray) -> list[tuple[int, int, int]]:
+    """Class, rows and wrong rows of every class that is met."""
+    guessed = found.guesses
+    here = [(int(k), classes == k) for k in np.unique(classes)]
+    return [(k, int(rows.sum()), int((guessed[rows] != k).sum())) for k, rows in here]
+
+
+def _worst_class_fact(found: Evaluation, classes: np.ndarray) -> tuple[Fact, ...]:
+    k, rows, wrong = max(_errors_of(found, classes), key=lambda row: (row[2] / row[1], row[2]))
+    told = f"class {found.name(k)}, {rows - wrong} of {rows} rows right"
+    return (Fact("accuracy of the worst class", Enclosure.equal(1 - wrong / rows), told, "worst_class_accuracy"),)
+
+
+def _worst_class(found: Evaluation, classes: np.ndarray, overall: Enclosure) -> tuple:
+    """The class whose error is certainly beyond the error of all: intervals at a level for all classes together."""
+    counted = _errors_of(found, classes)
+    level = 1 - (1 - CONFIDENCE) / len(counted)
+    least = [(binomial_interval(wrong, rows, level), k, rows, wrong) for k, rows, wrong in counted]
+    known, k, rows, wrong = max(least, key=lambda row: row[0].lo)
+    beyond = known.lo - overall.hi
+    says = (
+        f"Class {found.name(k)} is wrong in {wrong} of {rows} rows ({percent(wrong / rows)}), beyond the error of all."
+    )
+    return judge("worst-class", known, says, judged_by=beyond)
+
+
+def _by_class(found: Evaluation, classes: np.ndarray) -> Table:
+    rows = []
+    for k, n, wrong in _errors_of(found, classes)[:MOST_CLASSES]:
+        known = binomial_interval(wrong, n, CONFIDENCE)
+        rows.append((found.name(k), n, wrong, wrong / n, f"{known.lo:.3g} to {known.hi:.3g}"))
+    return Table("errors by class", ("class", "rows", "wrong", "error", "95 % interval"), tuple(rows))
+
+
+def _confusions(found: Evaluation, classes: np.ndarray) -> Table:
+    """The commonest pairs of label and prediction, with the rows that show them."""
+    guessed = found.guesses
+    wrong = np.flatnonzero(guessed != classes)
+    pairs, place = np.unique(np.stack([classes[wrong], guessed[wrong]], 1), axis=0, return_inverse=True)
+    counts = np.bincount(place.ravel(), minlength=len(pairs))
+    rows = []
+    for j in np.argsort(-counts, kind="stable")[:MOST_CONFUSIONS]:
+        label, guess = (found.name(int(k)) for k in pairs[j])
+        where = found.rows[wrong[place.ravel() == j]]
+        shown = ", ".join(map(str, where[:6])) + (" …" if len(where) > 6 else "")
+        rows.append((f"{label} → {guess}", int(counts[j]), shown))
+    return Table("confusions worth a look", ("label → prediction", "rows", "which"), tuple(rows))
+
+
+def _class_chart(found: Evaluation, classes: np.ndarray) -> tuple[Bars, ...]:
+    counted = _errors_of(found, classes)
+    if len(counted) > MOST_BARS or not all(isfinite(wrong / rows) for _, rows, wrong in counted):
+        return ()
+    shares = tuple(wrong / rows for _, rows, wrong in counted)
+    names = tuple(found.name(k) for k, _, _ in counted)
+    return (Bars("error of each class", Axis("share of its rows that are wrong"), names, ("",), (shares,)),)

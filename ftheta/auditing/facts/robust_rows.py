@@ -1,0 +1,196 @@
+"""How far the decisions of the network hold: certified radii beside perturbations met, row by row."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import inf
+
+import numpy as np
+
+from ftheta.certify.perturbations import read_problem
+from ftheta.logic import AuditFinding, Axis, Chart, Curves, Enclosure, Fact, Series, SubjectError, Table
+from ftheta.stability.certifying import Certifier
+from ftheta.stability.radii import certified_radius
+from ftheta.subjects import Network
+
+from ..part import RADII_TABLE, Part
+from ..rules import INVISIBLE, SMALL, judge
+from .inputs import affordable, choose_rows, classes_of, ensure_real_inputs, multiplications, outputs_at, some_rows
+from .pictures import draw_rows
+
+ROWS = 64  # put to bounds
+RADII = (1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)  # of the largest entry of the data
+TOLD = (1e-4, 1e-3, 1e-2, 1e-1)
+WORK = 2e9  # multiplications of all interval evaluations
+LINEAR = 3e6  # multiplications of one evaluation, up to which linear bounds and attacks are affordable
+COARSE = 0.02  # relative tolerance of a certified radius
+DRAWN = 6
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """The rows that were tried: `right` where labels are classes; of each a `certified` radius in ℓ∞ (0 of a wrong
+    one), the distance at which a change of class was `met`, and an input `there`."""
+
+    numbers: np.ndarray
+    x: np.ndarray
+    right: np.ndarray | None
+    labels: np.ndarray
+    certified: np.ndarray
+    met: np.ndarray
+    there: np.ndarray
+    changes_to: np.ndarray
+
+    @property
+    def scale(self) -> float:
+        return float(np.abs(self.x).max()) or 1.0
+
+    def certain_at(self, radius: float) -> int:
+        return int((self.certified >= radius).sum())
+
+    def surviving_at(self, radius: float) -> int:
+        return int((self.met > radius).sum())
+
+
+def certified_rows(net: Network, rng: np.random.Generator) -> Part:
+    """For how many rows no change of the inputs by at most ε alters the largest output, by linear bounds, and for how
+    many such a change was met; where labels are classes, both of the rows whose largest output is the right one."""
+    ensure_real_inputs(net)
+    if int(np.prod(net.output_shape)) < 2:
+        raise SubjectError("There is one output, hence no class.", remedy="this is about networks with several outputs")
+    is_small = multiplications(net) <= LINEAR
+    found = _try_rows(net, affordable(net, WORK / len(RADII), 1, ROWS), rng, is_small)
+    n = len(found.x)
+    name = "share of rows" if found.right is None else "accuracy"
+    relative = f"every input within ε of its value, ε relative to the largest entry {found.scale:.3g}"
+    tried = f"of {n:,} {_describe_tried(net)}, {relative}"
+    counts = {"certified": found.certain_at}
+    if is_small:
+        counts["attacked"] = found.surviving_at
+    facts = [
+        Fact(
+            f"{how} {name} at ε = {radius:g}",
+            Enclosure.exact(Fraction(count(radius * found.scale), n)),
+            f"{count(radius * found.scale):,} {tried}",
+        )
+        for how, count in counts.items()
+        for radius in TOLD
+    ]
+    facts.append(Fact("rows tried", Enclosure.exact(n), tried, "rows_tried"))
+    if net.data is not None:
+        facts.append(Fact("rows of the data", Enclosure.exact(len(net.data)), "", "rows"))
+    if is_small:
+        facts.append(_median_distance(found))
+    charts = (_chart(found, is_small), *_draw_fragile(net, found))
+    return Part(tuple(facts), _tables(found), charts, _judge_rows(found) if is_small else ())
+
+
+def _try_rows(net: Network, most: int, rng: np.random.Generator, is_small: bool) -> _Rows:
+    numbers, x, right = _rows_to_certify(net, most, rng)
+    kept = np.flatnonzero(np.ones(len(x), bool) if right is None else right)
+    certified = np.zeros(len(x))
+    met = np.zeros(len(x))
+    there = x.copy()
+    if len(kept):
+        certified[kept], met[kept], there[kept] = _robust_radii(net, x[kept], is_small)
+    labels = outputs_at(net, x).argmax(1)
+    changes_to = outputs_at(net, there).argmax(1)
+    return _Rows(numbers, x, right, labels, certified, met, there, changes_to)
+
+
+def _robust_radii(net: Network, x: np.ndarray, is_small: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """In ℓ∞, of each row: a radius within which its label is certain, the distance of an input with another one, and
+    that input."""
+    if is_small:
+        found = certified_radius(net, x, methods=("crown",), tolerance=COARSE)
+        return found.radius, found.distance, np.where(np.isfinite(found.x), found.x, x)
+    problem, _ = read_problem(net, x, None, None, inf)
+    certifier = Certifier(net, problem)
+    shown = np.zeros(len(x))
+    scale = float(np.abs(x).max()) or 1.0
+    rows = np.arange(len(x))
+    for radius in RADII:  # what fails at one radius is not tried at a larger one
+        rows = rows[certifier.holds(rows, np.full(len(rows), radius * scale), "interval")]
+        shown[rows] = radius * scale
+    return shown, np.full(len(x), inf), x
+
+
+def _rows_to_certify(
+    net: Network, most: int, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """The numbers of some rows, these rows and, where the labels are classes, which the network classifies rightly."""
+    if net.data is None or net.data.y is None:
+        x = some_rows(net, most, rng)[0]
+        return np.arange(len(x)), x, None
+    chosen = choose_rows(net.data, most, rng)
+    x = net.data.x[chosen].astype(np.float64)
+    classes = classes_of(net, net.data.y.reshape(len(net.data), -1))
+    return chosen, x, None if classes is None else outputs_at(net, x).argmax(1) == classes[chosen]
+
+
+def _describe_tried(net: Network) -> str:
+    return "standard normal inputs tried" if net.data is None else f"rows tried ({len(net.data):,} in the data)"
+
+
+def _median_distance(found: _Rows) -> Fact:
+    """Half of the rows change their class within it."""
+    median = float(np.sort(found.met)[len(found.met) // 2])
+    told = f"in ℓ∞, by a search; {len(found.met):,} rows, wrong ones count as 0"
+    return Fact("median distance to an input with another class", Enclosure.between(0.0, median), told)
+
+
+def _judge_rows(found: _Rows) -> tuple[AuditFinding, ...]:
+    """From the rows that are right: how many change within one step of 8 bits, and within eight."""
+    right = np.ones(len(found.x), bool) if found.right is None else found.right
+    n = int(right.sum())
+    if not n:
+        return ()
+    size = float(np.ptp(found.x)) or 1.0
+    findings: tuple[AuditFinding, ...] = ()
+    for rule, share, words in (("invisible-changes", INVISIBLE, "1/255"), ("small-changes", SMALL, "8/255")):
+        radius = share * size
+        flipped = int((found.met[right] <= radius).sum())
+        certain = int((found.certified[right] >= radius).sum())
+        told = f"{flipped} of {n} rows tried change class within ε = {radius:.3g} ({words} of the input range)"
+        says = f"Predictions flip easily: {told}." if flipped else f"No prediction tried flips: {told}."
+        known = Enclosure.between(flipped / n, (n - certain) / n)
+        basis = f"attacked from below, certified from above, {n} rows tried"
+        means = f"{certain} of {n} are certified to stay."
+        findings += judge(rule, known, says, basis, judged_by=flipped / n, means=means)
+    return findings
+
+
+def _tables(found: _Rows) -> tuple[Table, ...]:
+    order = np.argsort(np.where(found.met > 0, found.met, inf), kind="stable")
+    rows = [
+        (int(found.numbers[i]), _describe_change(found, i), float(found.met[i]), float(found.certified[i]))
+        for i in order
+    ]
+    columns = ("row", "class → becomes", "distance met", "certified radius")
+    return (Table(RADII_TABLE, columns, tuple(rows)),)
+
+
+def _describe_change(found: _Rows, i: int) -> str:
+    if found.right is not None and not found.right[i]:
+        return "wrong as it is"
+    if found.changes_to[i] == found.labels[i]:
+        return f"{found.labels[i]} → none met"
+    return f"{found.labels[i]} → {found.changes_to[i]}"
+
+
+def _chart(found: _Rows, is_small: bool) -> Chart:
+    """Certified from below, attacked from above: the truth lies between."""
+    n = len(found.x)
+    lower = [found.certain_at(radius * found.scale) / n for radius in RADII]
+    upper = [found.surviving_at(radius * found.scale) / n for radius in RADII]
+    series = [Series("certified", RADII, lower, "bound", lo=lower, hi=upper)]
+    if is_small:
+        series.append(Series("attacked", RADII, upper))
+    title = "rows whose class cannot change" if found.right is None else "rows that are right and stay so"
+    return Curves(title, Axis("ε", "log"), Axis(f"share of the {n:,} rows tried"), tuple(series))
+
+
+def _draw_fragile(net: Network, found: _Rows) -> tuple[Chart, ...]:
+    """The rows that change soonest, above the same as they have changed, where they are images."""
+    order = np.argsort(np.where((found.met > 0) & np.isfinite(found.met), found.met, inf), kind="stable")[:DRAWN]
+    order = order[np.isfinite(found.met[order]) & (found.met[order] > 0)]
+    return draw_rows("most fragile rows; below, changed", net.input_shape, (found.x[order], found.there[order]))

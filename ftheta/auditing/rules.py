@@ -1,0 +1,267 @@
+"""When a number is a problem, a warning or a note: one table, with the reason for every limit and its source.
+
+A rule compares one quantity with up to three limits. A value above `problem` is a problem, one above `warning` a
+warning, one above `note` a note; what is above none of them is good, and is said where the rule has `praises`. Where
+`below` is set, small values are bad and all this is turned round. The order of the table is the order of findings of
+one severity: causes before their effects.
+
+Sources are keys of `references.bib`, or "ours" where the limit is a choice of this project; argue with it here.
+"""
+
+from dataclasses import dataclass
+
+from ftheta.logic import AuditFinding, Basis, Enclosure, Severity
+
+INVISIBLE = 1 / 255  # of the range of the inputs: one step of an 8-bit image
+SMALL = 8 / 255  # of the range of the inputs: the usual radius on CIFAR-10 and ImageNet
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """The limits of one quantity that answers a `question`, why they are where they are, and what to do beyond."""
+
+    id: str
+    question: str
+    quantity: str
+    reason: str
+    source: str
+    problem: float | None = None
+    warning: float | None = None
+    note: float | None = None
+    below: bool = False
+    praises: bool = False
+    remedy: str = ""
+    theorem: str = ""
+
+    def severity(self, value: float) -> Severity:
+        """Of a value of the quantity."""
+        limits = ((Severity.PROBLEM, self.problem), (Severity.WARNING, self.warning), (Severity.NOTE, self.note))
+        for severity, limit in limits:
+            if limit is not None and (value < limit if self.below else value > limit):
+                return severity
+        return Severity.GOOD
+
+    def describe(self, severity: Severity) -> str:
+        """Why a value has this severity: the quantity, its limit, the reason and the source."""
+        limit = {Severity.PROBLEM: self.problem, Severity.WARNING: self.warning, Severity.NOTE: self.note}.get(severity)
+        side = "below" if self.below else "above"
+        crossed = "beyond no limit" if limit is None else f"{severity.value} {side} {limit:.3g}"
+        source = "a choice of this project" if self.source == "ours" else self.source
+        return f"{self.quantity}: {crossed}; {self.reason} ({source})"
+
+
+RULES = (
+    # -- nothing else means much while one of these holds --
+    Rule(
+        "not-finite", "what", "share of rows with an output that is not finite",
+        "no prediction can be read off it", "ours", problem=0.0,
+        remedy="find the operation that overflows; scale the inputs as in training",
+    ),
+    Rule(
+        "dead-layer", "capacity", "layers of which every unit is dead on the data",
+        "behind such a layer the output does not depend on the input, and no gradient reaches what is before it",
+        "lu2020", problem=0.0,
+        remedy="initialise again with smaller steps or a warm-up; leaky ReLU or normalisation before the layer",
+        theorem="active-units",
+    ),
+    Rule(
+        "label-coding", "performance", "accuracy that a renaming of the classes would add",
+        "a trained network that is worse than the most frequent class usually numbers its classes in another order",
+        "ours", problem=0.2, warning=0.0, remedy="check which output belongs to which label", theorem="data-warnings",
+    ),
+    Rule(
+        "shared-rows", "data", "share of rows that are also among the rows of training",
+        "on rows it has seen a network shows what it remembers; the test error of new rows is larger", "kapoor2023",
+        problem=0.01, warning=0.0, remedy="drop these rows from the test set and audit again", theorem="shared-rows",
+    ),
+    Rule(
+        "label-errors", "data", "share of rows whose label both the network and the neighbours contradict",
+        "test sets in use have 3.3 % wrong labels on average, enough to change which of two models looks better",
+        "northcutt2021", problem=0.05, warning=0.02, note=0.005,
+        remedy="look at the rows listed and correct their labels", theorem="label-errors",
+    ),
+    Rule(
+        "conflicting-labels", "data", "share of rows with a twin that has another label",
+        "no function of these inputs can be right on both; half of the share is lost to any classifier", "ours",
+        problem=0.05, warning=0.0, remedy="decide on one label, or add the input that tells them apart",
+        theorem="duplicates",
+    ),
+    # -- how good --
+    Rule(
+        "behind-baseline", "performance", "points of accuracy by which a simple baseline is ahead, if p < 0.05",
+        "a model that takes no training does better on the same rows", "ours", problem=0.05, warning=0.0,
+        remedy="check preprocessing and labels, then training; or ship the baseline", theorem="baselines",
+    ),
+    Rule(
+        "miscalibration", "performance", "ECE beyond what a calibrated network has on so many rows, if p < 0.01",
+        "confidences are read as probabilities by whatever comes after; below 2 points nobody sees it", "guo2017",
+        problem=0.10, warning=0.03, note=0.01, praises=True,
+        remedy="divide the logits by the temperature found below", theorem="calibration",
+    ),
+    Rule(
+        "worst-class", "performance", "error of a class beyond the error of all, both at 95 %",
+        "the accuracy hides a class that fares worse, beyond chance (corrected for the number of classes)", "ours",
+        problem=0.2, warning=0.0, remedy="add rows of this class, or weigh them", theorem="test-error",
+    ),
+    Rule(
+        "ahead-of-baselines", "performance", "p-value against the best simple baseline",
+        "without a significant lead the simpler model would do", "mcnemar1947", note=0.05, praises=True,
+        remedy="test on more rows, or use the baseline", theorem="baselines",
+    ),
+    # -- robustness --
+    Rule(
+        "invisible-changes", "robustness", "share of rows tried that change class within 1/255 of the input range",
+        "that is one step of an 8-bit image: rounding, not an adversary", "szegedy2014", problem=0.1, warning=0.03,
+        remedy="train with noise or adversarial examples (`ft.fit(…, robust=…)`)",
+        theorem="adversarial-and-certified-robustness",
+    ),
+    Rule(
+        "small-changes", "robustness", "share of rows tried that change class within 8/255 of the input range",
+        "the radius at which defences are compared; networks trained without one lose nearly everything there",
+        "croce2021", warning=0.3, note=0.03, praises=True,
+        remedy="adversarial or IBP training (`ft.fit(…, robust=…)`), if somebody may want to fool it",
+        theorem="adversarial-and-certified-robustness",
+    ),
+    # -- the data --
+    Rule(
+        "shift", "data", "p-value of one law for the data and the rows of training",
+        "what was learnt there need not hold here; the test has level 1 % exactly", "szekely2013", warning=0.01,
+        below=True, praises=True, remedy="compare the columns that moved; draw both sets again at random",
+        theorem="two-samples",
+    ),
+    Rule(
+        "constant-columns", "data", "input columns that are constant",
+        "nothing in the data says what their weights should be: a first other value is answered at random", "ours",
+        warning=0.0, remedy="drop them, or document why they stay", theorem="columns",
+    ),
+    Rule(
+        "column-scales", "data", "largest ÷ smallest standard deviation of a column, as the first layer gets them",
+        "gradient descent is slowed by the condition number, which grows with the square of the ratio", "lecun2012",
+        warning=1e3, note=1e2, remedy="standardise the columns", theorem="columns",
+    ),
+    Rule(
+        "collinear-columns", "data", "columns that repeat another one (|correlation| = 1)",
+        "their weights are not determined one by one; what is read off them is arbitrary", "ours", note=0.0,
+        remedy="keep one of each", theorem="columns",
+    ),
+    Rule(
+        "imbalance", "data", "rows of the largest class ÷ rows of the smallest",
+        "accuracy is then mostly that of the large class", "he2009", warning=20.0, note=5.0,
+        remedy="report the error per class; weigh or resample the small class", theorem="columns",
+    ),
+    Rule(
+        "duplicates", "data", "share of rows that repeat another row",
+        "repeated rows are no independent evidence: intervals are narrower than they should be", "ours", warning=0.05,
+        note=0.0, remedy="keep one of each and audit again", theorem="duplicates",
+    ),
+    Rule(
+        "data-warning", "data", "things worth knowing of how the data were read", "they change what every number means",
+        "ours", note=0.0, remedy="look at the file of the data", theorem="data-warnings",
+    ),
+    # -- capacity and training --
+    Rule(
+        "dead-units", "capacity", "share of ReLUs that are dead on the data",
+        "they cost time and memory and add nothing on these rows", "lu2020", problem=0.9, warning=0.1, note=0.0,
+        praises=True, remedy="`ft.simplify` removes those that are dead on a whole box, with a proof",
+        theorem="active-units",
+    ),
+    Rule(
+        "saturation", "training", "largest share of saturated values in a layer",
+        "a saturated unit passes on less than 5 % of the gradient", "glorot2010", warning=0.5, note=0.2,
+        remedy="smaller weights or normalised inputs before that layer", theorem="active-units",
+    ),
+    Rule(
+        "gradient-balance", "training", "|log₁₀| of the gradient norm of the first matrix ÷ the last",
+        "beyond a factor of 100 one end of the network learns while the other stands still", "glorot2010", warning=2.0,
+        note=1.0, praises=True, remedy="initialise for the activation (He, Glorot), normalise, or add skip connections",
+        theorem="gradients-by-layer",
+    ),
+    Rule(
+        "duplicate-neurons", "capacity", "duplicate neurons, and neurons that are dead everywhere",
+        "the same function has a smaller network", "ours", note=0.0,
+        remedy="`ft.simplify`, or retrain with fewer neurons", theorem="canonical-form",
+    ),
+    # -- generalisation, symmetry, far away, precision --
+    Rule(
+        "gap", "generalisation", "training accuracy − test accuracy, at least, at 95 %",
+        "what was learnt of the rows of training and not of the task", "zhang2017", problem=0.2, warning=0.05, note=0.0,
+        praises=True, remedy="more data, augmentation, or earlier stopping", theorem="train-test-gap",
+    ),
+    Rule(
+        "precision", "what", "share of predictions that change in float32",
+        "rows so close to a boundary that rounding decides", "ours", warning=0.01, note=0.0, praises=True,
+        remedy="compute in float64, or accept that these rows are undecided", theorem="precision",
+    ),
+    Rule(
+        "shifts", "symmetry", "share of predictions that change under a shift by one pixel",
+        "a digit or an object stays what it is when it moves by a pixel", "azulay2019", note=0.1, praises=True,
+        remedy="augment with shifts, or use convolutions and pooling", theorem="shifts",
+    ),
+    Rule(
+        "far-away", "extrapolation", "share of rays on which the margin keeps growing",
+        "ReLU networks become arbitrarily confident far from all data", "hein2019", note=0.5,
+        remedy="reject inputs far from the data; confidence will not tell", theorem="extrapolation-ood",
+    ),
+    Rule(
+        "refuted", "what", "theorems refuted on this network",
+        "a theorem cannot be: this is a fault of ftheta", "ours", problem=0.0,
+        remedy="please report it, with the report",
+    ),
+    # -- two networks --
+    Rule(
+        "became-worse", "performance", "points of accuracy lost against the network before, if p < 0.05",
+        "more rows became wrong than chance explains", "mcnemar1947", problem=0.0,
+        remedy="look at the rows that flipped", theorem="difference",
+    ),
+    Rule(
+        "flips", "performance", "share of predictions that changed",
+        "users notice answers that change, whichever is right", "yan2021", note=0.0, praises=True,
+        remedy="look at the rows that flipped", theorem="difference",
+    ),
+)  # fmt: skip
+BY_ID = {rule.id: rule for rule in RULES}
+ORDER = {rule.id: place for place, rule in enumerate(RULES)}
+
+
+def judge(
+    id: str,
+    value: Enclosure,
+    says: str,
+    basis: str = "",
+    *,
+    judged_by: float | None = None,
+    means: str = "",
+    remedy: str = "",
+) -> tuple[AuditFinding, ...]:
+    """The finding that the rule makes of a value, or none: what is good and not worth saying.
+
+    `judged_by` is the number that the limits are compared with, where it is not the value itself (the certain end of
+    an interval). What is good asks for nothing.
+    """
+    rule = BY_ID[id]
+    severity = rule.severity(value.middle if judged_by is None else judged_by)
+    if severity is Severity.GOOD and not rule.praises:
+        return ()
+    advice = "" if severity is Severity.GOOD else remedy or rule.remedy
+    known = basis or describe_knowledge(value)
+    why = rule.describe(severity)
+    return (AuditFinding(severity, rule.question, says, value, known, means, advice, rule.theorem, id, why),)
+
+
+def describe_knowledge(value: Enclosure) -> str:
+    """How a number is known, in the words of a finding: exact, certified, or measured on so many rows."""
+    if value.basis is Basis.SAMPLED:
+        sure = "" if value.confidence is None else f", {100 * value.confidence:.6g} % confidence"
+        rows = "row" if value.samples == 1 else "rows"
+        return f"measured, {value.samples:,} {rows}{sure}"
+    return "exact" if value.basis is Basis.EXACT else "computed in float64"
+
+
+def sort_findings(findings: tuple[AuditFinding, ...]) -> tuple[AuditFinding, ...]:
+    """Worst first; of one severity in the order of the table."""
+    return tuple(sorted(findings, key=lambda found: (found.severity.rank, ORDER.get(found.rule, len(ORDER)))))
+
+
+def percent(share: float, digits: int = 1) -> str:
+    """97.2 %, as a sentence says it."""
+    return f"{100 * share:.{digits}f} %"

@@ -1,0 +1,67 @@
+r"""Classifiers that take no training to speak of: what a network has to beat.
+
+Each predicts the class of every row $x_i$ from the *other* rows, or, where reference rows are given, from these alone.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ftheta.shapes import Float, Int
+
+PENALTY = 1.0  # of ridge regression, on standardised columns
+BLOCK = 1 << 22  # distances held at once
+
+
+class Labelled(NamedTuple):
+    """Rows `x` and their classes `y`."""
+
+    x: Float[np.ndarray, "n d"]
+    y: Int[np.ndarray, "n"]
+
+
+def predict_linearly(rows: Labelled, classes: int, reference: Labelled | None = None) -> Int[np.ndarray, "n"]:
+    r"""The class with the largest output of a ridge regression on one-hot labels, columns standardised.
+
+    Without a `reference`, row $i$ is left out when its own class is predicted: with the hat matrix $H$ of all rows its
+    prediction is $(\hat y_i-H_{ii}y_i)/(1-H_{ii})$.
+    """
+    fitted_on = rows if reference is None else reference
+    centre = fitted_on.x.mean(0)
+    spread = fitted_on.x.std(0)
+    scale = np.where(spread > 0, spread, 1.0)
+    X = _with_one((fitted_on.x - centre) / scale)
+    Y = np.eye(classes)[fitted_on.y]
+    penalties = np.full(X.shape[1], PENALTY)
+    penalties[-1] = 0.0  # the intercept is free
+    if reference is not None:
+        return (_with_one((rows.x - centre) / scale) @ _ridge(X, Y, penalties)).argmax(1)
+    H = X @ _ridge(X, np.eye(len(X)), penalties)
+    own = np.minimum(np.diag(H), 1 - 1e-9)[:, None]
+    return ((H @ Y - own * Y) / (1 - own)).argmax(1)
+
+
+def _with_one(x: np.ndarray) -> np.ndarray:
+    return np.column_stack([x, np.ones(len(x))])
+
+
+def _ridge(X: np.ndarray, Y: np.ndarray, penalties: np.ndarray) -> np.ndarray:
+    """The solution of the normal equations; by least norm where they are singular."""
+    return np.linalg.lstsq(X.T @ X + np.diag(penalties), X.T @ Y, rcond=None)[0]
+
+
+def nearest_labels(rows: Labelled, k: int, reference: Labelled | None = None) -> Int[np.ndarray, "n k"]:
+    """The classes of the `k` nearest other rows (or reference rows) in the 2-norm, the nearest first."""
+    others = rows if reference is None else reference
+    squares = (others.x**2).sum(1)
+    found = []
+    size = max(1, BLOCK // len(others.x))
+    for begin in range(0, len(rows.x), size):
+        block = rows.x[begin : begin + size]
+        gaps = (block**2).sum(1)[:, None] + squares - 2 * block @ others.x.T
+        if reference is None:
+            gaps[np.arange(len(block)), begin + np.arange(len(block))] = np.inf
+        near = np.argpartition(gaps, min(k, gaps.shape[1]) - 1, axis=1)[:, :k]
+        order = np.argsort(np.take_along_axis(gaps, near, 1), axis=1, kind="stable")
+        found.append(others.y[np.take_along_axis(near, order, 1)])
+    return np.concatenate(found)

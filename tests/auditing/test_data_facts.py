@@ -1,0 +1,103 @@
+"""Facts about data, on data whose faults were put there."""
+
+import numpy as np
+import pytest
+
+from ftheta.auditing.facts import FACTS
+from ftheta.auditing.part import Part
+from ftheta.auditing.performing import perform
+from ftheta.auditing.plan import plan_tasks
+from ftheta.logic import Skipped
+from ftheta.networks import Dense, Description
+from ftheta.subjects import Dataset, Network
+
+TASKS = {task.id: task for task in plan_tasks([fact.id for fact in FACTS])}
+NET = Network.described(Description((Dense(np.eye(3, 4), np.zeros(3), "identity"),)), "first three columns")
+
+
+def part(id: str, net: Network) -> Part:
+    found = perform(TASKS[id], [net], 0)
+    assert isinstance(found, Part), found
+    return found
+
+
+def value(found: Part, key: str) -> float:
+    (known,) = [fact.value for fact in found.facts if fact.key == key]
+    assert not isinstance(known, str)
+    return known.lo
+
+
+def severities(found: Part) -> dict[str, str]:
+    return {finding.rule: finding.severity.value for finding in found.findings}
+
+
+@pytest.fixture(scope="module")
+def rows() -> np.ndarray:
+    return np.random.default_rng(0).normal(size=(60, 4))
+
+
+def test_rows_that_repeat_and_contradict_are_counted(rows):
+    x = np.concatenate([rows, rows[:5], rows[:2]])
+    x[-1] = -0.0 * x[-1] + x[1]  # equal, whatever the sign of zero
+    y = np.concatenate([np.arange(60) % 3, np.arange(5) % 3, [0, 2]])
+    found = part("duplicates", NET.with_data(Dataset("d", x, y)))
+    assert value(found, "duplicates") == 7
+    by_hand = sum(any(np.array_equal(x[i], x[j]) and y[i] != y[j] for j in range(67)) for i in range(67))
+    assert value(found, "conflicting_labels") == by_hand == 3
+    assert severities(found) == {"duplicates": "warning", "conflicting-labels": "warning"}
+
+
+def test_rows_of_training_are_found_among_the_data(rows):
+    net = NET.with_data(Dataset("test", rows[:30])).with_train_data(
+        Dataset("train", np.concatenate([rows[28:], rows[:1]]))
+    )
+    found = part("shared-rows", net)
+    assert value(found, "shared_rows") == 3 and severities(found) == {"shared-rows": "problem"}
+    clean = part("shared-rows", net.with_train_data(Dataset("train", rows[30:])))
+    assert value(clean, "shared_rows") == 0 and not clean.findings
+
+
+def test_columns_that_are_constant_repeat_or_dwarf_others_are_found(rows):
+    x = rows.copy()
+    x[:, 1] = 3.0
+    x[:, 3] = -2e4 * x[:, 0]
+    found = part("columns", NET.with_data(Dataset("d", x, np.repeat([0, 1], [57, 3]))))
+    assert value(found, "constant_columns") == 1 and value(found, "collinear_columns") == 1
+    assert value(found, "imbalance") == 19 and value(found, "column_scales") > 1e4
+    names = {"constant-columns", "column-scales"}
+    assert names == {rule for rule, word in severities(found).items() if word == "warning"}
+
+
+def test_a_shift_between_training_and_data_is_noticed_and_none_is_not(rows):
+    train = Dataset("train", np.random.default_rng(1).normal(size=(80, 4)))
+    same = part("two-samples", NET.with_data(Dataset("d", rows)).with_train_data(train))
+    moved = part("two-samples", NET.with_data(Dataset("d", rows + 1)).with_train_data(train))
+    assert severities(same) == {"shift": "good"} and severities(moved) == {"shift": "warning"}
+
+
+def test_labels_that_nobody_believes_are_listed_by_row():
+    rng = np.random.default_rng(2)
+    y = rng.integers(0, 3, 120)
+    x = np.concatenate([10 * np.eye(3)[y] + 0.1 * rng.normal(size=(120, 3)), np.zeros((120, 1))], axis=1)
+    wrong = y.copy()
+    wrong[[7, 50, 99]] = (y[[7, 50, 99]] + 1) % 3
+    found = part("label-errors", NET.with_data(Dataset("d", x, wrong)))
+    assert sorted(row[0] for row in found.tables[0].rows) == [7, 50, 99]
+    assert severities(found) == {"label-errors": "warning"}
+
+
+def test_the_gap_is_the_difference_of_two_accuracies():
+    rng = np.random.default_rng(3)
+    y = rng.integers(0, 3, 100)
+    x = np.concatenate([np.eye(3)[y], np.zeros((100, 1))], axis=1)
+    noisy = y.copy()
+    noisy[:30] = (noisy[:30] + 1) % 3
+    found = part("train-test-gap", NET.with_data(Dataset("d", x, noisy)).with_train_data(Dataset("t", x, y)))
+    assert value(found, "gap") == pytest.approx(0.3) and value(found, "train_accuracy") == 1
+    assert severities(found) == {"gap": "problem"}  # at 95 % it is above 0.2
+
+
+def test_without_rows_of_training_it_is_said_how_to_give_them(rows):
+    for id in ("shared-rows", "two-samples", "train-test-gap"):
+        found = perform(TASKS[id], [NET.with_data(Dataset("d", rows, np.arange(60) % 3))], 0)
+        assert isinstance(found, Skipped) and "--train" in found.remedy
