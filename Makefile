@@ -30,10 +30,11 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/lint-imports
 	PYRIGHT_PYTHON_IGNORE_WARNINGS=1 $(BIN)/pyright
 
-# The loops behind exact pieces and verification are compiled once, while one core is idle: else every test process would wait for them.
+# The loops behind exact pieces, verification and transport are compiled once, while one core is idle: else every test process would wait for them.
 kernels: $(VENV)/.installed-dev
 	$(BIN)/python -m ftheta.pieces >/dev/null
 	$(BIN)/python -m ftheta.certify >/dev/null
+	$(BIN)/python -m ftheta.transport >/dev/null
 
 # The lab's tests need Chromium. Debian's is installed where that is allowed; elsewhere they are skipped, and the summary
 # says so. FTHETA_BROWSER_TESTS=required makes them fail instead.
@@ -53,6 +54,7 @@ trials: $(VENV)/.installed-dev
 
 # Everything, slow studies included, compiled as for users and with many more examples of every property.
 nightly: $(VENV)/.installed-dev chromium
+	PYRIGHT_PYTHON_IGNORE_WARNINGS=1 $(BIN)/pyright tests
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal --hypothesis-profile=night
 
 index: $(VENV)/.installed-dev

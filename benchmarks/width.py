@@ -29,7 +29,7 @@ from ftheta.kernels.dispatch import ntk
 from ftheta.kernels.empirical.kernel import MEMORY
 from ftheta.kernels.wide.closed_forms import closed_form, fully_connected
 from ftheta.networks import random_mlp
-from ftheta.particles.descent import Task
+from ftheta.particles.descent import RegressionTask
 from ftheta.subjects import Network, Spectrum, Target
 
 ROWS = 256
@@ -173,7 +173,7 @@ def constructions() -> None:
 def particles() -> None:
     rng = np.random.default_rng(0)
     x = rng.normal(size=(100, 10))
-    task = Task(x, np.sin(x[:, 0]))
+    task = RegressionTask(x, np.sin(x[:, 0]))
     theta = rng.normal(size=(1, 1_000_000, 11))
     seconds, _ = timed(lambda: theta + 0.1 * task.velocity(theta, task.outputs(theta)), 2)
     print(f"   1,000,000 ReLU neurons, 100 rows of 10 numbers: {seconds:.2f} s a step")

@@ -9,9 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 _HOME = {
     "Ball": "ftheta.certify.bounds",
+    "Close": "ftheta.verifying.relations",
+    "Convex": "ftheta.certify.behaviour.properties",
     "Dataset": "ftheta.subjects",
+    "Decreases": "ftheta.verifying.relations",
     "Family": "ftheta.subjects",
     "Measure": "ftheta.subjects",
+    "Monotone": "ftheta.certify.behaviour.properties",
     "Network": "ftheta.subjects",
     "Outputs": "ftheta.certify.properties",
     "Polytope": "ftheta.certify.bounds",
@@ -33,16 +37,24 @@ _HOME = {
     "constants": "ftheta.spectra",
     "count_pieces": "ftheta.pieces",
     "decompile": "ftheta.pieces",
+    "diffuse": "ftheta.diffusion.models",
+    "distance": "ftheta.transport",
+    "elbo": "ftheta.latent",
     "equal": "ftheta.pieces",
     "equivariance_defect": "ftheta.groups",
     "equivariant_maps": "ftheta.groups",
     "fem_basis": "ftheta.relu",
     "fit": "ftheta.training",
+    "flow": "ftheta.flows.models",
+    "langevin": "ftheta.diffusion.langevin",
     "lipschitz": "ftheta.certify.ladder",
     "load": "ftheta.subjects.resolve",
     "mean_field": "ftheta.particles",
     "nngp": "ftheta.kernels",
     "ntk": "ftheta.kernels",
+    "ppca": "ftheta.latent",
+    "range": "ftheta.verifying.relations",
+    "reach": "ftheta.verifying.relations",
     "relu_form": "ftheta.relu",
     "risk": "ftheta.risks",
     "risk_bounds": "ftheta.risks.bounds",
@@ -55,7 +67,7 @@ _HOME = {
     "verify": "ftheta.verifying",
 }
 
-_PACKAGES = ("graph", "groups", "pieces")  # the first and the last can be called
+_PACKAGES = ("graph", "groups", "pieces", "transport")  # all but groups can be called
 
 if TYPE_CHECKING:
     import ftheta.groups as groups  # noqa: F401
@@ -63,6 +75,8 @@ if TYPE_CHECKING:
     from ftheta.approximation.spectral_norm import barron_norm as barron_norm
     from ftheta.auditing import audit as audit
     from ftheta.catalogue import theorems as theorems
+    from ftheta.certify.behaviour.properties import Convex as Convex
+    from ftheta.certify.behaviour.properties import Monotone as Monotone
     from ftheta.certify.bounds import Ball as Ball
     from ftheta.certify.bounds import Polytope as Polytope
     from ftheta.certify.bounds import bounds as bounds
@@ -71,12 +85,17 @@ if TYPE_CHECKING:
     from ftheta.certify.properties import Outputs as Outputs
     from ftheta.certify.properties import Robust as Robust
     from ftheta.checking import check as check
+    from ftheta.diffusion.langevin import langevin as langevin
+    from ftheta.diffusion.models import diffuse as diffuse
+    from ftheta.flows.models import flow as flow
     from ftheta.graph import check_gradient as check_gradient
     from ftheta.graph import tableau as graph  # noqa: F401
     from ftheta.groups import equivariance_defect as equivariance_defect
     from ftheta.groups import equivariant_maps as equivariant_maps
     from ftheta.kernels import nngp as nngp
     from ftheta.kernels import ntk as ntk
+    from ftheta.latent import elbo as elbo
+    from ftheta.latent import ppca as ppca
     from ftheta.logic import Enclosure as Enclosure
     from ftheta.logic import Result as Result
     from ftheta.logic import Verdict as Verdict
@@ -105,7 +124,13 @@ if TYPE_CHECKING:
     from ftheta.subjects.resolve import load as load
     from ftheta.sweeps import sweep as sweep
     from ftheta.training import fit as fit
+    from ftheta.transport import distance as distance
+    from ftheta.transport import transport as transport
     from ftheta.verifying import verify as verify
+    from ftheta.verifying.relations import Close as Close
+    from ftheta.verifying.relations import Decreases as Decreases
+    from ftheta.verifying.relations import range as range
+    from ftheta.verifying.relations import reach as reach
 
 
 if "IPython" in sys.modules:  # results show themselves as cards in a notebook

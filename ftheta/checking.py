@@ -8,6 +8,7 @@ from ftheta.catalogue import theorem
 from ftheta.logic import Result, Theorem, UsageError
 from ftheta.running import run
 from ftheta.subjects import Dataset, Network, Subject
+from ftheta.subjects.pairs import join_samples
 
 
 def check(
@@ -15,6 +16,8 @@ def check(
     on: Any = None,
     *,
     with_data: Any = None,
+    against: Any = None,
+    role: str = "",
     seed: int = 0,
     preset: str | None = None,
     breaker: bool = False,
@@ -24,15 +27,26 @@ def check(
     """Check the theorem `id`, or the theorem that is handed in, on its built-in subject, or on yours.
 
     `on` is a subject, anything `load` turns into one, or words (a file, `package.module:attribute`, a built-in
-    name); `with_data` are data for a network, likewise. `breaker` takes the theorem's negative control instead;
+    name); `with_data` are data for a network, likewise; `against` is a second data set, for theorems about two samples;
+    `role` says what a network is in a generative model: generator, critic, decoder, score or velocity.
+    `breaker` takes the theorem's negative control instead;
     `force` measures even if a hypothesis fails. The remaining arguments are the theorem's knobs.
     """
     chosen = _chosen(id)
     subject = None if on is None else _load(on, chosen.takes)
+    if role:
+        subject = _network(subject, "A role is given to a network.").with_role(role)
     if with_data is not None:
         subject = _with(subject, _load(with_data, (Dataset,)))
+    if against is not None:
+        subject = _against(subject, _load(against, (Dataset,)))
     result = run(chosen, subject, seed=seed, preset=preset, breaker=breaker, force=force, **knobs)
-    told = {"given": _words(on), "with_data": _words(with_data), "data_warnings": _warnings(subject)}
+    told = {
+        "given": _words(on),
+        "with_data": _words(with_data),
+        "against": _words(against),
+        "data_warnings": _warnings(subject),
+    }
     return replace(result, provenance=replace(result.provenance, **told))
 
 
@@ -52,17 +66,30 @@ def _chosen(given: Any) -> Theorem:
 
 
 def _with(subject: Subject | None, data: Any) -> Network:
+    return _network(subject, "Data are given to a network.").with_data(data)
+
+
+def _network(subject: Subject | None, what: str) -> Network:
     if isinstance(subject, Network):
-        return subject.with_data(data)
+        return subject
     got = "the built-in subject" if subject is None else f"a {type(subject).__name__}"
-    raise UsageError(
-        "Data are given to a network.", got=got, remedy="name the network with --on, or the data themselves"
-    )
+    raise UsageError(what, got=got, remedy="name the network with --on, or the data themselves")
+
+
+def _against(subject: Subject | None, other: Any) -> Subject:
+    """Two samples as one subject; those of a network are its data."""
+    if isinstance(subject, Dataset) and isinstance(other, Dataset):
+        return join_samples(subject, other)
+    if isinstance(subject, Network) and subject.data is not None and isinstance(other, Dataset):
+        return subject.with_data(join_samples(subject.data, other))
+    got = "the built-in subject" if subject is None else f"a {type(subject).__name__}"
+    remedy = "name the first sample with --on, or with --data where --on is a network"
+    raise UsageError("A data set is compared with data.", got=got, remedy=remedy)
 
 
 def _warnings(subject: Subject | None) -> tuple[str, ...]:
     """What is worth knowing of data that were handed in."""
-    data = subject.data if isinstance(subject, Network) else subject
+    data = (subject.data or subject.law) if isinstance(subject, Network) else subject
     return data.notes if isinstance(data, Dataset) else ()
 
 

@@ -36,6 +36,7 @@ CORES = tuple(
         "relu",
         "risks",
         "spectra",
+        "stability",
         "training",
     )
 )

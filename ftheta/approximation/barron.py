@@ -37,7 +37,7 @@ from ftheta.logic.witness import Witness
 from ftheta.shapes import Float
 
 from .gaussian_spectrum import Sampler, gaussian_frequencies, gaussian_moment
-from .greedy import Path, Steps, frank_wolfe, unit_directions
+from .greedy import GreedyPath, Steps, frank_wolfe, unit_directions
 
 BLOCK = 4_000_000  # numbers held at once
 WORK = 100_000_000  # values of neurons computed for one number of neurons
@@ -138,7 +138,7 @@ class Problem:
         floor = 1e-9 * (1 + float(np.abs(self.wanted).max()))
         return max(abs(e.middle - w) / (e.width / 2 + floor) for e, w in zip(found, self.wanted.tolist()))
 
-    def path(self, rng: np.random.Generator, p: int, directions: int = 128) -> Path:
+    def path(self, rng: np.random.Generator, p: int, directions: int = 128) -> GreedyPath:
         """p iterations of Frank–Wolfe along so many directions of the spectrum."""
         along = unit_directions(self.sample(rng, directions)[0])
         return frank_wolfe(self.ball.offsets, self.wanted, along, 2 * self.ball.radius * self.moment, p)

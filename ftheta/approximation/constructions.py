@@ -103,7 +103,7 @@ def _through(knots: np.ndarray, values: np.ndarray) -> Shallow:
 
 
 def steps(task: Task, most: int) -> Ladder:
-    """Steep sigmoids, one a step."""
+    """Steep sigmoids, one per step."""
     goal = task.goal
     name = task.activation
     variation = float(np.abs(np.diff(goal.dense[1])).sum())

@@ -28,7 +28,7 @@ class Steps:
 
 
 @dataclass(frozen=True, eq=False)
-class Path:
+class GreedyPath:
     r"""`errors[k - 1]` is $\|f-f_k\|^2$. Iteration $k$ went the way `shares[k - 1]` towards `moves` $k-1$."""
 
     errors: Float[np.ndarray, "p"]
@@ -52,7 +52,7 @@ def frank_wolfe(
     directions: Float[np.ndarray, "k d"],
     size: float,
     p: int,
-) -> Path:
+) -> GreedyPath:
     r"""$p$ iterations; `wanted` is $f-f(x_0)$ at the points $x_0+$`offsets`, `size` is $s$.
 
     Each of the `directions` stands for its opposite as well: the points beyond a threshold, or those before it.
@@ -76,7 +76,7 @@ def frank_wolfe(
         current = current + shares[k] * move
         errors[k] = ((wanted - current) ** 2).mean()
     turned, thresholds = zip(*(points.step(*where) for where in chosen)) if chosen else ((), ())
-    return Path(errors, Steps(np.array(turned), np.array(thresholds), signs), shares)
+    return GreedyPath(errors, Steps(np.array(turned), np.array(thresholds), signs), shares)
 
 
 class _Sorted:

@@ -20,11 +20,14 @@ from .browse import doctor, list_, show
 from .check import check
 from .common import print_json
 from .cores import fit, graph, pieces
+from .generate import generate
 from .lab import lab
 from .lipschitz import lipschitz
+from .range_of import range_
 from .robustness import robustness
 from .supports import supports
 from .sweep import sweep
+from .transport import distance, transport
 from .verify import verify
 
 app = App(
@@ -36,8 +39,9 @@ app = App(
 )
 
 app.command(list_, name="list")
+app.command(range_, name="range")
 ANSWERS = (show, check, verify, supports, robustness, lipschitz, audit)
-TOOLS = (graph, pieces, fit, approximate, sweep, lab, doctor)
+TOOLS = (graph, pieces, fit, approximate, generate, transport, distance, sweep, lab, doctor)
 for command in (*ANSWERS, *TOOLS):
     app.command(command)
 

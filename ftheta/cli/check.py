@@ -17,6 +17,8 @@ def check(
     on: str | None = None,
     data: str | None = None,
     with_data: Annotated[str | None, Parameter(show=False)] = None,
+    against: str | None = None,
+    role: str = "",
     preset: str | None = None,
     seed: int = 0,
     json: Json = False,
@@ -38,6 +40,10 @@ def check(
         Data for that network: a file with x and y, `package.module:attribute`, or a built-in name.
     with_data
         The same; for theorems that have a knob called data.
+    against
+        A second data set, for theorems about two samples: a file, `package.module:attribute`, or a built-in name.
+    role
+        What that network is in a generative model: generator, critic, decoder, score or velocity.
     preset
         A named setting of the options, as `ftheta show` lists them.
     seed
@@ -66,7 +72,18 @@ def check(
     from ftheta.checking import check as run_check
 
     with Working(f"checking {entry['id']}"):
-        result = run_check(id, on, with_data=with_data, seed=seed, preset=preset, breaker=breaker, force=force, **knobs)
+        result = run_check(
+            id,
+            on,
+            with_data=with_data,
+            against=against,
+            role=role,
+            seed=seed,
+            preset=preset,
+            breaker=breaker,
+            force=force,
+            **knobs,
+        )
     for path in out or []:
         save(result, path)
     if json:

@@ -33,3 +33,10 @@ def console() -> Any:
 def print_json(value: Any) -> None:
     """One JSON document on standard output."""
     print(json.dumps(value, ensure_ascii=False, indent=1))
+
+
+def read_box_for(net: Any, words: str) -> tuple[list[float], list[float]]:
+    """A box in words, for the inputs of a network."""
+    from ftheta.approximation.words import box_of
+
+    return box_of(words, net.widths[0])

@@ -52,7 +52,7 @@ def _stratify(labels: np.ndarray, order: np.ndarray, count: int) -> np.ndarray:
 
 
 def row_keys(x: Real[np.ndarray, "n *shape"]) -> Shaped[np.ndarray, "n"]:
-    """One opaque value a row, equal for equal rows (-0 and 0 are the same number)."""
+    """One opaque value per row, equal for equal rows (-0 and 0 are the same number)."""
     rows = np.ascontiguousarray(x.reshape(len(x), -1) + 0)
     return rows.view(np.dtype((np.void, max(rows.dtype.itemsize * rows.shape[1], 1)))).ravel()
 

@@ -29,9 +29,9 @@ def on_images(
     swaps = bool((group.plane[:, 0, 0] == 0).any())
     if height < 1 or width < 1 or (swaps and height != width):
         raise UsageError(
-            "A quarter turn needs square images.",
+            "A rotation by 90° needs square images.",
             got=f"{height} × {width} pixels",
-            remedy="pad or crop to a square, or take the half turn, cyclic(2)",
+            remedy="pad or crop to a square, or take the rotation by 180°, cyclic(2)",
         )
     size = np.array([height, width])
     cells = np.stack(np.meshgrid(np.arange(height), np.arange(width), indexing="ij"), -1).reshape(-1, 2)

@@ -29,7 +29,7 @@ class ArcCosine(NamedTuple):
     rest: Float[Any, "*shape"]
 
 
-class Part(NamedTuple):
+class GaussianPart(NamedTuple):
     """One of several independent Gaussians that are added: variances `p` and `q`, covariance `c` and its `gap`."""
 
     p: Float[np.ndarray, "*#shape"]
@@ -91,7 +91,7 @@ def _sine_less_chord(t: np.ndarray, sine: np.ndarray, cosine: np.ndarray) -> np.
 
 
 def gap_of_sum(
-    parts: Iterable[Part],
+    parts: Iterable[GaussianPart],
     p: Float[np.ndarray, "*#shape"],
     q: Float[np.ndarray, "*#shape"],
     c: Float[np.ndarray, "*#shape"],

@@ -1,6 +1,7 @@
 """Modules of equinox and flax as functions of their parameters; neither package is imported before it is needed."""
 
 import inspect
+import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -102,6 +103,13 @@ def _ensure_not_random(apply: Callable[..., Any], params: Any, shape: tuple[int,
 
 
 # ---- flax ------------------------------------------------------------------------------------------------------------
+
+
+def is_torch(found: Any) -> bool:
+    """Whether it is a module or an exported program of torch, which is imported if there is one."""
+    places = (("torch.nn", "Module"), ("torch.export", "ExportedProgram"))
+    kinds = (getattr(sys.modules.get(package), kind, None) for package, kind in places)
+    return any(isinstance(found, kind) for kind in kinds if isinstance(kind, type))
 
 
 def is_nnx(found: Any) -> bool:

@@ -17,6 +17,8 @@ import numpy as np
 
 from ftheta.logic.errors import FthetaError, SubjectError
 
+MAX_BYTES = 2 << 30
+"""Bytes of the file of a network."""
 MAX_FILE = 4 << 30
 """Bytes of a file."""
 MAX_MEMORY = 4 << 30

@@ -25,15 +25,15 @@ SLOWER = 0.5
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
-    """Inputs `(n, d)`, one number a row, and the activation of the neurons."""
+class RegressionTask:
+    """Inputs `(n, d)`, one number per row, and the activation of the neurons."""
 
     X: Float[np.ndarray, "n d"]
     y: Float[np.ndarray, "n"]
     sigma: str = "relu"
 
     @classmethod
-    def of(cls, x: Any, y: Any, sigma: str = "relu") -> "Task":
+    def of(cls, x: Any, y: Any, sigma: str = "relu") -> "RegressionTask":
         """Checked: finite numbers of fitting shapes, an activation that is known."""
         X = np.asarray(x, np.float64)
         y = np.asarray(y, np.float64)
@@ -58,8 +58,8 @@ class Task:
         """The energy without any neuron."""
         return float(self.energy(np.zeros(len(self.y))))
 
-    def with_rows(self, x: Float[np.ndarray, "n d"]) -> "Task":
-        return Task(x, np.zeros(len(x)), self.sigma)
+    def with_rows(self, x: Float[np.ndarray, "n d"]) -> "RegressionTask":
+        return RegressionTask(x, np.zeros(len(x)), self.sigma)
 
     # -- neurons ---------------------------------------------------------------------------------
 
@@ -135,7 +135,7 @@ class Runs:
 
 
 def descend(
-    task: Task,
+    task: RegressionTask,
     theta: Float[np.ndarray, "runs q c"],
     steps: int,
     step: float | None = None,
@@ -175,7 +175,7 @@ def descend(
     return Runs(energies, dissipations, times, start, theta, np.stack(paths))
 
 
-def stiffness(task: Task, theta: Float[np.ndarray, "runs q c"]) -> Float[np.ndarray, "runs"]:
+def stiffness(task: RegressionTask, theta: Float[np.ndarray, "runs q c"]) -> Float[np.ndarray, "runs"]:
     """The trace of the kernel of the outputs, no less than its largest eigenvalue, from up to a thousand neurons."""
     few = theta[:, :1000]
     before = few[..., 1:] @ task.X.T

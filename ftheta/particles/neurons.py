@@ -17,7 +17,7 @@ from ftheta.logic.enclosure import Enclosure
 from ftheta.logic.errors import UsageError
 from ftheta.shapes import Float, Real
 
-from .descent import Runs, Task, descend, stiffness
+from .descent import RegressionTask, Runs, descend, stiffness
 
 Start: TypeAlias = Callable[[np.random.Generator, int], np.ndarray]
 MEMORY = 2_000_000_000  # bytes
@@ -38,7 +38,7 @@ def balanced_start(dimension: int, size: float = 1.0) -> Start:
 class MeanField:
     """A run of `neurons` and what it started from; `bias` says whether a constant was added to every input."""
 
-    task: Task
+    task: RegressionTask
     runs: Runs
     start: Start
     steps: int
@@ -143,7 +143,13 @@ class Success:
 
 
 def success(
-    task: Task, start: Start, widths: Sequence[int], seeds: int, steps: int, target: float, rng: np.random.Generator
+    task: RegressionTask,
+    start: Start,
+    widths: Sequence[int],
+    seeds: int,
+    steps: int,
+    target: float,
+    rng: np.random.Generator,
 ) -> Success:
     """Train `seeds` networks of each width; the energy at the end counts."""
     finals = []
@@ -175,7 +181,7 @@ def mean_field(
     of rows and has `energies`, `times`, `particles`, `paths`, `fluctuations()`, `success()`; its charts are drawn by
     `ftheta.theorems.charts_particles`.
     """
-    task = Task.of(_rows(x, bias), y, activation)
+    task = RegressionTask.of(_rows(x, bias), y, activation)
     rows = 1 + task.X.shape[1]
     if neurons < 1 or steps < 1 or (step is not None and not step > 0):
         got = f"neurons={neurons}, steps={steps}, step={step}"

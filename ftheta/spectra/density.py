@@ -18,7 +18,7 @@ from .operators import Operator
 
 @dataclass(frozen=True, eq=False)
 class Density:
-    """Gauss rules of the spectral measure, one a probe: `nodes` and `weights` (of sum 1) have a row for each."""
+    """Gauss rules of the spectral measure, one per probe: `nodes` and `weights` (of sum 1) have a row for each."""
 
     nodes: Float[np.ndarray, "probes k"]
     weights: Float[np.ndarray, "probes k"]

@@ -304,8 +304,8 @@ class LabelledNetwork:
 def natural_objective(net: Any, rows: int | None = None, *, outputs_only: bool = False) -> Objective | None:
     r"""The loss of a network on the first rows of its own data; None where no labels fit its outputs.
 
-    Squared where there is a number an output, cross-entropy where there is a class a row. With `outputs_only` targets
-    must be shaped like outputs, and the loss is the mean of $\frac12\|f_\theta(x_i)-y_i\|^2$.
+    Squared where there is a number per output, cross-entropy where there is a class per row. With `outputs_only`
+    targets must be shaped like outputs, and the loss is the mean of $\frac12\|f_\theta(x_i)-y_i\|^2$.
     """
     if not net.parameters:
         return None

@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ftheta.lazy import jax, jnp, tree_leaves
-from ftheta.logic.errors import SubjectError
+from ftheta.logic.errors import SubjectError, suggest
 from ftheta.networks.biases import PartlyBiased, has_all_biases
 from ftheta.networks.description import Description, is_realisation
 from ftheta.networks.scaling import ScaledLayers
@@ -16,6 +16,9 @@ from ftheta.networks.scaling import ScaledLayers
 from .dataset import Dataset
 from .fingerprint import digest, digest_function
 from .matching import match_labels
+
+if TYPE_CHECKING:
+    from ftheta.networks.programs.importing import Imported
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +28,11 @@ class Network:
     `params` are kept as float64 NumPy arrays whatever their dtype was. `data`, where given, is data the
     network is to be judged on; theorems about a network and data ask for it by a hypothesis. `description`, where
     there is one, describes the function of `x`; it has the same `params` unless the inputs are scaled first: see
-    `behind_scaling`. `classes` are the names of its outputs, in their order, where they are known.
+    `behind_scaling`. `classes` are the names of its outputs, in their order, where they are known. `train_data`, where
+    given, is the data it was trained on.
+
+    `role` says what the network is in a generative model, one of `ROLES`. The rows that such a model is to imitate are
+    no inputs of a generator, decoder, score or velocity: they are kept as `law`, and `data` stays empty.
     """
 
     name: str
@@ -35,6 +42,24 @@ class Network:
     description: Description | None = None
     data: Dataset | None = None
     classes: tuple[str, ...] = ()
+    role: str = ""
+    law: Dataset | None = None
+    train_data: Dataset | None = None
+
+    def __post_init__(self) -> None:
+        if self.role and self.role not in ROLES:
+            raise SubjectError(
+                "A network has one of these roles in a generative model.",
+                where=self.name,
+                got=self.role,
+                remedy=suggest(self.role, ROLES, f"give one of {', '.join(ROLES)}"),
+            )
+
+    def __repr__(self) -> str:
+        """Its name, shapes and size; arrays are not written out."""
+        shapes = " → ".join("×".join(map(str, shape)) or "1" for shape in (self.input_shape, self.output_shape))
+        data = "" if self.data is None else f", data {self.data.name} ({len(self.data):,} rows)"
+        return f"Network({self.name!r}, {shapes}, {self.parameters:,} parameters{data})"
 
     @classmethod
     def described(cls, layers: Description | ScaledLayers, name: str = "network") -> "Network":
@@ -50,11 +75,16 @@ class Network:
         Modules are read as they are used after training: dropout is off, batch normalisation uses its running
         statistics. A pair of an equinox module and its state is a module too. For flax, a first axis of length 1 is a
         batch. A chain of dense layers is read as its list of layers, and is that list from then on; of a function that
-        has no parameters, the matrices and vectors that it closes over are the parameters then.
+        has no parameters, the matrices and vectors that it closes over are the parameters then. A module of torch is
+        exported with the example, which is a batch of one: as by `ftheta.load`.
         """
         from ftheta.networks.dense_chains import read_dense_chain
-        from ftheta.networks.modules import is_nnx, is_stateful, split, split_nnx
+        from ftheta.networks.modules import is_nnx, is_stateful, is_torch, split, split_nnx
 
+        if is_torch(function):
+            from ftheta.networks.torch.exporting import import_module
+
+            return cls.of_import(import_module(function, example, None), name or type(function).__name__)
         shape = shape_of(example)
         named = function[0] if is_stateful(function) else function
         name = name or getattr(named, "__name__", type(named).__name__)
@@ -71,6 +101,13 @@ class Network:
             return net
         read = cls.described(layers, name)
         return read if _is_same_network(net, read) else net
+
+    @classmethod
+    def of_import(cls, found: "Imported", name: str) -> "Network":
+        """A network from what an importer has read: its layers where it is a list of them, else its program."""
+        if found.layers is not None:
+            return cls.described(found.layers, name)
+        return cls.imported(found.apply, found.params, found.input_shape, name, found.outline)
 
     @classmethod
     def imported(
@@ -96,9 +133,20 @@ class Network:
             return self.apply(self.params, x.astype(np.float64) if x.dtype.kind == "f" else x)
 
     def with_data(self, data: Dataset | None) -> "Network":
-        """The same network, to be judged on `data`: rows of its input shape, and labels that fit its outputs."""
+        """The same network, to be judged on `data`: rows of its input shape, and labels that fit its outputs; of a
+        generative model, rows like those that it is to make."""
         if data is None:
-            return replace(self, data=None)
+            return replace(self, data=None, law=None)
+        if self.role in ROWS_OF:
+            return replace(self, law=self._fit_law(data))
+        return replace(self, data=self._fit_data(data))
+
+    def with_train_data(self, data: Dataset | None) -> "Network":
+        """The same network, known to have been trained on `data`."""
+        return replace(self, train_data=None if data is None else self._fit_data(data))
+
+    def _fit_data(self, data: Dataset) -> Dataset:
+        """The data as rows of the input shape, with labels that are numbers of outputs."""
         rows = data.x.shape[1:]
         if rows != self.input_shape and int(np.prod(rows)) != int(np.prod(self.input_shape)):
             raise SubjectError(
@@ -108,7 +156,24 @@ class Network:
                 remedy="give data with one row per input of the network",
             )
         data = match_labels(data, self.output_shape, self.classes, f"{data.name} on {self.name}")
-        return replace(self, data=replace(data, x=data.x.reshape(len(data), *self.input_shape)))
+        return replace(data, x=data.x.reshape(len(data), *self.input_shape))
+
+    def with_role(self, role: str) -> "Network":
+        """The same network in this role of a generative model; data that it has stay its data where they fit."""
+        return replace(self, role=role, data=None, law=None).with_data(self.data or self.law)
+
+    def _fit_law(self, data: Dataset) -> Dataset:
+        """The rows that a generative model is to imitate, flat, if they have as many entries as its role asks for."""
+        wanted, says = ROWS_OF[self.role](self)
+        rows = data.x.reshape(len(data), -1)
+        if rows.shape[1] != wanted:
+            raise SubjectError(
+                f"The data do not fit the {self.role}.",
+                where=f"{data.name} on {self.name}",
+                got=f"rows of {rows.shape[1]} entries, not {wanted}",
+                remedy=f"a {self.role} {says}",
+            )
+        return replace(data, x=rows.astype(np.float64))
 
     def _traceable(self, x: Any) -> "jax.Array":
         """`__call__` as a function: of any other object that it traces JAX writes down the whole `repr`."""
@@ -141,13 +206,13 @@ class Network:
         made_of = self.scaled_layers
         if made_of is None:
             return self
-        data = self.data
-        if data is not None:
-            data = replace(data, x=made_of.scaling(np.asarray(data.x, np.float64)))
+        scale = lambda data: data and replace(data, x=made_of.scaling(np.asarray(data.x, np.float64)))
         layers = made_of.layers
         made = PartlyBiased(layers) if isinstance(self._maker, PartlyBiased) else layers
         same = all(np.array_equal(a, b) for a, b in zip(jax.tree.leaves(self.params), jax.tree.leaves(made.params)))
-        return replace(self, apply=made.apply, description=layers if same else None, data=data)
+        description = layers if same else None
+        sets = {"data": scale(self.data), "train_data": scale(self.train_data)}
+        return replace(self, apply=made.apply, description=description, **sets)
 
     @cached_property
     def output_shape(self) -> tuple[int, ...]:
@@ -191,6 +256,26 @@ class Network:
             ) from error
         if not hasattr(output, "shape"):
             raise SubjectError("A network returns one array.", where=self.name, got=type(output).__name__)
+
+
+def _count_inputs_but_time(net: Network) -> tuple[int, str]:
+    return int(np.prod(net.input_shape)) - 1, "takes the entries of a row and then the time, in one vector"
+
+
+def _count_outputs(net: Network) -> tuple[int, str]:
+    return int(np.prod(net.output_shape)), "returns a row"
+
+
+ROLES = ("generator", "critic", "decoder", "score", "velocity")
+"""Of a standard normal latent a point, of a point a number, of a latent the mean of a Gaussian, of a point and the time
+the gradient of the log-density of the noised data, of a point and the time its velocity."""
+ROWS_OF = {
+    "generator": _count_outputs,
+    "decoder": _count_outputs,
+    "score": _count_inputs_but_time,
+    "velocity": _count_inputs_but_time,
+}
+"""How many entries the rows of the modelled law have, and why."""
 
 
 def shape_of(example: Any) -> tuple[int, ...]:

@@ -17,7 +17,7 @@ from ftheta.graph.expressions import Expression
 from ftheta.logic.errors import FthetaError, SubjectError, suggest
 from ftheta.networks.description import Description
 from ftheta.networks.files import describe, is_weight_list
-from ftheta.networks.modules import input_size, is_nnx, is_stateful
+from ftheta.networks.modules import input_size, is_nnx, is_stateful, is_torch
 from ftheta.networks.reading import printable, reading_file
 from ftheta.networks.scikit import is_scikit, read_scikit
 
@@ -29,11 +29,14 @@ from .matching import class_name
 from .network import Network, shape_of
 
 if TYPE_CHECKING:
-    from ftheta.networks.programs.importing import Imported
     from ftheta.networks.scikit import Outputs
 
 DATA = Path(__file__).parent / "data"
-BUILT_IN: dict[str, Path] = {"digits-mlp": DATA / "digits_mlp.npz", "digits-test": DATA / "digits_test.npz"}
+BUILT_IN: dict[str, Path] = {
+    "digits-mlp": DATA / "digits_mlp.npz",
+    "digits-certified": DATA / "digits_certified.npz",
+    "digits-test": DATA / "digits_test.npz",
+}
 """Files; the names of `ftheta.datasets` are built in too."""
 KINDS = (Network, Target, Dataset, Training, Measure, Family)
 _Kind = TypeVar("_Kind", Network, Dataset)
@@ -144,6 +147,8 @@ def read_file(path: Path, name: str, asked: Asked = Asked()) -> Subject:
         if path.name.lower().endswith(found.endings):
             with reading_file(path, found.kind):
                 return found.read(path, name, asked)
+    if not _exists(path):
+        raise SubjectError("There is no such file.", got=str(path), remedy=_nearest_file(path))
     raise SubjectError(
         "Files of this kind are not read.",
         got=str(path),
@@ -151,10 +156,19 @@ def read_file(path: Path, name: str, asked: Asked = Asked()) -> Subject:
     )
 
 
+def _nearest_file(path: Path) -> str:
+    """The files beside it with a name like this one; else what can be given."""
+    try:
+        beside = [str(path.with_name(other.name)) for other in path.absolute().parent.iterdir()]
+    except OSError:
+        beside = []
+    return suggest(str(path), [*beside, *BUILT_IN], f"give {READ}; or `package.module:attribute`")
+
+
 def _read_spec(path: Path, name: str, asked: Asked) -> Network:
     from ftheta.networks.spec.read import read_spec_file
 
-    return _network(read_spec_file(path, asked.until), name)
+    return Network.of_import(read_spec_file(path, asked.until), name)
 
 
 def _read_safetensors(path: Path, name: str, asked: Asked) -> Network:
@@ -196,19 +210,19 @@ def _read_npz(path: Path, name: str, asked: Asked) -> Subject:
 def _read_weights(arrays: dict[str, np.ndarray], path: Path, name: str, asked: Asked) -> Network:
     from ftheta.networks.spec.read import read
 
-    return _network(read(arrays, path, asked.spec, asked.activation, asked.until), name)
+    return Network.of_import(read(arrays, path, asked.spec, asked.activation, asked.until), name)
 
 
 def _read_onnx(path: Path, name: str, asked: Asked) -> Network:
     from ftheta.networks.onnx.model import read  # the table of operators is only built for those who need it
 
-    return _network(read(path, until=asked.until, shape=_shape(asked), joins_inputs=asked.joins_inputs), name)
+    return Network.of_import(read(path, until=asked.until, shape=_shape(asked), joins_inputs=asked.joins_inputs), name)
 
 
 def _read_pt2(path: Path, name: str, asked: Asked) -> Network:
     from ftheta.networks.torch.model import read
 
-    return _network(read(path, until=asked.until, shape=_shape(asked)), name)
+    return Network.of_import(read(path, until=asked.until, shape=_shape(asked)), name)
 
 
 @dataclass(frozen=True)
@@ -235,12 +249,6 @@ FORMATS = (
 
 def _shape(asked: Asked) -> tuple[int, ...] | None:
     return None if asked.example is None else shape_of(asked.example)
-
-
-def _network(found: "Imported", name: str) -> Network:
-    if found.layers is not None:
-        return Network.described(found.layers, name)
-    return Network.imported(found.apply, found.params, found.input_shape, name, found.outline)
 
 
 def import_object(words: str) -> Any:
@@ -272,7 +280,7 @@ def from_object(found: Any, name: str, asked: Asked = Asked()) -> Subject:
         return found
     if isinstance(found, Description):
         return Network.described(found, name)
-    if _is_torch(found):
+    if is_torch(found):
         return _from_torch(found, name, asked)
     if is_scikit(found):
         return _from_scikit(found, name, asked)
@@ -295,25 +303,18 @@ def from_object(found: Any, name: str, asked: Asked = Asked()) -> Subject:
     )
 
 
-def _is_torch(found: Any) -> bool:
-    """Whether it is a module or an exported program of torch, which is imported if there is one."""
-    places = (("torch.nn", "Module"), ("torch.export", "ExportedProgram"))
-    kinds = (getattr(sys.modules.get(package), kind, None) for package, kind in places)
-    return any(isinstance(found, kind) for kind in kinds if isinstance(kind, type))
-
-
 def _from_torch(found: Any, name: str, asked: Asked) -> Network:
     from ftheta.networks.torch.exporting import import_exported, import_module
 
     if hasattr(found, "run_decompositions"):  # it is exported already
-        return _network(import_exported(found, name, asked.until, _shape(asked)), name)
+        return Network.of_import(import_exported(found, name, asked.until, _shape(asked)), name)
     if asked.example is None:
         raise SubjectError(
             "A module of torch needs an example of its input.",
             got=name,
             remedy="load(module, torch.zeros(1, 3, 224, 224)), or its shape; for the command line, save it as .pt2",
         )
-    return _network(import_module(found, asked.example, asked.until), name)
+    return Network.of_import(import_module(found, asked.example, asked.until), name)
 
 
 def _from_scikit(found: Any, name: str, asked: Asked) -> Network:

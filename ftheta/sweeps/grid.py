@@ -58,7 +58,7 @@ class Grid:
         return Cell(dict(self.setting(setting)), self.seeds[seed])
 
     def setting(self, number: int) -> dict[str, Any]:
-        """The settings of that number, shared by one cell a seed."""
+        """The settings of that number, shared by one cell per seed."""
         if self._rows is not None:
             return self._rows[number]
         return {name: values[i] for (name, values), i in zip(self.axes.items(), self._at(number))}

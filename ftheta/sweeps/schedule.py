@@ -72,7 +72,7 @@ class Schedule:
 
 
 def _groups(train: Train, grid: Grid, pending: Iterable[int]) -> list[Sequence[int]]:
-    """Pending places by what can be done together, in the order of the grid; eight bytes a cell."""
+    """Pending places by what can be done together, in the order of the grid; eight bytes per cell."""
     found: dict[Hashable, array] = {}
     seeds = len(grid.seeds)
     last = -1

@@ -1,4 +1,4 @@
-"""Results as a tidy table: one row a cell, one column a setting or a result."""
+"""Results as a tidy table: one row per cell, one column per setting or result."""
 
 import csv
 import json

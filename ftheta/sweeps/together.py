@@ -20,7 +20,7 @@ import optax
 
 from ftheta.networks import random_mlp
 from ftheta.networks.activations import activation
-from ftheta.training.batches import CAPACITY, Batches, Rows
+from ftheta.training.batches import CAPACITY, Batches, BatchRows
 from ftheta.training.examples import Examples, examples_of
 from ftheta.training.losses import LOSSES
 from ftheta.training.models import model_of
@@ -243,7 +243,7 @@ class Program:
     def _start_one(self, params: Any, numbers: Numbers) -> State:
         return self._problem(numbers).start(params)
 
-    def _roll_one(self, state: State, x: Any, y: Any, numbers: Numbers, rows: Rows | None, count: Any) -> Chunk:
+    def _roll_one(self, state: State, x: Any, y: Any, numbers: Numbers, rows: BatchRows | None, count: Any) -> Chunk:
         return self._problem(numbers).roll(state, x, y, rows, self.room, count)
 
     def _measure_one(self, params: Any, *sets: tuple[Any, Any]) -> list[tuple[jax.Array, jax.Array]]:
@@ -328,7 +328,7 @@ class Program:
         x = np.stack([e.x for e in examples]) if self.shape.own_inputs else examples[0].x
         return x, np.stack([e.y for e in examples])
 
-    def _rows(self, members: list[Member], first: int, count: int) -> Rows | None:
+    def _rows(self, members: list[Member], first: int, count: int) -> BatchRows | None:
         if self.batches is None:
             return None
         found = [self.batches.rows(len(m.train), m.seed, first, count) for m in members]

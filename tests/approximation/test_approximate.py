@@ -53,6 +53,7 @@ def test_no_point_has_a_larger_error_than_the_certificate(method):
     assert made.certified.lo <= made.certified.hi and (made.reached or method in ("bernstein", "barron"))
 
 
+@pytest.mark.nightly
 @max_examples(6)
 @given(
     st.lists(st.floats(-3, 3), min_size=3, max_size=5),
@@ -311,6 +312,7 @@ def test_twenty_variables_in_the_mean_square(method, eps):
     assert made.error.lo**2 - 5 * doubt <= square <= made.error.hi**2 + 5 * doubt
 
 
+@pytest.mark.nightly
 def test_the_bound_of_barron_in_expectation_is_said_and_kept():
     made = approximate(bell(5), None, 1e-9, norm="L2", method="barron", neurons=200)
     bound = 2 * Spectrum.gaussian(5).first_moment.hi / np.sqrt(made.neurons)  # the box is in the unit ball

@@ -94,6 +94,7 @@ def test_all_requests_go_to_the_server_itself(tab: Tab) -> None:
     assert tab.strangers == []
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="the workers are found in /proc")
 def test_a_worker_that_dies_is_replaced_and_the_page_says_so(browser: Browser, tmp_path: Path) -> None:
     with Server(tmp_path) as server:

@@ -156,11 +156,11 @@ def test_save_writes_every_format(capsys, tmp_path, suffix):
 
 def test_an_audit_writes_a_report_and_json(capsys, tmp_path):
     page = tmp_path / "report.html"
-    few = ("--only", "lipschitz-bounds,activation-zoo", "--budget", "30m")
+    few = ("--only", "depth-conventions,activation-zoo", "--budget", "30m")
     code, out, err = words(capsys, "audit", "digits-mlp", "--data", "digits-test", "--out", str(page), *few)
-    assert code == 0 and page.is_file() and "lipschitz-bounds" in out, err
+    assert code == 0 and page.is_file() and "depth-conventions" in out, err
     code, out, _ = words(capsys, "audit", "digits-mlp", "--json", *few)
-    assert code == 0 and {"lipschitz-bounds", "activation-zoo"} <= {r["id"] for r in json.loads(out)["results"]}
+    assert code == 0 and {"depth-conventions", "activation-zoo"} <= {r["id"] for r in json.loads(out)["results"]}
 
 
 def test_data_of_the_wrong_shape_are_refused(capsys, tmp_path):

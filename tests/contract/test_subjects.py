@@ -11,11 +11,19 @@ from ftheta.running import run
 from ftheta.subjects import Network
 
 from .record import record
+from .studies import SLOW_ON_NETWORKS
 from .subjects import SUBJECTS
 
-# networks with every change, as they are what an audit is given; the other kinds at night
+
+def is_quick(theorem: Theorem, kind: type) -> bool:
+    """Networks with every change, as an audit is given them; other kinds, and what takes long, at night."""
+    return kind is Network and theorem.id not in SLOW_ON_NETWORKS
+
+
 PAIRS = [
-    pytest.param(theorem, kind, id=f"{theorem.id}-{kind.__name__}", marks=[pytest.mark.nightly] * (kind is not Network))
+    pytest.param(
+        theorem, kind, id=f"{theorem.id}-{kind.__name__}", marks=[pytest.mark.nightly] * (not is_quick(theorem, kind))
+    )
     for theorem in theorems().values()
     for kind in theorem.takes
     if kind in SUBJECTS

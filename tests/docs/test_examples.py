@@ -13,7 +13,7 @@ from ftheta.networks.onnx.write import write
 from ftheta.relu.network import ReluNetwork
 
 ROOT = Path(__file__).parents[2]
-SHORT = "5s"  # instead of the budgets of audits in the pages, which two workers would spend to the last second
+SHORT = "2s"  # instead of the budgets of audits in the pages, which two workers would spend to the last second
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 

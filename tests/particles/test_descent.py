@@ -8,7 +8,7 @@ import pytest
 import ftheta as ft
 from ftheta.logic import UsageError
 from ftheta.networks import activation
-from ftheta.particles.descent import Task, descend
+from ftheta.particles.descent import RegressionTask, descend
 from ftheta.theorems.charts_particles import draw_energy, draw_fluctuations, draw_paths
 from ftheta.theorems.width.chizat_bach import claims_about_students, teachers
 from ftheta.theorems.width.mean_field_limit import particles
@@ -21,7 +21,7 @@ def test_outputs_and_velocity_are_those_of_automatic_differentiation(sigma, monk
     theta = rng.normal(size=(2, 7, 4))
     X = rng.normal(size=(5, 3))
     y = rng.normal(size=5)
-    task = Task(X, y, sigma)
+    task = RegressionTask(X, y, sigma)
 
     def loss(theta):
         f = jnp.mean(theta[:, :1] * activation(sigma).function(theta[:, 1:] @ X.T), 0)
@@ -38,7 +38,7 @@ def test_outputs_and_velocity_are_those_of_automatic_differentiation(sigma, monk
 def test_runs_do_not_see_one_another_and_the_energy_never_rises():
     rng = np.random.default_rng(1)
     theta = rng.normal(size=(3, 8, 3))
-    task = Task(rng.normal(size=(10, 2)), rng.normal(size=10))
+    task = RegressionTask(rng.normal(size=(10, 2)), rng.normal(size=10))
     together = descend(task, theta, 60)
     alone = descend(task, theta[1:2], 60)
     assert np.allclose(together.energies[1], alone.energies[0], rtol=1e-12)
@@ -48,7 +48,7 @@ def test_runs_do_not_see_one_another_and_the_energy_never_rises():
 
 def test_one_linear_neuron_on_one_row_has_a_conserved_quantity_and_the_known_end():
     """For x = 1 and positive parts the loss is (μw − y)²/2: μ² − w² is conserved, and μw tends to y."""
-    run = descend(Task(np.ones((1, 1)), np.array([2.0])), np.array([[[1.5, 0.5]]]), 4000, 1e-3)
+    run = descend(RegressionTask(np.ones((1, 1)), np.array([2.0])), np.array([[[1.5, 0.5]]]), 4000, 1e-3)
     mu, w = run.end[0, 0]
     assert mu * w == pytest.approx(2.0, rel=1e-4)
     assert mu**2 - w**2 == pytest.approx(1.5**2 - 0.5**2, rel=1e-2)
@@ -90,7 +90,7 @@ def test_the_energy_of_the_particle_theorem_is_that_of_the_flow():
     X = rng.normal(size=(6, 2))
     y = rng.normal(size=6)
     value, velocity = particles.energy(theta, X, y)
-    task = Task(X, y)
+    task = RegressionTask(X, y)
     assert value == pytest.approx(float(task.energy(task.outputs(theta[None]))[0]), rel=1e-13)
     assert np.allclose(velocity, task.velocity(theta[None], task.outputs(theta[None]))[0])
 

@@ -250,3 +250,14 @@ def test_words_that_spell_whole_numbers_are_whole_numbers():
     assert encode_labels(np.array(["10", "2", "x"]), "labels").classes == ("10", "2", "x")
     assert encode_labels(np.array([["b"], ["a"]]), "labels").y.tolist() == [1, 0]
     assert encode_labels(np.array(["b", "a"], dtype=object), "labels").y.tolist() == [1, 0]
+
+
+def test_a_missing_file_is_said_to_be_missing_with_the_nearest_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("model.onnx").touch()
+    for name in ("modle.onnx", "modle.weights"):
+        with pytest.raises(SubjectError) as error:
+            ft.load(name)
+        assert "no such file" in str(error.value).lower()
+    with pytest.raises(SubjectError, match=r"did you mean .*model\.onnx"):
+        ft.load("model.onx")

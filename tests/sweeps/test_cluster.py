@@ -40,6 +40,7 @@ def test_networks_are_trained_there_with_the_same_bits(cluster):
     assert there.same(sweep(nets, {}, 2, on=1).table())
 
 
+@pytest.mark.nightly
 def test_a_killed_dask_worker_costs_nothing_but_time(cluster, tmp_path):
     log = tmp_path / "log"
     settings = GRID | {"log": str(log), "pause": 0.05}

@@ -34,6 +34,7 @@ def by_cell(table, *names):
     return {tuple(str(r[name]) for name in (*names, "seed")): repr(sorted(r.items())) for r in table.rows()}
 
 
+@pytest.mark.nightly
 def test_no_bit_depends_on_neighbours_order_workers_or_cuts(pool, tmp_path):
     nets = Networks((X, Y), test=(X[:5], Y[:5]), steps=30, record=10, keep=True)
     # in lanes, and one by one
@@ -246,7 +247,7 @@ def test_bad_settings_are_refused_before_anything_runs(make, part):
 def test_data_that_do_not_fit_are_refused_once_and_not_in_every_cell():
     with pytest.raises(SubjectError, match="finite"):
         sweep(Networks((np.full((3, 2), np.nan), np.zeros(3))), {"widths": [4, 8]}, 100)
-    with pytest.raises(SubjectError, match="one target a row"):
+    with pytest.raises(SubjectError, match="one target per row"):
         sweep(Networks((X, Y[:5])), {"widths": [4, 8]}, 100)
     with pytest.raises(SubjectError, match="classes"):
         sweep(Networks((X, Y)), {"loss": ["squared", "cross-entropy"]}, 100)

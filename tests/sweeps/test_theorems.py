@@ -10,6 +10,7 @@ from ftheta.checking import measured
 from ftheta.cli import run
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.toml"))
+WITH_EVERY_CHANGE = ("double_descent_features", "implicit_bias_alpha")  # the others at night
 
 
 def test_a_cell_has_the_verdict_and_the_numbers_of_the_check():
@@ -26,7 +27,13 @@ def test_knobs_are_swept():
     found.close()
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, id=path.stem, marks=[pytest.mark.nightly] * (path.stem not in WITH_EVERY_CHANGE))
+        for path in EXAMPLES
+    ],
+)
 def test_the_first_cell_of_every_example_runs(path, tmp_path, monkeypatch):
     """The whole studies take minutes to hours; their smallest cell shows that names and knobs are right."""
     study = tomllib.loads(path.read_text())

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from ftheta.kernels.angles import Part, gap_by_difference, gap_of_sum
+from ftheta.kernels.angles import GaussianPart, gap_by_difference, gap_of_sum
 from ftheta.logic.errors import UsageError
 from ftheta.shapes import Float
 
@@ -36,9 +36,9 @@ class Kernels:
     gap: Float[np.ndarray, "n1 n2 *pixels"] | None = None
 
     @property
-    def part(self) -> Part | None:
+    def part(self) -> GaussianPart | None:
         """Variances, covariance and gap of each pair; None where the gap is not known."""
-        return None if self.gap is None else Part(self.own1[:, None], self.own2[None, :], self.nngp, self.gap)
+        return None if self.gap is None else GaussianPart(self.own1[:, None], self.own2[None, :], self.nngp, self.gap)
 
     @property
     def pairs(self) -> bool:
@@ -67,7 +67,7 @@ class Kernels:
         if self.part is None:
             return new
         level = np.full_like(self.nngp, bias)
-        parts = (self.part, Part(level, level, level, np.zeros_like(level)))
+        parts = (self.part, GaussianPart(level, level, level, np.zeros_like(level)))
         return replace(new, gap=gap_of_sum(parts, new.own1[:, None], new.own2[None, :], new.nngp))
 
 

@@ -102,7 +102,7 @@ class Stack:
         return layer, self.shapes[layer][-1] // 2
 
     def rows(self) -> tuple[Row, ...]:
-        """The calculator's table, one row a layer."""
+        """The calculator's table, one row per layer."""
         return tuple(self._rows())
 
     def _rows(self) -> Iterator[Row]:
@@ -129,7 +129,7 @@ class Stack:
         return jax.tree_util.tree_map_with_path(draw, self.arrays)
 
     def averaging(self) -> list[Any]:
-        """Weights that are all positive and sum to one an output: they keep what is monotone monotone."""
+        """Weights that are all positive and sum to one per output: they keep what is monotone monotone."""
 
         def even(path: Any, leaf: jax.ShapeDtypeStruct) -> np.ndarray:
             name = path[-1].key

@@ -9,9 +9,9 @@ import numpy as np
 
 from ftheta.logic.errors import SubjectError
 from ftheta.networks.programs.joining import join_inputs
-from ftheta.networks.programs.node import MAX_BYTES, MAX_NODES, Node, Port, ensure_order
+from ftheta.networks.programs.node import MAX_NODES, Node, Port, ensure_order
 from ftheta.networks.programs.program import Program
-from ftheta.networks.reading import Allowance, Malformed, read_bytes, to_analysis_type, unpack_gzip
+from ftheta.networks.reading import MAX_BYTES, Allowance, Malformed, read_bytes, to_analysis_type, unpack_gzip
 
 from .dialect import Onnx
 from .schema import MODEL

@@ -9,8 +9,8 @@ import numpy as np
 
 from ftheta.logic.errors import SubjectError, UsageError
 from ftheta.networks.description import Description
-from ftheta.networks.programs.node import MAX_BYTES
 from ftheta.networks.programs.spellings import SPELLINGS, Z
+from ftheta.networks.reading import MAX_BYTES
 from ftheta.networks.scaling import ScaledLayers
 
 from .schema import MODEL

@@ -25,8 +25,8 @@ def estimate_norm(W: Any, squarings: int = SQUARINGS) -> Any:
     fixed = jax.lax.stop_gradient(W)
     turned = W.shape[0] < W.shape[1]
     fixed = fixed.T if turned else fixed
-    square = lambda _, G: _scaled(G @ G)
-    G = jax.lax.fori_loop(0, squarings, square, _scaled(fixed.T @ fixed))
+    square = lambda _, G: _scale_down(G @ G)
+    G = jax.lax.fori_loop(0, squarings, square, _scale_down(fixed.T @ fixed))
     v = _unit(G[:, jnp.argmax(jnp.sum(G * G, axis=0))])
     u = _unit(fixed @ v)
     return v @ (W @ u) if turned else u @ (W @ v)
@@ -75,7 +75,7 @@ CONSTRAINTS: dict[str, Callable[[Any], Any]] = {
 """Maps from any matrix to one of norm 1, by name."""
 
 
-def _scaled(G: Any) -> Any:
+def _scale_down(G: Any) -> Any:
     """Largest entry 1: powers of it neither overflow nor vanish."""
     return G / jnp.maximum(jnp.max(jnp.abs(G)), jnp.finfo(G.dtype).tiny)
 

@@ -6,7 +6,6 @@ from typing import Any
 
 from ftheta.networks.reading import Malformed
 
-MAX_BYTES = 2 << 30  # of a file
 MAX_NODES = 20_000
 
 

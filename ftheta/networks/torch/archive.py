@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from ftheta.logic.errors import SubjectError
-from ftheta.networks.programs.node import MAX_BYTES
-from ftheta.networks.reading import Allowance, Malformed, ensure_size
+from ftheta.networks.reading import MAX_BYTES, Allowance, Malformed, ensure_size
 
 MAX_ENTRIES = 50_000
 MAX_DIRECTORY = 16 << 20  # bytes of the list of entries

@@ -1,4 +1,4 @@
-"""Tables of numbers in text: one row a line, cells between commas, semicolons or tabs, with or without a header."""
+"""Tables of numbers in text: one row per line, cells between commas, semicolons or tabs, with or without a header."""
 
 import csv
 import io

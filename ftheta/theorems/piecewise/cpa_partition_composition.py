@@ -34,7 +34,7 @@ COMPOSED = {
         )
     ),
 }
-"""Compositions whose cells are known by heart."""
+"""Compositions whose cells are known in closed form."""
 
 
 def network(

@@ -333,3 +333,12 @@ def test_any_change_of_the_json_is_harmless(end, random, leaf):
             break
         at = at[key]
     harmless(packed(entries() | {named(end): json.dumps(document).encode()}))
+
+
+def test_a_module_is_a_network_as_it_is_for_load():
+    module = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU(), torch.nn.Linear(4, 2))
+    net = ft.Network.of(module, (1, 3), "small")
+    x = np.random.default_rng(0).normal(size=3)
+    expected = module.double()(torch.as_tensor(x)).detach().numpy()
+    assert net.name == "small" and net.parameters == 26
+    assert np.allclose(np.asarray(net(x)), expected, rtol=1e-6)

@@ -145,6 +145,7 @@ class _Small(nn.Module):
         return self.out(torch.nn.functional.max_pool2d(y, 3).flatten(1) + x.mean((2, 3)))
 
 
+@pytest.mark.nightly
 def test_an_import_of_25_million_parameters(tmp_path):
     """A network of the size of ResNet-50: everything but the numbers of one evaluation is looked at."""
     module = resnet((3, 4, 14, 3), width=64, classes=1000).eval()

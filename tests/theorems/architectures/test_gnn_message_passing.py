@@ -22,7 +22,7 @@ from ftheta.theorems.architectures.gnn_message_passing.graph import (
 )
 from ftheta.theorems.architectures.gnn_message_passing.interaction import Messages, forces, momenta
 from ftheta.theorems.architectures.gnn_message_passing.moving_mesh import (
-    Layer,
+    InteriorLayer,
     bend_norm,
     equidistribute,
     interpolation_error,
@@ -134,7 +134,7 @@ def test_forces_are_the_double_loop():
 
 
 def test_a_mesh_keeps_its_order_and_comes_to_rest_at_the_integral_of_the_monitor():
-    u = Layer(20.0)
+    u = InteriorLayer(20.0)
     meshes = relocate(u, 12, 3000)
     assert (np.diff(meshes, axis=1) > 0).all()
     assert spread(u, meshes[-1]) == pytest.approx(1, abs=1e-3)
@@ -145,7 +145,7 @@ def test_a_mesh_keeps_its_order_and_comes_to_rest_at_the_integral_of_the_monitor
 
 
 def test_interpolation_errors_tend_to_their_constants():
-    u = Layer(10.0)
+    u = InteriorLayer(10.0)
     n = 400
     for mesh, power in ((np.linspace(0, 1, n + 1), 2.0), (equidistribute(u, n), 0.4)):
         assert n**2 * np.sqrt(120) * interpolation_error(u, mesh) == pytest.approx(bend_norm(u, power), rel=0.02)

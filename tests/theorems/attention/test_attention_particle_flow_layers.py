@@ -15,7 +15,7 @@ from ftheta.running import run
 from ftheta.subjects import Network
 from ftheta.theorems.attention.attention_particle_flow import attention_particle_flow as THEOREM
 from ftheta.theorems.attention.attention_particle_flow.flow import Matrices, matrix_field, tangent
-from ftheta.theorems.attention.attention_particle_flow.own_layer import Layer, read_layer
+from ftheta.theorems.attention.attention_particle_flow.own_layer import AttentionLayer, read_layer
 
 N = 6
 D = 3
@@ -25,7 +25,7 @@ def layer(heads: int = 2) -> Projections:
     return Projections.normal(np.random.default_rng(1), heads, D, 2)
 
 
-def read(apply: Any, params: Any, shape: tuple[int, ...] = (N, D)) -> Layer | str:
+def read(apply: Any, params: Any, shape: tuple[int, ...] = (N, D)) -> AttentionLayer | str:
     with jax.enable_x64(True):
         return read_layer(attention_in(apply, params, jax.ShapeDtypeStruct(shape, np.float64)), shape)
 
@@ -33,7 +33,7 @@ def read(apply: Any, params: Any, shape: tuple[int, ...] = (N, D)) -> Layer | st
 def test_matrices_come_back_from_a_black_box():
     params = layer()
     found = read(lambda p, x: x + self_attention(p, x), params)
-    assert isinstance(found, Layer) and len(found.heads) == 2
+    assert isinstance(found, AttentionLayer) and len(found.heads) == 2
     np.testing.assert_allclose(found.skip, np.eye(D), atol=1e-8)
     for head, Q, K, V in zip(found.heads, *params):
         np.testing.assert_allclose(head.Q, K.T @ Q / np.sqrt(2), atol=1e-8)
@@ -46,7 +46,7 @@ def test_the_velocities_are_those_of_the_network_itself():
     x = np.random.default_rng(2).normal(size=(N, D))
     x /= np.linalg.norm(x, axis=1, keepdims=True)
     found = read(self_attention, params)
-    assert isinstance(found, Layer)
+    assert isinstance(found, AttentionLayer)
     with jax.enable_x64(True):
         y = np.asarray(jax.jit(self_attention)(params, x))
     np.testing.assert_allclose(matrix_field(1.0, "softmax", *found.heads)(x)[0], tangent(x, y), atol=1e-8)
@@ -68,7 +68,7 @@ def test_a_layer_of_torch_with_biases_is_read():
     module = One().eval()
     net: Any = ft.load(module, torch.zeros(1, 5, 4, dtype=torch.float64))
     found = read(net.apply, net.params, net.input_shape)
-    assert isinstance(found, Layer)
+    assert isinstance(found, AttentionLayer)
     Q, K, V = module.inner.in_proj_weight.detach().numpy().reshape(3, 2, 2, 4)
     b = module.inner.in_proj_bias.detach().numpy().reshape(3, 2, 2)[0]
     out = module.inner.out_proj.weight.detach().numpy().reshape(4, 2, 2).transpose(1, 0, 2)

@@ -68,6 +68,7 @@ def field(theta: Any, x: Any) -> Any:
     return jnp.tanh(theta["W"] @ x + theta["b"])
 
 
+@pytest.mark.nightly
 def test_the_adjoint_equation_agrees_with_diffrax_and_with_differentiating_a_fine_solution():
     rng = np.random.default_rng(0)
     theta = {"W": rng.normal(size=(3, 3)), "b": rng.normal(size=3)}

@@ -148,6 +148,7 @@ def test_cubature_has_the_moments_of_the_normal_law(d, degree):
     assert weights @ np.prod(points[:, :2], axis=1) == pytest.approx(0, abs=1e-12)
 
 
+@pytest.mark.nightly
 def test_noise_adds_the_slope_and_the_curvature_to_the_loss():
     """Against draws of noise, and in closed form for a square."""
     x = jnp.asarray(X[0])

@@ -24,7 +24,7 @@ from ftheta.risks.learners import (
     unit_targets,
     widths_between,
 )
-from ftheta.risks.watching import Recipe, Rows, log_steps, room_for, start, watch
+from ftheta.risks.watching import Recipe, WatchedRows, log_steps, room_for, start, watch
 from ftheta.subjects.resolve import import_object
 from ftheta.sweeps.command import request_of
 from ftheta.sweeps.grid import Grid
@@ -49,7 +49,7 @@ def test_a_watched_run_is_that_of_torch(activation, loss):
     x, y = problem(rng)
     params = start(rng, (6, 16, 3))
     recipe = Recipe(0.01, 0.5, activation, loss, beta=0.98)
-    seen = watch(params, Rows.of(x, y), Rows.of(x[:7], y[:7]), recipe, (0, 1, 25))
+    seen = watch(params, WatchedRows.of(x, y), WatchedRows.of(x[:7], y[:7]), recipe, (0, 1, 25))
 
     weights = [
         torch.tensor(np.asarray(part), dtype=torch.float64, requires_grad=True) for layer in params for part in layer
@@ -81,7 +81,9 @@ def test_a_narrow_network_with_room_is_the_narrow_network():
     narrow = [(wide[0][0][:, :5], np.zeros(5, np.float32)), (wide[1][0][:5], wide[1][1])]
     assert wide[0][0].shape == (6, 16) and not wide[0][0][:, 5:].any()
     for recipe in (Recipe(0.02, 0.3), Recipe(0.05, 0.1, optimiser="gd", loss="squared")):
-        one, other = (watch(p, Rows.of(x, y), Rows.of(x, y), recipe, (50,)).train_loss for p in (wide, narrow))
+        one, other = (
+            watch(p, WatchedRows.of(x, y), WatchedRows.of(x, y), recipe, (50,)).train_loss for p in (wide, narrow)
+        )
         assert one == pytest.approx(other, rel=1e-4)
 
 
@@ -89,7 +91,9 @@ def test_rows_that_do_not_count_change_nothing():
     rng = np.random.default_rng(3)
     x, y = problem(rng)
     params = start(rng, (6, 8, 3))
-    runs = [watch(params, Rows.of(x, y, room), Rows.of(x, y, room), Recipe(), (0, 30)) for room in (0, 64)]
+    runs = [
+        watch(params, WatchedRows.of(x, y, room), WatchedRows.of(x, y, room), Recipe(), (0, 30)) for room in (0, 64)
+    ]
     for name in ("train_loss", "train_error", "test_error"):
         assert getattr(runs[0], name) == pytest.approx(getattr(runs[1], name), rel=1e-4)
 
@@ -110,7 +114,11 @@ def test_gradient_descent_on_a_linear_model_is_its_closed_form():
     assert linear_descent((X, y), (X_test, y_test), 0.05, at) == pytest.approx(slow, rel=1e-9)
     zero = [(np.zeros((5, 1), np.float32), np.zeros(1, np.float32) * 0)]
     seen = watch(
-        [(zero[0][0], None)], Rows.of(X, y), Rows.of(X_test, y_test), Recipe(0.05, loss="squared", optimiser="gd"), at
+        [(zero[0][0], None)],
+        WatchedRows.of(X, y),
+        WatchedRows.of(X_test, y_test),
+        Recipe(0.05, loss="squared", optimiser="gd"),
+        at,
     )
     assert seen.test_loss == pytest.approx(slow, rel=1e-4)
 
@@ -211,6 +219,7 @@ def test_a_curve_that_only_falls_has_no_peak():
     assert find_first_minimum(np.array([3.0, 1.0, 1.01, 2.0, 1.5, 0.5])) == (1, 3)
 
 
+@pytest.mark.nightly
 def test_a_sweep_is_the_curve_of_the_tool():
     swept = ft.sweep(network_cell, {"width": [3, 8], "rows": [60], "steps": [40], "noise": [0.0, 0.2]}, seeds=2, on=1)
     found = Curve.of_table(swept.table({"noise": 0.2}), "width")

@@ -190,6 +190,7 @@ def test_no_closed_form_is_contradicted(n, p):
 # ---- the theorem ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.nightly
 def test_the_terms_along_a_run_and_what_they_show():
     result = run(error_decomposition)
     n = {name: known.middle for name, known in result.numbers.items()}

@@ -18,7 +18,7 @@ from ftheta.theorems.generalisation.grokking import _tabulate_effect as tabulate
 from ftheta.theorems.generalisation.grokking import fourier, gather, grokking
 from ftheta.theorems.generalisation.grokking.effects import measure_effect, median_time
 from ftheta.theorems.generalisation.grokking.tables import Operation
-from ftheta.theorems.generalisation.grokking.training import Protocol, Run, grok, grokking_cell
+from ftheta.theorems.generalisation.grokking.training import GrokkingRun, Protocol, grok, grokking_cell
 
 
 def addition(p: int) -> Operation:
@@ -117,12 +117,12 @@ def watched(train, validation) -> Watched:
 
 
 def test_the_times_are_the_first_looks_at_the_threshold():
-    seen = Run(Protocol(), 0, watched([0, 0.5, 0.96, 1, 1, 1], [0, 0, 0, 0.5, 0.94, 0.97]))
+    seen = GrokkingRun(Protocol(), 0, watched([0, 0.5, 0.96, 1, 1, 1], [0, 0, 0, 0.5, 0.94, 0.97]))
     assert (seen.memorised_at, seen.generalised_at, seen.delay) == (20, 50, 2.5)
 
 
 def test_what_was_not_reached_has_no_time():
-    seen = Run(Protocol(), 0, watched([0, 1.0], [0, 0.2]))
+    seen = GrokkingRun(Protocol(), 0, watched([0, 1.0], [0, 0.2]))
     assert seen.memorised_at == 10 and seen.generalised_at == seen.delay == inf
     assert median_time([3, inf, 5]) == 5 and median_time([3, inf]) == inf and median_time([1, 2]) == 1.5
 
@@ -181,6 +181,7 @@ def test_the_theorem_takes_the_table_of_a_user():
     assert run(grokking, twice).verdict is Verdict.INAPPLICABLE
 
 
+@pytest.mark.nightly
 def test_cells_of_a_sweep_hold_times_and_curves():
     grid = {"p": [5], "hidden": [8], "steps": [30], "fraction": [0.5, 0.6]}
     found = ft.sweep(grokking_cell, grid, seeds=1, on=1)

@@ -132,6 +132,7 @@ def test_the_built_in_function_is_decided_exactly():
     assert result.numbers["ρ"].middle == pytest.approx((1 + 26**0.5) / 5)
 
 
+@pytest.mark.nightly
 def test_a_function_of_the_user_has_the_same_numbers():
     mine = run(runge, **FEW)
     theirs = run(runge, ft.load("1/(1+25*x^2)"), **FEW)

@@ -12,7 +12,7 @@ from sklearn.svm import SVC
 from ftheta.logic import Basis
 from ftheta.theorems.optimisation.implicit_bias import measure_bias
 from ftheta.theorems.optimisation.implicit_bias.hyperbolic import Program, potential
-from ftheta.theorems.optimisation.implicit_bias.rows import Rows, projection
+from ftheta.theorems.optimisation.implicit_bias.rows import LabelledRows, projection
 from ftheta.training.margins import direction_error, enclosed_margin, logistic_flow, max_margin, separates
 
 from ...thoroughness import max_examples
@@ -139,5 +139,5 @@ def test_one_equation_with_two_weights_goes_from_sparse_to_least_norm():
 def test_separable_rows_without_full_rank_are_judged_by_their_margin_alone():
     rng = np.random.default_rng(0)
     y = np.repeat([0.0, 1.0], 10)
-    found = measure_bias(Rows(rng.uniform(-1, 1, (20, 2)) + 3 * (2 * y - 1)[:, None], y), 0.0, 0.1, 200)
+    found = measure_bias(LabelledRows(rng.uniform(-1, 1, (20, 2)) + 3 * (2 * y - 1)[:, None], y), 0.0, 0.1, 200)
     assert "margin" in found.numbers and "least ‖β‖₁" not in found.numbers and len(found.charts) == 1

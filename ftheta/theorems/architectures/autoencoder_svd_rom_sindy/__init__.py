@@ -156,7 +156,7 @@ def _recovery_claims(x: np.ndarray, slopes: np.ndarray, law: Law, degree: int, l
     terms = monomials(x.shape[1], degree)
     truth = law.coefficients(terms)
     exact = exact_coefficients(x[:: max(1, len(x) // EXACT_ROWS)], law, terms)
-    if exact is None:  # not unique: the solution of least norm stands for all
+    if exact is None:  # not unique: the minimum-norm solution stands for all
         found = fit_coefficients(library(x, terms), slopes)
         off = max(abs(Fraction(float(a)) - b) for a, b in zip(found.T.ravel(), (b for row in truth for b in row)))
     else:

@@ -41,7 +41,7 @@ from .graph import (
     weisfeiler_leman,
 )
 from .interaction import Messages, forces, momenta
-from .moving_mesh import Layer, bend_norm, equidistribute, interpolation_error, relocate, spread
+from .moving_mesh import InteriorLayer, bend_norm, equidistribute, interpolation_error, relocate, spread
 
 GRAPHS = ("C₆ and two triangles", "random", "path", "grid", "one way")
 ZERO = Enclosure.exact(0)
@@ -133,11 +133,11 @@ def gnn_message_passing(
         (Table("refinement of the colours", ("round", "colours"), tuple(enumerate(colours))),),
         summary=f"{len(graph)} nodes have {colours[-1]} colour{'s' * (colours[-1] > 1)} "
         f"after {len(colours) - 1} rounds",
-        examples=partial(_examples, rng.spawn(1)[0], Layer(steepness), cells, rounds),
+        examples=partial(_examples, rng.spawn(1)[0], InteriorLayer(steepness), cells, rounds),
     )
 
 
-def _examples(rng: np.random.Generator, layer: Layer, cells: int, rounds: int) -> Examples:
+def _examples(rng: np.random.Generator, layer: InteriorLayer, cells: int, rounds: int) -> Examples:
     """Two graphs that colours do not tell apart, bodies that keep their momentum, and a mesh that adapts."""
     known, numbers = _known_graphs()
     kept, momentum = _bodies(rng, 12, 300)
@@ -268,7 +268,7 @@ def _bodies(rng: np.random.Generator, number: int, steps: int, step: float = 0.0
 # ---- a mesh ---------------------------------------------------------------------------------------------------------
 
 
-def _mesh(u: Layer, cells: int, rounds: int) -> tuple[tuple[Claim, ...], tuple[Curves, ...], dict[str, float]]:
+def _mesh(u: InteriorLayer, cells: int, rounds: int) -> tuple[tuple[Claim, ...], tuple[Curves, ...], dict[str, float]]:
     """Nodes moved by messages: in order, at rest, and with a smaller error; the best constant as cells get many."""
     meshes = relocate(u, cells, rounds)
     before = interpolation_error(u, meshes[0])
@@ -296,7 +296,7 @@ def _mesh(u: Layer, cells: int, rounds: int) -> tuple[tuple[Claim, ...], tuple[C
     return claims, (_draw_mesh(u, meshes[-1]), _draw_nodes(meshes)), numbers
 
 
-def _draw_mesh(u: Layer, x: np.ndarray) -> Curves:
+def _draw_mesh(u: InteriorLayer, x: np.ndarray) -> Curves:
     fine = np.linspace(0, 1, 400)
     equal = np.linspace(0, 1, len(x))
     low = np.full(len(x), -1.25)

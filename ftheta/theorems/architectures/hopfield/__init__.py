@@ -244,7 +244,7 @@ def _capacity_claims(load: float, trials: int, rng: np.random.Generator, neurons
 
 
 @dataclass(frozen=True)
-class Curve:
+class RecallCurve:
     """Recall against load for one size: mean overlap, and the part of patterns recalled to within 2 %."""
 
     neurons: int
@@ -253,7 +253,7 @@ class Curve:
     recalled: tuple[float, ...]
 
 
-def _recall_curve(neurons: int, part: float, rng: np.random.Generator, tried: int = 24) -> Curve:
+def _recall_curve(neurons: int, part: float, rng: np.random.Generator, tried: int = 24) -> RecallCurve:
     loads = []
     found = []
     good = []
@@ -265,10 +265,10 @@ def _recall_curve(neurons: int, part: float, rng: np.random.Generator, tried: in
         loads.append(p / neurons)
         found.append(float(seen.mean()))
         good.append(float((seen >= 0.96).mean()))
-    return Curve(neurons, tuple(loads), tuple(found), tuple(good))
+    return RecallCurve(neurons, tuple(loads), tuple(found), tuple(good))
 
 
-def _draw_recall(curves: tuple[Curve, ...], part: float) -> Curves:
+def _draw_recall(curves: tuple[RecallCurve, ...], part: float) -> Curves:
     series = [Series(f"N = {c.neurons}", c.loads, c.overlap) for c in curves]
     lowest = min(0.0, *(v for c in curves for v in c.overlap))
     series.append(Series("p/N = 0.138", (CAPACITY, CAPACITY), (1.0, lowest), "reference"))

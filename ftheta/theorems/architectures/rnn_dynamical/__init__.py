@@ -130,7 +130,7 @@ def rnn_dynamical(
     inputs meet: $\|h_t-h_t'\|\le c^t\|h_0-h_0'\|$ (fading memory). Linear networks with $\rho(W)>1$ have gradients that
     grow like $\rho(W)^k$."""
     own, xs = _cell_and_sequence(subject, hidden, gain, sigma, steps)
-    run = Run.of(own, xs, rng)
+    run = SequenceRun.of(own, xs, rng)
     numbers: dict[str, Enclosure | float] = {
         "‖∂h_T/∂h_0‖": float(run.norms[-1]),
         "largest ‖J_t‖": max(float(np.linalg.norm(j, 2)) for j in run.J),
@@ -155,7 +155,7 @@ def _examples() -> Examples:
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class SequenceRun:
     """A cell along a sequence `xs` from h = 0, beside other starts."""
 
     cell: Cell
@@ -165,7 +165,7 @@ class Run:
     others: tuple[np.ndarray, ...]
 
     @classmethod
-    def of(cls, cell: Cell, xs: np.ndarray, rng: np.random.Generator) -> "Run":
+    def of(cls, cell: Cell, xs: np.ndarray, rng: np.random.Generator) -> "SequenceRun":
         start = np.zeros(cell.hidden)
         states = cell.states(start, xs)
         others = tuple(cell.states(0.1 * rng.normal(size=cell.hidden), xs) for _ in range(PAIRS))

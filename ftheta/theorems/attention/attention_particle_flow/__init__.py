@@ -31,7 +31,7 @@ from ftheta.theorems.orders import observed_order
 from .charts import draw_clusters, draw_flow, draw_leaders, draw_tokens
 from .flow import TokenFlow, follow, sphere_field
 from .leaders import Rescaled, follow_rescaled
-from .own_layer import FITS, Layer, read_layer
+from .own_layer import FITS, AttentionLayer, read_layer
 from .rigour import energy_rates, orthonormal_pair_error
 
 KINDS = (SOFTMAX, UNNORMALISED)
@@ -59,7 +59,7 @@ def tokens_off_the_sphere(rng: np.random.Generator) -> Measure:
 
 
 @lru_cache(maxsize=2)  # a hypothesis and the evidence need the same
-def layer_of(net: Network) -> Layer | str:
+def layer_of(net: Network) -> AttentionLayer | str:
     """The one layer of attention that a network is, or why it is none."""
     found = attention_of(net)
     return "its graph cannot be laid out" if found is None else read_layer(found, net.input_shape)

@@ -22,7 +22,7 @@ Run = Callable[[np.ndarray], tuple[np.ndarray, list[tuple[np.ndarray, np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
-class Layer:
+class AttentionLayer:
     """Heads with M_h as queries and I as keys; `skip` is S, `gap` how far it is from the network at other tokens."""
 
     heads: tuple[Matrices, ...]
@@ -30,7 +30,7 @@ class Layer:
     gap: float
 
 
-def read_layer(attention: Attention, shape: tuple[int, ...]) -> Layer | str:
+def read_layer(attention: Attention, shape: tuple[int, ...]) -> AttentionLayer | str:
     """The layer that the network is, or why it is none; `shape` is that of its input, (…, tokens, dimension)."""
     if len(shape) < 2 or int(np.prod(shape[:-2])) != 1 or shape[-2] < 2:
         return f"an input of shape {shape} is no list of tokens"
@@ -52,7 +52,7 @@ def read_layer(attention: Attention, shape: tuple[int, ...]) -> Layer | str:
     return found if found.gap <= FITS else f"it is no single layer of attention: {found.gap:.2g} off what was read"
 
 
-def _fit(run: Run, inputs: list[np.ndarray], others: list[np.ndarray]) -> Layer:
+def _fit(run: Run, inputs: list[np.ndarray], others: list[np.ndarray]) -> AttentionLayer:
     seen = [(x, *_parts(run, x)) for x in inputs]
     h = len(seen[0][2])
     d = inputs[0].shape[1]
@@ -67,7 +67,7 @@ def _fit(run: Run, inputs: list[np.ndarray], others: list[np.ndarray]) -> Layer:
         made = np.stack([_weights(x, head) for head in layer])
         result = _averages(x, made) @ found
         gap = largest(gap, np.abs(made - A), np.abs(result - y) / (np.abs(y).max() + 1e-300))
-    return Layer(layer, skip, gap)
+    return AttentionLayer(layer, skip, gap)
 
 
 def _parts(run: Run, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.integrate import solve_ivp
 
+from ftheta.transport.gaussian import gaussian_distance, matrix_root
+
 ORDERS = {1: 48, 2: 16, 3: 10}  # nodes along each direction of a quadrature, by dimension
 RTOL = 1e-10
 BEYOND = 1e6  # a covariance that has grown by this factor has blown up
@@ -34,17 +36,11 @@ class Gaussian:
 
     def draw(self, rng: np.random.Generator, n: int) -> np.ndarray:
         """`n` independent tokens, one per row."""
-        return self.mean + rng.normal(size=(n, self.dimension)) @ root(self.covariance)
+        return self.mean + rng.normal(size=(n, self.dimension)) @ matrix_root(self.covariance)
 
     def quadrature(self) -> tuple[np.ndarray, np.ndarray]:
         """Nodes and weights of the Gauss–Hermite rule, a grid in the principal directions."""
-        return hermite(self.mean, root(self.covariance))
-
-
-def root(covariance: np.ndarray) -> np.ndarray:
-    """The symmetric square root."""
-    values, vectors = np.linalg.eigh(covariance)
-    return (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+        return hermite(self.mean, matrix_root(self.covariance))
 
 
 def hermite(mean: np.ndarray, scale: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -154,10 +150,7 @@ def scalar(first: float, time: float) -> float:
 
 def wasserstein(a: Gaussian, b: Gaussian) -> float:
     r"""$W_2^2=|m-m'|^2+\operatorname{tr}(\Sigma+\Sigma'-2(\Sigma^{1/2}\Sigma'\Sigma^{1/2})^{1/2})$ of two Gaussians."""
-    half = root(a.covariance)
-    cross = np.sqrt(np.maximum(np.linalg.eigvalsh(half @ b.covariance @ half), 0.0)).sum()
-    square = ((a.mean - b.mean) ** 2).sum() + np.trace(a.covariance) + np.trace(b.covariance) - 2 * cross
-    return float(np.sqrt(max(square, 0.0)))
+    return float(np.sqrt(gaussian_distance(a.mean, a.covariance, b.mean, b.covariance)))
 
 
 def stability_rates(attention: Attention, ones: list[Gaussian], others: list[Gaussian]) -> Iterator[float]:

@@ -31,7 +31,7 @@ class Product(NamedTuple):
     results: np.ndarray
 
 
-class Row(NamedTuple):
+class WeightRow(NamedTuple):
     """Where a row of attention weights stands, and its sum."""
 
     input: int
@@ -61,19 +61,19 @@ class HeadsAtInputs:
 
     # -- rows and hulls ------------------------------------------------------------------------------
 
-    def worst_row(self) -> Row:
+    def worst_row(self) -> WeightRow:
         """The row of weights whose sum is farthest from 1; rows that see nothing are left out."""
-        worst = Row(0, 0, 0, 0, 1.0)
+        worst = WeightRow(0, 0, 0, 0, 1.0)
         for i, products in enumerate(self.seen):
             for p, (A, _, _) in enumerate(products):
                 sums = np.nan_to_num(np.where((A == 0).all(-1), 1.0, A.sum(-1)), nan=np.inf, posinf=np.inf)
                 head, query = np.unravel_index(int(np.abs(sums - 1).argmax()), sums.shape)
                 total = float(sums[head, query])
                 if abs(total - 1) > abs(worst.total - 1):
-                    worst = Row(i, p, int(head), int(query), total)
+                    worst = WeightRow(i, p, int(head), int(query), total)
         return worst
 
-    def enclose_row_sum(self, row: Row) -> Enclosure:
+    def enclose_row_sum(self, row: WeightRow) -> Enclosure:
         """The sum of a row again: its weights in intervals rounded outward, summed in rationals."""
         again = self.attention.enclosed_weights(self.inputs[row.input], row.product)
         if again is None or not np.isfinite(again).all():

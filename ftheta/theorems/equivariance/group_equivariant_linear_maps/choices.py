@@ -39,7 +39,7 @@ def _reversal(shape: Shape) -> Representation:
 
 
 def choose_automatically(shape: Shape) -> Representation:
-    """Quarter turns of square images; else all permutations of a few rows, shifts of more, the reversal of many."""
+    """Rotations by 90° of square images; else all permutations of a few rows, shifts of more, the reversal of many."""
     image = image_axes(shape) if len(shape) != 2 else None
     if image is not None and image[0][0] == image[0][1] >= LEAST_IMAGE:
         return _image(cyclic(4), shape)

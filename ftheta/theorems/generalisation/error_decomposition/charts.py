@@ -9,7 +9,7 @@ import numpy as np
 from ftheta.estimates import mean
 from ftheta.logic import Axis, Curves, Series, Table
 
-from .decomposition import Run, Terms
+from .decomposition import Terms, TrainingRun
 from .experiments import Experiment
 
 SIZES = (1, 2, 4, 8, 16, 32)  # sample sizes of the second chart, in units of n
@@ -55,7 +55,7 @@ def draw_sizes(experiment: Experiment, rows: np.ndarray, first: Terms, floor: fl
     return _draw_levels(title, Axis("sample size n", "log"), np.array(sizes), list(levels), floor)
 
 
-def draw_fits(experiment: Experiment, run: Run, terms: Terms, counts: np.ndarray) -> Curves:
+def draw_fits(experiment: Experiment, run: TrainingRun, terms: Terms, counts: np.ndarray) -> Curves:
     """The sample, the mean of the law, and the network at its best and at the end."""
     law = experiment.law
     net = experiment.net

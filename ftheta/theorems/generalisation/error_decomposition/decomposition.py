@@ -130,7 +130,7 @@ def weighted_squared_error(prediction: Any, target: Any) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class TrainingRun:
     """A training run seen at some steps: the parameters there, and their losses at every row of the law (t, N)."""
 
     steps: list[int]
@@ -138,7 +138,7 @@ class Run:
     losses: np.ndarray
 
 
-def train_on(net: Any, law: Law, counts: np.ndarray, steps: Sequence[int], step: float, losses: Losses) -> Run:
+def train_on(net: Any, law: Law, counts: np.ndarray, steps: Sequence[int], step: float, losses: Losses) -> TrainingRun:
     """`fit` on the sample with these counts, by Adam on all of it, looked at after the given numbers of steps.
 
     `losses` are those of `losses_of`. The rows of the law stay where they are and carry their counts as weights:
@@ -151,7 +151,7 @@ def train_on(net: Any, law: Law, counts: np.ndarray, steps: Sequence[int], step:
     for t in steps[1:]:
         run = run.resume(t)
         seen.append(run.params)
-    return Run(list(steps), seen, np.stack([losses(params) for params in seen]))
+    return TrainingRun(list(steps), seen, np.stack([losses(params) for params in seen]))
 
 
 def losses_of(apply: Callable[[Any, Any], Any], law: Law) -> Losses:
@@ -179,7 +179,7 @@ def losses_on(net: Any, data: tuple[np.ndarray, np.ndarray], loss: str) -> Losse
     return lambda params: np.asarray(compiled(params))
 
 
-def terms_of(run: Run, law: Law, counts: np.ndarray, best: np.ndarray) -> Terms:
+def terms_of(run: TrainingRun, law: Law, counts: np.ndarray, best: np.ndarray) -> Terms:
     r"""The terms along a run on the sample with these counts; `best` are the losses of $\theta^*$ at every row."""
     return Terms(
         np.array(run.steps),

@@ -14,8 +14,8 @@ from .decomposition import (
     SNAPSHOTS,
     Law,
     Losses,
-    Run,
     Terms,
+    TrainingRun,
     choose_snapshots,
     losses_of,
     losses_on,
@@ -52,7 +52,7 @@ class Experiment:
         whole = train_on(net, law, np.ones(len(law), int), [steps, 2 * steps], STEP, losses)
         return cls(law, net, steps, losses, whole.losses[int(whole.losses.mean(1).argmin())], drawn_from)
 
-    def run(self, counts: np.ndarray, steps: list[int]) -> tuple[Run, Terms]:
+    def run(self, counts: np.ndarray, steps: list[int]) -> tuple[TrainingRun, Terms]:
         """Train on the sample with these counts, looked at after these numbers of steps; and the four terms there."""
         found = train_on(self.net, self.law, counts, steps, STEP, self.losses)
         return found, terms_of(found, self.law, counts, self.best)

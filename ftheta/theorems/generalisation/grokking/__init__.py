@@ -28,7 +28,7 @@ from ftheta.subjects import Dataset
 from .effects import VARIED, Effect, measure_effect, median_time
 from .fourier import LARGEST, control, exact_logits
 from .tables import Operation
-from .training import Protocol, Run, grok
+from .training import GrokkingRun, Protocol, grok
 
 WORK = 1.5e11  # floating-point operations of one run
 SETTINGS = {"decay": "weight decay λ", "fraction": "share of the pairs that trains"}
@@ -166,7 +166,7 @@ def _claim_closed_form(operation: Operation) -> tuple[list[Claim], dict[str, Any
     }
 
 
-def _claim_times(runs: Sequence[Run], bare: Sequence[Run], long: float) -> list[Claim]:
+def _claim_times(runs: Sequence[GrokkingRun], bare: Sequence[GrokkingRun], long: float) -> list[Claim]:
     """The two times, and the later one with and without weight decay on the same seeds."""
     memorised = _enclose_time(runs, "memorised_at")
     same = runs[: len(bare)]
@@ -184,7 +184,7 @@ def _claim_effect(found: Effect) -> Claim:
     return AtMost(f"t_gen at {found.setting} {found.values[-1]:g} ≤ at {found.values[0]:g}", most, least)
 
 
-def _enclose_time(runs: Sequence[Run], which: str) -> Enclosure:
+def _enclose_time(runs: Sequence[GrokkingRun], which: str) -> Enclosure:
     """The median over the runs; if half of them did not get there, it is at least the length of the run."""
     time = median_time([getattr(run, which) for run in runs])
     if isfinite(time):
@@ -192,7 +192,7 @@ def _enclose_time(runs: Sequence[Run], which: str) -> Enclosure:
     return Enclosure.at_least(float(runs[0].at[-1]), samples=len(runs))
 
 
-def _summarise(runs: Sequence[Run], bare: Sequence[Run]) -> str:
+def _summarise(runs: Sequence[GrokkingRun], bare: Sequence[GrokkingRun]) -> str:
     memorised = median_time([run.memorised_at for run in runs])
     generalised = median_time([run.generalised_at for run in runs])
     told = (
@@ -210,7 +210,7 @@ def _summarise(runs: Sequence[Run], bare: Sequence[Run]) -> str:
 # ---- charts and tables ----------------------------------------------------------------------------------------------
 
 
-def _draw_accuracies(title: str, runs: Sequence[Run], without_decay: Sequence[Run] = ()) -> Curves:
+def _draw_accuracies(title: str, runs: Sequence[GrokkingRun], without_decay: Sequence[GrokkingRun] = ()) -> Curves:
     """Accuracies against the logarithm of the steps: medians over seeds, bands from the worst to the best."""
     series = [
         _draw_band("training", runs, "train", "reference"),
@@ -221,7 +221,7 @@ def _draw_accuracies(title: str, runs: Sequence[Run], without_decay: Sequence[Ru
     return Curves(title, Axis("optimisation steps", "log"), Axis("accuracy in %"), tuple(series))
 
 
-def _draw_band(name: str, runs: Sequence[Run], which: str, role: Any) -> Series:
+def _draw_band(name: str, runs: Sequence[GrokkingRun], which: str, role: Any) -> Series:
     rows = 100 * np.array([getattr(run, which) for run in runs])[:, 1:]  # step 0 has no logarithm
     band = {"lo": rows.min(0), "hi": rows.max(0)} if len(runs) > 1 else {}
     return Series(name, runs[0].at[1:], np.median(rows, 0), role, **band)
@@ -257,7 +257,7 @@ def _tabulate_effect(found: Effect) -> Table:
     return Table(f"effect of {found.setting}", columns, tuple(rows))
 
 
-def _tabulate_times(runs: Sequence[Run], bare: Sequence[Run]) -> Table:
+def _tabulate_times(runs: Sequence[GrokkingRun], bare: Sequence[GrokkingRun]) -> Table:
     rows = []
     for run in (*runs, *bare):
         times = [_show_time(time) for time in (run.memorised_at, run.generalised_at, run.delay)]

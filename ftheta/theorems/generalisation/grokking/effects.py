@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from math import inf, isfinite
 
 from .tables import Operation
-from .training import Protocol, Run, grok
+from .training import GrokkingRun, Protocol, grok
 
 DECAYS = (0.0, 0.3, 0.6, 1.0, 2.0)
 FRACTIONS = (0.3, 0.4, 0.5, 0.6, 0.8)
@@ -26,7 +26,7 @@ class Effect:
 
     setting: str
     values: tuple[float, ...]
-    runs: tuple[tuple[Run, ...], ...]
+    runs: tuple[tuple[GrokkingRun, ...], ...]
 
     def times(self, which: str) -> list[float]:
         """Medians over seeds, one per value, of the time `memorised_at` or `generalised_at`, or of the `delay`."""

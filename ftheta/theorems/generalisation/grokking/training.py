@@ -14,7 +14,7 @@ import numpy as np
 
 from ftheta.datasets import dataset
 from ftheta.logic import UsageError
-from ftheta.risks.watching import Recipe, Rows, Watched, log_steps, start, watch
+from ftheta.risks.watching import Recipe, Watched, WatchedRows, log_steps, start, watch
 
 from .tables import Operation
 
@@ -45,7 +45,7 @@ class Protocol:
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class GrokkingRun:
     """One seed: accuracies after `at` steps, and the two times, infinite where the budget ended before."""
 
     protocol: Protocol
@@ -81,7 +81,7 @@ class Run:
         return float(max(self.at[reached[0]], 1)) if len(reached) else inf
 
 
-def grok(operation: Operation, protocol: Protocol | None = None, seed: int = 0) -> Run:
+def grok(operation: Operation, protocol: Protocol | None = None, seed: int = 0) -> GrokkingRun:
     """Train one network on a random share of the table. A function of its arguments, seed included."""
     protocol = protocol or Protocol()
     rng = np.random.default_rng(seed)
@@ -95,8 +95,8 @@ def grok(operation: Operation, protocol: Protocol | None = None, seed: int = 0) 
     p = operation.elements
     params = start(rng, (2 * p, protocol.hidden, p), biases=False)
     recipe = Recipe(protocol.step, protocol.decay, protocol.activation, beta=0.98)
-    train, rest = (Rows.of(x[part], y[part]) for part in (order[:n], order[n:]))
-    return Run(protocol, seed, watch(params, train, rest, recipe, log_steps(protocol.steps, LOOKS)))
+    train, rest = (WatchedRows.of(x[part], y[part]) for part in (order[:n], order[n:]))
+    return GrokkingRun(protocol, seed, watch(params, train, rest, recipe, log_steps(protocol.steps, LOOKS)))
 
 
 def grokking_cell(

@@ -209,7 +209,9 @@ def _claim_growth(path: Path, longer: Path, tau: float, change: float, tolerance
             f"‖w_{steps}‖², and ‖w₀‖² + τ²Σ‖∇L‖²", enclose(float(squares[-1])), enclose(float(summed)), rtol=loose
         ),
         AtMost("‖w₀‖² ≤ least ‖w_k‖²", enclose(float(squares[0])), enclose(float(squares.min())), rtol=loose),
-        Identity("descent from 2w with step 4τ, less twice descent from w", enclose(float(apart)), ZERO, atol=loose),
+        Identity(
+            "gradient descent from 2w with step 4τ, less twice that from w", enclose(float(apart)), ZERO, atol=loose
+        ),
     ]
 
 

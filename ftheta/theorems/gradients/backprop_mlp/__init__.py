@@ -152,7 +152,7 @@ def _claim_agreement(found: Backprop, rng: np.random.Generator, coordinates: int
     )
 
 
-# -- what the sources print ---------------------------------------------------------------------------------
+# -- errata in the sources ---------------------------------------------------------------------------------
 
 
 def misprints(found: Backprop) -> tuple[Identity, ...]:

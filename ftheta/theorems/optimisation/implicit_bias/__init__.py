@@ -32,7 +32,7 @@ from ftheta.training.margins import EXACT_ENTRIES, Margin, direction_error, logi
 from ftheta.training.study import first_rows
 
 from .hyperbolic import Program
-from .rows import Rows, projection, unreachable_residual
+from .rows import LabelledRows, projection, unreachable_residual
 
 EXACT_ROWS = 24
 EXACT_COLUMNS = 200
@@ -67,9 +67,9 @@ def contradiction(rng: np.random.Generator) -> Dataset:
     return few_rows(rng, kind="contradiction")
 
 
-def rows_of(data: Dataset) -> Rows:
+def rows_of(data: Dataset) -> LabelledRows:
     x, y = first_rows(data, flat=True)
-    return Rows(x, y[:, 0] if y.shape[1] == 1 else np.zeros(len(x)))
+    return LabelledRows(x, y[:, 0] if y.shape[1] == 1 else np.zeros(len(x)))
 
 
 @hypothesis("every row has one target", remedy="give data with one label per row")
@@ -124,7 +124,7 @@ def implicit_bias(
     steps: Annotated[int, Knob(100, 20_000, "steps of gradient descent", "K", log=True, least=1, most=100_000)] = 2000,
 ) -> Evidence:
     r"""(a) Gradient descent on $\frac12\|X\theta-y\|^2$, $\mathrm{rank}X=n$, converges to the projection of $\theta_0$
-    on the solutions, $\theta_0+X^+(y-X\theta_0)$: from 0 to the solution of least norm. (b) On separable rows the
+    on the solutions, $\theta_0+X^+(y-X\theta_0)$: from 0 to the minimum-norm solution. (b) On separable rows the
     logistic loss sends $\theta$ to infinity in the direction of the largest $\ell_2$ margin,
     $\big\|\frac\theta{\|\theta\|}-\frac{\hat w}{\|\hat w\|}\big\|=O(\frac1{\ln t})$. (c) The network $\beta=u^2-v^2$
     from $u=v=\alpha1$ finds
@@ -134,7 +134,7 @@ def implicit_bias(
     return measure_bias(rows_of(data), start, alpha, steps)
 
 
-def measure_bias(rows: Rows, start: float, alpha: float, steps: int) -> Evidence:
+def measure_bias(rows: LabelledRows, start: float, alpha: float, steps: int) -> Evidence:
     """What can be said of these rows: all three parts where every target can be met, (b) where they are separable."""
     if not rows.rank:
         raise SubjectError(
@@ -170,7 +170,7 @@ def measure_bias(rows: Rows, start: float, alpha: float, steps: int) -> Evidence
 # -- (a) least squares --------------------------------------------------------------------------------------
 
 
-def _descend_least_squares(rows: Rows, start: np.ndarray, steps: int) -> tuple[list[Any], Numbers]:
+def _descend_least_squares(rows: LabelledRows, start: np.ndarray, steps: int) -> tuple[list[Any], Numbers]:
     """Descent on ½‖xθ − y‖² from `start`, against the projection of the start on the solutions."""
     small = rows.x.shape[0] <= EXACT_ROWS and rows.x.shape[1] <= EXACT_COLUMNS
     exact = projection(rows.x, rows.y, start) if small else None
@@ -206,7 +206,7 @@ def _descend_least_squares(rows: Rows, start: np.ndarray, steps: int) -> tuple[l
 # -- (b) logistic loss --------------------------------------------------------------------------------------
 
 
-def _follow_logistic(rows: Rows, best: Margin, steps: int) -> tuple[list[Any], Curves, Numbers]:
+def _follow_logistic(rows: LabelledRows, best: Margin, steps: int) -> tuple[list[Any], Curves, Numbers]:
     """Flow and descent on the logistic loss from 0, against the max-margin direction."""
     z = rows.z
     s, theta = logistic_flow(z, LATEST)
@@ -243,7 +243,7 @@ def _draw_direction(s: np.ndarray, error: np.ndarray, ln_t: np.ndarray, seen: np
 # -- (c) the diagonal network -------------------------------------------------------------------------------
 
 
-def _train_diagonal(rows: Rows, alpha: float) -> tuple[list[Any], Curves, Numbers]:
+def _train_diagonal(rows: LabelledRows, alpha: float) -> tuple[list[Any], Curves, Numbers]:
     """The limit of the diagonal network against the convex program, and the path of solutions from ℓ₁ to ℓ₂."""
     program = Program(rows.x, rows.y)
     own = program.solutions(np.array([alpha]))[0]

@@ -11,7 +11,7 @@ from ftheta.training.margins import Margin, max_margin
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class LabelledRows:
     """Rows `x` with one number `y` each; `solvable`: x has full row rank, so that xθ = y for every y."""
 
     x: np.ndarray

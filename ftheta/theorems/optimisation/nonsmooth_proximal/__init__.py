@@ -35,7 +35,7 @@ from ftheta.training.methods import proximal
 from ftheta.training.worst_cases import slowest_proximal, slowest_subgradient
 
 from . import prox
-from .sparse_regression import AbsoluteDeviations, Lasso, Run
+from .sparse_regression import AbsoluteDeviations, BoundedRuns, Lasso
 
 ROWS = 400  # of the data, at most
 SHAPE = (4, 3)  # of the matrices on which the maps of the text are tried
@@ -154,7 +154,7 @@ def nonsmooth_proximal(
 # -- claims about the subject -------------------------------------------------------------------------------
 
 
-def _claim_rates(run: Run) -> tuple[AtMost, ...]:
+def _claim_rates(run: BoundedRuns) -> tuple[AtMost, ...]:
     """Forward–backward and FISTA on LASSO, and how exactly its minimum is known."""
     rates = tuple(
         AtMost(f"max over k of (F_k − F*) / ({name.split(': ')[1]}), {path.name}", run.ratio(i), Enclosure.exact(1))
@@ -164,7 +164,7 @@ def _claim_rates(run: Run) -> tuple[AtMost, ...]:
     return (*rates, AtMost("duality gap of the solution, relative", gap, Enclosure.equal(1e-9)))
 
 
-def _claim_subgradient(run: Run) -> AtMost:
+def _claim_subgradient(run: BoundedRuns) -> AtMost:
     what = "max over k of (min F − F*) / ((R² + G²Στ²)/(2Στ)), sub-gradient"
     return AtMost(what, run.ratio(0), Enclosure.exact(1))
 

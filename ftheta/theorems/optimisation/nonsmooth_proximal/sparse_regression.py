@@ -65,7 +65,7 @@ class Lasso:
         """The duality gap."""
         return float(self.value(theta)) - self.dual(theta)
 
-    def run(self, step: float, steps: int) -> "Run":
+    def run(self, step: float, steps: int) -> "BoundedRuns":
         r"""Forward–backward, $\tau=\frac hL$, bounded by $\frac{LR^2}{2kh}$, and FISTA, by $\frac{2LR^2}{(k+1)^2}$.
 
         Both hold against every point $z$ in place of $\theta^*$. With $z$ the solution found and $D\le F^*$ its dual
@@ -82,11 +82,11 @@ class Lasso:
             "forward–backward: LR²/(2kh)": L * R**2 / (2 * np.maximum(k, 1) * step),
             "FISTA: 2LR²/(k+1)²": accelerated_bound(L, R, k),
         }
-        return Run(paths, bounds, least=self.dual(z), slack=self.gap(z), size=float(self.b @ self.b))
+        return BoundedRuns(paths, bounds, least=self.dual(z), slack=self.gap(z), size=float(self.b @ self.b))
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class BoundedRuns:
     r"""Runs on one problem, a bound on each by name, a lower bound `least` $\le F^*$, the `slack` that it leaves, and
     the `size` of the values, of which rounding is a share."""
 
@@ -130,7 +130,7 @@ class AbsoluteDeviations:
         nu = nu / max(1.0, float(np.abs(nu).max()) * n)
         return found.x[:d], abs(float(self.b @ nu))
 
-    def run(self, steps: int) -> Run:
+    def run(self, steps: int) -> BoundedRuns:
         r"""$\min_{i<k}F_i-F^*\le\frac{R^2+G^2\sum\tau^2}{2\sum\tau}$ with $\tau_i=\frac R{G\sqrt{i+1}}$."""
         z, least = self.best
         R = float(np.linalg.norm(z))
@@ -141,4 +141,4 @@ class AbsoluteDeviations:
         bound = (R**2 + G**2 * np.cumsum(tau**2)) / (2 * np.cumsum(tau))
         shown = Path("best value of the sub-gradient method", path.points, np.r_[path.values[0], best], path.slopes)
         bounds = {"(R² + G²Στ²)/(2Στ)": np.r_[bound[0], bound]}
-        return Run([shown], bounds, least, slack=self.value(z) - least, size=self.value(np.zeros_like(z)))
+        return BoundedRuns([shown], bounds, least, slack=self.value(z) - least, size=self.value(np.zeros_like(z)))

@@ -30,7 +30,7 @@ class Entry:
 
 ENTRIES = (
     Entry(
-        "why descent works",
+        "why gradient descent works",
         "wide networks fit random labels",
         "20 rows, 1,500 steps, widths 4 and 64",
         proxies.wide_networks_fit_noise,

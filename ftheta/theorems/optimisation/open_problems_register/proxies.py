@@ -31,7 +31,7 @@ def neurons(rng: np.random.Generator, inputs: int, width: int, room: int, power:
     return rng.normal(size=(room, inputs)), 0.5 * rng.normal(size=room), outer, mask
 
 
-# ---- why descent works, and how many neurons it needs ---------------------------------------------------------------
+# ---- why gradient descent works, and how many neurons it needs -------------------------------------------------------
 
 
 def wide_networks_fit_noise(rng: np.random.Generator, seeds: int) -> Observed:
@@ -94,7 +94,7 @@ def _entry(params: Any, place: Any) -> Any:
 
 
 def _score(weights: Any, row: Any) -> Any:
-    """A linear model: one score for a vector of weights, one a class for a matrix."""
+    """A linear model: one score for a vector of weights, one per class for a matrix."""
     return weights @ row
 
 

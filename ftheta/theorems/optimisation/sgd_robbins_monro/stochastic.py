@@ -197,7 +197,7 @@ class Experiment:
 
 @dataclass(frozen=True, eq=False)
 class LastLayerSGD:
-    r"""SGD, one row a step, on the ridge regression of a last layer with $\tau_\ell=\frac1{\mu(\ell+\ell_0)}$,
+    r"""SGD, one row per step, on the ridge regression of a last layer with $\tau_\ell=\frac1{\mu(\ell+\ell_0)}$,
     $\ell_0=2L_{\max}/\mu$, beside the recursion
     $b_{\ell+1}=(1-2\tau\mu(1-\tau L_{\max}))b_\ell+2\tau^2\sigma_*^2$,
     $\sigma_*^2=\frac1n\sum_i\|\nabla\mathcal E_i(\theta^*)\|^2$, which bounds

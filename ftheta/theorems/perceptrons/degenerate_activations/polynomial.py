@@ -140,7 +140,7 @@ def difference_on(description: Description, line: Line, order: int, bits: int = 
 
 
 @dataclass(frozen=True, eq=False)
-class Affine:
+class IntegerAffine:
     r"""$x\mapsto 2^{-s}(Ax+c)$ with the integer matrix $[A\,|\,c]$ above the row $(0,\dots,0,2^s)$."""
 
     matrix: fmpz_mat
@@ -160,7 +160,7 @@ class Affine:
         return [value / 2**self.shift for value in top]
 
 
-def collapse(description: Description) -> Affine:
+def collapse(description: Description) -> IntegerAffine:
     """The product of all affine maps, exactly: the whole function of a network with identity activations."""
     d = description.widths[0]
     product = fmpz_mat([[int(i == j) for j in range(d + 1)] for i in range(d + 1)])
@@ -172,7 +172,7 @@ def collapse(description: Description) -> Affine:
         rows.append([0] * (len(rows[0]) - 1) + [2**shift])
         product = fmpz_mat(rows) * product
         total = total + shift
-    return Affine(product, total)
+    return IntegerAffine(product, total)
 
 
 def gap_to_product(description: Description, line: Line) -> Fraction:

@@ -26,7 +26,7 @@ class Ridges:
         return len(self.offsets)
 
     def __call__(self, x: np.ndarray, word: str) -> np.ndarray:
-        """One column a term, one row a point."""
+        """One column per term, one row per point."""
         inner = np.zeros((len(x), -(-len(self) // BLOCK) * BLOCK))  # JAX compiles one program a shape
         inner[:, : len(self)] = x @ self.directions.T + self.offsets
         return np.asarray(activation(word).function(jnp.asarray(inner)))[:, : len(self)]

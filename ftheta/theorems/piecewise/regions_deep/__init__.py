@@ -13,7 +13,7 @@ import numpy as np
 from ftheta.logic import AtMost, Axis, Curves, Enclosure, Evidence, Examples, Identity, Knob, Series, Table, theorem
 from ftheta.networks import random_mlp
 from ftheta.pieces import Box, pieces
-from ftheta.pieces.bounds import Layer, format_count, layers_of, montufar_lower, product_upper, serra_upper
+from ftheta.pieces.bounds import HiddenLayer, format_count, layers_of, montufar_lower, product_upper, serra_upper
 from ftheta.pieces.complex import Complex
 from ftheta.pieces.normal_forms import listed_form, neurons_as_told, normal_form, relu_network
 from ftheta.pieces.pictures import picture
@@ -122,7 +122,7 @@ def regions_deep(
 # ---- examples --------------------------------------------------------------------------------------------------------
 
 
-def _examples(d: int, layers: Sequence[Layer], folds: int, max_work: int) -> Examples:
+def _examples(d: int, layers: Sequence[HiddenLayer], folds: int, max_work: int) -> Examples:
     """Both bounds compared for these widths, and the linear regions of constructions in the cube."""
     share = Enclosure.exact(Fraction(serra_upper(d, layers), product_upper(d, layers)))  # whole numbers beyond float64
     cube = Box(np.zeros(d), np.ones(d))
@@ -148,7 +148,7 @@ def _examples(d: int, layers: Sequence[Layer], folds: int, max_work: int) -> Exa
 # ---- charts and tables -----------------------------------------------------------------------------------------------
 
 
-def _tabulate_bounds(d: int, inputs: int, layers: Sequence[Layer]) -> Table:
+def _tabulate_bounds(d: int, inputs: int, layers: Sequence[HiddenLayer]) -> Table:
     """The bounds on the slice and in all inputs; those beyond float64 as powers of ten."""
     rules = {
         "attained by some network": lambda k: montufar_lower(k, [layer.neurons for layer in layers]),
@@ -159,7 +159,7 @@ def _tabulate_bounds(d: int, inputs: int, layers: Sequence[Layer]) -> Table:
     return Table("bounds", ("bound", f"on the slice (d = {d})", f"in all inputs (d = {inputs})"), rows)
 
 
-def _chart_layers(cells: Complex, layers: Sequence[Layer]) -> Curves:
+def _chart_layers(cells: Complex, layers: Sequence[HiddenLayer]) -> Curves:
     """Pieces after every hidden layer, between the bounds."""
     d = cells.dimension
     depth = range(1, len(layers) + 1)

@@ -48,7 +48,7 @@ KNOWN = {
         np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), np.array([0.0, 0.0, -1.0]), np.ones((1, 3))
     ),
 }
-"""Small networks in the plane whose pieces are known by heart."""
+"""Small networks in the plane whose pieces are known in closed form."""
 
 
 def network(

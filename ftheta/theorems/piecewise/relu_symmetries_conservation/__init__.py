@@ -107,7 +107,7 @@ def relu_symmetries_conservation(
     sizes = measure_norms(layers)
     made = [rescale_randomly(f, rng) for _ in range(copies)]
     smallest = AtMost(
-        "squared norm of the balanced copy ≤ that of the network",
+        "squared norm of the minimum-norm rescaling ≤ that of the network",
         Enclosure.equal(sizes.after),
         Enclosure.equal(sizes.before),
     )

@@ -26,7 +26,7 @@ class Regression:
 
     @cached_property
     def best(self) -> np.ndarray:
-        """Least squares: rounded from rationals where they are few, else of least norm."""
+        """Least squares: rounded from rationals where they are few, else the minimum-norm solution."""
         exact = exact_least_squares(self.x, self.y[:, 0]) if self.y.shape[1] == 1 else None
         return least_squares(self.x, self.y) if exact is None else np.array(exact, float)[:, None]
 

@@ -67,7 +67,7 @@ def architecture(rng: np.random.Generator, d: int, missing: int = 0) -> Descript
 
 
 def own_units(rng: np.random.Generator, d: int) -> Description:
-    """The other reading as a list of layers: the second matrix has one block of 3d weights a row."""
+    """The other reading as a list of layers: the second matrix has one block of 3d weights per row."""
     sizes = Sizes(d)
     plain = random_mlp(rng, (d, sizes.inner * sizes.outer, sizes.outer, 1), "sigmoid")
     blocks = np.kron(np.eye(sizes.outer), np.ones((1, sizes.inner)))

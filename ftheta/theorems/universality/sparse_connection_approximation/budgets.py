@@ -23,7 +23,7 @@ SIZES = (8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 
 
 @dataclass(frozen=True, eq=False)
-class Curve:
+class ChordCurve:
     r"""`reach(a, e)` is the end of the interval from $a$ on which the chord errs by $e$; `even(n)` is the largest error
     of the chords over $n$ equal intervals."""
 
@@ -32,13 +32,15 @@ class Curve:
     even: Callable[[int], float]
 
 
-SQUARED = Curve("x²", lambda a, e: a + 2 * sqrt(e), lambda n: 1 / (4 * n**2))
+SQUARED = ChordCurve("x²", lambda a, e: a + 2 * sqrt(e), lambda n: 1 / (4 * n**2))
 # with s = √a, t = √b the chord errs by (t − s)² / (4(s + t))
-ROOT = Curve("√x", lambda a, e: (sqrt(a) + 2 * e + sqrt(4 * e * e + 8 * e * sqrt(a))) ** 2, lambda n: sqrt(1 / n) / 4)
+ROOT = ChordCurve(
+    "√x", lambda a, e: (sqrt(a) + 2 * e + sqrt(4 * e * e + 8 * e * sqrt(a))) ** 2, lambda n: sqrt(1 / n) / 4
+)
 CURVES = {curve.name: curve for curve in (SQUARED, ROOT)}
 
 
-def knots(curve: Curve, error: float, n: int) -> list[float]:
+def knots(curve: ChordCurve, error: float, n: int) -> list[float]:
     """From 0, the ends of n intervals on which the chord errs by so much."""
     ends = [0.0]
     for _ in range(n):
@@ -46,7 +48,7 @@ def knots(curve: Curve, error: float, n: int) -> list[float]:
     return ends
 
 
-def best_error(curve: Curve, n: int) -> float:
+def best_error(curve: ChordCurve, n: int) -> float:
     """The least error of n affine pieces, by bisection on the error of the chords: they end at 1."""
     lo = 0.0
     hi = 1.0
@@ -80,7 +82,7 @@ def realise_with_skip(f: PiecewiseAffine) -> ExactNetwork:
 class Errors:
     """The error for one curve by one hidden layer of `SIZES` neurons: with the best knots and with equal ones."""
 
-    curve: Curve
+    curve: ChordCurve
     best: tuple[float, ...]
     even: tuple[float, ...]
 

@@ -54,7 +54,7 @@ def without_dangling(description: Description) -> Description:
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class ConnectionCounts:
     """Connections and hidden neurons of the live part, and of the whole."""
 
     connections: int
@@ -63,11 +63,11 @@ class Budget:
     all_neurons: int
 
 
-def count_budget(description: Description) -> Budget:
+def count_budget(description: Description) -> ConnectionCounts:
     """Connections and neurons on paths from an input to an output, and all of them."""
     kept = find_live(description)
     inner = sum(int(np.count_nonzero(y.weight[np.ix_(b, a)])) for y, (a, b) in zip(description.layers, pairwise(kept)))
-    return Budget(
+    return ConnectionCounts(
         inner,
         sum(int(mask.sum()) for mask in kept[1:-1]),
         sum(int(np.count_nonzero(y.weight)) for y in description.layers),

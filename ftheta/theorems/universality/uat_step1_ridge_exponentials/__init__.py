@@ -30,7 +30,7 @@ from ftheta.subjects import Family, Target
 from ftheta.subjects.continuity import continuous_on_box, target_of
 
 from . import algebra
-from .budgets import Budget, make_budget, share_of_networks
+from .budgets import ErrorBudget, make_budget, share_of_networks
 
 LEAST = Fraction(1, 2**40)
 SIDE = 61  # points of a picture, each way
@@ -152,13 +152,13 @@ def _identities(directions: np.ndarray) -> Examples:
     )
 
 
-def _draw_budget(made: Budget) -> Bars:
+def _draw_budget(made: ErrorBudget) -> Bars:
     parts = ("exponentials", "their networks", "whole bound", "error of the network")
     values = (made.first.value.hi, made.second.hi, made.total.hi, made.error.hi)
     return Bars("the budget and what is spent of it", Axis("error"), parts, ("sup error",), (values,))
 
 
-def _draw_decay(made: Budget, cells: int) -> Curves:
+def _draw_decay(made: ErrorBudget, cells: int) -> Curves:
     """How the budget falls with the cells of the interpolants."""
     ladder = sorted({max(1, cells >> k) for k in range(5)})
     first = made.first.value.hi
@@ -175,7 +175,7 @@ def _draw_decay(made: Budget, cells: int) -> Curves:
     )
 
 
-def _draw_error(made: Budget) -> Heatmap | Curves:
+def _draw_error(made: ErrorBudget) -> Heatmap | Curves:
     """Network minus function: on the line, or over the first two coordinates with the others at their centre."""
     goal = made.goal
     if goal.dimension == 1:

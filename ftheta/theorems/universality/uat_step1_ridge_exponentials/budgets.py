@@ -33,7 +33,7 @@ def exp_interpolation_error(b: float, h: float) -> Enclosure:
 
 
 @dataclass(frozen=True, eq=False)
-class Budget:
+class ErrorBudget:
     """The two stages: the error of the exponentials, and the share of each network, with the network of it all."""
 
     goal: Goal
@@ -60,7 +60,7 @@ class Budget:
         return certify(self.goal, self.network, self.total.hi, cells).error
 
 
-def make_budget(goal: Goal, sums: Exponentials, cells: int) -> Budget:
+def make_budget(goal: Goal, sums: Exponentials, cells: int) -> ErrorBudget:
     """Both stages for a function, with so many ReLUs for every exponential."""
     error = supremum(
         bounds_of(lambda x: goal.f(x) - sums(x), goal.dimension),
@@ -77,7 +77,7 @@ def make_budget(goal: Goal, sums: Exponentials, cells: int) -> Budget:
         else Enclosure.exact(0)
         for c, b, h in zip(sums.coefficients.tolist(), high, steps)
     ]
-    return Budget(goal, sums, error, tuple(shares), _network(sums, low, steps, cells))
+    return ErrorBudget(goal, sums, error, tuple(shares), _network(sums, low, steps, cells))
 
 
 def _network(sums: Exponentials, low: np.ndarray, steps: np.ndarray, cells: int) -> Shallow:
@@ -101,7 +101,7 @@ def _network(sums: Exponentials, low: np.ndarray, steps: np.ndarray, cells: int)
     return Shallow("relu", shape, np.array(biases or [0.0]), np.array(outer or [0.0]), constant)
 
 
-def share_of_networks(made: Budget, cells: int) -> float:
+def share_of_networks(made: ErrorBudget, cells: int) -> float:
     r"""$\sum_k|c_k|\sup|e^t-p_k|$ with so many ReLUs for every exponential."""
     low, high = made.sums.inside(made.goal)
     pairs = zip(made.sums.coefficients.tolist(), high, (high - low) / cells)

@@ -23,7 +23,7 @@ from ftheta.logic import (
     hypothesis,
     theorem,
 )
-from ftheta.particles.descent import Task
+from ftheta.particles.descent import RegressionTask
 from ftheta.particles.neurons import balanced_start
 from ftheta.subjects import Dataset, Family
 from ftheta.theorems.charts_particles import draw_paths, draw_success
@@ -46,12 +46,12 @@ def students(
     )
 
 
-def task_of(data: Dataset) -> Task:
+def task_of(data: Dataset) -> RegressionTask:
     """The first rows, scaled to unit variance, with a constant 1; the first label, scaled alike."""
     X = data.x[:ROWS].reshape(min(len(data), ROWS), -1)[:, :INPUTS].astype(float)
     y = np.zeros(len(X)) if data.y is None else data.y[:ROWS].reshape(len(X), -1)[:, 0].astype(float)
     X, y = (_standardise(values) for values in (X, y))
-    return Task(np.column_stack([X, np.ones(len(X))]), y)
+    return RegressionTask(np.column_stack([X, np.ones(len(X))]), y)
 
 
 def _standardise(values: np.ndarray) -> np.ndarray:

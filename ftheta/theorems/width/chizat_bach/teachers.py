@@ -14,7 +14,7 @@ import numpy as np
 
 from ftheta.graph.enclosing import enclose_number
 from ftheta.logic import Enclosure
-from ftheta.particles.descent import Task, descend
+from ftheta.particles.descent import RegressionTask, descend
 from ftheta.particles.neurons import Start, Success, balanced_start, success
 
 STARTS = ("spread", "one sign", "one cone")
@@ -24,7 +24,7 @@ STARTS = ("spread", "one sign", "one cone")
 class Teacher:
     r"""Inputs, the outputs of the `neurons` $(\mu,w)$ of the teacher there, and how students `start`."""
 
-    task: Task
+    task: RegressionTask
     neurons: np.ndarray
     start: Start
 
@@ -35,8 +35,8 @@ def make_teacher(rng: np.random.Generator, neurons: int, points: int, start: str
     theta = np.column_stack([np.where(np.arange(neurons) % 2, -1.0, 1.0), np.cos(angle), np.sin(angle)])
     around = 2 * np.pi * (np.arange(points) + 0.5) / points
     X = np.column_stack([np.cos(around), np.sin(around)])
-    y = Task(X, np.zeros(points)).outputs(theta[None])[0]
-    return Teacher(Task(X, y), theta, start_of(start))
+    y = RegressionTask(X, np.zeros(points)).outputs(theta[None])[0]
+    return Teacher(RegressionTask(X, y), theta, start_of(start))
 
 
 def start_of(kind: str) -> Start:
@@ -64,7 +64,7 @@ def largest_gap(theta: np.ndarray) -> float:
     return float(np.rad2deg(max(gaps)))
 
 
-def steepest(task: Task, outputs: np.ndarray, directions: np.ndarray) -> float:
+def steepest(task: RegressionTask, outputs: np.ndarray, directions: np.ndarray) -> float:
     r"""$-\min V$ over these unit directions with $|\mu|=1$: 0 at a global minimiser."""
     gap = (outputs - task.y) / len(task.y)
     return float(np.abs(np.maximum(directions @ task.X.T, 0.0) @ gap).max())
@@ -86,7 +86,7 @@ class Students:
     `still` and `stuck` are how negative the potential still is for the best and the worst of the widest.
     """
 
-    task: Task
+    task: RegressionTask
     found: Success
     unit: int
     still: float
@@ -118,7 +118,13 @@ class Students:
 
 
 def train_students(
-    task: Task, start: Start, given: Teacher | None, seeds: int, steps: int, below: float, rng: np.random.Generator
+    task: RegressionTask,
+    start: Start,
+    given: Teacher | None,
+    seeds: int,
+    steps: int,
+    below: float,
+    rng: np.random.Generator,
 ) -> Students:
     """Students up to 16 times as wide as the teacher, or up to 64 neurons; `below` is a share of the loss of none."""
     unit, ratios = (len(given.neurons), (1, 2, 4, 8, 16)) if given else (1, (1, 2, 4, 8, 16, 32, 64))
@@ -135,7 +141,7 @@ def energy_at_teacher(given: Teacher) -> float:
     return float(descend(given.task, given.neurons[None], 10, 0.1).energies.max())
 
 
-def steepest_of_one(task: Task, start: Start, steps: int, rng: np.random.Generator) -> float:
+def steepest_of_one(task: RegressionTask, start: Start, steps: int, rng: np.random.Generator) -> float:
     """How negative the potential still is where one lone neuron ends: more neurons would know where to go."""
     run = descend(task, start(rng, 1)[None], steps)
     return steepest(task, task.outputs(run.end)[0], directions_of(task.X.shape[1], rng))

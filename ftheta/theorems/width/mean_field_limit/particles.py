@@ -18,7 +18,7 @@ from ftheta.estimates import mean
 from ftheta.graph.enclosing import enclose_number
 from ftheta.logic import Enclosure
 from ftheta.networks import Description, activation
-from ftheta.particles.descent import Task
+from ftheta.particles.descent import RegressionTask
 
 # of the example of both limits
 WIDTHS = (16, 64, 256, 1024)
@@ -110,7 +110,7 @@ class Flow:
 
 def energy(particles: np.ndarray, X: np.ndarray, y: np.ndarray) -> tuple[float, np.ndarray]:
     r"""$F=\frac12\mathrm{mean}_i(f(x_i)-y_i)^2$ and the velocity $-\nabla V$ of each row $(\mu,w)$ of `particles`."""
-    task = Task(X, y)
+    task = RegressionTask(X, y)
     outputs = task.outputs(particles[None])
     return float(task.energy(outputs)[0]), task.velocity(particles[None], outputs)[0]
 
