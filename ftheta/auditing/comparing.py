@@ -6,7 +6,18 @@ from math import isclose
 from time import monotonic
 from typing import Any, TypedDict, Unpack
 
-from ftheta.logic import Audit, Change, Comparison, Enclosure, Fact, Section, Skipped, UsageError
+from ftheta.logic import (
+    Audit,
+    AuditFinding,
+    AuditProgress,
+    Change,
+    Comparison,
+    Enclosure,
+    Fact,
+    Section,
+    Skipped,
+    UsageError,
+)
 from ftheta.processes.budgets import seconds_of
 from ftheta.subjects import Network
 
@@ -40,7 +51,8 @@ def compare(
     data: Any = None,
     *,
     budget: float | str | None = DEFAULT,
-    progress: Callable[[str], None] = lambda words: None,
+    progress: Callable[[AuditProgress], None] = lambda progress: None,
+    on_finding: Callable[[AuditFinding], None] = lambda finding: None,
     **options: Unpack[Options],
 ) -> Comparison:
     """Audit `model` and the network it is held `against` (the one before) with the same data and seed, and compare.
@@ -55,15 +67,15 @@ def compare(
 
     def audit_one(given: Recipe, which: str) -> Audit:
         share = None if limit is None else SHARE * limit
-        found = audit(given, budget=share, progress=lambda words: progress(f"{which}, {words}"), **options)
+        found = audit(given, budget=share, progress=lambda now: progress(replace(now, which=which)), **options)
         return replace(found, asked=replace(found.asked, budget=limit))
 
     rest = None if limit is None else (1 - 2 * SHARE) * limit
-    run = Run([_DIFFERENCE], options.get("seed", 0), rest, begun, progress)
+    run = Run([_DIFFERENCE], options.get("seed", 0), rest, begun, progress, on_finding)
     run.go(recipes, options.get("workers"))  # first: it is what was asked for
     first, second = recipes
-    before = not_begun(first, options) if run.interrupted else audit_one(first, "the first")
-    after = not_begun(second, options) if before.interrupted else audit_one(second, "the second")
+    before = not_begun(first, options) if run.interrupted else audit_one(first, "the first network")
+    after = not_begun(second, options) if before.interrupted else audit_one(second, "the second network")
     return Comparison(before, after, _section(run), tuple(_changes(before, after)), run.findings)
 
 

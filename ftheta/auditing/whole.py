@@ -9,9 +9,20 @@ from importlib.metadata import version
 from time import monotonic
 from typing import Any
 
-from ftheta.logic import Audit, AuditFinding, Enclosure, FthetaError, Request, Result, Section, Skipped, Verdict
+from ftheta.logic import (
+    Audit,
+    AuditFinding,
+    AuditProgress,
+    Enclosure,
+    FthetaError,
+    Request,
+    Result,
+    Section,
+    Skipped,
+    Verdict,
+)
 from ftheta.processes import interrupts
-from ftheta.processes.budgets import duration_text, seconds_of
+from ftheta.processes.budgets import seconds_of
 from ftheta.processes.resources import cores
 from ftheta.running import ensure_seed
 from ftheta.subjects import Network
@@ -41,7 +52,7 @@ def audit(
     train: Any = None,
     role: str = "",
     workers: int | None = None,
-    progress: Callable[[str], None] = lambda words: None,
+    progress: Callable[[AuditProgress], None] = lambda progress: None,
     on_finding: Callable[[AuditFinding], None] = lambda finding: None,
 ) -> Audit:
     """Answer what one wants to know of a network: findings, worst first, and every theorem that they rest on.
@@ -68,7 +79,7 @@ def audit(
         Processes: as many as there are cores, at most 4; with 0 everything runs in this process, which then can be
         stopped between theorems only.
     progress
-        Is told what is being done.
+        Is told how far it has come, about four times a second.
     on_finding
         Is told each finding as it comes.
 
@@ -90,7 +101,7 @@ def not_begun(recipe: Recipe, options: Mapping[str, Any]) -> Audit:
     """The audit of a network that was to follow upon something that was interrupted; `options` are those of `audit`."""
     only = tuple(options.get("only", ()))
     skip = tuple(options.get("skip", ()))
-    run = Run(plan_tasks(only, skip), options.get("seed", 0), None, monotonic(), lambda words: None)
+    run = Run(plan_tasks(only, skip), options.get("seed", 0), None, monotonic(), lambda progress: None)
     run.interrupt()
     words = (_words(recipe.model), _words(recipe.data), recipe.labels or "", recipe.until or "")
     return _audit(_portray(recipe.network), run, Request(*words, only, skip))
@@ -108,7 +119,7 @@ class Run:
     seed: int
     limit: float | None
     begun: float
-    progress: Callable[[str], None]
+    progress: Callable[[AuditProgress], None]
     on_finding: Callable[[AuditFinding], None] = lambda finding: None
     outcomes: dict[str, Outcome] = field(default_factory=dict)
     interrupted: bool = False
@@ -174,11 +185,10 @@ class Run:
         return sort_findings(tuple(finding for outcome in found for finding in findings_of(outcome)))
 
     def _teller(self, clock: Clock) -> Progress:
-        of = "" if clock.budget is None else f" of {duration_text(clock.budget)}"
-
         def tell(now: Sequence[str]) -> None:
-            done = f"{len(self.outcomes)} of {len(self.tasks)}, {clock.seconds_used:.0f} s{of}"
-            self.progress(f"{done}: {', '.join(now) or 'starting'}")
+            self.progress(
+                AuditProgress(len(self.outcomes), len(self.tasks), clock.seconds_used, clock.budget, tuple(now))
+            )
 
         return tell
 

@@ -134,9 +134,9 @@ def _document(
 
     with Working("auditing") as working:
         if against is None:
-            found = run_audit(subject, data, **chosen, progress=working.now, on_finding=working.show)
+            found = run_audit(subject, data, **chosen, progress=working.advance, on_finding=working.show)
             return require(found, thresholds), [found]
-        both = compare(subject, against, data, **chosen, progress=working.now)
+        both = compare(subject, against, data, **chosen, progress=working.advance, on_finding=working.show)
         return require(both, thresholds), [both.before, both.after]
 
 

@@ -49,6 +49,7 @@ from .result import Result as Result
 from .result import Section as Section
 from .result import Skipped as Skipped
 from .severity import AuditFinding as AuditFinding
+from .severity import AuditProgress as AuditProgress
 from .severity import Met as Met
 from .severity import Requirement as Requirement
 from .severity import Severity as Severity

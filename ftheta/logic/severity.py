@@ -41,6 +41,39 @@ class AuditFinding:
     because: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class AuditProgress:
+    """How far an audit has come: so many of its `tasks` are done, after so many counted `seconds` of its `budget`
+    (None: no limit). `now` are the ids of the tasks under way; `which` says of two networks which is looked at.
+
+    It ends when all tasks are done or the budget is used up, whichever comes first.
+    """
+
+    done: int
+    tasks: int
+    seconds: float
+    budget: float | None = None
+    now: tuple[str, ...] = ()
+    which: str = ""
+
+    @property
+    def share(self) -> float:
+        """Of the way, between 0 and 1."""
+        of_tasks = self.done / self.tasks if self.tasks else 1.0
+        of_budget = self.seconds / self.budget if self.budget else 0.0
+        return min(1.0, max(of_tasks, of_budget))
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Until it ends if it goes on at the pace so far: never more than the budget has left. None at the start."""
+        share = self.share
+        return self.seconds * (1 - share) / share if share > 0 and self.seconds > 0 else None
+
+    def __str__(self) -> str:
+        which = f"{self.which}: " if self.which else ""
+        return f"{which}{self.done} of {self.tasks}: {', '.join(self.now) or 'starting'}"
+
+
 class Met(StrEnum):
     """Whether a requirement is met."""
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 STYLES = {Severity.PROBLEM: "red", Severity.WARNING: "dark_orange", Severity.NOTE: "blue", Severity.GOOD: "green"}
 _WIDEST = 8  # letters of a severity, and a space
+_MOST_NAMES = 8  # of tasks that were not run; the report lists all
 _LONGEST_WORDS = 40  # letters of a fact that stands in a column
 
 
@@ -156,10 +157,11 @@ def _skipped_lines(audit: Audit) -> Iterator["RenderableType"]:
         more = (f"; {remedy}" if remedy else "", FAINT)
         yield hanging_indent(NOT_CHECKED.sign, NOT_CHECKED.style, told, more)
     if late:
-        names = ", ".join(f"{m.id} ({m.reason})" if m.stopped_after is not None else m.id for m in late)
-        yield hanging_indent(
-            NOT_CHECKED.sign, NOT_CHECKED.style, f"not run within the budget: {names}; {plain(late[0].remedy)}"
-        )
+        names = [f"{m.id} ({m.reason})" if m.stopped_after is not None else m.id for m in late]
+        more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+        why = "interrupted before" if audit.interrupted else "not run within the budget:"
+        told = f"{why} {', '.join(names[:_MOST_NAMES])}{more}; {plain(late[0].remedy)}"
+        yield hanging_indent(NOT_CHECKED.sign, NOT_CHECKED.style, told)
 
 
 def _comparison_parts(both: Comparison, report: Path | None) -> Iterator["RenderableType"]:

@@ -16,7 +16,7 @@ from ftheta.auditing.budget import Clock
 from ftheta.auditing.plan import plan_tasks
 from ftheta.auditing.pool import AuditWorker
 from ftheta.auditing.whole import audit
-from ftheta.logic import Skipped, SubjectError, UsageError
+from ftheta.logic import AuditProgress, Skipped, SubjectError, UsageError
 from ftheta.networks import random_mlp
 from ftheta.processes.budgets import seconds_of
 from ftheta.subjects import Network
@@ -214,11 +214,11 @@ def test_a_network_that_cannot_be_read_is_told_as_it_is_here():
 
 @pytest.mark.nightly
 def test_progress_tells_how_far_it_is(monkeypatch):
-    told: list[str] = []
+    told: list[AuditProgress] = []
     audited(monkeypatch, "quick refuses", 300.0, workers=1, progress=told.append)
-    assert (
-        any(": quick" in line or ": refuses" in line for line in told) and "of 2, " in told[0] and "of 5 min" in told[0]
-    )
+    assert all(now.tasks == 2 and now.budget == 300.0 for now in told)
+    assert {id for now in told for id in now.now} <= {"quick", "refuses"}
+    assert [now.done for now in told] == sorted(now.done for now in told)
 
 
 @pytest.mark.parametrize(
