@@ -75,5 +75,5 @@ $(VENV)/.installed: pyproject.toml constraints.txt | $(VENV)/bin/python
 	touch $@
 
 $(VENV)/.installed-dev: pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(PIP) --editable '.[lab,dev]'
+	$(PIP) --editable '.[dev]'
 	touch $(VENV)/.installed $@

@@ -1,5 +1,5 @@
-"""Every theorem of the package, found by walking `ftheta.theorems`; and the index that needs no JAX, with the sources
-(`references.bib`, read by pybtex where the index is made) as one line each."""
+"""Every theorem of the package, found by walking `ftheta.theorems`; and the index that needs no JAX, with the
+sources as one line each."""
 
 import json
 import pkgutil
@@ -12,17 +12,10 @@ from types import MappingProxyType
 from typing import Any
 
 import ftheta.theorems as root
+from ftheta.bibliography import references, write_references
 from ftheta.logic import Hypothesis, Theorem, UsageError, suggest
 
 INDEX = Path(__file__).parent / "theorems" / "index.json"
-BIBLIOGRAPHY = Path(__file__).parents[1] / "references.bib"
-_COURSES = {
-    "peyre-slides": "Peyré, The Mathematics of Neural Networks (slides)",
-    "gribonval-slides": "Gribonval, Garivier, Pustelnik, Mathematics of Deep Learning, session 1 (slides)",
-    "murari-slides": "Murari, Introduction to the Mathematics of Deep Learning (slides)",
-    "scaman-slides": "Scaman, Even, Mathematics of Deep Learning: Introduction (slides)",
-    "peyre-notes": "Peyré, handwritten notes",
-}
 
 
 @cache
@@ -102,23 +95,6 @@ def _describe_hypothesis(hypothesis: Hypothesis) -> dict[str, str]:
     return {"name": hypothesis.name, "says": hypothesis.says, "remedy": hypothesis.remedy}
 
 
-def references() -> dict[str, str]:
-    """Every source by key, as one line: authors, title, where it appeared, year."""
-    from pybtex.database import parse_file
-
-    entries = parse_file(str(BIBLIOGRAPHY), "bibtex").entries
-    return _COURSES | {key: _source_line(entry) for key, entry in entries.items()}
-
-
-def _source_line(entry: Any) -> str:
-    from pybtex.richtext import Text
-
-    people = entry.persons.get("author", ())
-    names = [" ".join(str(part) for part in (*p.rich_prelast_names, *p.rich_last_names)) for p in people]
-    fields = [entry.fields.get("title", ""), entry.fields.get("journal") or entry.fields.get("booktitle", "")]
-    parts = [", ".join(names), *(str(Text.from_latex(field)) for field in fields), entry.fields.get("year", "")]
-    return ", ".join(part for part in parts if part).replace("--", "–")
-
-
 if __name__ == "__main__":
+    write_references()
     write_index()

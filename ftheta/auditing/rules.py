@@ -10,6 +10,7 @@ Sources are keys of `references.bib`, or "ours" where the limit is a choice of t
 
 from dataclasses import dataclass
 
+from ftheta.bibliography import references
 from ftheta.logic import AuditFinding, Basis, Enclosure, Severity
 
 INVISIBLE = 1 / 255  # of the range of the inputs: one step of an 8-bit image
@@ -46,7 +47,7 @@ class Rule:
         limit = {Severity.PROBLEM: self.problem, Severity.WARNING: self.warning, Severity.NOTE: self.note}.get(severity)
         side = "below" if self.below else "above"
         crossed = "beyond no limit" if limit is None else f"{severity.value} {side} {limit:.3g}"
-        source = "a choice of this project" if self.source == "ours" else self.source
+        source = "a choice of this project" if self.source == "ours" else references()[self.source]
         return f"{self.quantity}: {crossed}; {self.reason} ({source})"
 
 

@@ -19,6 +19,7 @@ from .audit import audit
 from .browse import doctor, list_, show
 from .check import check
 from .common import print_json
+from .completion import make_completion
 from .cores import fit, graph, pieces
 from .generate import generate
 from .lab import lab
@@ -44,6 +45,7 @@ ANSWERS = (show, check, verify, supports, robustness, lipschitz, audit)
 TOOLS = (graph, pieces, fit, approximate, generate, transport, distance, sweep, lab, doctor)
 for command in (*ANSWERS, *TOOLS):
     app.command(command)
+app.command(make_completion(app), name="completion")
 
 
 def _fail(error: FthetaError, as_json: bool) -> int:

@@ -1,10 +1,12 @@
 """Commands that look around and run nothing: `list`, `show`, `doctor`."""
 
+from typing import Annotated, Any
+
 from ftheta.catalogue import entry_of, index
 from ftheta.logic import UsageError, suggest
 from ftheta.theorems import CHAPTERS
 
-from .common import Json, console, print_json
+from .common import Flag, Json, console, print_json
 
 _LISTED = ("id", "chapter", "chapter_title", "title", "gist", "see_also", "takes")
 
@@ -34,9 +36,24 @@ def list_(*, chapter: str | None = None, json: Json = False) -> int:
     return 0
 
 
-def show(id: str, *, json: Json = False) -> int:
-    """Print a theorem: gist, statement, hypotheses, knobs, presets, sources, and errata in the sources."""
+def show(
+    id: str, *, json: Json = False, latex: Annotated[bool, Flag] = False, bibtex: Annotated[bool, Flag] = False
+) -> int:
+    """Print a theorem: gist, statement, hypotheses, knobs, presets, sources, and errata in the sources.
+
+    Parameters
+    ----------
+    id
+        The theorem, as `ftheta list` names it.
+    latex
+        Print a theorem environment for a paper instead.
+    bibtex
+        Print the BibTeX entries of its sources instead; with --latex, below the environment.
+    """
     entry = entry_of(id)
+    if latex or bibtex:
+        _print_for_a_paper(entry, latex, bibtex)
+        return 0
     if json:
         print_json(entry)
         return 0
@@ -44,6 +61,17 @@ def show(id: str, *, json: Json = False) -> int:
 
     console().print(sheet(entry))
     return 0
+
+
+def _print_for_a_paper(entry: dict[str, Any], latex: bool, bibtex: bool) -> None:
+    if latex:
+        from ftheta.report.latex import latex as environment_of
+
+        print(environment_of(entry))
+    if bibtex:
+        from ftheta.bibliography import bibtex as entry_for
+
+        print("\n".join(entry_for(key) for key in entry["sources"]), end="")
 
 
 def doctor(*, json: Json = False) -> int:

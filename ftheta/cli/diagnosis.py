@@ -9,7 +9,7 @@ from typing import Any
 _PURPOSE = {
     "cloudpickle": "functions sent to worker processes",
     "cyclopts": "command line",
-    "diffrax": "differential equations",
+    "diffrax": "adaptive solvers of differential equations",
     "equinox": "networks in JAX",
     "jax": "tracing, differentiation, compilation",
     "numba": "compiled geometry",
@@ -24,7 +24,8 @@ _PURPOSE = {
     "starlette": "the lab's server",
     "uvicorn": "the lab's server",
     "websockets": "the lab's line to its pages",
-    "torch": "PyTorch networks as subjects",
+    "scikit-learn": "data sets of scikit-learn",
+    "torch": "PyTorch modules as subjects",
     "distributed": "sweeps on a cluster",
     "pandas": "tables as data frames",
     "pyarrow": "tables as Parquet",

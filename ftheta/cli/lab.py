@@ -1,6 +1,5 @@
 """`ftheta lab`: every theorem in the browser."""
 
-from collections.abc import Callable
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -38,7 +37,8 @@ def lab(
     workers
         Computations at a time.
     """
-    serve = _server()
+    from ftheta.lab.serve import serve
+
     id = entry_of(theorem)["id"] if theorem else None
     if workers < 1:
         raise UsageError("The lab needs a worker.", got=f"--workers {workers}", remedy="give 1 or more")
@@ -47,15 +47,3 @@ def lab(
 
         load(subject)  # a subject that cannot be read is told here, not on a page
     return serve(id, subject=subject, host=host, port=port, token=token, browser=browser, workers=workers)
-
-
-def _server() -> Callable[..., int]:
-    """What serves the lab. It is made of packages that not everybody has; where one is missing, or too old, the way to
-    install them is told."""
-    try:
-        from ftheta.lab.serve import serve
-    except ImportError as error:
-        if (error.name or "").partition(".")[0] == "ftheta":
-            raise
-        raise UsageError("The lab is not installed.", got=str(error), remedy="pip install 'ftheta[lab]'") from None
-    return serve

@@ -1,17 +1,15 @@
 """The jobs a worker can do. Each takes the header of the order and returns the header and the body of the reply."""
 
 import gc
-import os
-import resource
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, TypeAlias
 
 from ftheta.catalogue import index, theorem
 from ftheta.logic import Result
+from ftheta.processes.resources import limit_memory
 from ftheta.running import run
 from ftheta.subjects import Subject
 
@@ -72,24 +70,9 @@ def _thumbnail(order: Order, say: Say) -> Reply:
 
 def _read(order: Order, say: Say) -> Reply:
     """Read a subject for the first time, in so much memory and no more."""
-    with _limited(ROOM):
+    with limit_memory(ROOM):
         subject = subject_of(order["source"])
     return {"kind": "done", "type": type(subject).__name__, "facts": facts_of(subject)}, b""
-
-
-class _limited:
-    """The address space that this process may take beyond what it has."""
-
-    def __init__(self, more: int) -> None:
-        self.before = resource.getrlimit(resource.RLIMIT_AS)
-        pages = int(Path("/proc/self/statm").read_text().split()[0]) if Path("/proc/self/statm").exists() else 0
-        self.limit = pages * os.sysconf("SC_PAGE_SIZE") + more if pages else self.before[0]
-
-    def __enter__(self) -> None:
-        resource.setrlimit(resource.RLIMIT_AS, (self.limit, self.before[1]))
-
-    def __exit__(self, *_: object) -> None:
-        resource.setrlimit(resource.RLIMIT_AS, self.before)
 
 
 def _result(state: State, source: dict[str, str] | None, say: Say) -> Result:

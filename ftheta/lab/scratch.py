@@ -3,10 +3,9 @@
 A lab that was killed could not do that, so each lab deletes what others have left behind when it starts. A folder was
 left behind if it is ours (its name, its owner, a true folder that nobody else may enter), if no process has the number
 that stands in its name, and if nobody holds its lock; the lock is seen also from containers that number their
-processes anew.
+processes anew. Windows has neither such locks nor owners: there nothing is deleted that another lab has left.
 """
 
-import fcntl
 import os
 import re
 import shutil
@@ -14,6 +13,11 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 from tempfile import gettempdir, mkdtemp
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
 
 _PREFIX = "ftheta-lab-"
 _NAME = re.compile(rf"{_PREFIX}(\d+)-\w+")
@@ -25,8 +29,9 @@ class Scratch:
 
     def __init__(self) -> None:
         self.folder = Path(mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
-        self.lock = os.open(self.folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-        fcntl.flock(self.lock, fcntl.LOCK_EX)
+        self.lock = None if fcntl is None else os.open(self.folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        if fcntl is not None and self.lock is not None:
+            fcntl.flock(self.lock, fcntl.LOCK_EX)
 
     def room(self, name: str) -> Path:
         """A folder inside."""
@@ -37,12 +42,15 @@ class Scratch:
     def close(self) -> None:
         """Delete it and all that is in it."""
         shutil.rmtree(self.folder, ignore_errors=True)
-        with suppress(OSError):  # closed before
-            os.close(self.lock)
+        if self.lock is not None:
+            with suppress(OSError):  # closed before
+                os.close(self.lock)
 
 
 def sweep() -> None:
     """Delete the folders of labs that were killed."""
+    if fcntl is None:
+        return
     for path in Path(gettempdir()).glob(f"{_PREFIX}*"):
         with suppress(OSError):  # another lab sweeps too
             if _is_left_behind(path):
@@ -68,6 +76,7 @@ def _runs(process: int) -> bool:
 
 
 def _is_locked(path: Path) -> bool:
+    assert fcntl is not None
     try:
         lock = os.open(path / _LOCK, os.O_RDWR | os.O_NOFOLLOW)
     except FileNotFoundError:

@@ -1,5 +1,6 @@
 """What runs inside a worker of the lab: the main thread computes, another one listens for cancelled jobs."""
 
+import _thread
 import os
 import signal
 import sys
@@ -38,7 +39,10 @@ class Desk:
         if order["kind"] != "stop":
             return False
         self.stopped = order["job"]
-        signal.pthread_kill(self.main, signal.SIGINT)
+        if hasattr(signal, "pthread_kill"):
+            signal.pthread_kill(self.main, signal.SIGINT)  # ends a system call that waits, too
+        else:
+            _thread.interrupt_main(signal.SIGINT)
         return True
 
     def on_interrupt(self, *_: object) -> None:
@@ -83,7 +87,7 @@ def _internal(error: Exception) -> dict[str, str]:
 def attend(prepare: Callable[[], tuple[Do, Iterator[None]]]) -> None:
     """Serve as a worker. `prepare` imports what is needed, and returns what does a job and the steps of warming up,
     taken one at a time while there is no job."""
-    if "background" in sys.argv:
+    if "background" in sys.argv and hasattr(os, "nice"):
         os.nice(_PATIENT)
     desk = Desk()
     do, steps = prepare()

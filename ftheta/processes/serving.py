@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 
 from .environment import DIES_WITH_PARENT, MEMORY
 from .framing import Frame, pack, read
+from .resources import limit_data
 
 _PR_SET_PDEATHSIG = 1  # of prctl(2)
 
@@ -57,7 +58,7 @@ def connect(on_frame: Callable[[Frame], bool] = lambda frame: False, on_interrup
         _die_with_parent()
     memory = os.environ.pop(MEMORY, "")
     if memory:
-        _limit_memory(int(memory))
+        limit_data(int(memory))
     source = os.fdopen(os.dup(0), "rb")
     sink = os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
@@ -73,9 +74,3 @@ def _die_with_parent() -> None:
         import ctypes
 
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
-def _limit_memory(limit: int) -> None:
-    import resource
-
-    resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))

@@ -1,9 +1,8 @@
 """What claims, witnesses and audits say, in words that every view uses."""
 
 from collections.abc import Mapping
-from functools import cache
 
-from ftheta.catalogue import index
+from ftheta.bibliography import references
 from ftheta.logic import AtMost, Check, Exists, Finding, Identity, Judged, Result, Status, Verdict
 from ftheta.logic.result import Audit
 from ftheta.logic.witness import Coordinate, Witness
@@ -93,10 +92,5 @@ def _coordinate(value: Coordinate) -> str:
 
 
 def source(key: str) -> str:
-    """A source as one line: authors, title, year; its key where the index has none."""
-    return _sources().get(key, key)
-
-
-@cache
-def _sources() -> dict[str, str]:
-    return {key: line for entry in index().values() for key, line in entry["sources"].items()}
+    """A source as one line: authors, title, year; its key where the bibliography has none."""
+    return references().get(key, key)

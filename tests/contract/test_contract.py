@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from ftheta.catalogue import references, theorems
+from ftheta.bibliography import references
+from ftheta.catalogue import theorems
 from ftheta.logic import Enclosure, Result, Status, Theorem, Verdict
 from ftheta.report.document import from_json, to_json
 from ftheta.report.render import render

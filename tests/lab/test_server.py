@@ -173,14 +173,6 @@ def test_the_folder_of_a_killed_lab_is_swept_by_the_next(tmp_path, monkeypatch):
     eventually(lambda: not list(tmp_path.glob("ftheta-lab-*")))
 
 
-@pytest.mark.parametrize("missing", ["starlette", "uvicorn", "websockets", "h11", "anyio"])
-def test_without_its_packages_the_lab_says_how_to_install_them(missing):
-    """In a process that has imported nothing yet; None in `sys.modules` is a package that is not there."""
-    code = f"import sys; sys.modules[{missing!r}] = None; from ftheta.cli import run; sys.exit(run(['lab']))"
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-    assert told.returncode == 2 and "pip install 'ftheta[lab]'" in told.stderr and "Internal" not in told.stderr
-
-
 def test_a_wrong_theorem_subject_or_port_is_told_before_anything_is_served(capsys):
     assert run(["lab", "adamm", "--no-browser"]) == 2 and "did you mean" in capsys.readouterr().err
     assert run(["lab", "--port", "99999", "--no-browser"]) == 2

@@ -17,6 +17,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from ftheta.flows.chains import Chain, Step, make_euler_steps, make_flow, one_step
+from ftheta.logic import UsageError
 
 REFINEMENTS = (1, 2, 4, 8)
 TOLERANCE = 1e-9  # of the adaptive solver, relative and absolute
@@ -37,8 +38,7 @@ def solve(
     Its gradient solves the adjoint equation backwards in time, or, where `stored`, goes back through the solver's own
     steps from checkpoints.
     """
-    import diffrax  # here, because it is slow to import
-
+    diffrax = _import_diffrax()
     method = getattr(diffrax, solver)()
     adjoint = diffrax.RecursiveCheckpointAdjoint() if stored else diffrax.BacksolveAdjoint(solver=method)
     control = diffrax.PIDController(rtol=tolerance, atol=tolerance)
@@ -47,6 +47,15 @@ def solve(
         term, method, 0.0, 1.0, None, x, theta, stepsize_controller=control, adjoint=adjoint, max_steps=4096
     )
     return found.ys[0]  # type: ignore[index]
+
+
+def _import_diffrax() -> Any:
+    """At its first use, because it is slow to import and not everybody has it."""
+    try:
+        import diffrax
+    except ImportError as error:
+        raise UsageError("diffrax is not installed.", got=str(error), remedy="pip install 'ftheta[ode]'") from None
+    return diffrax
 
 
 def make_adjoint_flow(steps: int) -> Step:
