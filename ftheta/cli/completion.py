@@ -35,7 +35,7 @@ def _with_ids(commands: App) -> App:
     for name in commands:
         command = commands[name].default_command
         if command is not None and not name.startswith("-"):
-            completed.command(_choose(command, {"id": ids, "theorem": ids | None}), name=name)
+            completed.command(_choose(command, {"id": ids, "theorem": ids}), name=name)
     return completed
 
 
