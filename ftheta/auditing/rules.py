@@ -59,10 +59,21 @@ RULES = (
         remedy="find the operation that overflows; scale the inputs as in training",
     ),
     Rule(
+        "training-mode", "what", "layers in training mode that compute something else than in evaluation mode",
+        "dropout makes predictions random, batch statistics make them depend on the other rows", "srivastava2014",
+        problem=0.0, remedy="call `module.eval()` before the network is used or saved", theorem="evaluation-mode",
+    ),
+    Rule(
         "dead-layer", "capacity", "layers of which every unit is dead on the data",
         "behind such a layer the output does not depend on the input, and no gradient reaches what is before it",
         "lu2020", problem=0.0,
         remedy="initialise again with smaller steps or a warm-up; leaky ReLU or normalisation before the layer",
+        theorem="active-units",
+    ),
+    Rule(
+        "signal-growth", "training", "|log₁₀| of the root mean square of the last activation ÷ the first",
+        "a factor at every layer: outputs and gradients grow or vanish exponentially in the depth", "he2015",
+        problem=3.0, warning=2.0, remedy="initialise for the activation (He, Glorot) and train again, or normalise",
         theorem="active-units",
     ),
     Rule(

@@ -29,7 +29,8 @@ class Network:
     network is to be judged on; theorems about a network and data ask for it by a hypothesis. `description`, where
     there is one, describes the function of `x`; it has the same `params` unless the inputs are scaled first: see
     `behind_scaling`. `classes` are the names of its outputs, in their order, where they are known. `train_data`, where
-    given, is the data it was trained on.
+    given, is the data it was trained on. `training_parts` are layers, in words, that were in training mode when the
+    network was handed over, where that makes a difference; it is read as it is after training.
 
     `role` says what the network is in a generative model, one of `ROLES`. The rows that such a model is to imitate are
     no inputs of a generator, decoder, score or velocity: they are kept as `law`, and `data` stays empty.
@@ -45,6 +46,7 @@ class Network:
     role: str = ""
     law: Dataset | None = None
     train_data: Dataset | None = None
+    training_parts: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.role and self.role not in ROLES:
@@ -106,8 +108,10 @@ class Network:
     def of_import(cls, found: "Imported", name: str) -> "Network":
         """A network from what an importer has read: its layers where it is a list of them, else its program."""
         if found.layers is not None:
-            return cls.described(found.layers, name)
-        return cls.imported(found.apply, found.params, found.input_shape, name, found.outline)
+            net = cls.described(found.layers, name)
+        else:
+            net = cls.imported(found.apply, found.params, found.input_shape, name, found.outline)
+        return replace(net, training_parts=found.training_parts)
 
     @classmethod
     def imported(

@@ -22,6 +22,7 @@ def _in(file: str, section: str, *ids: str) -> tuple[Known, ...]:
 
 FACTS = (  # the quick and the wanted ones first, so that a large network gets them all
     *_in("performance", "performance", "test-error"),
+    *_in("modes", "what", "evaluation-mode"),
     *_in("data_quality", "data", "shared-rows", "duplicates", "columns"),
     *_in("warnings", "data", "data-warnings"),
     *_in("calibration", "performance", "calibration"),

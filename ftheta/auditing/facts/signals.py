@@ -115,6 +115,7 @@ class _Units:
     always: np.ndarray
     flat: float
     is_relu: bool
+    size: float  # root mean square of its values
 
 
 def active_units(net: Network, rng: np.random.Generator) -> Part:
@@ -151,7 +152,8 @@ def active_units(net: Network, rng: np.random.Generator) -> Part:
                 "largest share of saturated values in a layer", Enclosure.measured(worst, samples=n), told, "saturation"
             )
         )
-    findings = (*_judge_relus(relus, n), *_judge_saturation(curved, n))
+    facts += _growth(units, n, told)
+    findings = (*_judge_relus(relus, n), *_judge_saturation(curved, n), *_judge_growth(units, n))
     return Part(tuple(facts), (_table(units, told),), _unit_chart(relus), findings)
 
 
@@ -170,6 +172,25 @@ def _judge_relus(relus: list[_Units], n: int) -> tuple[AuditFinding, ...]:
         *judge("dead-layer", Enclosure.measured(len(gone), samples=n), layers),
         *judge("dead-units", share, says, judged_by=sum(dead) / total, means=where.capitalize() + "." if where else ""),
     )
+
+
+def _growth(units: list[_Units], n: int, told: str) -> list[Fact]:
+    """How much larger the values are behind the last activation than behind the first."""
+    first, last = units[0].size, units[-1].size
+    if len(units) < 2 or not (0 < first < inf and 0 < last < inf):
+        return []
+    ratio = Enclosure.measured(last / first, samples=n)
+    return [Fact("size of the last activation ÷ the first (root mean square)", ratio, told, "signal_growth")]
+
+
+def _judge_growth(units: list[_Units], n: int) -> tuple[AuditFinding, ...]:
+    for fact in _growth(units, n, ""):
+        assert isinstance(fact.value, Enclosure)
+        ratio = fact.value.middle
+        word = "grows" if ratio > 1 else "vanishes"
+        says = f"The signal {word} with depth: values behind the last activation are {ratio:.2g} times the first."
+        return judge("signal-growth", fact.value, says, judged_by=abs(log10(ratio)))
+    return ()
 
 
 def _judge_saturation(curved: list[_Units], n: int) -> tuple[AuditFinding, ...]:
@@ -232,7 +253,7 @@ def _rectifies(graph: Graph, node: Node) -> bool:
 
 def _watch_units(net: Network, graph: Graph, nodes: list[Node], x: np.ndarray) -> list[_Units]:
     @jax.jit
-    def look(block: Any) -> list[tuple[Any, Any, Any]]:
+    def look(block: Any) -> list[tuple[Any, ...]]:
         def of_row(row: Any) -> list[Any]:
             seen = values(graph, net.params, row)
             return [jnp.ravel(seen[node.outputs[0]]) for node in nodes]
@@ -244,18 +265,21 @@ def _watch_units(net: Network, graph: Graph, nodes: list[Node], x: np.ndarray) -
     blocks = [look(x[i : i + size]) for i in range(0, len(x), size)]
     units = []
     for k, node in enumerate(nodes):
-        on, always, flat = zip(*(block[k] for block in blocks))
+        on, always, flat, squares = zip(*(block[k] for block in blocks))
         name = f"{k + 1}: {node.label or ('relu' if node.primitive == 'max' else node.primitive)}"
         share = float(np.sum(flat)) / (len(x) * on[0].size)
-        units.append(_Units(name, np.any(on, axis=0), np.all(always, axis=0), share, node.primitive not in SATURATED))
+        root = float(np.sqrt(np.sum(squares) / (len(x) * on[0].size)))
+        is_relu = node.primitive not in SATURATED
+        units.append(_Units(name, np.any(on, axis=0), np.all(always, axis=0), share, is_relu, root))
     return units
 
 
-def _activity(node: Node, out: Any) -> tuple[Any, Any, Any]:
-    """Which units are on for some, and for every, row of a block, and how many values are saturated."""
+def _activity(node: Node, out: Any) -> tuple[Any, Any, Any, Any]:
+    """Which units are on for some, and for every, row of a block, how many values are saturated, and the sum of their
+    squares."""
     slope = 1 - out**2 if node.primitive == "tanh" else 4 * out * (1 - out)
     flat = jnp.sum(slope < SATURATED[node.primitive]) if node.primitive in SATURATED else jnp.zeros(())
-    return (out > 0).any(0), (out > 0).all(0), flat
+    return (out > 0).any(0), (out > 0).all(0), flat, jnp.sum(out**2)
 
 
 def _table(units: list[_Units], told: str) -> Table:

@@ -28,7 +28,8 @@ class Imported:
     """`apply(params, x)` for one input of shape `input_shape`, and the layers, perhaps behind a scaling of the input,
     where the graph is a list of them.
 
-    `outline` has the shapes of `apply` and not its values; it is quick to trace.
+    `outline` has the shapes of `apply` and not its values; it is quick to trace. `training_parts` are layers, in words,
+    that were in training mode where that makes a difference (dropout, batch normalisation); they are read without it.
     """
 
     apply: Callable[[Any, Any], Any]
@@ -36,6 +37,7 @@ class Imported:
     input_shape: tuple[int, ...]
     layers: Description | ScaledLayers | None
     outline: Callable[[Any, Any], Any] | None = None
+    training_parts: tuple[str, ...] = ()
 
     @property
     def description(self) -> Description | None:

@@ -10,6 +10,7 @@ import io
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,10 +35,25 @@ def import_module(module: torch.nn.Module, example: Any, until: str | None = Non
     import torch
 
     where = type(module).__name__
+    training = _training_parts(module)
     with _evaluating(module), torch.enable_grad():
         fitting, batch = _fitting(module, example, where)
         exported = _export_module(module, fitting, where)
-        return import_exported(exported, where, until, tuple(fitting.shape[1:] if batch else fitting.shape))
+        found = import_exported(exported, where, until, tuple(fitting.shape[1:] if batch else fitting.shape))
+    return replace(found, training_parts=training)
+
+
+def _training_parts(module: torch.nn.Module) -> tuple[str, ...]:
+    """The parts in training mode that would compute something else in evaluation mode: dropout, batch statistics."""
+    from torch.nn.modules.batchnorm import _NormBase  # the base of all that keep running statistics
+    from torch.nn.modules.dropout import _DropoutNd
+
+    def differs(part: torch.nn.Module) -> bool:
+        rate = part.p if isinstance(part, _DropoutNd) else getattr(part, "dropout", 0.0)
+        drops = isinstance(rate, (int, float)) and rate > 0  # attention and recurrent layers have one of their own
+        return drops or (isinstance(part, _NormBase) and part.track_running_stats)
+
+    return tuple(f"{name}: {part}" for name, part in module.named_modules() if part.training and differs(part))
 
 
 def import_exported(
