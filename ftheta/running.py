@@ -62,7 +62,8 @@ def run(
     """
     started = time.perf_counter()
     ensure_seed(seed)
-    values = parse_knobs(theorem.settings, {**_preset(theorem, preset), **knobs})
+    breaking = theorem.breaking_knobs if breaker else {}
+    values = parse_knobs(theorem.settings, {**_preset(theorem, preset), **breaking, **knobs})
     with double_precision(), np.errstate(all="ignore"):
         origin = "given" if subject is not None else "breaker" if breaker else "built-in"
         if subject is not None:
@@ -167,7 +168,7 @@ def _preset(theorem: Theorem, name: str | None) -> Mapping[str, Value]:
 def _built_in(theorem: Theorem, seed: int, breaker: bool, values: Mapping[str, Value]) -> Any:
     if breaker and theorem.breaks_on is None:
         raise UsageError(f"`{theorem.id}` has no negative control.", remedy=theorem.unbreakable)
-    make = theorem.breaks_on if breaker and theorem.breaks_on is not None else theorem.on
+    make = theorem.breaks_on if breaker and callable(theorem.breaks_on) else theorem.on
     return make(np.random.default_rng([seed, 0]), **named_knobs(make, values))
 
 

@@ -28,10 +28,11 @@ def with_stages(theorem: Theorem, say: Callable[[str], None]) -> Theorem:
     def announce_check(hypothesis: Hypothesis) -> Hypothesis:
         return replace(hypothesis, check=told(f"hypothesis: {hypothesis.name}", hypothesis.check))
 
+    control = theorem.breaks_on
     return replace(
         theorem,
         on=told("making the subject", with_memory(theorem.on)),
-        breaks_on=theorem.breaks_on and told("making the negative control", with_memory(theorem.breaks_on)),
+        breaks_on=told("making the negative control", with_memory(control)) if callable(control) else control,
         assumes=tuple(announce_check(h) for h in theorem.assumes),
         measure=told("gathering the evidence", theorem.measure),
     )

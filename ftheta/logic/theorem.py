@@ -23,7 +23,7 @@ class Theorem:
     sources: tuple[str, ...]
     assumes: tuple[Hypothesis, ...]
     on: Callable[..., Any]
-    breaks_on: Callable[..., Any] | None
+    breaks_on: Callable[..., Any] | str | None
     unbreakable: str
     presets: Mapping[str, Mapping[str, Value]]
     errata: str
@@ -47,6 +47,11 @@ class Theorem:
         return self.assumes if adapter is None or adapter.needs is None else (adapter.needs, *self.assumes)
 
     @property
+    def breaking_knobs(self) -> Mapping[str, Value]:
+        """The knobs of the negative control; none where it is a subject."""
+        return self.presets[self.breaks_on] if isinstance(self.breaks_on, str) else {}
+
+    @property
     def subject_settings(self) -> frozenset[str]:
         """Knobs that only shape the built-in subject and mean nothing for a subject handed in."""
         own = {s.name for s in settings_of(self.measure)}
@@ -59,7 +64,7 @@ def theorem(
     sources: tuple[str, ...],
     on: Callable[..., Any],
     assumes: tuple[Hypothesis, ...] = (),
-    breaks_on: Callable[..., Any] | None = None,
+    breaks_on: Callable[..., Any] | str | None = None,
     unbreakable: str = "",
     presets: Mapping[str, Mapping[str, Value]] | None = None,
     errata: str = "",
@@ -77,8 +82,8 @@ def theorem(
 
     - `sources`: keys of references.bib, or of the courses in `bibliography`.
     - `on(rng, *, knobs...)` makes the built-in subject; `breaks_on` likewise the negative control, on which
-      a hypothesis fails and, when forced, a claim is refuted. `unbreakable` says why if there is none that
-      can be refuted.
+      a hypothesis fails and, when forced, a claim is refuted; where knobs break it and no subject does, it is
+      the name of a preset. `unbreakable` says why if there is none that can be refuted.
     - `presets`: name -> knobs.
     - `errata`: errors in the sources.
     - `gist`: one sentence without formulas: what it says and why one cares.

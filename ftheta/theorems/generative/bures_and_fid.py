@@ -1,10 +1,12 @@
 """Moments bound transport from below, and decide it between Gaussians: what the Fréchet distance does and does not
 say."""
 
+from fractions import Fraction
 from math import exp, lgamma, sqrt
 from typing import Annotated
 
 import numpy as np
+from flint import arb, ctx
 from scipy.integrate import quad
 from scipy.special import ndtri
 
@@ -12,6 +14,7 @@ from ftheta.estimates import mean
 from ftheta.logic import (
     AtMost,
     Axis,
+    Basis,
     Curves,
     Enclosure,
     Evidence,
@@ -21,6 +24,7 @@ from ftheta.logic import (
     Knob,
     Series,
     Table,
+    Witness,
     hypothesis,
     theorem,
 )
@@ -31,7 +35,9 @@ from ftheta.theorems.samples import make_pair, names_of, samples_of, two_samples
 from ftheta.transport import transport
 from ftheta.transport.gaussian import gaussian_distance, gaussian_map, sample_moments
 
-KINDS = ("two ellipses", "normal", "same moments")
+KINDS = ("two ellipses", "normal", "same moments", "two sizes")
+DIVISORS = ("n", "n − 1")
+BITS = 128
 MOST = 1500  # rows of each sample for which transport is solved
 HALVES = 20  # random halves of the first sample
 
@@ -52,6 +58,8 @@ def samples(
         q = (np.arange(rows) + 0.5) / rows
         standard = lambda z: (z - z.mean()) / z.std()
         return make_pair("normal and uniform quantiles", standard(ndtri(q)), standard(q))
+    if kind == "two sizes":
+        return make_pair("±1, two and four rows", np.array([-1.0, 1]), np.array([-1.0, -1, 1, 1]))
     x = rng.normal(size=(rows, dimension))
     return make_pair("N(0, I) and N(0, 4 I)", x, 2 * rng.normal(size=(rows, dimension)))
 
@@ -74,6 +82,14 @@ def has_covariances(data: Dataset) -> Finding:
     return Finding.decide(fewest >= 2, f"{fewest:,} rows in the smaller sample", "they are counted")
 
 
+@hypothesis(
+    "the covariances are those of the samples: sums of squares are divided by $n$",
+    remedy="set --divisor n; with n − 1 the moments are those of no plan between the samples",
+)
+def own_moments(data: Dataset, *, divisor: str) -> Finding:
+    return Finding.decide(divisor == DIVISORS[0], f"divided by {divisor}", "read off the knob", basis=Basis.EXACT)
+
+
 @theorem(
     title="Bures distance and FID: what moments say of transport",
     gist="The Fréchet distance between two sets of features compares only means and covariances: it is exact for "
@@ -81,19 +97,25 @@ def has_covariances(data: Dataset) -> Finding:
     "for small samples.",
     see_also=("kantorovich-duality", "mmd-test", "wasserstein-sampling"),
     sources=("gelbrich1990", "takatsu2011", "heusel2017"),
-    assumes=(two_samples, has_covariances),
+    assumes=(two_samples, has_covariances, own_moments),
     on=samples,
     same_for_all={"largest entry of TΣT − Σ′": "the map takes one covariance to the other, whatever they are"},
-    unbreakable="the bound holds for all samples; that it says nothing of other moments is the preset `same moments`",
+    breaks_on="broken on purpose",
     presets={
         "textbook": {},
         "normal": {"kind": "normal"},
         "same moments": {"kind": "same moments"},
         "few rows, many columns": {"kind": "normal", "rows": 20, "dimension": 32},
         "large": {"kind": "normal", "rows": 1000},
+        "broken on purpose": {"kind": "two sizes", "divisor": DIVISORS[1]},
     },
 )
-def bures_and_fid(data: Dataset, rng: np.random.Generator) -> Evidence:
+def bures_and_fid(
+    data: Dataset,
+    rng: np.random.Generator,
+    *,
+    divisor: Annotated[str, Knob(says="divisor of the covariances", choices=DIVISORS)] = "n",
+) -> Evidence:
     r"""For Gaussians,
     $W_2^2=|m-m'|^2+\operatorname{tr}\big(\Sigma+\Sigma'-2(\Sigma^{1/2}\Sigma'\Sigma^{1/2})^{1/2}\big)$, and the
     optimal map is $x\mapsto m'+T(x-m)$ with $T\Sigma T=\Sigma'$, $T$ symmetric and positive. For all laws with these
@@ -101,7 +123,8 @@ def bures_and_fid(data: Dataset, rng: np.random.Generator) -> Evidence:
     is a lower bound. Of $n$ draws of $\mathcal N(0,1)$ against the law itself its mean is $\frac1n+2(1-c_4(n))$
     instead of 0."""
     x, y = samples_of(data)
-    (m, S), (w, V) = sample_moments(x), sample_moments(y)
+    lost = DIVISORS.index(divisor)
+    (m, S), (w, V) = (sample_moments(rows, ddof=lost) for rows in (x, y))
     frechet = gaussian_distance(m, S, w, V)
     T = gaussian_map(S, V)
     claims: list[AtMost | Identity] = [
@@ -117,7 +140,13 @@ def bures_and_fid(data: Dataset, rng: np.random.Generator) -> Evidence:
         value = transport(x, y).value
         numbers["W₂² of the samples"] = value
         claims.append(
-            AtMost("Fréchet distance ≤ W₂² of the samples", Enclosure.equal(frechet), value, atol=1e-12 * scale)
+            AtMost(
+                "Fréchet distance ≤ W₂² of the samples",
+                Enclosure.equal(frechet),
+                value,
+                witness=_check_again(x[:, 0], y[:, 0], lost, value) if x.shape[1] == 1 else None,
+                atol=1e-12 * scale,
+            )
         )
     halves = _halves(x, rng)
     numbers["mean Fréchet distance of two random halves of x"] = halves
@@ -133,6 +162,23 @@ def bures_and_fid(data: Dataset, rng: np.random.Generator) -> Evidence:
 
 
 # ---- mathematics -----------------------------------------------------------------------------------------------------
+
+
+def _check_again(x: np.ndarray, y: np.ndarray, lost: int, value: Enclosure) -> Witness:
+    """The Fréchet distance of two columns in balls, from their moments in rationals."""
+    means = []
+    deviations = []
+    with ctx.workprec(BITS):
+        for rows in (x, y):
+            exact = [Fraction(v) for v in rows.tolist()]
+            mean = sum(exact, Fraction(0)) / len(exact)
+            square = sum(((v - mean) ** 2 for v in exact), Fraction(0)) / (len(exact) - lost)
+            means.append(mean)
+            deviations.append((arb(square.numerator) / arb(square.denominator)).sqrt())
+        apart = (means[0] - means[1]) ** 2
+        distance = arb(apart.numerator) / arb(apart.denominator) + (deviations[0] - deviations[1]) ** 2
+    at = {"deviations": tuple(float(s.mid()) for s in deviations)}
+    return Witness(at, Enclosure.ball(distance), value, "moments in rationals, their roots in balls")
 
 
 def _halves(x: np.ndarray, rng: np.random.Generator) -> Enclosure:

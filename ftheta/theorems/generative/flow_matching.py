@@ -1,13 +1,15 @@
 """Regressing straight lines between noise and data gives a velocity that carries one into the other."""
 
+from fractions import Fraction
 from functools import partial
 from typing import Annotated
 
 import numpy as np
 from flint import acb, arb, ctx
+from scipy.special import ndtr
 
 from ftheta.estimates import mean
-from ftheta.flows.continuous import carry_with_density, normal_log_density
+from ftheta.flows.continuous import carry, carry_with_density, normal_log_density
 from ftheta.flows.matching import conditional_variance, divergence, draw_pairs, velocity
 from ftheta.flows.mixtures import Mixture
 from ftheta.flows.runge_kutta import runge_kutta_step
@@ -34,6 +36,7 @@ BITS = 96
 TIMES = 50  # at which losses are looked at
 ENTRIES = 20_000_000  # of tables points × atoms
 PATHS = 16
+STARTS = (0.5, 1.0)  # of two paths on the line
 Numbers = dict[str, Enclosure | float]
 
 # ---- subjects --------------------------------------------------------------------------------------------------------
@@ -77,8 +80,7 @@ def ends_with_a_density(given: Measure | Network, *, until: float) -> Finding:
     sources=("lipman2023", "liu2023"),
     assumes=(ask_role("velocity"), ends_with_a_density),
     on=bumps,
-    unbreakable="the identities hold for every law with a second moment while there is a density; at t = 1 of discrete "
-    "data (the preset broken on purpose) the velocity is infinite, and nothing can be compared",
+    breaks_on="broken on purpose",
     presets={
         "textbook": {},
         "one Gaussian": {"components": 1, "spread": 1.0},
@@ -109,7 +111,10 @@ def flow_matching(
     n = int(min(draws, max(200, ENTRIES // (law.atoms.size))))
     x = np.concatenate([np.full((1, law.atoms.shape[1]), probe), law.interpolate(time).sample(rng, 7)])
     claims: list[Claim] = [_claim_velocity(law, time, x)]
-    claims += _claim_density(law, until, steps, rng)
+    if (1 - until) ** 2 + until**2 * law.variance > 0:
+        claims.append(_claim_density(law, until, steps, rng))
+    if law.atoms.shape[1] == 1:
+        claims.append(_claim_masses(law, until, steps))
     found, least = _losses(law, partial(velocity, law), rng, n)
     floor = mean(least)
     claims.append(
@@ -145,7 +150,7 @@ def _claim_velocity(law: Mixture, t: float, x: np.ndarray) -> Claim:
     return Identity(what, left, right, atol=1e-10 * size)
 
 
-def _claim_density(law: Mixture, until: float, steps: int, rng: np.random.Generator) -> list[Claim]:
+def _claim_density(law: Mixture, until: float, steps: int, rng: np.random.Generator) -> Claim:
     """The density carried along the flow against that of the law at its end."""
     start = rng.normal(size=(PATHS, law.atoms.shape[1]))
     field = partial(velocity, law)
@@ -156,7 +161,36 @@ def _claim_density(law: Mixture, until: float, steps: int, rng: np.random.Genera
     error = 2 * float(np.abs(logs[1] - logs[0]).max()) + 1e-9 * steps
     seen = Enclosure.between(max(gap - error, 0.0), gap + error, Basis.FLOAT)
     what = f"|log p along the flow − log p_T|, T = {until:g}, worst of {PATHS} paths"
-    return [Identity(what, seen, Enclosure.exact(0), atol=1e-3)]
+    return Identity(what, seen, Enclosure.exact(0), atol=1e-3)
+
+
+def _claim_masses(law: Mixture, until: float, steps: int) -> Claim:
+    """On the line paths do not cross: between the ends of two paths is the mass that was between their starts."""
+    with ctx.workprec(BITS):
+        between = ((arb(STARTS[1]) / arb(2).sqrt()).erf() - (arb(STARTS[0]) / arb(2).sqrt()).erf()) / 2
+    right = Enclosure.ball(between)
+    what = f"mass of the law at T = {until:g} between the ends of the paths from {STARTS[0]:g} and {STARTS[1]:g} = at 0"
+    if until == 1 and law.variance == 0:
+        return Identity(what, _mass_of_atoms(law), right)
+    start = np.array(STARTS)[:, None]
+    masses = []
+    for k in (steps, 2 * steps):
+        ends = carry(partial(velocity, law), start, np.linspace(0, until, k + 1))
+        low, high = law.interpolate(until).cdf(ends[:, 0]).tolist()
+        masses.append(high - low)
+    error = 2 * abs(masses[1] - masses[0]) + 1e-9 * steps
+    left = Enclosure.between(masses[1] - error, masses[1] + error, Basis.FLOAT)
+    return Identity(what, left, right, atol=1e-3)
+
+
+def _mass_of_atoms(law: Mixture) -> Enclosure:
+    """At t = 1 of discrete data both paths have ended at atoms, and the mass between them is a sum of weights: of the
+    atoms that the monotone map reaches from the two starts."""
+    order = np.argsort(law.atoms[:, 0], kind="stable")
+    upto = np.cumsum(law.weights[order])
+    first, last = (int(np.searchsorted(upto, q)) for q in ndtr(np.array(STARTS)))
+    weights = [Fraction(w) for w in law.weights[order].tolist()]
+    return Enclosure.exact(sum(weights[first : last + 1], Fraction(0)) / sum(weights, Fraction(0)))
 
 
 def _losses(law: Mixture, field: object, rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -228,7 +262,7 @@ def _draw_paths(law: Mixture, until: float, rng: np.random.Generator) -> Curves:
     d = law.atoms.shape[1]
     start = rng.normal(size=(PATHS, d))
     start[:, 0] = np.linspace(-2.2, 2.2, PATHS)
-    times = np.linspace(0, until, 61)
+    times = np.linspace(0, min(until, 0.999) if law.variance == 0 else until, 61)
     states = [start]
     for t, s in zip(times[:-1].tolist(), times[1:].tolist()):
         states.append(runge_kutta_step(partial(velocity, law), (t, (t + s) / 2, s), states[-1], s - t))

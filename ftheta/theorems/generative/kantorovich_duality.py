@@ -1,6 +1,7 @@
 """The cheapest plan costs as much as the best potentials earn; both together prove what transport costs."""
 
 from fractions import Fraction
+from math import inf
 from typing import Annotated
 
 import numpy as np
@@ -9,30 +10,35 @@ from ftheta.datasets import dataset_of_words
 from ftheta.logic import (
     AtMost,
     Axis,
+    Basis,
     Chart,
     Claim,
     Curves,
     Enclosure,
     Evidence,
     Examples,
+    Finding,
     Identity,
     Knob,
     Motion,
     Series,
     Table,
+    hypothesis,
     theorem,
 )
 from ftheta.logic.chart import Role
 from ftheta.subjects import Dataset
+from ftheta.subjects.pairs import split_samples
 from ftheta.theorems.samples import make_pair, names_of, samples_of, two_samples
 from ftheta.transport import Transport, transport
 from ftheta.transport.certificate import bound_below, transform
 from ftheta.transport.gaussian import gaussian_distance, sample_moments
-from ftheta.transport.problems import COSTS, read_problem
+from ftheta.transport.problems import COSTS, Problem, read_problem
 from ftheta.transport.rationals import order_pairs, solve_in_rationals
 
 KINDS = ("plane", "ring and disc", "digits 3 and 8", "one point")
 EXACT_PAIRS = 3000
+MASSES = ("shares", "counts")
 ZERO = Enclosure.exact(0)
 
 # ---- subjects --------------------------------------------------------------------------------------------------------
@@ -62,19 +68,31 @@ def samples(
 # ---- the theorem -----------------------------------------------------------------------------------------------------
 
 
+@hypothesis(
+    "both samples have the same mass", remedy="set --masses shares: each row of a sample of n has the mass 1/n"
+)
+def equal_masses(data: Dataset, *, masses: str) -> Finding:
+    samples = split_samples(data)
+    if samples is None:
+        return Finding.undecided(two_samples.name)
+    n, m = (len(rows) for rows in samples)
+    sums = (n, m) if masses == "counts" else (1, 1)
+    return Finding.decide(sums[0] == sums[1], f"{sums[0]:,} and {sums[1]:,}", "rows are counted", basis=Basis.EXACT)
+
+
 @theorem(
     title="Kantorovich duality: plans and potentials certify the cost of transport",
     gist="Any plan bounds the cost of transport from above and any potential from below, and the best of both agree, "
     "so the cost between two data sets can be proved rather than trusted.",
     see_also=("transport-1d", "bures-and-fid", "sinkhorn-rate"),
     sources=("peyre2019", "santambrogio2015", "cunningham1976"),
-    assumes=(two_samples,),
+    assumes=(two_samples, equal_masses),
     on=samples,
     same_for_all={
         "primal − dual": "both are rational numbers of these rows, and duality says that they agree",
         "largest slack": "complementary slackness, in rationals",
     },
-    unbreakable="duality holds for all finite samples and costs; masses that differ are an error of ft.transport",
+    breaks_on="broken on purpose",
     presets={
         "textbook": {},
         "distances": {"cost": "euclidean"},
@@ -83,6 +101,7 @@ def samples(
         "digits": {"kind": "digits 3 and 8"},
         "at the edge": {"kind": "one point"},
         "large": {"rows": 2000},
+        "broken on purpose": {"masses": "counts"},
     },
 )
 def kantorovich_duality(
@@ -93,6 +112,9 @@ def kantorovich_duality(
     most: Annotated[
         int, Knob(100, 4000, "most rows of each sample that are used", log=True, least=2, most=2 * 10**4)
     ] = 2000,
+    masses: Annotated[
+        str, Knob(says="mass of a row: shares of one for each sample, or one for each row", choices=MASSES)
+    ] = "shares",
 ) -> Evidence:
     r"""For masses $a$, $b$ of equal sum and costs $c_{ij}\ge0$,
     $$\min_{P\ge0,\;P1=a,\;P^\top1=b}\sum_{ij}c_{ij}P_{ij}=\max_{f_i+g_j\le c_{ij}}\sum_ia_if_i+\sum_jb_jg_j,$$
@@ -101,6 +123,8 @@ def kantorovich_duality(
     x, y = (_choose(rows, most, rng) for rows in samples_of(data))
     found = transport(x, y, cost=cost)
     claims, exact = _claims(found, rng)
+    if masses == "counts":
+        claims.append(_claim_of_counts(found.problem))
     gelbrich = _bound_by_moments(x, y) if cost == "sqeuclidean" else None
     if gelbrich is not None:
         claims.append(AtMost("bound by the moments ≤ W₂²", Enclosure.equal(gelbrich), found.value))
@@ -149,6 +173,16 @@ def _claims(found: Transport, rng: np.random.Generator) -> tuple[list[Claim], Fr
     what = "cost of the plan − dual value of its potentials, relative"
     claims.append(AtMost(what, gap / Enclosure.exact(max(found.value.lo, 1e-300)), Enclosure.exact(1e-9)))
     return claims, exact
+
+
+def _claim_of_counts(problem: Problem) -> Claim:
+    """Weak duality with a mass of one for each of n and m rows. A constant f = h has the transform min c − h and a dual
+    value of at least (n − m)h, as costs are not negative: more than any plan costs, if h is large."""
+    most = max(problem.n, problem.m) * Fraction(problem.largest_cost) * Fraction(1_000_001, 1_000_000)
+    height = (most + 1) * (1 if problem.n > problem.m else -1)
+    dual = Enclosure.between(Enclosure.exact((problem.n - problem.m) * height).lo, inf)
+    what = f"dual value of f = {float(height):.4g} ≤ largest cost of {max(problem.n, problem.m):,} rows, one each"
+    return AtMost(what, dual, Enclosure.exact(most))
 
 
 def _independent_cost(found: Transport) -> Enclosure:

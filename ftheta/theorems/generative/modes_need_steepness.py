@@ -1,8 +1,8 @@
 """A generator that separates two modes must be steep: what is between them has a mass that its Lipschitz constant
 sets."""
 
-from functools import lru_cache
-from math import inf
+from functools import lru_cache, partial
+from math import inf, nextafter
 from typing import Annotated
 
 import numpy as np
@@ -12,7 +12,9 @@ from scipy.special import ndtri
 from ftheta.certify.ladder import lipschitz
 from ftheta.certify.lipschitz import product_bound
 from ftheta.estimates import binomial_interval
-from ftheta.lazy import jnp
+from ftheta.graph.domains.interval import Interval
+from ftheta.graph.enclosing import enclose
+from ftheta.lazy import jax, jnp
 from ftheta.logic import (
     AtMost,
     Axis,
@@ -39,6 +41,9 @@ SHARES = (0.02, 0.1, 0.25, 0.4, 0.45, 0.48)
 CONFIDENCE = 0.999
 BUDGET = 1.0
 HALF_GAP = 1.5
+JUMP = 2.0**-10  # half the gap between two sets of latents
+FARTHEST = 8.0
+TAILS = ((-FARTHEST, -JUMP), (JUMP, FARTHEST))
 KINDS = ("two modes", "random", "discrete latent")
 
 # ---- subjects --------------------------------------------------------------------------------------------------------
@@ -94,8 +99,7 @@ def is_lipschitz(net: Network) -> Finding:
     sources=("salmona2022", "sudakov1978"),
     assumes=(ask_role("generator", needs_data=False), is_lipschitz),
     on=generator,
-    unbreakable="every Lipschitz generator obeys it; with a discrete latent (the preset broken on purpose) there is no "
-    "Lipschitz constant, and no bound to refute",
+    breaks_on="broken on purpose",
     presets={
         "textbook": {},
         "steep": {"steepness": 50.0},
@@ -117,13 +121,16 @@ def modes_need_steepness(
     so two modes of mass $\frac{1-\varepsilon}2$ each need $L\ge D/(-2\Phi^{-1}(\frac{1-\varepsilon}2))$. On the line
     $L\ge\varphi(0)/p(\text{median})$."""
     L = _steepest(net)
+    if inf == L:  # forced: what gradients alone would say
+        L = _steepest_gradient(net, rng)
     y = values_at(net, rng.normal(size=(2 * samples, net.input_shape[0])))
     centred = y - y.mean(0)
     direction = np.linalg.svd(centred[: min(len(y), 4000)], full_matrices=False)[2][0]
     along = y @ direction
     chosen, fresh = along[:samples], along[samples:]
     claims, gaps, bounds = _compare(chosen, fresh, L)
-    widest = int(np.argmax([g / b if np.isfinite(b) else 0.0 for g, b in zip(gaps, bounds)]))
+    claims += _claim_jump(net, L)
+    widest = int(np.argmax([g / max(b, 1e-300) if np.isfinite(b) else 0.0 for g, b in zip(gaps, bounds)]))
     numbers = {"L": Enclosure.at_most(L, Basis.EXACT) if inf > L else Enclosure.unknown()}
     return Evidence(
         claims=tuple(claims),
@@ -157,6 +164,29 @@ def _compare(chosen: np.ndarray, fresh: np.ndarray, L: float) -> tuple[list[Clai
         gaps.append(gap)
         bounds.append(most)
     return claims, gaps, bounds
+
+
+def _steepest_gradient(net: Network, rng: np.random.Generator) -> float:
+    """The largest norm of a Jacobian at random latents: no bound, and 0 for a step."""
+    z = rng.normal(size=(64, net.input_shape[0]))
+    jacobians = np.asarray(jax.vmap(jax.jacfwd(partial(net.apply, net.params)))(jnp.asarray(z)))
+    return float(np.linalg.norm(jacobians, 2, axis=(1, 2)).max())
+
+
+def _claim_jump(net: Network, L: float) -> list[Claim]:
+    """One latent and one output: latents beyond ±JUMP, enclosed, against what the bound allows for their masses."""
+    if net.input_shape != (1,) or net.output_shape != (1,):
+        return []
+    sides = [enclose(partial(net.apply, net.params), Interval(np.array([lo]), np.array([hi]))) for lo, hi in TAILS]
+    if sides[0] is None or sides[1] is None:
+        return []
+    left, right = sides
+    gap = max(float(right.lo[0] - left.hi[0]), float(left.lo[0] - right.hi[0]), 0.0)
+    with ctx.workprec(96):
+        share = ((arb(FARTHEST) / arb(2).sqrt()).erf() - (arb(JUMP) / arb(2).sqrt()).erf()) / 2
+        reach = -2 * arb(L) * _inverse_normal(share)
+    what = f"distance of the outputs of z ≤ −{JUMP:g} and of z ≥ {JUMP:g} ≤ −L(Φ⁻¹(a) + Φ⁻¹(b))"
+    return [AtMost(what, Enclosure.exact(nextafter(gap, 0)), Enclosure.ball(reach))]
 
 
 def _allowed(a: float, b: float, L: float) -> float:

@@ -75,7 +75,7 @@ def consecutive_steps(measure: Measure, *, shift: int) -> Finding:
     sources=("ho2020", "song2021ddim", "karras2022", "song2021"),
     assumes=(consecutive_steps,),
     on=bumps,
-    unbreakable="the identities hold for every denoiser; a wrong step breaks them, the preset broken on purpose",
+    breaks_on="broken on purpose",
     presets={
         "textbook": {},
         "twice as many steps": {"steps": 36},

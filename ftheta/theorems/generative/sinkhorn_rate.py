@@ -1,10 +1,12 @@
 """How fast Sinkhorn's iteration converges: three rates, and the one that is seen."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log, tanh
 from typing import Annotated
 
 import numpy as np
+from flint import arb, ctx
 
 from ftheta.logic import (
     AtMost,
@@ -15,6 +17,7 @@ from ftheta.logic import (
     Enclosure,
     Evidence,
     Finding,
+    Identity,
     Knob,
     Series,
     Table,
@@ -28,6 +31,8 @@ from ftheta.theorems.samples import make_pair, samples_of, two_samples
 KINDS = ("two points", "plane", "line")
 MOST = 300  # different rows of each sample
 LIMIT = 3000  # iterations towards the fixed point
+BITS = 96
+BALL_STEPS = 20  # iterations in balls
 NOISE = 1e-9  # distances below this are rounding
 
 # ---- subjects --------------------------------------------------------------------------------------------------------
@@ -98,8 +103,7 @@ def positive_kernel(data: Dataset, *, epsilon: float, unit: str) -> Finding:
     sources=("franklin1989", "peyre2019", "altschuler2017", "cuturi2013"),
     assumes=(two_samples, positive_kernel),
     on=samples,
-    unbreakable="in real arithmetic the kernel is positive for every ε, and the rates hold; the preset `broken on "
-    "purpose` takes an ε for which float64 has zeros",
+    breaks_on="broken on purpose",
     presets={
         "textbook": {},
         "plane": {"kind": "plane", "epsilon": 1.0},
@@ -131,7 +135,7 @@ def sinkhorn_rate(
     value = float((setting.C * optimum).sum()) + setting.epsilon * _divergence(optimum, np.outer(setting.a, setting.b))
     needed = log(1e-6) / log(run.rate) if 0 < run.rate < 1 else 1.0
     return Evidence(
-        claims=tuple(_claims(run, bound)),
+        claims=(*_claims(run, bound), _claim_marginals(setting, run)),
         charts=(_draw_errors(run, bound),),
         numbers={
             "P₁₁": float(optimum[0, 0]),
@@ -158,6 +162,7 @@ class _Run:
     start: float
     optimum: np.ndarray
     rate: float
+    last_step: float
 
 
 def _iterate(setting: _Setting, steps: int) -> _Run:
@@ -180,6 +185,7 @@ def _iterate(setting: _Setting, steps: int) -> _Run:
         _divergence(optimum, plans[0]),
         optimum,
         float(np.linalg.svd(optimum / np.sqrt(np.outer(setting.a, setting.b)), compute_uv=False)[1:2].sum() ** 2),
+        _hilbert(last, iterates[-2]),
     )
 
 
@@ -224,6 +230,37 @@ def _claims(run: _Run, bound: float) -> list[Claim]:
     what = f"ℓ · min KL(a‖Pᵏ1) ≤ KL(P*‖P⁰), worst of {len(best)} numbers ℓ (ℓ = {k + 1})"
     claims.append(AtMost(what, Enclosure.equal(float(best[k] * counts[k])), Enclosure.equal(run.start), atol=1e-13))
     return claims
+
+
+def _claim_marginals(setting: _Setting, run: _Run) -> Claim:
+    """The limit is a plan: its rows sum to a. Where entries of the kernel are zero, it may have no limit that is one."""
+    K = np.exp(-setting.C / setting.epsilon)
+    if K.min() > 0:
+        what = "largest |P*1 − a| − step of the last iteration"
+        off = float(np.abs(run.optimum.sum(1) - setting.a).max())
+        return AtMost(what, Enclosure.equal(off - run.last_step), Enclosure.exact(0), atol=1e-9)
+    what = f"largest |Pᵏ1 − a| = 0 after {BALL_STEPS} iterations with the kernel as float64 has it"
+    return Identity(what, _enclose_marginals(K, setting), Enclosure.exact(0))
+
+
+def _enclose_marginals(K: np.ndarray, setting: _Setting) -> Enclosure:
+    """How far the rows of a plan are from summing to a, in balls: the numbers of the kernel as they are stored."""
+    with ctx.workprec(BITS):
+        rows = [[arb(v) for v in row] for row in K.tolist()]
+        columns = list(zip(*rows))
+        a, b = ([arb(v) for v in masses.tolist()] for masses in (setting.a, setting.b))
+        u = [arb(1)] * len(a)
+        v = b
+        for _ in range(BALL_STEPS):
+            v = [mass / _dot(column, u) for mass, column in zip(b, columns)]
+            plan_rows = [p * _dot(row, v) for p, row in zip(u, rows)]
+            u = [mass / _dot(row, v) for mass, row in zip(a, rows)]
+        off = max((abs(total - mass) for total, mass in zip(plan_rows, a)), key=lambda ball: float(ball.mid()))
+        return Enclosure.ball(off)
+
+
+def _dot(row: Sequence[arb], other: Sequence[arb]) -> arb:
+    return sum((p * q for p, q in zip(row, other)), arb(0))
 
 
 # ---- charts ----------------------------------------------------------------------------------------------------------

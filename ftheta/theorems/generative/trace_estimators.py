@@ -33,6 +33,7 @@ from ftheta.subjects.roles import ask_role, values_at
 MATRIX = ((1.0, 2.0, 0.0), (-1.0, 3.0, 1.0), (4.0, 0.0, -2.0))
 POINT = (1.0, -1.0, 0.5)
 MOST_SIGNS = 10  # coordinates whose sign vectors are enumerated
+MOST_PAIRS = 4  # coordinates for which all pairs of them are
 MOST_NODES = 8  # coordinates whose product rule is summed
 REPEATS = 200  # estimates of one log-density
 Numbers = dict[str, Enclosure | float]
@@ -85,8 +86,7 @@ def independent_probes(net: Network, *, reuse: bool) -> Finding:
     sources=("hutchinson1990", "avron2011", "grathwohl2019", "chen2018"),
     assumes=(ask_role("velocity", needs_data=False), independent_probes),
     on=linear_velocity,
-    unbreakable="the identities hold for every matrix; probes that are drawn once (the preset broken on purpose) leave "
-    "an error that does not average out",
+    breaks_on="broken on purpose",
     presets={
         "textbook": {},
         "normal probes": {"probes": "normal"},
@@ -119,6 +119,8 @@ def trace_estimators(
     known = _linear(net) is not None
     variances = {kind: probe_variance(exact, kind) for kind in PROBES}
     claims = _claim_variances(exact, A, variances, known)
+    if d <= MOST_PAIRS:
+        claims.append(_claim_averaging(exact, variances["signs"], known, reuse))
     z = draw_probes(probes, rng, 1 if reuse else count, d)
     z = np.broadcast_to(z, (count, d))
     draws = np.einsum("ni,ij,nj->n", z, A, z)
@@ -188,6 +190,18 @@ def _claim_variances(
             size = moment + trace**2
             claims.append(Identity(f"variance of {kind} probes by a product rule = formula", *sides, atol=1e-12 * size))
     return claims
+
+
+def _claim_averaging(exact: list[list[Fraction]], variance: Fraction, known: bool, reuse: bool) -> Claim:
+    """The mean of two probes over all pairs of sign vectors: half the variance of one. A probe that is used twice is a
+    pair of equal ones."""
+    values = [_form(exact, signs) for signs in product((-1, 1), repeat=len(exact))]
+    pairs = list(zip(values, values)) if reuse else list(product(values, repeat=2))
+    means = [(a + b) / 2 for a, b in pairs]
+    centre = sum(means, Fraction(0)) / len(means)
+    found = sum(((v - centre) ** 2 for v in means), Fraction(0)) / len(means)
+    what = f"variance of the mean of two probes, over {len(pairs):,} pairs of sign vectors = half that of one"
+    return Identity(what, _known(found, known), _known(variance / 2, known))
 
 
 def _form(A: list[list[Fraction]], z: tuple[int, ...]) -> Fraction:

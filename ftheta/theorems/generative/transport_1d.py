@@ -79,8 +79,7 @@ def convex_cost(data: Dataset, *, power: float) -> Finding:
     assumes=(two_samples, convex_cost),
     on=samples,
     same_for_all={"cost of sorting − optimum": "both are rational numbers of these rows, and sorting is optimal"},
-    unbreakable="no samples break it: the cost is a knob. The preset `broken on purpose` takes a concave one, for "
-    "which sorting is not optimal; forced, it is refuted",
+    breaks_on="broken on purpose",
     presets={
         "textbook": {},
         "uniform": {"kind": "uniform"},

@@ -9,6 +9,7 @@ from ftheta.estimates import mean
 from ftheta.logic import (
     AtMost,
     Axis,
+    Basis,
     Claim,
     Curves,
     Enclosure,
@@ -54,22 +55,36 @@ def enough_rows(data: Dataset) -> Finding:
     return Finding.decide(len(data) >= 10, f"{len(data):,} rows", "they are counted")
 
 
+@hypothesis(
+    "the rows live in a set of diameter $D$",
+    remedy="state a larger --diameter, or 0 for the range of these rows; heavy tails have none",
+)
+def lives_in_a_ball(data: Dataset, *, diameter: float) -> Finding:
+    seen = _range_of(_rows(data))
+    if diameter == 0:
+        return Finding.proved(f"range of these rows: {seen:.4g}", "the diagonal of their box")
+    widest = float(np.ptp(_rows(data), axis=0).max())
+    return Finding.decide(
+        widest <= diameter, f"a column ranges over {widest:.4g}; D = {diameter:g}", "every entry", basis=Basis.EXACT
+    )
+
+
 @theorem(
     title="What a sample can resolve in transport distance",
     gist="In one dimension a sample approaches its law like the inverse root of its size; in many dimensions no set of "
     "points of that size comes near, so distances between samples say little below a floor that can be computed.",
     see_also=("transport-1d", "bures-and-fid", "mmd-test"),
     sources=("bobkov2019", "peyre2019", "santambrogio2015"),
-    assumes=(enough_rows,),
+    assumes=(enough_rows, lives_in_a_ball),
     on=sample,
-    unbreakable="the floor holds for every set of points, and the mean over uniform draws is an identity; of heavy "
-    "tails, as in the preset `no mean`, there is no rate",
+    breaks_on="broken on purpose",
     presets={
         "textbook": {},
         "line": {"dimension": 1},
         "ten dimensions": {"dimension": 10},
         "normal": {"kind": "normal"},
         "no mean": {"kind": "Cauchy", "dimension": 1},
+        "broken on purpose": {"kind": "Cauchy", "dimension": 1, "diameter": 1.0},
     },
 )
 def wasserstein_sampling(
@@ -77,13 +92,16 @@ def wasserstein_sampling(
     rng: np.random.Generator,
     *,
     risk: Annotated[float, Knob(0.001, 0.2, "failure probability", "δ", log=True, least=1e-9, most=0.5)] = 0.05,
+    diameter: Annotated[
+        float, Knob(0, 10, "diameter of a set that the rows live in; 0 for the range of these rows", "D", most=1e9)
+    ] = 0.0,
 ) -> Evidence:
     r"""For $n$ draws $U_n$ of the uniform law $U$ on $[0,1]$, $\mathbb E W_2^2(U_n,U)=\frac1{6n}$. Every $\nu$ on $n$
     atoms has $W_1(\nu,U[0,1]^d)\ge\frac d{d+1}(n\omega_d)^{-1/d}$, $\omega_d$ the volume of the unit ball: the distance
     to the nearest atom is at least that on average. Distances of samples of $n$ and $m$ rows in a set of diameter $D$
     differ from their means by at most $D\sqrt{\frac12\ln\frac2\delta(\frac1n+\frac1m)}$, except with probability
     $\delta$."""
-    x = data.x.reshape(len(data.x), -1).astype(float)
+    x = _rows(data)
     n, d = x.shape
     floor = least_distance(n, d)
     unit = _to_unit_box(x)
@@ -92,8 +110,8 @@ def wasserstein_sampling(
         AtMost("floor ≤ mean distance of the box to the nearest row", Enclosure.equal(floor), nearest)
     ]
     sizes, halves = _measure_halves(x, rng)
-    diameter = float(np.linalg.norm(x.max(0) - x.min(0)))
-    spread = diameter * sqrt(0.5 * log(2 / risk) * 2 / sizes[-1])
+    across = diameter or _range_of(x)
+    spread = across * sqrt(0.5 * log(2 / risk) * 2 / sizes[-1])
     last = halves[-1]
     claims.append(
         AtMost(
@@ -102,6 +120,9 @@ def wasserstein_sampling(
             Enclosure.equal(2 * spread),
         )
     )
+    parts = rng.permutation(len(x))[: 2 * sizes[-1]]
+    what = f"W₁ of two parts of {sizes[-1]} rows ≤ D = {across:.4g}"
+    claims.append(AtMost(what, _distance(x[parts[::2]], x[parts[1::2]]), Enclosure.exact(across)))
     return Evidence(
         claims=tuple(claims),
         charts=(_draw_halves(sizes, halves, d),),
@@ -119,6 +140,15 @@ def wasserstein_sampling(
 
 
 # ---- mathematics -----------------------------------------------------------------------------------------------------
+
+
+def _rows(data: Dataset) -> np.ndarray:
+    return data.x.reshape(len(data.x), -1).astype(float)
+
+
+def _range_of(x: np.ndarray) -> float:
+    """The diagonal of the box around the rows, rounded up."""
+    return float(np.linalg.norm(np.ptp(x, axis=0))) * (1 + 1e-12)
 
 
 def least_distance(n: int, d: int) -> float:
@@ -151,15 +181,15 @@ def _measure_halves(x: np.ndarray, rng: np.random.Generator) -> tuple[list[int],
         draws = []
         for _ in range(REPEATS):
             rows = x[rng.choice(len(x), 2 * size, replace=False)]
-            draws.append(_distance(rows[:size], rows[size:]))
+            draws.append(_distance(rows[:size], rows[size:]).middle)
         found.append(np.array(draws))
     return sizes, found
 
 
-def _distance(x: np.ndarray, y: np.ndarray) -> float:
+def _distance(x: np.ndarray, y: np.ndarray) -> Enclosure:
     if x.shape[1] == 1:
-        return line_cost(x[:, 0], y[:, 0]).middle
-    return transport(x, y, cost="euclidean").value.middle
+        return line_cost(x[:, 0], y[:, 0])
+    return transport(x, y, cost="euclidean").value
 
 
 def _examples() -> Examples:

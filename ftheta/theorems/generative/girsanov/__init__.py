@@ -70,8 +70,7 @@ def stochastic_process(given: Measure | Network, *, process: str) -> Finding:
     sources=("song2021likelihood", "chen2023sampling", "anderson1982"),
     assumes=(ask_role("score"), stochastic_process),
     on=bumps,
-    unbreakable="every law and every score satisfy it; the preset broken on purpose takes the flow in place of the "
-    "SDE, and is refuted when forced",
+    breaks_on="broken on purpose",
     presets={
         "textbook": {},
         "narrow data": {"spread": 0.25},
