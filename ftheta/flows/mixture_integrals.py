@@ -53,6 +53,14 @@ class LineMixture:
         shares = [w * (-((x - a) ** 2) / (2 * self.variance)).exp() for w, a in zip(self.weights, self.atoms)]
         return sum((share * a for share, a in zip(shares, self.atoms)), acb(0)) / sum(shares, acb(0))
 
+    def density(self, x: acb) -> acb:
+        r"""$p(x)$ at a complex ball."""
+        scale = 1 / (2 * arb.pi() * self.variance).sqrt()
+        return sum(
+            (scale * w * (-((x - a) ** 2) / (2 * self.variance)).exp() for w, a in zip(self.weights, self.atoms)),
+            acb(0),
+        )
+
     def score(self, x: acb) -> acb:
         r"""$(\log p)'(x)$ at a complex ball."""
         return (self.posterior_atom(x) - x) / self.variance

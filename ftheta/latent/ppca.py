@@ -90,7 +90,7 @@ def fit_ppca(rows: Float[np.ndarray, "n d"], latents: int) -> Ppca:
 def ppca(data: Any, latents: int) -> Ppca:
     r"""Probabilistic PCA of the rows of `data` (an array, a `Dataset`) with this number of latents."""
     rows = np.asarray(getattr(data, "x", data), np.float64)
-    rows = rows.reshape(len(rows), -1) if rows.ndim else rows.reshape(0, 0)
+    rows = rows.reshape(len(rows), -1) if rows.size else rows.reshape(0, 0)
     n, d = rows.shape
     if n < 2 or not np.isfinite(rows).all():
         raise UsageError("PPCA needs at least two rows of finite numbers.", where="ft.ppca", got=f"shape {rows.shape}")

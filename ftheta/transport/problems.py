@@ -193,7 +193,7 @@ def read_points(given: ArrayLike, name: str) -> Float[np.ndarray, "n d"]:
     bad = np.argwhere(~np.isfinite(rows))
     if len(bad):
         i, k = bad[0]
-        got = f"{rows[i, k]} ({len(bad)} such values)"
+        got = f"{rows[i, k]} ({len(bad)} such {'value' if len(bad) == 1 else 'values'})"
         raise SubjectError("Points must be finite.", where=f"{name}[{i}, {k}]", got=got, remedy="drop these rows")
     return rows
 

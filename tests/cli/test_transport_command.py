@@ -47,6 +47,9 @@ def test_wrong_words_have_the_usual_exit_codes(files, capsys):
     assert "different dimensions" in capsys.readouterr().err
     assert run(["distance", "a.csv", "b.csv", "--kind", "w3"]) == 2
     assert run(["transport", "a.csv", "none.csv"]) == 4
+    (files / "header.csv").write_text("u,v\n")
+    assert run(["transport", "a.csv", "header.csv"]) == 4
+    assert "There are no rows." in capsys.readouterr().err
     assert run(["transport", "a.csv", "b.csv", "--out", "plan.png"]) == 2
 
 

@@ -56,6 +56,8 @@ def test_what_has_no_likelihood_is_refused():
         ft.ppca(np.array([[0.0, 0], [1, 2], [2, 4]]), 1)
     with pytest.raises(UsageError, match="fewer latents"):
         ft.ppca(DIGITS, 64)
+    with pytest.raises(UsageError, match="at least two rows"):
+        ft.ppca(np.zeros((0, 3)), 1)
 
 
 def test_the_elbo_and_the_importance_bound_of_a_gaussian_are_the_known_ones():

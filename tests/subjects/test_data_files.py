@@ -90,7 +90,7 @@ def test_every_number_is_read_back_exactly(tmp_path, array):
         ("a,b\n1,2\n3\n", ("line 3", "1 cells, 2 in the first row")),
         ("a;b\n1,5;2,5\n", ("line 2", "decimals with a point")),
         ("a,a\n1,2\n", ("same name", "a")),
-        ("a,b\n", ("words",)),
+        ("a,b\n", ("no rows", "header")),
         ("", ("empty",)),
         ("\n\n", ("no rows",)),
         ('a,b\n1,"2\n', ("not a table",)),

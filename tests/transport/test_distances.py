@@ -68,6 +68,20 @@ def test_p_values_are_uniform_under_the_null_and_small_under_a_shift():
     assert max(shifted) == 0.01
 
 
+@pytest.mark.nightly
+@pytest.mark.parametrize("kernel", ["gaussian", "energy"])
+def test_p_values_of_many_tests_are_uniform_under_the_null(kernel):
+    """Without ties p is uniform on k/20; 4,000 tests of rows in the plane, by the χ² test."""
+    rng = np.random.default_rng(5)
+    p = []
+    for _ in range(4000):
+        rows = rng.normal(size=(40, 2))
+        p.append(permutation_test(rows[:15], rows[15:], kernel, permutations=19, rng=rng).p_value)
+    counts = np.bincount(np.rint(np.array(p) * 20).astype(int), minlength=21)[1:]
+    assert counts.sum() == 4000
+    assert stats.chisquare(counts).pvalue > 1e-6
+
+
 def test_p_values_with_ties_are_at_most_the_level():
     rng = np.random.default_rng(1)
     p = []

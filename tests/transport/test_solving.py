@@ -15,11 +15,13 @@ from ftheta.logic.enclosure import Basis
 from ftheta.logic.errors import SubjectError, UsageError
 from ftheta.transport import network
 from tests.thoroughness import max_examples
+from trials.transport import TRIALS
 
 ties = st.integers(0, 3).map(float)
 forbidden = st.sampled_from([0.0, 1.0, 2.5, 1e32])
 near_one = st.integers(0, 3).map(lambda k: 1 + k * 2.0**-52)
 huge = st.integers(0, 3).map(lambda k: 2.0**53 + 2 * k)
+SMALL_PROBLEMS = TRIALS[0]
 COSTS = st.sampled_from([ties, forbidden, near_one, huge])
 
 
@@ -67,6 +69,13 @@ def test_duplicated_points_are_solved_exactly(n, d, cost, seed):
     found = ft.transport(x, y, cost=cost)
     assert found.exact() == brute_force(C, [1] * n, [1] * n)
     assert found.exact() in found.value
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(3600)
+def test_ten_thousand_small_problems_are_solved_exactly():
+    faults = [SMALL_PROBLEMS.case(1, number) for number in range(10_000)]
+    assert [fault for fault in faults if fault is not None] == []
 
 
 @pytest.mark.parametrize("cost", ["sqeuclidean", "euclidean", "cityblock"])

@@ -56,6 +56,13 @@ class Table:
         """Inputs and, if a column is named, labels."""
         at = None if column is None else self.place(column)
         odd = [k for k in self.words if k != at]
+        if len(self.words) == len(self.names) and len(self.numbers) <= 1:
+            raise SubjectError(
+                "There are no rows.",
+                where=self.where,
+                got=f"one line of words, {', '.join(words[0][:30] for words in self.words.values())[:60]}: a header",
+                remedy="give at least one row of numbers below it",
+            )
         if odd:
             name = self.names[odd[0]]
             near = f'if they are the labels, say so: labels="{name}"; else ' if column is None else ""

@@ -9,6 +9,7 @@ from scipy.special import ndtr
 from ftheta.logic import (
     AtMost,
     Axis,
+    Basis,
     Claim,
     Curves,
     Enclosure,
@@ -18,6 +19,7 @@ from ftheta.logic import (
     Identity,
     Knob,
     Series,
+    Witness,
     hypothesis,
     theorem,
 )
@@ -26,6 +28,7 @@ from ftheta.subjects import Dataset
 MOST_LEVELS = 1024
 MOST_ROWS = 2000
 MOST_ENTRIES = 256
+BITS = 128
 Numbers = dict[str, Enclosure | float]
 
 # ---- subjects --------------------------------------------------------------------------------------------------------
@@ -65,21 +68,29 @@ def has_levels(data: Dataset) -> Finding:
 # ---- the theorem -----------------------------------------------------------------------------------------------------
 
 
+@hypothesis(
+    "the density is that of the entries plus uniform noise",
+    remedy="set --dequantised true; a density at the levels themselves bounds no probability",
+)
+def has_noise(data: Dataset, *, dequantised: bool) -> Finding:
+    note = "uniform noise is added" if dequantised else "no noise is added"
+    return Finding.decide(dequantised, note, "read off the knob", basis=Basis.EXACT)
+
+
 @theorem(
     title="Autoregressive likelihoods and dequantisation",
     gist="A density fitted to pixels plus uniform noise bounds the probability of the pixels from below; without the "
     "noise its likelihood grows without bound and means nothing.",
     see_also=("normalising-flows", "vae-elbo"),
     sources=("theis2016",),
-    assumes=(has_levels,),
+    assumes=(has_levels, has_noise),
     on=levels,
-    unbreakable="Jensen's inequality holds for every density; of entries without levels (the preset broken on purpose) "
-    "there is no probability to bound",
+    breaks_on="broken on purpose",
     presets={
         "textbook": {},
         "two levels": {"count": 2},
         "many entries": {"entries": 8},
-        "broken on purpose": {"whole": False},
+        "broken on purpose": {"dequantised": False},
     },
 )
 def autoregressive_dequantised(
@@ -87,6 +98,7 @@ def autoregressive_dequantised(
     rng: np.random.Generator,
     *,
     ridge: Annotated[float, Knob(1e-4, 1, "penalty of the regressions", "λ", log=True, least=1e-9, most=1e3)] = 1e-2,
+    dequantised: Annotated[bool, Knob(says="uniform noise is added to the levels")] = True,
 ) -> Evidence:
     r"""Every law factorises, $\log p(x)=\sum_i\log p(x_i\mid x_{<i})$, and so does the divergence,
     $\mathrm{KL}(p\|q)=\sum_i\mathbb E\,\mathrm{KL}\big(p(\cdot|x_{<i})\|q(\cdot|x_{<i})\big)$. For levels $k$ and a
@@ -96,7 +108,7 @@ def autoregressive_dequantised(
     x = _rows(data)
     means, deviations, weights = _fit_regressions(x, ridge)
     exact = _log_masses(x, means, deviations)
-    noisy = _mean_log_density(x, means, deviations)
+    noisy = _mean_log_density(x, means, deviations, dequantised)
     per_row, bound = float(exact.sum(1).mean()), float(noisy.sum(1).mean())
     gaps = exact - noisy
     worst = np.unravel_index(int(gaps.argmin()), gaps.shape)
@@ -111,6 +123,7 @@ def autoregressive_dequantised(
             f"∫ log p(k + u) du ≤ log P(k), tightest of {gaps.size:,} entries",
             Enclosure.equal(float(noisy[worst])),
             Enclosure.equal(float(exact[worst])),
+            witness=None if dequantised else _check_again(x[worst], means[worst], deviations[worst[1]]),
             atol=1e-9,
         ),
         _claim_chain_rule(x, means, deviations, weights),
@@ -155,10 +168,24 @@ def _log_masses(x: np.ndarray, means: np.ndarray, deviations: np.ndarray) -> np.
     return np.log(np.maximum(ndtr(b) - ndtr(a), 1e-300))
 
 
-def _mean_log_density(x: np.ndarray, means: np.ndarray, deviations: np.ndarray) -> np.ndarray:
-    r"""$\int_0^1\log p(k+u)\,du$ of every entry: a quadratic in u, integrated in closed form."""
+def _mean_log_density(x: np.ndarray, means: np.ndarray, deviations: np.ndarray, dequantised: bool) -> np.ndarray:
+    r"""$\int_0^1\log p(k+u)\,du$ of every entry: a quadratic in u, integrated in closed form; without noise
+    $\log p(k+\frac12)$."""
     off = x + 0.5 - means
-    return -(off**2 + 1 / 12) / (2 * deviations**2) - np.log(deviations) - np.log(2 * np.pi) / 2
+    spread = 1 / 12 if dequantised else 0.0
+    return -(off**2 + spread) / (2 * deviations**2) - np.log(deviations) - np.log(2 * np.pi) / 2
+
+
+def _check_again(level: float, mean: float, deviation: float) -> Witness:
+    """The log-density in the middle of a level and its log-probability, in balls."""
+    with ctx.workprec(BITS):
+        m, s = arb(float(mean)), arb(float(deviation))
+        low, high = ((arb(float(level)) + end - m) / s for end in (0, 1))
+        middle = (low + high) / 2
+        density = -(middle**2) / 2 - s.log() - (2 * arb.pi()).log() / 2
+        mass = (((high / arb(2).sqrt()).erf() - (low / arb(2).sqrt()).erf()) / 2).log()
+    at = {"level": float(level), "mean": float(mean), "deviation": float(deviation)}
+    return Witness(at, Enclosure.ball(density), Enclosure.ball(mass), "density and probability in balls")
 
 
 def _claim_chain_rule(x: np.ndarray, means: np.ndarray, deviations: np.ndarray, weights: np.ndarray) -> Claim:

@@ -19,10 +19,12 @@ from ftheta.logic import (
     Identity,
     Knob,
     Series,
+    Witness,
     hypothesis,
     theorem,
 )
 from ftheta.subjects import Measure
+from ftheta.theorems.laws import ROWS_ARE_A_LAW
 
 BITS = 128
 HORIZON = 20.0
@@ -50,6 +52,11 @@ def varies(measure: Measure) -> Finding:
     return Finding.decide(variance > 0, note, "read off the measure", basis=Basis.EXACT)
 
 
+@hypothesis("the law without the condition is $\\mathcal N(0,1)$", remedy="set --base 1, or scale the data so")
+def standard_base(measure: Measure, *, base: float) -> Finding:
+    return Finding.decide(base == 1, f"standard deviation {base:g}", "read off the knob", basis=Basis.EXACT)
+
+
 # ---- the theorem -----------------------------------------------------------------------------------------------------
 
 
@@ -59,11 +66,17 @@ def varies(measure: Measure) -> Finding:
     "tilted by a power of the likelihood: on Gaussians it ends elsewhere, and narrower.",
     see_also=("score-matching", "diffusion-score", "girsanov"),
     sources=("ho2022guidance", "bradley2024"),
-    assumes=(varies,),
+    assumes=(varies, standard_base),
     on=conditional_law,
-    unbreakable="it is an identity for Gaussians; without guidance (the preset w = 0) both laws are the conditional "
-    "one, and other laws are replaced by the Gaussian with their mean and variance",
-    presets={"textbook": {}, "no guidance": {"scale": 0.0}, "strong guidance": {"scale": 4.0}, "wide": {"spread": 0.9}},
+    breaks_on="broken on purpose",
+    presets={
+        "textbook": {},
+        "no guidance": {"scale": 0.0},
+        "strong guidance": {"scale": 4.0},
+        "wide": {"spread": 0.9},
+        "broken on purpose": {"base": 2.0},
+    },
+    adapters=(ROWS_ARE_A_LAW,),
     errata="Guided samples are often said to follow the conditional density times a power of the likelihood of the "
     "condition.",
 )
@@ -72,6 +85,9 @@ def guidance_is_not_tilting(
     rng: np.random.Generator,
     *,
     scale: Annotated[float, Knob(0, 5, "scale of the guidance; 0 is none", "w", most=50)] = 1.0,
+    base: Annotated[
+        float, Knob(0.2, 3, "standard deviation of the law without the condition", "s", least=0.01, most=100)
+    ] = 1.0,
 ) -> Evidence:
     r"""Let $p=\mathcal N(0,1)$ and $p_c=\mathcal N(\mu,\tau^2)$ diffuse by $dx=-x\,dt+\sqrt2\,dW$. The guided
     probability flow $\dot x=x+(1+w)\nabla\log p_{c,t}-w\nabla\log p_t$, backwards from noise, ends in a Gaussian of
@@ -82,12 +98,15 @@ def guidance_is_not_tilting(
     mu = float(measure.weights @ measure.atoms[:, 0])
     between = float(measure.weights @ (measure.atoms[:, 0] - mu) ** 2)
     t2 = measure.spread**2 + between
-    mean, variance, error = _follow(mu, t2, scale)
+    mean, variance, error = _follow(mu, t2, scale, base)
     with ctx.workprec(BITS):
-        power = Enclosure.ball(arb(t2) ** (1 + arb(scale)))
+        sharpened = arb(t2) ** (1 + arb(scale))
+        power = Enclosure.ball(sharpened)
+        truth = Enclosure.ball(sharpened / arb(base) ** (2 * arb(scale)))
+    witness = None if base == 1 else Witness({"s": base}, truth, power, "the flow in closed form, in balls")
     seen = Enclosure.between(variance - error, variance + error, Basis.FLOAT)
     claims: list[Claim] = [
-        Identity("variance of the guided flow, integrated = τ^(2(1 + w))", seen, power, rtol=1e-4, atol=1e-6)
+        Identity("variance of the guided flow, integrated = τ^(2(1 + w))", seen, power, witness, rtol=1e-4, atol=1e-6)
     ]
     numbers: Numbers = {"mean of the guided flow": mean, "variance of the guided flow": power}
     tilted = (1 + Fraction(scale)) / Fraction(t2) - Fraction(scale) if t2 > 0 else Fraction(0)
@@ -113,15 +132,15 @@ def guidance_is_not_tilting(
 # ---- mathematics -----------------------------------------------------------------------------------------------------
 
 
-def _follow(mu: float, t2: float, w: float) -> tuple[float, float, float]:
-    """The affine map of the guided flow from noise to data: mean and variance at its end, and an error of the
-    latter."""
+def _follow(mu: float, t2: float, w: float, base: float) -> tuple[float, float, float]:
+    r"""The affine map of the guided flow from noise to data: mean and variance at its end, and an error of the latter.
+    The law without the condition is $\mathcal N(0,s^2)$, $s$ = `base`; deviations end as $\tau^{1+w}s^{-w}$."""
 
     def rate(t: float, state: np.ndarray) -> np.ndarray:
         """Of the mean and of the deviation."""
         v = 1 + (t2 - 1) * np.exp(-2 * t)
         m = mu * np.exp(-t)
-        slope = 1 - (1 + w) / v + w
+        slope = 1 - (1 + w) / v + w / (1 + (base**2 - 1) * np.exp(-2 * t))
         return np.array([slope * state[0] + (1 + w) * m / v, slope * state[1]])
 
     ends = []

@@ -68,9 +68,7 @@ def samples(
 # ---- the theorem -----------------------------------------------------------------------------------------------------
 
 
-@hypothesis(
-    "both samples have the same mass", remedy="set --masses shares: each row of a sample of n has the mass 1/n"
-)
+@hypothesis("both samples have the same mass", remedy="set --masses shares: each row of a sample of n has the mass 1/n")
 def equal_masses(data: Dataset, *, masses: str) -> Finding:
     samples = split_samples(data)
     if samples is None:

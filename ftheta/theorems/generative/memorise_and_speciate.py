@@ -21,6 +21,7 @@ from ftheta.logic import (
     Knob,
     Points,
     Series,
+    Witness,
     hypothesis,
     theorem,
 )
@@ -29,6 +30,7 @@ from ftheta.theorems.laws import ROWS_ARE_A_LAW, mixture_of, place_bumps
 
 MOST_ROWS = 1000
 PROBES = 200
+BITS = 128
 Numbers = dict[str, Enclosure | float]
 
 # ---- subjects --------------------------------------------------------------------------------------------------------
@@ -62,6 +64,14 @@ def distinct_rows(measure: Measure) -> Finding:
 # ---- the theorem -----------------------------------------------------------------------------------------------------
 
 
+@hypothesis(
+    r"the row is nearer than the others by the whole margin $2\sigma^2\ln\frac{(n-1)R}\eta$",
+    remedy="set --margin 1; to be the nearest row is not enough",
+)
+def whole_margin(measure: Measure, *, margin: float) -> Finding:
+    return Finding.decide(margin >= 1, f"{margin:g} of the margin", "read off the knob", basis=Basis.EXACT)
+
+
 @theorem(
     title="Memorisation and speciation",
     gist="Near each row there is a region in which the exact denoiser of the data returns that row, almost exactly: "
@@ -69,15 +79,14 @@ def distinct_rows(measure: Measure) -> Finding:
     "distance sets.",
     see_also=("diffusion-score", "score-matching", "sampler-orders"),
     sources=("biroli2024",),
-    assumes=(distinct_rows,),
+    assumes=(distinct_rows, whole_margin),
     on=scattered_rows,
-    unbreakable="it is a bound for every set of distinct rows; duplicated rows (the preset broken on purpose) have no "
-    "region of their own, and a row that is there twice is not told from itself",
+    breaks_on="broken on purpose",
     presets={
         "textbook": {},
         "many entries": {"dimension": 20, "rows": 100},
         "little noise": {"noise": 0.02},
-        "broken on purpose": {"duplicated": True},
+        "broken on purpose": {"margin": 0.0},
     },
     adapters=(ROWS_ARE_A_LAW,),
 )
@@ -89,6 +98,7 @@ def memorise_and_speciate(
     closeness: Annotated[
         float, Knob(1e-6, 0.1, "how near the denoised point is to a row", "η", log=True, least=1e-12, most=10)
     ] = 1e-3,
+    margin: Annotated[float, Knob(0, 1, "share of the margin that is asked for; 0 is the nearest row", "m")] = 1.0,
 ) -> Evidence:
     r"""Let $D(x)=\sum_jr_jx_j$, $r_j\propto e^{-|x-x_j|^2/2\sigma^2}$, be the denoiser of $n$ rows and
     $R=\max_j|x_j-x_1|$. If $|x-x_j|^2-|x-x_1|^2\ge2\sigma^2\ln\frac{(n-1)R}\eta$ for all $j\ne1$, then
@@ -100,7 +110,7 @@ def memorise_and_speciate(
     rows = measure.atoms[:MOST_ROWS]
     law = Mixture(rows, np.full(len(rows), 1 / len(rows)), 0.0)
     squares = law.squares(rows)
-    radii = _radii(squares, noise, closeness)
+    radii = _radii(squares, noise, closeness, margin)
     kept = np.flatnonzero(radii > 0)
     claims: list[Claim] = [_claim_copies(law, rows, radii, kept, noise, closeness, rng)]
     share = len(kept) / len(rows)
@@ -118,12 +128,12 @@ def memorise_and_speciate(
 # ---- mathematics -----------------------------------------------------------------------------------------------------
 
 
-def _radii(squares: np.ndarray, sigma: float, eta: float) -> np.ndarray:
+def _radii(squares: np.ndarray, sigma: float, eta: float, margin: float = 1.0) -> np.ndarray:
     """The radius of the ball around every row, 0 where there is none; a little less than the formula, for rounding."""
     n = len(squares)
     distances = np.sqrt(squares)
     widest = distances.max(1, keepdims=True)
-    least = 2 * sigma**2 * np.maximum(np.log(np.maximum((n - 1) * widest / eta, 1e-300)), 0.0)
+    least = margin * 2 * sigma**2 * np.maximum(np.log(np.maximum((n - 1) * widest / eta, 1e-300)), 0.0)
     with np.errstate(all="ignore"):
         radius = (squares - least) / (2 * distances)
     np.fill_diagonal(radius, np.inf)
@@ -142,7 +152,7 @@ def _claim_copies(
     """Points on the spheres of the regions, towards the nearest other row and in random directions, denoised."""
     what = f"|D(x) − x_k| ≤ η = {eta:g} on the balls around {len(kept)} rows, largest found"
     if not len(kept):
-        return AtMost(what, Enclosure.exact(0), Enclosure.exact(eta))
+        return AtMost(what, Enclosure.exact(0), Enclosure.exact(eta), trivial=eta)  # of no row: it says nothing
     chosen = rng.choice(kept, PROBES)
     squares = law.squares(rows[chosen])
     squares[np.arange(PROBES), chosen] = np.inf
@@ -152,7 +162,27 @@ def _claim_copies(
     ways /= np.linalg.norm(ways, axis=1, keepdims=True)
     x = rows[chosen] + radii[chosen, None] * ways
     found = np.linalg.norm(law.denoise(x, sigma) - rows[chosen], axis=1)
-    return AtMost(what, Enclosure.at_least(float(found.max()), samples=PROBES), Enclosure.exact(eta))
+    worst = int(found.argmax())
+    witness = _check_again(rows, int(chosen[worst]), x[worst], sigma, eta) if found[worst] > eta else None
+    seen = Enclosure.at_least(float(found[worst]), samples=PROBES)
+    return AtMost(what, seen, Enclosure.exact(eta), witness=witness)
+
+
+def _check_again(rows: np.ndarray, k: int, x: np.ndarray, sigma: float, eta: float) -> Witness:
+    """|D(x) − x_k| in balls, at the point as it is stored."""
+    with ctx.workprec(BITS):
+        at = [arb(v) for v in x.tolist()]
+        points = [[arb(v) for v in row] for row in rows.tolist()]
+        scale = 2 * arb(sigma) ** 2
+        squares = [sum(((p - q) ** 2 for p, q in zip(point, at)), arb(0)) for point in points]
+        shares = [((squares[k] - square) / scale).exp() for square in squares]
+        total = sum(shares, arb(0))
+        off = arb(0)
+        for j, target in enumerate(points[k]):
+            denoised = sum((share * point[j] for share, point in zip(shares, points)), arb(0)) / total
+            off += (denoised - target) ** 2
+    where = {"x": tuple(x.tolist())}
+    return Witness(where, Enclosure.ball(off.sqrt()), Enclosure.exact(eta), "the denoiser in balls")
 
 
 def _examples() -> Examples:

@@ -11,7 +11,22 @@ from ftheta.estimates import mean
 from ftheta.flows.mixture_integrals import BITS, LineMixture
 from ftheta.flows.mixtures import Mixture
 from ftheta.lazy import jax, jnp
-from ftheta.logic import AtMost, Axis, Claim, Curves, Enclosure, Evidence, Examples, Identity, Knob, Series, theorem
+from ftheta.logic import (
+    AtMost,
+    Axis,
+    Basis,
+    Claim,
+    Curves,
+    Enclosure,
+    Evidence,
+    Examples,
+    Finding,
+    Identity,
+    Knob,
+    Series,
+    hypothesis,
+    theorem,
+)
 from ftheta.subjects import Measure, Network
 from ftheta.subjects.roles import ask_role, measure_of_rows, values_at
 from ftheta.theorems.laws import ROWS_ARE_A_LAW, is_enclosed, mixture_of, place_bumps
@@ -35,6 +50,15 @@ def data_points(
     return Measure(f"{components} points of spread {spread:g}", atoms, np.full(components, 1 / components), spread)
 
 
+@hypothesis(
+    "the density vanishes where the losses end: they are means over all of space",
+    remedy="set --window 0; a law with an edge, as the uniform one, has a boundary term",
+)
+def has_no_edge(given: Measure | Network, *, window: float) -> Finding:
+    note = f"points with |x| ≤ {window:g} alone" if window else "all points"
+    return Finding.decide(window == 0, note, "read off the knob", basis=Basis.EXACT)
+
+
 # ---- the theorem -----------------------------------------------------------------------------------------------------
 
 
@@ -45,15 +69,16 @@ def data_points(
     "a score is.",
     see_also=("diffusion-score", "girsanov", "flow-matching"),
     sources=("hyvarinen2005", "vincent2011", "guo2005", "efron2011"),
-    assumes=(ask_role("score"),),
+    assumes=(ask_role("score"), has_no_edge),
     on=data_points,
-    unbreakable="noised data have a smooth density with Gaussian tails, which is all that is asked for; an example "
-    "shows the implicit loss of a law with an edge",
+    breaks_on="broken on purpose",
+    same_for_all={"E[x (log p)′(x)] = −1": "integration by parts says so of every density without an edge"},
     presets={
         "textbook": {},
         "little noise": {"noise": 0.2},
         "Gaussian data": {"components": 1, "spread": 0.5},
         "three bumps in space": {"components": 3, "spread": 0.3, "dimension": 3},
+        "broken on purpose": {"window": 1.0},
     },
     adapters=(ROWS_ARE_A_LAW,),
 )
@@ -67,6 +92,7 @@ def score_matching(
     time: Annotated[
         float, Knob(0.01, 3, "time at which a network is judged", "t", log=True, least=1e-6, most=20)
     ] = 0.3,
+    window: Annotated[float, Knob(0, 5, "the losses of |x| up to here alone; 0 for all of space", "R", most=100)] = 0.0,
 ) -> Evidence:
     r"""Let $x=x_0+\sigma\xi$ have the density $p_\sigma$. For every $u$ the losses $\mathbb E|u+\xi/\sigma|^2$
     (denoising), $\mathbb E|u-\nabla\log p_\sigma|^2$ (explicit) and $\mathbb E\big[|u|^2+2\,\mathrm{div}\,u\big]$
@@ -82,6 +108,8 @@ def score_matching(
     if is_enclosed(law) and law.variance == 0:
         numbers = numbers | {"information": information(law, noise)}
         claims = [*claims, _claim_information(law, noise)]
+    if is_enclosed(law):
+        claims = [*claims, _claim_parts(law, noise, window)]
     least = numbers["mmse"]
     assert isinstance(least, Enclosure)
     return Evidence(
@@ -131,6 +159,21 @@ def _enclose_floor(law: Mixture, sigma: float) -> tuple[list[Claim], Numbers]:
         ]
         numbers: Numbers = {"mmse": _ball(mmse), "Fisher information": _ball(fisher), "least loss": _ball(floor)}
     return claims, numbers
+
+
+def _claim_parts(law: Mixture, sigma: float, window: float) -> Claim:
+    r"""Integration by parts, $\mathbb E[us]=-\mathbb Eu'$ for $u=x$: over a window $[-R,R]$ a term at its ends is
+    left over, over all of space none."""
+    noised = LineMixture.of(law, sigma)
+    with ctx.workprec(BITS):
+        size = 1 + max(abs(a).upper() for a in noised.atoms)
+        growth = 4 * (size / noised.variance) ** 2 + 4
+        if window == 0:
+            left = noised.mean(lambda x: x * noised.score(x), growth)
+            return Identity("E[x (log p)′(x)] = −1", _ball(left), Enclosure.exact(-1), atol=1e-12)
+        inside = acb.integral(lambda x, _: noised.density(x), -window, window).real
+        left = acb.integral(lambda x, _: x * noised.score(x) * noised.density(x), -window, window).real
+    return Identity(f"E[x (log p)′(x)] = −1, over |x| ≤ {window:g}", _ball(left / inside), Enclosure.exact(-1))
 
 
 def _ball(x: arb) -> Enclosure:

@@ -233,7 +233,7 @@ def _claims(run: _Run, bound: float) -> list[Claim]:
 
 
 def _claim_marginals(setting: _Setting, run: _Run) -> Claim:
-    """The limit is a plan: its rows sum to a. Where entries of the kernel are zero, it may have no limit that is one."""
+    """The limit is a plan: its rows sum to a. Where entries of the kernel are zero, there may be none."""
     K = np.exp(-setting.C / setting.epsilon)
     if K.min() > 0:
         what = "largest |P*1 − a| − step of the last iteration"

@@ -3,17 +3,23 @@
 import pytest
 
 import ftheta as ft
+from ftheta.catalogue import theorems
 from ftheta.logic import Verdict
+from ftheta.running import run
+
+CHAPTER = [theorem for theorem in theorems().values() if theorem.chapter == "generative"]
 
 
-@pytest.mark.parametrize(
-    ("id", "knobs"),
-    [("girsanov", {"process": "probability flow"}), ("sampler-orders", {"shift": 1})],
-    ids=lambda v: v if isinstance(v, str) else "",
-)
-def test_a_broken_hypothesis_is_refuted_when_forced(id, knobs):
-    assert ft.check(id, **knobs).verdict is Verdict.INAPPLICABLE
-    assert ft.check(id, force=True, **knobs).verdict is Verdict.REFUTED
+@pytest.mark.parametrize("theorem", CHAPTER, ids=lambda theorem: theorem.id)
+def test_every_theorem_of_the_chapter_has_a_negative_control(theorem):
+    assert theorem.breaks_on is not None and not theorem.unbreakable  # the contract runs and forces it
+
+
+def test_a_negative_control_may_be_a_preset():
+    by_name = run(theorems()["girsanov"], preset="broken on purpose", force=True)
+    by_flag = run(theorems()["girsanov"], breaker=True, force=True)
+    assert by_name.claims == by_flag.claims
+    assert by_flag.provenance.knobs["process"] == "probability flow"
 
 
 @pytest.mark.parametrize("id", ["straight-is-not-optimal", "trace-estimators", "guidance-is-not-tilting"])

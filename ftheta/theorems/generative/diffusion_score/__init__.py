@@ -25,6 +25,7 @@ from ftheta.logic import (
     theorem,
 )
 from ftheta.subjects import Measure
+from ftheta.theorems.laws import ROWS_ARE_A_LAW
 from ftheta.transport.line import line_cost
 
 from .diffusion import (
@@ -97,6 +98,7 @@ def horizon_long_enough(measure: Measure, *, horizon: float) -> Finding:
         "at the edge": {"spread": 0.0, "components": 5},
         "broken on purpose": {"horizon": 0.5},
     },
+    adapters=(ROWS_ARE_A_LAW,),
 )
 def diffusion_score(
     measure: Measure,
