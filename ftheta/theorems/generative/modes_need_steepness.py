@@ -178,9 +178,9 @@ def _claim_jump(net: Network, L: float) -> list[Claim]:
     if net.input_shape != (1,) or net.output_shape != (1,):
         return []
     sides = [enclose(partial(net.apply, net.params), Interval(np.array([lo]), np.array([hi]))) for lo, hi in TAILS]
-    if sides[0] is None or sides[1] is None:
-        return []
     left, right = sides
+    if left is None or right is None:
+        return []
     gap = max(float(right.lo[0] - left.hi[0]), float(left.lo[0] - right.hi[0]), 0.0)
     with ctx.workprec(96):
         share = ((arb(FARTHEST) / arb(2).sqrt()).erf() - (arb(JUMP) / arb(2).sqrt()).erf()) / 2
