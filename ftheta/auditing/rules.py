@@ -174,7 +174,7 @@ RULES = (
     Rule(
         "dead-units", "capacity", "share of ReLUs that are dead on the data",
         "they cost time and memory and add nothing on these rows", "lu2020", problem=0.9, warning=0.1, note=0.0,
-        praises=True, remedy="`ft.simplify` removes those that are dead on a whole box, with a proof",
+        praises=True, remedy="`ftheta simplify` removes those that are dead on a whole box, with a proof",
         theorem="active-units",
     ),
     Rule(
@@ -191,7 +191,18 @@ RULES = (
     Rule(
         "duplicate-neurons", "capacity", "duplicate neurons, and neurons that are dead everywhere",
         "the same function has a smaller network", "ours", note=0.0,
-        remedy="`ft.simplify`, or retrain with fewer neurons", theorem="canonical-form",
+        remedy="`ftheta simplify` on any box, or retrain with fewer neurons", theorem="canonical-form",
+    ),
+    Rule(
+        "removable-neurons", "capacity", "neurons that can be left out without a change on the box of the data",
+        "between the least and the largest entries of the data they are dead, linear, copies or unused", "ours",
+        note=0.0, remedy="`ftheta simplify`", theorem="units-on-the-box",
+    ),
+    Rule(
+        "rank-collapse", "capacity",
+        "least effective rank of a layer ÷ the rank that the outputs can use (that of the rows, outputs − 1 at most)",
+        "behind a layer of low rank the network sees fewer directions than its task has", "roy2007", note=0.25,
+        below=True, remedy="widen or normalise that layer; check its initialisation", theorem="effective-rank",
     ),
     # -- generalisation, symmetry, far away, precision --
     Rule(

@@ -31,6 +31,8 @@ QUANTITIES = {
     "imbalance": "rows of the largest class ÷ rows of the smallest",
     "dead_neurons": "ReLUs that are zero on every row",
     "duplicate_neurons": "duplicate or dead neurons",
+    "removable_neurons": "neurons that can be left out without a change on the box of the data",
+    "effective_rank": "the least effective rank of the activations of a layer",
     "float32_flips": "predictions that change in float32",
     "lipschitz_lower": "a lower bound of the Lipschitz constant in the 2-norm",
     "lipschitz_upper": "an upper bound of it",

@@ -26,6 +26,7 @@ from .lab import lab
 from .lipschitz import lipschitz
 from .range_of import range_
 from .robustness import robustness
+from .simplify import simplify
 from .supports import supports
 from .sweep import sweep
 from .transport import distance, transport
@@ -41,7 +42,7 @@ app = App(
 
 app.command(list_, name="list")
 app.command(range_, name="range")
-ANSWERS = (show, check, verify, supports, robustness, lipschitz, audit)
+ANSWERS = (show, check, verify, supports, robustness, lipschitz, simplify, audit)
 TOOLS = (graph, pieces, fit, approximate, generate, transport, distance, sweep, lab, doctor)
 for command in (*ANSWERS, *TOOLS):
     app.command(command)

@@ -159,6 +159,34 @@ def test_the_tangent_spectrum_is_that_of_the_jacobian(small):
     assert abs(value(found, "numerical rank").lo - rank) <= 2
 
 
+def test_the_effective_rank_is_that_of_the_singular_values(small):
+    found = part("effective-rank", small)
+    ranks = []
+    for state in by_hand(small, small.data.x)[1:-1]:
+        sigma = np.linalg.svd(state - state.mean(0), compute_uv=False)
+        p = sigma[sigma > 0] / sigma.sum()
+        ranks.append(np.exp(stats.entropy(p)))
+    assert [row[3] for row in found.tables[0].rows] == pytest.approx(ranks, rel=1e-6)
+    assert value(found, "least effective rank of the activations of a layer").lo == pytest.approx(min(ranks), rel=1e-6)
+    weights = [np.linalg.svd(layer.weight, compute_uv=False) for layer in small.description.layers]
+    assert [row[3] for row in found.tables[1].rows] == pytest.approx(
+        [np.exp(stats.entropy(w / w.sum())) for w in weights]
+    )
+
+
+def test_a_layer_of_rank_one_is_found_and_a_network_with_copies_can_lose_them(small):
+    rng = np.random.default_rng(0)
+    assert part("effective-rank", small).findings == ()
+    last = random_mlp(rng, (8, 20, 12), bias=0.3).layers[1]
+    narrow = Description((Dense(np.outer(np.ones(20), rng.normal(size=8)), np.ones(20), "relu"), last))
+    data = Dataset("rows", rng.normal(size=(40, 8)), rng.integers(0, 12, 40))
+    found = part("effective-rank", Network.described(narrow, "narrow").with_data(data))
+    assert "effective rank 1." in found.findings[0].says
+    left_out = part("units-on-the-box", Network.described(narrow, "narrow").with_data(data))
+    assert value(left_out, "neurons that can be left out there").lo == 19
+    assert "ftheta simplify narrow --box rows" in left_out.findings[0].remedy
+
+
 def test_the_slope_at_infinity_is_met_far_out(small):
     found = part("rays", small)
     centre = small.data.x.mean(0)

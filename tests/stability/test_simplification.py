@@ -87,3 +87,87 @@ def test_a_network_that_is_not_piecewise_affine_is_refused():
     net = ft.Network.described(random_mlp(np.random.default_rng(0), (2, 4, 1), "tanh", bias=0.5), "smooth")
     with pytest.raises((UsageError, FthetaError), match="piecewise affine"):
         ft.simplify(net, (np.zeros(2), np.ones(2)))
+
+
+def with_copies(net: ReluNetwork, factor: float = 2.0) -> ReluNetwork:
+    """The same function with every neuron of the first layer twice, once scaled, at half the weight each."""
+    first, *others = net.steps
+    matrix = np.concatenate([first.dense(), factor * first.dense()])
+    offset = np.concatenate([first.offset, factor * first.offset])
+    read = np.concatenate([0.5 * others[0].dense(), 0.5 / factor * others[0].dense()], axis=1)
+    weights = [matrix, read, *(step.dense() for step in others[1:])]
+    return ReluNetwork.dense(weights, [offset, *(step.offset for step in others)])
+
+
+@pytest.mark.parametrize("precision", [None, "float64"])
+def test_copies_are_merged_into_the_first_of_their_kind(precision):
+    net = draw(3, 3, 7, 5, 2)
+    wide = (np.full(3, -50.0), np.full(3, 50.0))
+    found = ft.simplify(with_copies(net), wide, precision=precision)
+    assert found.network.widths == net.widths and found.removed.copies == 7
+    assert found.proof.is_equality
+    point = (Fraction(1, 3), Fraction(-2, 7), Fraction(5))
+    assert exact(found.network)(point) == exact(net)(point)
+
+
+def test_neurons_that_read_nothing_and_that_nothing_reads_are_dropped():
+    weights = [np.array([[1.0], [0.0], [-1.0]]), np.array([[1.0, 2.0, 0.0]])]
+    net = ReluNetwork.dense(weights, [np.array([0.0, 3.0, 0.0]), np.array([0.5])])
+    found = ft.simplify(net, (np.array([-1.0]), np.array([1.0])))
+    assert found.network.widths == (1, 1, 1)
+    assert found.network([0.5]) == net([0.5]) == 7.0
+
+
+@max_examples(20)
+@given(st.integers(0, 10_000), st.floats(0.01, 3.0), st.sampled_from([None, "float32", "float64"]))
+def test_no_point_of_the_box_moves_an_output_by_more_than_the_certified_deviation(seed, tolerance, precision):
+    net = draw(seed, 3, 10, 10, 2)
+    low = np.full(3, -0.3)
+    high = np.full(3, 0.4)
+    found = ft.simplify(net, (low, high), tolerance=tolerance, precision=precision)
+    most = found.proof.deviation.hi
+    assert most <= tolerance
+    before, after = exact(net), exact(found.network)
+    rng = np.random.default_rng(seed)
+    for x in [*rng.uniform(low, high, (6, 3)), low, high]:
+        point = tuple(Fraction(float(v)) for v in x)
+        moved = max(abs(a - b) for a, b in zip(before(point), after(point)))
+        assert moved <= Fraction(most)
+
+
+def test_a_larger_tolerance_leaves_fewer_neurons_and_the_whole_range_leaves_none():
+    net = draw(5, 2, 12, 12, 1)
+    box = (np.full(2, -1.0), np.full(2, 1.0))
+    widths = [sum(ft.simplify(net, box, tolerance=t).network.widths[1:-1]) for t in (0.0, 1.0, 1e6)]
+    assert widths[0] > widths[1] > widths[2] == 0
+
+
+def test_branch_and_bound_finds_no_larger_deviation():
+    """A second method: the range of the difference on the box, attained and proved."""
+    net = draw(2, 2, 8, 6, 1)
+    box = (np.full(2, -0.5), np.full(2, 0.5))
+    found = ft.simplify(net, box, tolerance=0.5, precision="float32")
+    gap = ft.range(net, box, minus=found.network, budget="20s")
+    met = max(-gap.least[0], gap.greatest[0])
+    assert 0 < met <= found.proof.deviation.hi
+
+
+def test_what_float32_cannot_hold_is_refused_without_a_tolerance():
+    net = ReluNetwork.dense([np.array([[1 / 3]]), np.array([[1.0]])], [np.zeros(1), np.zeros(1)])
+    box = (np.array([-1.0]), np.array([1.0]))
+    with pytest.raises(UsageError, match="precision"):
+        ft.simplify(net, box, precision="float32")
+    found = ft.simplify(net, box, precision="float32", tolerance=1e-6)
+    moved = abs(exact(net)((Fraction(1),))[0] - exact(found.network)((Fraction(1),))[0])
+    assert 0 < moved <= Fraction(found.proof.deviation.hi) <= 2 * moved
+
+
+@pytest.mark.parametrize("tolerance", [-1.0, np.nan, np.inf])
+def test_a_tolerance_is_a_number(tolerance):
+    with pytest.raises(UsageError, match="tolerance"):
+        ft.simplify(draw(0, 2, 4, 1), (np.zeros(2), np.ones(2)), tolerance=tolerance)
+
+
+def test_an_unbounded_box_is_refused():
+    with pytest.raises(UsageError, match="bounded"):
+        ft.simplify(draw(0, 2, 4, 1), (np.zeros(2), np.full(2, np.inf)))

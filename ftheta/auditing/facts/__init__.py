@@ -40,7 +40,7 @@ FACTS = (  # the quick and the wanted ones first, so that a large network gets t
     *_in("steepness", "robustness", "steepness"),
     *_in("local_slopes", "robustness", "local-lipschitz"),
     *_in("symmetries", "capacity", "canonical-form"),
-    *_in("signals", "capacity", "units-on-the-box"),
+    *_in("capacity", "capacity", "units-on-the-box", "effective-rank"),
     *_in("curvature", "training", "curvature-of-the-loss"),
     *_in("symmetries", "symmetry", "turns"),
     *_in("slices", "capacity", "pieces-on-a-slice"),

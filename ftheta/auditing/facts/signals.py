@@ -13,13 +13,12 @@ from ftheta.logic import AuditFinding, Axis, Bars, Chart, Curves, Enclosure, Fac
 from ftheta.spectra import Objective
 from ftheta.spectra.loss_constants import signals
 from ftheta.spectra.objective import natural_objective
-from ftheta.stability.simplification import simplify
 from ftheta.subjects import Network
 
 from ..part import Part
 from ..rules import judge, percent
 from .counting import name_of_array
-from .inputs import BATCH, affordable, describe_rows, ensure_real_inputs, piecewise_affine, some_rows
+from .inputs import BATCH, affordable, describe_rows, some_rows
 
 ROWS = 64  # for gradients
 LOOKED_AT = 1024  # rows, for units
@@ -41,7 +40,7 @@ def gradients_by_layer(net: Network, rng: np.random.Generator) -> Part:
     leaves = jax.tree_util.tree_leaves_with_path(tree)
     sizes = [float(np.linalg.norm(leaf)) for leaf in jax.tree.leaves(net.params)]
     norms = [float(jnp.linalg.norm(leaf)) for _, leaf in leaves]
-    names = [_name_of(net, path) for path, _ in leaves]
+    names = [name_parameters(net, path) for path, _ in leaves]
     facts = _gradient_ratio(leaves, norms, told)
     layers = signals(objective, net.description, ROWS) if net.parameters <= DIAGNOSED else None
     if layers is not None:
@@ -82,7 +81,8 @@ def _objective(net: Network, rng: np.random.Generator) -> tuple[Objective, str]:
     return Objective.of((net.params, net.apply), (x, y), "squared"), f"squared loss, {source}, random targets"
 
 
-def _name_of(net: Network, path: tuple[Any, ...]) -> str:
+def name_parameters(net: Network, path: tuple[Any, ...]) -> str:
+    """What the array at this path of the parameters is called."""
     if net.description is None or len(path) != 2:
         return name_of_array(path)
     layer, which = (getattr(step, "idx", 0) for step in path)
@@ -121,7 +121,7 @@ class _Units:
 def active_units(net: Network, rng: np.random.Generator) -> Part:
     """Units that are zero, or saturated, on the rows looked at: read off the graph, so that any network will do."""
     graph = trace(net.apply, net.params, net.example)
-    nodes = [node for node in graph.nodes if _rectifies(graph, node) or node.primitive in SATURATED]
+    nodes = [node for node in graph.nodes if is_activation(graph, node)]
     if not nodes:
         remedy = "ReLU, max(x, 0), tanh and sigmoid are looked at"
         raise SubjectError(
@@ -213,33 +213,9 @@ def _unit_chart(relus: list[_Units]) -> tuple[Chart, ...]:
     return (Bars("units of each activation on the data", Axis("units"), names, groups, (dead, always, switching)),)
 
 
-def units_on_the_box(net: Network, rng: np.random.Generator) -> Part:
-    """ReLUs that are dead, or linear, at every input between the least and the largest entries of the data: proved, by
-    bounds rounded outward."""
-    if net.data is None:
-        raise SubjectError("This needs data.", got="no data", remedy="add --data: the box is the one around its rows")
-    ensure_real_inputs(net)
-    piecewise_affine(net)
-    rows = net.data.x.reshape(len(net.data), -1).astype(np.float64)
-    low = rows.min(0)
-    high = rows.max(0)
-    found = simplify(net, (low.reshape(net.input_shape), high.reshape(net.input_shape)))
-    dead = sum(map(len, found.dead))
-    linear = sum(map(len, found.linear))
-    told = f"on the box around the rows of {net.data.name}, rounded outward"
-    facts = (
-        Fact("ReLUs proved dead on the box of the data", Enclosure.exact(dead), told, "proved_dead_neurons"),
-        Fact("ReLUs proved linear on the box of the data", Enclosure.exact(linear), told, "proved_linear_neurons"),
-        Fact("widths of an equal network on the box", "-".join(map(str, found.network.widths)), told),
-    )
-    if not dead + linear:
-        return Part(facts)
-    before, after = (sum(net.widths[1:-1]) for net in (found.original, found.network))
-    says = (
-        f"{dead:,} ReLUs are dead and {linear:,} linear at every input in the box of the data: "
-        f"{before:,} neurons can be {after:,}."
-    )
-    return Part(facts, findings=judge("duplicate-neurons", Enclosure.exact(dead + linear), says, "proved, " + told))
+def is_activation(graph: Graph, node: Node) -> bool:
+    """Whether a node is a ReLU, tanh or sigmoid."""
+    return _rectifies(graph, node) or node.primitive in SATURATED
 
 
 def _rectifies(graph: Graph, node: Node) -> bool:
