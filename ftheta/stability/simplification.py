@@ -113,7 +113,7 @@ def simplify(net: Any, inputs: Region, *, tolerance: float = 0.0, precision: Pre
         Give weights that are numbers of this type, with the deviation that rounding them adds counted against the
         tolerance; without it, weights that float64 cannot hold are kept as rationals.
     """
-    if not (np.isscalar(tolerance) and 0 <= tolerance < np.inf):
+    if not 0 <= tolerance < np.inf:
         raise UsageError("A tolerance is a number ≥ 0.", got=tolerance, where="tolerance")
     original = network_of(net)
     low, high = _read_box(net, original, inputs)

@@ -27,16 +27,17 @@ MOST_BARS = 12
 def units_on_the_box(net: Network, rng: np.random.Generator) -> Part:
     """ReLUs that are dead, or linear, at every input between the least and the largest entries of the data: proved, by
     bounds rounded outward. With copies and unused neurons, what can be left out."""
-    if net.data is None:
+    data = net.data
+    if data is None:
         raise SubjectError("This needs data.", got="no data", remedy="add --data: the box is the one around its rows")
     ensure_real_inputs(net)
     piecewise_affine(net)
-    rows = net.data.x.reshape(len(net.data), -1).astype(np.float64)
+    rows = data.x.reshape(len(data), -1).astype(np.float64)
     found = simplify(net, (rows.min(0).reshape(net.input_shape), rows.max(0).reshape(net.input_shape)))
     dead = sum(map(len, found.dead))
     linear = sum(map(len, found.linear))
-    before, after = (sum(net.widths[1:-1]) for net in (found.original, found.network))
-    told = f"on the box around the rows of {net.data.name}, rounded outward"
+    before, after = (sum(form.widths[1:-1]) for form in (found.original, found.network))
+    told = f"on the box around the rows of {data.name}, rounded outward"
     facts = (
         Fact("ReLUs proved dead on the box of the data", Enclosure.exact(dead), told, "proved_dead_neurons"),
         Fact("ReLUs proved linear on the box of the data", Enclosure.exact(linear), told, "proved_linear_neurons"),
@@ -49,7 +50,7 @@ def units_on_the_box(net: Network, rng: np.random.Generator) -> Part:
         f"({dead:,} dead, {linear:,} linear, {found.removed.copies:,} copies)."
     )
     value = Enclosure.exact(before - after)
-    command = f"`ftheta simplify {net.name} --box {net.data.name} --out small.onnx` writes the smaller network"
+    command = f"`ftheta simplify {net.name} --box {data.name} --out small.onnx` writes the smaller network"
     return Part(facts, findings=judge("removable-neurons", value, says, "proved, " + told, remedy=command))
 
 
