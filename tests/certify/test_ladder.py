@@ -19,6 +19,7 @@ from ftheta.certify.ladder import lipschitz
 from ftheta.certify.ladder.chains import Chain, read_chain
 from ftheta.certify.ladder.curves import CURVES, slope_range
 from ftheta.certify.ladder.jacobians import corner_bound, interval_bound, linear_bound
+from ftheta.certify.ladder.local import prepare
 from ftheta.certify.ladder.products import (
     absolute_product,
     pairwise_product,
@@ -36,7 +37,10 @@ from ftheta.certify.ladder.sectors import (
     verify_sectors,
 )
 from ftheta.certify.ladder.sequential import sequential_multipliers
+from ftheta.certify.ladder.splitting import Splitter
 from ftheta.certify.semidefinite import scale_chain, verify_certificate
+from ftheta.graph.domains.interval.intervals import Interval
+from ftheta.graph.domains.linear.sets import BoxSet
 from ftheta.logic.errors import UsageError
 from ftheta.networks import ACTIVATIONS, Dense, Description, random_mlp
 from ftheta.networks.scaling import ScaledLayers, Scaling
@@ -176,17 +180,33 @@ def test_parts_of_a_box_sharpen_a_local_constant():
     assert np.linalg.norm(met, 2, axis=(1, 2)).max() <= many.hi * SLACK
 
 
-@pytest.mark.parametrize("inputs", [6, 12])
-def test_signs_of_neurons_and_halves_of_boxes_never_lose_a_piece(inputs):
+@pytest.mark.parametrize("p", NORMS)
+@pytest.mark.parametrize("seed, hidden", [(1, (5, 4)), (3, (9,))])
+def test_parts_by_signs_of_neurons_end_at_the_steepest_piece(seed, hidden, p):
+    """The parts know the constant in the end, which the exact complex has by other means."""
+    description = small_network(seed, (2, *hidden, 2))
+    chain = read_chain(description)
+    box = Interval(np.full((1, 2), -0.7), np.full((1, 2), 0.7))
+    splitter = Splitter(chain, prepare(chain), BoxSet(box), p)
+    before = splitter.parts[0].bound
+    cover = splitter.cover(0.0, 400)
+    exactly = steepest_piece(description, -0.7, 0.7, p)
+    assert not splitter.is_halved
+    assert exactly <= cover.bound * SLACK
+    assert cover.bound <= exactly * (1 + 1e-6) < before
+
+
+@pytest.mark.parametrize("inputs, p", [(6, 2), (12, 2), (6, inf), (12, 1)])
+def test_signs_of_neurons_and_halves_of_boxes_never_lose_a_piece(inputs, p):
     """Between one input and the next the slope stays below the bound, wherever the part was cut."""
     description = small_network(11, (inputs, 7, 6, 2))
-    found = lipschitz(description, (-0.4, 0.4), budget=4)
+    found = lipschitz(description, (-0.4, 0.4), p, budget=2)
     rng = np.random.default_rng(1)
     x, y = rng.uniform(-0.4, 0.4, size=(2, 4000, inputs))
     x, y = np.concatenate([x, x]), np.concatenate([y, x + 1e-4 * (y - x)])
     with jax.enable_x64(True):
-        rise = np.linalg.norm(np.asarray(description(x)) - np.asarray(description(y)), axis=1)
-    assert (rise / np.linalg.norm(x - y, axis=1)).max() <= found.hi * (1 + 1e-6)
+        rise = np.linalg.norm(np.asarray(description(x)) - np.asarray(description(y)), p, axis=1)
+    assert (rise / np.linalg.norm(x - y, p, axis=1)).max() <= found.hi * (1 + 1e-6)
 
 
 # ---- bounds of Jacobians with slopes in ranges -----------------------------------------------------------------------

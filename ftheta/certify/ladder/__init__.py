@@ -16,6 +16,7 @@ Every upper bound is rounded outward, every lower one is a pair of inputs. Work 
 """
 
 from collections.abc import Callable
+from math import inf
 from time import process_time
 from typing import Any
 
@@ -40,7 +41,7 @@ SHARES = {True: {"search": 0.5, "ladder": 0.35, "pieces": 0.1}, False: {"search"
 LOCAL_SHARES = {"search": 0.15, "ladder": 0.15, "pieces": 0.2, "parts": 0.5}
 """Of the budget, over all of space (with few inputs, where steep pieces are tiny, and with many) and on a set: the
 search for steep points, the bounds, all pieces, the parts."""
-SECONDS_OF_A_PART = 0.08
+SECONDS_OF_A_PART = {1: 0.03, 2: 0.08, inf: 0.03}  # in each norm
 ENOUGH = 1 + 1e-6  # a ratio at which nothing is left to be gained
 
 
@@ -138,8 +139,8 @@ def _bound_chain(
     ladder.extend(exact)
     best = min(rung.value for rung in ladder if rung.end == "upper")
     least = ladder[0].value if witness is not None else 0.0
-    if program is not None and norm == 2 and not exact and best > least * ENOUGH:
-        more, better = _split(chain, program, domain, LOCAL_SHARES["parts"] * seconds, least, best)
+    if program is not None and not exact and best > least * ENOUGH:
+        more, better = _split(chain, program, domain, norm, LOCAL_SHARES["parts"] * seconds, least, best)
         ladder.extend(more)
         witness = better or witness
     return LipschitzConstant(name, norm, domain.says, tuple(ladder), witness)
@@ -177,27 +178,28 @@ def _enumerate(chain: Chain, domain: Domain, norm: float, seconds: float) -> lis
 
 
 def _split(
-    chain: Chain, program: Any, domain: Domain, seconds: float, least: float, best: float
+    chain: Chain, program: Any, domain: Domain, norm: float, seconds: float, least: float, best: float
 ) -> tuple[list[Rung], SteepestSecant | None]:
-    """The domain by parts, in the 2-norm; and the secant at the steepest input met on the way."""
+    """The domain by parts; and the secant at the steepest input met on the way."""
     from .splitting import Splitter
 
     assert domain.region is not None
     start = process_time()
-    most = int(np.clip(seconds / SECONDS_OF_A_PART, 0, 4096))
+    most = int(np.clip(seconds / SECONDS_OF_A_PART[norm], 0, 4096))
     if most < 3 or chain.scaling is not None:
         return [], None
-    splitter = Splitter(chain, program, domain.region)
+    splitter = Splitter(chain, program, domain.region, norm)
     cover = splitter.cover(least, most)
     found = []
     if cover.bound < best:
         kind = "halves of the box" if splitter.is_halved else "signs of neurons"
-        says = f"the semidefinite program on {cover.bounded:,} parts by {kind}"
+        how = "the semidefinite program" if norm == 2 else "bounds of the Jacobian"
+        says = f"{how} on {cover.bounded:,} parts by {kind}"
         found.append(Rung("parts of the domain", "upper", cover.bound, process_time() - start, says))
     steep: Steep = splitter.steepest
     if steep.slope <= least:
         return found, None
-    witness = lay_secant(chain, steep, 2, domain)
+    witness = lay_secant(chain, steep, norm, domain)
     if witness is None or witness.slope.lo <= least:
         return found, None
-    return [*found, _lower_rung(chain, witness, 2, process_time() - start, "steepest secant in a part")], witness
+    return [*found, _lower_rung(chain, witness, norm, process_time() - start, "steepest secant in a part")], witness

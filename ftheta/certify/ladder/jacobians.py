@@ -20,7 +20,9 @@ from .chains import Ranges
 from .products import absolute_product
 
 MOST_PATTERNS = 12
-"""Neurons of two slopes whose corners are all looked at: up to 2¹² Jacobians."""
+"""Neurons of two slopes whose corners are all looked at: up to 2¹² Jacobians, ..."""
+MOST_ENTRIES = 2**23
+"""... of so many entries in all."""
 
 
 def _middles(ranges: Ranges) -> tuple[list[np.ndarray], list[np.ndarray]]:
@@ -67,18 +69,16 @@ def interval_bound(weights: Sequence[Float[np.ndarray, "_m _n"]], ranges: Ranges
 def corner_bound(weights: Sequence[Float[np.ndarray, "_m _n"]], ranges: Ranges, norm: float) -> float | None:
     r"""The largest $\|J\|$ over all corners of the ranges, which is the largest over the ranges, since the norm is
     convex in every single slope; None where there are too many corners."""
-    moving = [(i, k) for i, (low, high) in enumerate(ranges) for k in np.flatnonzero(high > low)]
-    if len(moving) > MOST_PATTERNS:
+    if len(weights[-1]) > weights[0].shape[1]:  # the transposed chain, whose matrices are smaller all the way
+        turned = [W.T for W in reversed(weights)]
+        return corner_bound(turned, tuple(reversed(ranges)), {1: inf, 2: 2, inf: 1}[norm])
+    patterns = 2.0 ** sum(int((high > low).sum()) for low, high in ranges)
+    widest = max(W.shape[1] for W in weights)
+    if patterns > 2**MOST_PATTERNS or patterns * len(weights[-1]) * widest > MOST_ENTRIES:
         return None
-    J = np.broadcast_to(np.eye(weights[0].shape[1]), (2 ** len(moving), *[weights[0].shape[1]] * 2))
-    choices = np.array(list(product((0, 1), repeat=len(moving))), bool).reshape(2 ** len(moving), len(moving))
-    for i, (W, (low, high)) in enumerate(zip(weights, ranges)):
-        slopes = np.broadcast_to(low, (len(choices), len(low))).copy()
-        for place, (layer, k) in enumerate(moving):
-            if layer == i:
-                slopes[:, k] = np.where(choices[:, place], high[k], low[k])
-        J = slopes[:, :, None] * (W @ J)
-    J = weights[-1] @ J
+    J = weights[-1][None]
+    for W, (low, high) in zip(reversed(weights[:-1]), reversed(ranges)):
+        J = (J[:, None] * _corners(low, high)[:, None]).reshape(-1, len(weights[-1]), len(low)) @ W
     terms = sum(W.shape[1] + 4 for W in weights)
     sizes = np.prod(
         [np.linalg.norm(np.maximum(np.abs(low), np.abs(high))[:, None] * W) for W, (low, high) in zip(weights, ranges)]
@@ -89,3 +89,12 @@ def corner_bound(weights: Sequence[Float[np.ndarray, "_m _n"]], ranges: Ranges, 
     axis = 1 if norm == 1 else 2
     largest = float(np.abs(J).sum(axis=axis).max(initial=0.0))
     return nextafter(round_sum_up(largest, J.shape[axis]) + max(J.shape[1:]) ** 0.5 * error, inf)
+
+
+def _corners(low: Float[np.ndarray, "n"], high: Float[np.ndarray, "n"]) -> Float[np.ndarray, "corners n"]:
+    """The slopes of one layer at every corner of their ranges."""
+    moving = np.flatnonzero(high > low)
+    choices = np.array(list(product((False, True), repeat=len(moving)))).reshape(2 ** len(moving), len(moving))
+    slopes = np.repeat(low[None], len(choices), axis=0)
+    slopes[:, moving] = np.where(choices, high[moving], low[moving])
+    return slopes

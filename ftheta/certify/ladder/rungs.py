@@ -29,6 +29,7 @@ from .sequential import sequential_multipliers
 LARGE = 4096  # a matrix with a longer side is not factorised
 MOST_INPUTS = 1024  # that have weights of their own in a semidefinite program
 FEWEST_STEPS = 5  # of a semidefinite program that is worth its while
+PART_STEPS = 60  # of the semidefinite program of a part
 OUTPUTS = 64  # for each of which a program of its own is solved, in the norms 1 and ∞
 
 
@@ -107,6 +108,21 @@ def climb_ladder(setting: Setting, work: float) -> Iterator[Rung]:
     )
     if np.isfinite(corners.value):
         yield corners
+
+
+def bound_part(setting: Setting) -> float:
+    """The best quick bound of one of many parts: of all sign patterns where these are few, in the 2-norm else the
+    semidefinite program, in the others bounds of the Jacobian."""
+    weights, ranges = setting.weights, setting.ranges
+    if len(weights) == 1:
+        return next(_affine(setting)).value
+    across = inf if setting.norm == 1 else setting.norm
+    corners = corner_bound(weights, ranges, across)
+    if corners is not None:
+        return setting.paid(corners)
+    if across == 2:
+        return setting.paid(bound_sectors(compress_inputs(reduce_chain(weights, ranges)), steps=PART_STEPS).bound)
+    return setting.paid(min(linear_bound(weights, ranges), interval_bound(weights, ranges, inf)))
 
 
 def _affine(setting: Setting) -> Iterator[Rung]:

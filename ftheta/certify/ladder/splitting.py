@@ -23,29 +23,31 @@ from ftheta.graph.domains.linear.slopes import optimise
 from ftheta.graph.errors import GraphError
 
 from ..norms import gamma
-from ..semidefinite import scale_back, scale_chain
 from .chains import Chain, Ranges
 from .climbing import Steep, look_at
 from .curves import slope_range
-from .sectors import bound_sectors, compress_inputs, reduce_chain
+from .rungs import bound_part, prepare_setting
+from .sectors import reduce_chain
 
-STEPS = 60  # of the semidefinite program of a part
 ASCENT = 8  # steps on the free slopes of linear bounds
 MOST_HALVED_INPUTS = 10  # boxes of up to so many inputs are halved, ...
 SIGNS = 8  # ... if so many neurons per input have more than one slope, or all are smooth
 ENOUGH = 1 + 1e-9
+DUAL = {1: inf, 2: 2, inf: 1}
+Sign = tuple[int, int, float]
 
 
 @dataclass(order=True)
 class InputPart:
-    """Inputs with some neurons' signs given: `key` is minus the bound, so that a heap yields the steepest."""
+    """Inputs with some neurons' `signs` given (layer, entry, sign): `key` is minus the bound, so that a heap yields the
+    steepest."""
 
     key: float
     number: int
     region: InputSet = field(compare=False)
     relaxed: Relaxed = field(compare=False)
     ranges: Ranges = field(compare=False)
-    narrowed: Mapping[int, Interval] = field(compare=False)
+    signs: tuple[Sign, ...] = field(compare=False)
 
     @property
     def bound(self) -> float:
@@ -64,12 +66,12 @@ class Cover:
 
 
 class Splitter:
-    """The parts of one set of inputs, in the 2-norm."""
+    """The parts of one set of inputs, in the norm 1, 2 or ∞."""
 
-    def __init__(self, chain: Chain, program: Program, region: InputSet) -> None:
+    def __init__(self, chain: Chain, program: Program, region: InputSet, norm: float) -> None:
         self.chain = chain
         self.program = program
-        self.scaled, self.exponent = scale_chain(chain.weights)
+        self.norm = norm
         self.count = 0
         self.slots = program.graph.outputs[: len(chain.words)]
         self.steepest = Steep(region.hull.lo[0].ravel(), np.ones(chain.inputs), 0.0, 0)
@@ -91,8 +93,8 @@ class Splitter:
             if isinstance(part.region, PolytopeSet) and not self._visit(part.region):
                 continue
             children = list(self._cut(part))
-            if not children:  # one affine map: its norm is attained, if there is an input
-                settled = max(settled, part.bound)
+            if not children:
+                settled = max(settled, self._settle(part))
                 continue
             for child in children:
                 bounded = self._bound(*child, parent=part)
@@ -103,8 +105,25 @@ class Splitter:
 
     # ---- bounds ----
 
+    def _settle(self, part: InputPart) -> float:
+        """The bound of a part with one affine map, which is attained if there is an input; 0 where there is none.
+
+        The rows of its polytope are those of relaxations. Now that all signs are given they are affine, and a linear
+        program tells."""
+        region = part.region
+        if isinstance(region, PolytopeSet):
+            for sign in part.signs:
+                region = self._with_row(region, part.relaxed, sign)
+            if not self._visit(region):
+                return 0.0
+        return part.bound
+
     def _bound(
-        self, region: InputSet, narrowed: Mapping[int, Interval], parent: InputPart | None = None
+        self,
+        region: InputSet,
+        narrowed: Mapping[int, Interval],
+        signs: tuple[Sign, ...] = (),
+        parent: InputPart | None = None,
     ) -> InputPart | None:
         """A part with its bound; None where it is empty."""
         self.count += 1
@@ -118,11 +137,10 @@ class Splitter:
                 return None
             raise
         ranges = self._ranges(relaxed)
-        system = compress_inputs(reduce_chain(self.scaled, ranges))
-        bound = scale_back(bound_sectors(system, steps=STEPS).bound, self.exponent)
+        bound = bound_part(prepare_setting(self.chain, ranges, self.norm, is_local=True))
         if parent is not None:
             bound = min(bound, parent.bound)
-        return InputPart(-bound, self.count, region, relaxed, ranges, narrowed)
+        return InputPart(-bound, self.count, region, relaxed, ranges, signs)
 
     def _ranges(self, relaxed: Relaxed) -> Ranges:
         found = []
@@ -152,14 +170,14 @@ class Splitter:
             return not _is_empty(region, np.maximum(-found.ineqlin.marginals, 0.0) / lengths)
         x = lo.copy()
         x[free] = np.clip(found.x[:-1], lo[free], hi[free])
-        steep = look_at(self.chain, x, 2)
+        steep = look_at(self.chain, x, self.norm)
         if steep.slope > self.steepest.slope:
             self.steepest = steep
         return True
 
     # ---- cuts ----
 
-    def _cut(self, part: InputPart) -> Iterator[tuple[InputSet, Mapping[int, Interval]]]:
+    def _cut(self, part: InputPart) -> Iterator[tuple[InputSet, Mapping[int, Interval], tuple[Sign, ...]]]:
         if isinstance(part.region, BoxSet) and self.is_halved:
             yield from self._halve(part.region)
             return
@@ -173,11 +191,12 @@ class Splitter:
             lo, hi = z.lo.copy(), z.hi.copy()
             end = hi if sign < 0 else lo
             end.reshape(-1)[entry] = 0.0
-            yield self._with_row(part, layer, entry, sign), {slot.id: Interval(lo, hi)}
+            given = (layer, entry, sign)
+            yield self._with_row(part.region, part.relaxed, given), {slot.id: Interval(lo, hi)}, (*part.signs, given)
 
-    def _halve(self, region: BoxSet) -> Iterator[tuple[InputSet, Mapping[int, Interval]]]:
+    def _halve(self, region: BoxSet) -> Iterator[tuple[InputSet, Mapping[int, Interval], tuple[Sign, ...]]]:
         lo, hi = region.hull.lo, region.hull.hi
-        weight = np.abs(self.scaled[0]).sum(0)
+        weight = np.abs(self.chain.weights[0]).sum(0)
         k = int(((hi - lo)[0].ravel() * weight).argmax())
         middle = (lo.reshape(-1)[k] + hi.reshape(-1)[k]) / 2
         if not lo.reshape(-1)[k] < middle < hi.reshape(-1)[k]:
@@ -185,12 +204,12 @@ class Splitter:
         for upper in (False, True):
             ends = lo.copy(), hi.copy()
             ends[0 if upper else 1].reshape(-1)[k] = middle
-            yield BoxSet(Interval(*ends)), {}
+            yield BoxSet(Interval(*ends)), {}, ()
 
     def _choose(self, part: InputPart) -> tuple[int, int] | None:
         """The neuron of open sign whose switching moves the Jacobian most, in a rough estimate; those of the first
         layers count more, since they tell about all others."""
-        system = reduce_chain(self.scaled, part.ranges)
+        system = reduce_chain(self.chain.weights, part.ranges)
         best = None
         most = 0.0
         offset = system.inputs
@@ -198,10 +217,10 @@ class Splitter:
             moving = np.flatnonzero(high > low)
             columns = slice(offset, offset + len(moving))
             offset += len(moving)
-            after = np.linalg.norm(system.out[:, columns], axis=0)
+            after = np.linalg.norm(system.out[:, columns], self.norm, axis=0)
             for later in system.rows[layer + 1 :]:
-                after = after + np.linalg.norm(later[:, columns], axis=0)
-            scores = np.linalg.norm(Z, axis=1) * after
+                after = after + np.linalg.norm(later[:, columns], self.norm, axis=0)
+            scores = np.linalg.norm(Z, DUAL[self.norm], axis=1) * after
             z = part.relaxed.enclosures[self.slots[layer].id]
             is_open = (z.lo.ravel()[moving] < 0) & (z.hi.ravel()[moving] > 0)
             scores = np.where(is_open, scores, 0.0)
@@ -210,19 +229,19 @@ class Splitter:
                 best = (layer, int(moving[scores.argmax()]))
         return best
 
-    def _with_row(self, part: InputPart, layer: int, entry: int, sign: float) -> PolytopeSet:
+    def _with_row(self, region: BoxSet | PolytopeSet, relaxed: Relaxed, given: Sign) -> PolytopeSet:
         """The region, with the affine function on the side of 0 on which the neuron's input lies."""
+        layer, entry, sign = given
         slot = self.slots[layer]
-        box = part.region if isinstance(part.region, BoxSet) else part.region.box  # type: ignore[union-attr]
+        box = region if isinstance(region, BoxSet) else region.box
         seeds = -sign * one_entry_each(slot, np.array([[entry]]))
-        form = optimise(part.relaxed, [part.region], {slot.id: seeds}, 0).form
+        form = optimise(relaxed, [region], {slot.id: seeds}, 0).form
         row = form.coefficients[0]
         row = np.zeros((1, *box.hull.shape[1:])) if row is None else row[0]
         limit = form.paid_error[0] - form.offset[0]  # −s·z ≥ ⟨row, x⟩ + offset − error, and −s·z ≤ 0
         limit = np.nextafter(limit, inf)
-        if not isinstance(part.region, PolytopeSet):
+        if not isinstance(region, PolytopeSet):
             return PolytopeSet(box, row, limit)
-        region = part.region
         return PolytopeSet(box, np.concatenate([region.rows, row]), np.concatenate([region.limits, limit]))
 
 
