@@ -1,7 +1,7 @@
 """Monotone, convex, close, reached, decreasing: decided as closed forms and breakpoints in rationals say."""
 
 from fractions import Fraction
-from itertools import pairwise
+from itertools import pairwise, product
 
 import jax.numpy as jnp
 import numpy as np
@@ -10,12 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ftheta as ft
+from ftheta.certify.behaviour.convex import _is_affine
+from ftheta.certify.behaviour.linear_slopes import LinearSlopes
 from ftheta.certify.behaviour.loops import cut_out
 from ftheta.certify.behaviour.properties import read_box
+from ftheta.certify.behaviour.sign_search import SignSearch
 from ftheta.certify.behaviour.slopes import Signs, SlopeRules
+from ftheta.certify.questions import Box
 from ftheta.logic import UsageError
 from ftheta.relu import ReluNetwork
 from ftheta.relu.exact import exact
+from tests.thoroughness import max_examples
 
 SQUARE = ([-1, -1], [1, 1])
 whole = st.integers(-3, 3)
@@ -171,6 +176,99 @@ def test_input_convex_networks_are_convex_at_once():
     found = ft.verify(net, ft.Convex(([-1] * 5, [1] * 5)), threads=1)
     assert found.holds is True
     assert found.subproblems == 1
+
+
+# -- many inputs ------------------------------------------------------------------------------------------------------
+
+
+def with_trend(seed, widths, trend):
+    """Random weights; and every output grows by `trend` with every input, by a neuron of the first layer that is on."""
+    rng = np.random.default_rng(seed)
+    W, V = (rng.standard_normal((n, m)) / m**0.5 for m, n in pairwise(widths))
+    first = np.vstack([W, np.ones(widths[0])])
+    last = np.hstack([V, np.full((widths[2], 1), trend)])
+    return ReluNetwork.dense([first, last], [np.append(0.3 * rng.standard_normal(len(W)), 1000), np.zeros(widths[2])])
+
+
+@max_examples(25)
+@given(st.integers(0, 10**6), st.sampled_from([(2, 3, 2), (3, 4, 3, 2), (2, 3, 3, 3, 1)]))
+def test_linear_bounds_of_slopes_hold_those_of_all_choices(seed, widths):
+    rng = np.random.default_rng(seed)
+    W = [rng.standard_normal((n, m)) for m, n in pairwise(widths)]
+    net = ReluNetwork.dense(W, [np.zeros(len(w)) for w in W])
+    kinds = [rng.integers(0, 3, n) for n in widths[1:-1]]  # off, on, open
+    signs = [Signs(kind == 1, kind == 2) for kind in kinds]
+    rows = np.eye(widths[-1])
+    found = LinearSlopes(net).enclose(rows, signs, np.arange(widths[0]))
+    exactly = [np.inf, -np.inf]
+    for choice in product((0.0, 1.0), repeat=sum(int((kind == 2).sum()) for kind in kinds)):
+        entries = iter(choice)
+        J = W[0]
+        for w, kind in zip(W[1:], kinds):
+            J = w @ (np.array([next(entries) if k == 2 else float(k) for k in kind])[:, None] * J)
+        assert np.all(found.low <= J) and np.all(found.high >= J)
+        exactly = [np.minimum(exactly[0], J), np.maximum(exactly[1], J)]
+    if len(widths) == 3:  # affine in the entries: nothing is lost
+        assert np.allclose(found.low, exactly[0]) and np.allclose(found.high, exactly[1])
+
+
+@max_examples(40)
+@given(shallow(), st.booleans())
+def test_signs_of_neurons_never_prove_what_slopes_between_breakpoints_deny(net, convex):
+    steep = slopes(net, -2, 3)
+    box = Box((Fraction(-2),), (Fraction(3),))
+    if convex:
+        wanted = lambda at, signs: min(s.low[:, k.switches].min(initial=np.inf) for s, k in zip(at[1:], signs))
+        found = SignSearch(net, np.eye(1), box, wanted).run(lambda *_: False, _is_affine, 0.5)
+        assert not found.closed or all(a <= b for a, b in pairwise(steep))
+        return
+    wanted = lambda at, _: float(at[0].low.min())
+    found = SignSearch(net, np.eye(1), box, wanted, {0: 1}).run(lambda *_: False, lambda _: False, 0.5)
+    assert not found.closed or min(steep) >= 0
+    assert found.least <= min(steep)
+
+
+@pytest.mark.parametrize("inputs, radius", [(64, 0.05), (784, 0.002)])
+def test_a_trend_in_many_inputs_is_shown_and_its_absence_is_met(inputs, radius):
+    """Between the sum of all negative slopes and none at all: the least slope over all patterns is known here."""
+    widths = (inputs, 24, 2)
+    plain = with_trend(3, widths, 0.0)
+    x = np.zeros(inputs)
+    box = (x - radius, x + radius)
+    bounds = np.abs(plain.steps[0].dense()) @ np.full(inputs, radius)
+    z = plain.steps[0].offset
+    on, off = z - bounds > 1e-9, z + bounds < -1e-9
+    parts = plain.steps[1].dense()[:, :, None] * plain.steps[0].dense()
+    least = (np.where(off[:, None], 0, np.where(on[:, None], parts, np.minimum(parts, 0)))).sum(1).min()
+    shown = with_trend(3, widths, -least * 1.01)
+    found = ft.verify(shown, ft.Monotone(box, increasing=range(inputs)), budget=20, threads=1)
+    assert (found.holds, found.method) == (True, "slopes over signs of neurons")
+    refuted = ft.verify(shown, ft.Monotone(box, decreasing=range(inputs)), budget=20, threads=1)
+    a, b = refuted.witness.points
+    assert refuted.holds is False and sum(p != q for p, q in zip(a, b)) == 1
+
+
+def test_signs_of_neurons_decide_what_no_bound_over_the_whole_box_does():
+    """$2x_1^++cx_2^+-1.5(x_1^++x_2^+-1)^+$ grows if $c$ is at least 1.5: where $x_i>0$ is given both are known."""
+    box = ([-1] * 20, [1] * 20)
+    answers = []
+    for c in (1.5, 1.0):
+        weights = [np.eye(20)[:2], [[1, 1], [1, 0], [0, 1]], [[-1.5, 2, c]]]
+        net = ReluNetwork.dense(weights, [np.zeros(2), np.array([-1, 0.5, 0.5]), np.zeros(1)])
+        found = ft.verify(net, ft.Monotone(box, increasing=range(20)), budget=10, threads=1)
+        answers.append((found.answer, found.subproblems > 1))
+    assert answers == [("unsat", True), ("sat", False)]
+    (a, b) = found.witness.points
+    assert a[1] < b[1]
+
+
+def test_what_is_not_decided_in_many_inputs_has_an_enclosure():
+    """$h-h$ with two neurons that are one: constant, but each of the two may switch as far as its own sign goes."""
+    weights = [np.eye(20)[[0, 0]], [[1.0, -1.0]]]
+    net = ReluNetwork.dense(weights, [np.zeros(2), np.zeros(1)])
+    found = ft.verify(net, ft.Monotone(([-1] * 20, [1] * 20), increasing=0), budget=2, threads=1)
+    assert found.holds is None
+    assert -1.001 <= found.least <= -1
 
 
 # -- smooth networks --------------------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from ftheta.relu.network import ExactNetwork, ReluNetwork
 from ftheta.shapes import Float
 
 from .few_inputs import GLANCE, PIECE_INPUTS, list_pieces
+from .sign_search import MANY_INPUTS, SignSearch
 from .slope_search import SlopeSearch
 from .slopes import Signs, Slopes
 from .witnesses import Evaluator, Point, WitnessPoints, move_into
@@ -111,15 +112,22 @@ def search_convex(judge: ConvexJudge, seconds: float) -> tuple[str, Search]:
     rows = judge.sign * np.eye(net.widths[-1])[judge.outputs]
 
     def find_least(slopes: Sequence[Slopes], signs: Sequence[Signs]) -> float:
-        found = [s.low[:, known.open].min(initial=np.inf) for s, known in zip(slopes[1:], signs)]
+        found = [s.low[:, known.switches].min(initial=np.inf) for s, known in zip(slopes[1:], signs)]
         return float(min(found, default=np.inf))
 
     has_few = net.widths[0] <= PIECE_INPUTS
-    boxes = SlopeSearch(net, rows, judge.box, find_least)
-    search = boxes.run(judge.propose_inside, lambda _: True, min(GLANCE, seconds / 4) if has_few else seconds)
+    kind = SignSearch if net.widths[0] > MANY_INPUTS else SlopeSearch
+    parts = kind(net, rows, judge.box, find_least)
+    search = parts.run(judge.propose_inside, _is_affine, min(GLANCE, seconds / 4) if has_few else seconds)
     if search.closed or judge.witness is not None or search.interrupted or not has_few:
-        return "slopes of switching neurons over boxes of inputs", search
+        over = "signs of neurons" if kind is SignSearch else "boxes of inputs"
+        return f"slopes of switching neurons over {over}", search
     return "facets of the pieces, in rationals", _search_facets(judge, exact(net), search)
+
+
+def _is_affine(signs: Sequence[Signs]) -> bool:
+    """Whether no neuron switches on a part or at its border."""
+    return not any(known.switches.any() for known in signs)
 
 
 def _search_facets(judge: ConvexJudge, net: ExactNetwork, before: Search) -> Search:

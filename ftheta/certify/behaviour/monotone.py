@@ -19,6 +19,7 @@ from ftheta.relu.network import ExactNetwork, ReluNetwork
 from ftheta.shapes import Float
 
 from .few_inputs import GLANCE, PIECE_INPUTS, list_pieces
+from .sign_search import MANY_INPUTS, SignSearch
 from .slope_search import SlopeSearch
 from .slopes import Signs, Slopes, exact_slopes
 from .witnesses import Evaluator, WitnessPoints, move_into
@@ -98,7 +99,7 @@ def sample_box(box: Box, rng: np.random.Generator, count: int = STARTS) -> Float
 
 
 def search_monotone(judge: MonotoneJudge, seconds: float) -> tuple[str, Search]:
-    """Decide it for a piecewise-affine network by boxes of inputs."""
+    """Decide it for a piecewise-affine network by boxes of inputs; by signs of neurons where there are many inputs."""
     net = judge.net
     assert isinstance(net, ReluNetwork)
     if judge.propose(sample_box(judge.box, np.random.default_rng(0))):
@@ -117,10 +118,11 @@ def search_monotone(judge: MonotoneJudge, seconds: float) -> tuple[str, Search]:
         return all(row[i] * sign >= 0 for row in found for i, sign in judge.signs.items())
 
     has_few = net.widths[0] <= PIECE_INPUTS
-    boxes = SlopeSearch(net, rows, judge.box, find_least)
-    search = boxes.run(judge.propose_inside, finish, min(GLANCE, seconds / 4) if has_few else seconds)
+    kind = SignSearch if net.widths[0] > MANY_INPUTS else SlopeSearch
+    parts = kind(net, rows, judge.box, find_least, judge.signs)
+    search = parts.run(judge.propose_inside, finish, min(GLANCE, seconds / 4) if has_few else seconds)
     if search.closed or judge.witness is not None or search.interrupted or not has_few:
-        return "slopes over boxes of inputs", search
+        return "slopes over signs of neurons" if kind is SignSearch else "slopes over boxes of inputs", search
     return "slopes of the pieces, in rationals", _search_pieces(judge, in_rationals, search)
 
 

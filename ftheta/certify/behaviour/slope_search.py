@@ -1,7 +1,7 @@
 """Branch and bound over boxes of inputs until slopes have the sign that they are to have: the worst box first."""
 
 import heapq
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import monotonic
 
@@ -13,7 +13,9 @@ from ftheta.certify.neurons.inputs import Inputs
 from ftheta.certify.questions import Box
 from ftheta.certify.searches import Search
 from ftheta.relu.network import ReluNetwork
+from ftheta.shapes import Float
 
+from .linear_slopes import LinearSlopes
 from .slopes import Signs, SlopeRules, Slopes
 
 Array = np.ndarray
@@ -29,7 +31,9 @@ FINEST = 2.0**-40  # of a side of the whole box: parts that are narrower are not
 
 
 @dataclass(order=True)
-class _Part:
+class Part:
+    """A part of the box between `low` and `high`, the signs of neurons there, and the `least` slope that is wanted."""
+
     least: float
     number: int
     low: Array = field(compare=False)
@@ -38,10 +42,23 @@ class _Part:
 
 
 class SlopeSearch:
-    """One search. A neuron is known over a part if its input is not 0 there, or has one sign over the whole box."""
+    """One search. A neuron is known over a part if its input is not 0 there, or has one sign over the whole box.
 
-    def __init__(self, net: ReluNetwork, rows: Array, box: Box, wanted: Wanted) -> None:
+    Slopes of the `rows` of the outputs are bounded along all inputs, by linear bounds too `along` given ones, each with
+    the sign that its slopes are to have.
+    """
+
+    def __init__(
+        self,
+        net: ReluNetwork,
+        rows: Float[Array, "rows outputs"],
+        box: Box,
+        wanted: Wanted,
+        along: Mapping[int, int] | None = None,
+    ) -> None:
         self.net = net
+        self.along = along
+        self.linear = None if along is None or len(net.steps) < 2 else LinearSlopes(net)
         self.rows = rows
         self.wanted = wanted
         self.rules = SlopeRules(net)
@@ -52,8 +69,8 @@ class SlopeSearch:
     def run(self, propose: Propose, finish: Finish, seconds: float) -> Search:
         """Until nothing is open, a counter-example is found, or the time is over; Ctrl-C ends it too."""
         ends = monotonic() + seconds
-        first = self._look(self.low, self.high)
-        parts = [] if first.least >= 0 else [first]
+        first = self._begin()
+        parts = [] if first is None or first.least >= 0 else [first]
         stuck = 0
         stuck_least = 0.0
         interrupted = False
@@ -61,20 +78,22 @@ class SlopeSearch:
         try:
             while parts and monotonic() < ends:
                 part = heapq.heappop(parts)
-                if self.boxes % LOOKS < 2 and propose(part.low, part.high):
-                    found = 0.5 * part.low + 0.5 * part.high
-                    break
+                if self.boxes % LOOKS < 2:
+                    low, high = self._aim(part)
+                    if propose(low, high):
+                        found = 0.5 * low + 0.5 * high
+                        break
                 if not any(signs.open.any() for signs in part.signs):
                     is_closed = finish(part.signs)
                     if is_closed:
                         continue
-                halves = self._halve(part)
-                if not halves:
+                children = self._cut(part)
+                if children is None:
                     stuck += 1
                     stuck_least = min(stuck_least, part.least)
-                for half in halves:
-                    if half.least < 0:
-                        heapq.heappush(parts, half)
+                for child in children or ():
+                    if child.least < 0:
+                        heapq.heappush(parts, child)
         except KeyboardInterrupt:
             interrupted = True
         open = len(parts) + stuck + interrupted + (found is not None)
@@ -82,11 +101,35 @@ class SlopeSearch:
         closed = open == 0
         return Search(closed, found, least if not interrupted else -np.inf, self.boxes, open, interrupted)
 
-    def _look(self, low: Array, high: Array) -> _Part:
+    def _begin(self) -> Part | None:
+        """The whole box; None where it is empty."""
+        return self._look(self.low, self.high)
+
+    def _aim(self, part: Part) -> tuple[Array, Array]:
+        """Where a counter-example may be."""
+        return part.low, part.high
+
+    def _look(self, low: Array, high: Array) -> Part:
         self.boxes += 1
         signs = self._enclose_signs(low, high)
-        least = self.wanted(self.rules.enclose(self.rows, signs), signs)
-        return _Part(least, self.boxes, low, high, signs)
+        return Part(self._enclose_slopes(signs)[1], self.boxes, low, high, signs)
+
+    def _enclose_slopes(self, signs: Sequence[Signs], before: Slopes | None = None) -> tuple[list[Slopes], float]:
+        """Slopes at all states, and the least that is wanted: by intervals, and by linear bounds where these do not do.
+        Those at the inputs are met with what was known `before`."""
+        slopes = self.rules.enclose(self.rows, signs)
+        at_inputs = slopes[0]
+        if before is not None:
+            np.maximum(at_inputs.low, before.low, out=at_inputs.low)
+            np.minimum(at_inputs.high, before.high, out=at_inputs.high)
+        if self.linear is not None and self.along is not None:
+            least = np.minimum(at_inputs.low, 0.0).min(0)
+            most = np.maximum(at_inputs.high, 0.0).max(0)
+            inputs = np.array([i for i, sign in self.along.items() if (least[i] if sign > 0 else most[i])], int)
+            better = self.linear.enclose(self.rows, signs, inputs)
+            at_inputs.low[:, inputs] = np.maximum(at_inputs.low[:, inputs], better.low)
+            at_inputs.high[:, inputs] = np.minimum(at_inputs.high[:, inputs], better.high)
+        return slopes, self.wanted(slopes, signs)
 
     def _enclose_signs(self, low: Array, high: Array) -> list[Signs]:
         hidden = self.net.steps[:-1]
@@ -95,22 +138,26 @@ class SlopeSearch:
         except BeyondRange:
             bounds = [(np.full(len(step.offset), -np.inf), np.full(len(step.offset), np.inf)) for step in hidden]
         self.root = bounds if self.root is None else self.root
+        return self._known_signs(bounds)
+
+    def _known_signs(self, bounds: Sequence[tuple[Array, Array]]) -> list[Signs]:
+        assert self.root is not None
         found = []
-        for step, (under, above), (least, most) in zip(hidden, bounds, self.root):
+        for step, (under, above), (least, most) in zip(self.net.steps, bounds, self.root):
             on = ~step.rectified | (under > 0) | (least >= 0)
             off = ~on & ((above < 0) | (most <= 0))
             found.append(Signs(on, ~on & ~off))
         return found
 
-    def _halve(self, part: _Part) -> list[_Part]:
-        """Both halves across the side that moves neurons of open sign most."""
+    def _cut(self, part: Part) -> list[Part] | None:
+        """Both halves across the side that moves neurons of open sign most; None where it is too narrow."""
         width = part.high - part.low
         finest = FINEST * (self.high - self.low)
         reach = np.where(width > finest, width * self._stir(part.signs), -1.0)
         side = int(reach.argmax())
         middle = 0.5 * part.low[side] + 0.5 * part.high[side]
         if reach[side] < 0 or not part.low[side] < middle < part.high[side]:
-            return []
+            return None
         below, above = part.high.copy(), part.low.copy()
         below[side] = above[side] = middle
         return [self._look(part.low, below), self._look(above, part.high)]

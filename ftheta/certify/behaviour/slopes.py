@@ -9,7 +9,9 @@ W_LD_{L-1}\cdots D_{k+1}W_{k+1}$ is enclosed entry by entry, from the outputs on
 - **Convex.** If $\partial y/\partial h_k\ge0$ at all neurons that may switch on the box, for all choices of $D$, then
   $y$ is convex: for biases in general position one neuron switches at a time, and the gradient jumps by
   $\frac{\partial y}{\partial h}\nabla z$ towards $z>0$; any network is the limit of such. It is a condition near every
-  point, so it may be shown part by part if a neuron counts as known only where $z\ne0$ on the closed part.
+  point, so it may be shown part by part if a neuron counts as known only where $z\ne0$ on the closed part. Parts may
+  also be those where the signs of some neurons are given: a point with $z=0$ is in both, so that both entries of $D$
+  are looked at there, and the condition is asked of these neurons too.
 """
 
 from collections.abc import Sequence
@@ -29,10 +31,17 @@ TINY = 1e-290  # more than all underflows of one sum
 
 @dataclass(frozen=True, eq=False)
 class Signs:
-    """Of the neurons of one step over a box: which are `on` (or have no ReLU), which are `open`; the others are off."""
+    """Of the neurons of one step over a part of a box: which are `on` (or have no ReLU), which are `open`; the others
+    are off. The signs of some may be `given`: these are not open, but switch where the part ends."""
 
     on: Bool[Array, "width"]
     open: Bool[Array, "width"]
+    given: Bool[Array, "width"] | None = None
+
+    @property
+    def switches(self) -> Bool[Array, "width"]:
+        """Which neurons may switch on the part or at its border."""
+        return self.open if self.given is None else self.open | self.given
 
 
 @dataclass(frozen=True, eq=False)
