@@ -54,6 +54,7 @@ def audit(
     workers: int | None = None,
     progress: Callable[[AuditProgress], None] = lambda progress: None,
     on_finding: Callable[[AuditFinding], None] = lambda finding: None,
+    on_section: Callable[[Section], None] = lambda section: None,
 ) -> Audit:
     """Answer what one wants to know of a network: findings, worst first, and every theorem that they rest on.
 
@@ -82,6 +83,8 @@ def audit(
         Is told how far it has come, about four times a second.
     on_finding
         Is told each finding as it comes.
+    on_section
+        Is told a section whenever a fact was added to it, with all that it has then.
 
     Ctrl-C returns what is done, with `interrupted` true.
     """
@@ -90,7 +93,7 @@ def audit(
     tasks = plan_tasks(only, skip)
     ensure_seed(seed)
     recipe = model if isinstance(model, Recipe) else Recipe(model, data, labels, until, train, role)
-    run = Run(tasks, seed, limit, begun, progress, on_finding)
+    run = Run(tasks, seed, limit, begun, progress, on_finding, on_section)
     (portrait,) = run.go((recipe,), workers)
     words = (_words(recipe.model), _words(recipe.data), recipe.labels or "", recipe.until or "")
     asked = Request(*words, tuple(only), tuple(skip), limit, _words(recipe.train))
@@ -121,6 +124,7 @@ class Run:
     begun: float
     progress: Callable[[AuditProgress], None]
     on_finding: Callable[[AuditFinding], None] = lambda finding: None
+    on_section: Callable[[Section], None] = lambda section: None
     outcomes: dict[str, Outcome] = field(default_factory=dict)
     interrupted: bool = False
 
@@ -177,6 +181,8 @@ class Run:
         self.outcomes[task.id] = outcome
         for finding in findings_of(outcome):
             self.on_finding(finding)
+        if isinstance(outcome, Part) and task.section in SECTIONS:
+            self.on_section(self._section(task.section))
 
     @property
     def findings(self) -> tuple[AuditFinding, ...]:
@@ -194,13 +200,15 @@ class Run:
 
     def sections(self) -> tuple[Section, ...]:
         """What was found, section by section; empty ones are left out."""
-        made = []
-        for id, title in SECTIONS.items():
-            here = [(task, self.outcomes[task.id]) for task in self.tasks if task.section == id]
-            parts = [outcome for _, outcome in here if isinstance(outcome, Part)]
-            theorems = tuple(task.id for task, outcome in here if isinstance(outcome, Result))
-            made.append(Section(id, title, *_join_parts(parts), theorems))
+        made = [self._section(id) for id in SECTIONS]
         return tuple(s for s in made if s.facts or s.tables or s.charts or s.theorems)
+
+    def _section(self, id: str) -> Section:
+        """A section with what was found so far."""
+        here = [(task, self.outcomes.get(task.id)) for task in self.tasks if task.section == id]
+        parts = [outcome for _, outcome in here if isinstance(outcome, Part)]
+        theorems = tuple(task.id for task, outcome in here if isinstance(outcome, Result))
+        return Section(id, SECTIONS[id], *_join_parts(parts), theorems)
 
 
 def findings_of(outcome: Outcome) -> tuple[AuditFinding, ...]:

@@ -35,7 +35,7 @@ def answer(
     shape = {} if size is None else {**size.model_dump(), "title": False}
     drawn = partial(vega, theme="dark" if dark else "light", **shape)
     chosen = min(front, len(result.charts) - 1)
-    charts = [_chart(c, drawn(c) if i == chosen else None) for i, c in enumerate(result.charts)]
+    charts = [chart_json(c, drawn(c) if i == chosen else None) for i, c in enumerate(result.charts)]
     rest = {
         "verdict": _verdict(result),
         "html": _html(result),
@@ -45,15 +45,16 @@ def answer(
     }
     head = {"type": "result", "n": n, "seconds": round(seconds, 6)}
     document = to_json(replace(result, charts=()))
-    return f'{_json(head)[:-1]},"document":{document},{_json(rest)[1:]}'.encode()
+    return f'{strict_json(head)[:-1]},"document":{document},{strict_json(rest)[1:]}'.encode()
 
 
-def _chart(chart: Chart, spec: Spec | None) -> dict[str, Any]:
+def chart_json(chart: Chart, spec: Spec | None) -> dict[str, Any]:
+    """A chart with its words; without a specification where it is not in front."""
     words = {"title": letters(chart.title), "title_html": words_html(chart.title), "described": describe_chart(chart)}
     return {**words, "kind": chart.kind, "spec": spec}
 
 
-def _json(value: Any) -> str:
+def strict_json(value: Any) -> str:
     """Strict JSON; a chart with a number that JSON lacks is an error of its builder and is shown as a gap."""
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
@@ -87,7 +88,7 @@ def _html(result: Result) -> dict[str, Any]:
         "as_printed": [_claim(j) for j in result.as_printed],
         "example_numbers": _numbers(result.example_numbers),
         "numbers": _numbers(result.numbers),
-        "tables": [_table(table) for table in result.tables],
+        "tables": [table_json(table) for table in result.tables],
         "how": _how(result),
     }
 
@@ -126,7 +127,8 @@ def _claim(judged: Judged) -> dict[str, Any]:
     }
 
 
-def _table(table: Table) -> dict[str, Any]:
+def table_json(table: Table) -> dict[str, Any]:
+    """The first rows of a table, typeset."""
     shown = [[_cell(cell) for cell in row] for row in table.rows[:_MOST_ROWS]]
     columns = [letters(name) for name in table.columns]
     return {"title_html": words_html(table.title), "columns": columns, "rows": shown, "of": len(table.rows)}

@@ -19,6 +19,7 @@ from ftheta.logic import FthetaError, SubjectError, UsageError
 from ftheta.processes.caching import cache_folder, trim
 from ftheta.report.charts.measure import FONTS
 
+from .audits import AuditRoom
 from .background import BackgroundJobs, await_reply
 from .contents import Contents, catalogue
 from .exports import MEDIA
@@ -77,6 +78,7 @@ class Lab:
         self.background = BackgroundJobs(Pool(1, spare=False, program=(*program, "background"), temporary=temporary))
         self.contents = Contents.of(catalogue())
         self.gallery = Gallery(self.background)
+        self.audits = AuditRoom(temporary)
         self.store = SubjectStore(self.background.ask, subject, self.scratch.room("uploads"))
 
     def open(self) -> None:
@@ -136,7 +138,7 @@ class Lab:
         return Response(body, headers=headers, media_type=MEDIA[format])
 
     async def tab(self, socket: WebSocket) -> None:
-        await Tab(socket, self.pool, self.store).serve()
+        await Tab(socket, self.pool, self.store, self.audits).serve()
 
 
 async def _tidy() -> None:

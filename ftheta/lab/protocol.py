@@ -67,7 +67,43 @@ class Cancel(_Strict):
     n: _Number
 
 
-Message: TypeAlias = Run | Cancel
+_Width: TypeAlias = Annotated[float, Field(ge=200, le=2000)]
+
+
+class AuditOrder(_Strict):
+    """Audit a network: ids of subjects, seconds, and how charts are to look."""
+
+    type: Literal["audit"]
+    n: _Number
+    model: _Word
+    data: _Word | None = None
+    train: _Word | None = None
+    budget: Annotated[float, Field(ge=1, le=600)] = 60.0
+    seed: _Number = 0
+    dark: StrictBool = False
+    width: _Width = 480.0
+
+
+class AuditPart(_Strict):
+    """Of the audit that is open: a part for other rows, all sections in another look, or the report as a file."""
+
+    type: Literal["audit-part"]
+    n: _Number
+    part: Literal["row", "slice", "look", "html", "json"]
+    rows: Annotated[list[_Number], Field(max_length=3)] = Field(default_factory=list)
+    dark: StrictBool = False
+    width: _Width = 480.0
+
+
+class AuditStop(_Strict):
+    """End the audit with what is done."""
+
+    type: Literal["audit-stop"]
+    n: _Number
+
+
+AuditMessage: TypeAlias = AuditOrder | AuditPart | AuditStop
+Message: TypeAlias = Run | Cancel | AuditMessage
 _MESSAGE: TypeAdapter[Message] = TypeAdapter(Annotated[Message, Discriminator("type")])
 _STATE = TypeAdapter(State)
 

@@ -106,6 +106,16 @@ class SubjectStore:
             raise SubjectError("There is no such subject here.", got=id, remedy=remedy)
         return self.entries[id].source
 
+    def audit_source(self, id: str, kind: str) -> dict[str, str]:
+        """The same for an audit, where the subject must be of a kind."""
+        source = self.source(id)
+        if source is None:
+            raise SubjectError("An audit needs a subject with a name.", got=id, remedy="choose one of the list")
+        known = self.entries[id].kind
+        if known and known != kind:
+            raise SubjectError(f"A {kind} is needed here.", got=f"{self.entries[id].name}, a {known}")
+        return {"name": self.entries[id].name, **source}
+
     async def list_subjects(self) -> list[dict[str, Any]]:
         """All subjects with their facts; those known by name are read when the list is first asked for."""
         async with self.described:

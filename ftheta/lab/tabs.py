@@ -9,6 +9,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from ftheta.logic import FthetaError
 
+from .audits import AuditConversation, AuditRoom
 from .pool import Pool
 from .protocol import Cancel, Run, read_message, told
 from .subject_store import SubjectStore
@@ -23,8 +24,9 @@ _DIED = "The worker stopped and was replaced; the computation starts again."
 class Tab:
     """One page. `newest` waits for the one at work to end."""
 
-    def __init__(self, socket: WebSocket, pool: Pool, store: SubjectStore) -> None:
+    def __init__(self, socket: WebSocket, pool: Pool, store: SubjectStore, audits: AuditRoom) -> None:
         self.socket = socket
+        self.audit = AuditConversation(self._send, store, audits)
         self.pool = pool
         self.store = store
         self.newest: Run | None = None
@@ -43,6 +45,7 @@ class Tab:
             pass
         finally:
             answering.cancel()
+            await self.audit.close()
             if self.job is not None:
                 self.pool.cancel(self.job)
             with contextlib.suppress(asyncio.CancelledError):
@@ -56,6 +59,8 @@ class Tab:
             return
         if isinstance(message, Cancel):
             await self._cancel(message.n)
+        elif not isinstance(message, Run):
+            await self.audit.take(message)
         else:
             self.newest = message
             self._drop_stale(message)

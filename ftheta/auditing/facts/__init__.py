@@ -22,7 +22,6 @@ def _in(file: str, section: str, *ids: str) -> tuple[Known, ...]:
 
 FACTS = (  # the quick and the wanted ones first, so that a large network gets them all
     *_in("performance", "performance", "test-error"),
-    *_in("modes", "what", "evaluation-mode"),
     *_in("data_quality", "data", "shared-rows", "duplicates", "columns"),
     *_in("warnings", "data", "data-warnings"),
     *_in("calibration", "performance", "calibration"),
@@ -30,6 +29,7 @@ FACTS = (  # the quick and the wanted ones first, so that a large network gets t
     *_in("baselines", "data", "label-errors"),
     *_in("generalisation", "generalisation", "train-test-gap"),
     *_in("counting", "what", "counts"),
+    *_in("modes", "what", "evaluation-mode"),
     *_in("signals", "capacity", "active-units"),
     *_in("precision", "what", "precision"),
     *_in("data_quality", "data", "two-samples"),

@@ -23,6 +23,7 @@ export class Cards {
       { class: "hero" },
       el("h1", { text: "The mathematics of deep learning, running." }),
       this.lead,
+      el("p", {}, el("a", { href: "#/audit", text: "Audit a network of your own" })),
       chips,
     );
     const grid = el("div", { class: "grid" }, ...catalogue.theorems.map((t) => this.card(t)));

@@ -1,5 +1,6 @@
 /** Everything put together: the state, who shows it, and who changes it. */
 import { forgotten, sentence } from "./api.js";
+import { AuditPage } from "./audit.js";
 import { Cards } from "./catalogue.js";
 import { warmUp } from "./chart.js";
 import { copy } from "./copy.js";
@@ -40,6 +41,11 @@ export class Lab {
       side: () => this.side.toggle(),
     });
     this.subjects = new Subjects((id) => this.go({ ...this.state, subject: id, force: false }));
+    this.audit = new AuditPage((frame) => this.line.send(frame), {
+      give: (file) => this.subjects.give(file),
+      chosen: (choice) => this.router.follow({ audit: choice }, true),
+    });
+    this.subjects.onList = (known) => this.audit.offer(known);
     this.page = new TheoremPage(catalogue, {
       force: () => this.go({ ...this.state, force: !this.state.force }),
       cancel: () => this.runner.cancel(),
@@ -89,6 +95,7 @@ export class Lab {
       lost: (pause) => this.lost(pause),
     });
     onTheme(() => this.state && (this.page.measure(), this.ask()));
+    onTheme(() => this.audit.theme());
     this.keys();
     this.subjects.refresh().catch(() => {}); // the built-in subjects do not need the list
     this.router.start();
@@ -116,16 +123,32 @@ export class Lab {
   /** Show a state that came from the address bar; null is the catalogue. */
   show(state) {
     play.stop();
-    const same = this.state && state && this.state.theorem === state.theorem;
-    this.state = state;
-    document.documentElement.dataset.page = state ? "theorem" : "catalogue";
-    byId("controls").hidden = !state;
+    const choice = state?.audit;
+    const same = this.state && state && !choice && this.state.theorem === state.theorem;
+    this.state = choice ? null : state;
+    document.documentElement.dataset.page = choice ? "audit" : state ? "theorem" : "catalogue";
+    byId("controls").hidden = !this.state;
+    this.subjects.taker = choice ? (subject) => this.audit.taken(subject, this.subjects.known) : null;
+    if (choice) return this.showAudit(choice);
     if (!state) return this.showCatalogue();
     this.cards.hide();
     if (!same) this.build();
     this.panel.clearComplaints();
     this.panel.show(state);
     this.ask({ now: true });
+  }
+
+  /** What was found stays while one looks at other pages. */
+  showAudit(choice) {
+    this.page.leave();
+    this.runner.cancel();
+    this.cards.hide();
+    this.side.mark("audit");
+    this.top.place("", false);
+    document.title = "Audit – fθ lab";
+    this.audit.choose(choice);
+    byId("centre").replaceChildren(this.audit.node);
+    byId("centre").scrollTop = 0;
   }
 
   showCatalogue() {
@@ -214,6 +237,7 @@ export class Lab {
 
   message(frame, bytes) {
     if (frame.type === "notice") toast(frame.text);
+    else if (frame.type.startsWith("audit-")) this.audit.receive(frame);
     else this.runner.receive(frame, bytes);
   }
 
@@ -275,6 +299,7 @@ export class Lab {
   async lost(pause) {
     this.wasLost = true;
     this.runner.lost();
+    this.audit.lost();
     if (await forgotten()) return banner("The lab was started again. Please open the address that it printed.");
     if (this.line.up) return;
     const again = el("button", { type: "button", text: "Try now", on: { click: () => this.line.now() } });

@@ -23,6 +23,7 @@
 export const BUILT_IN = "built-in";
 export const BREAKER = "breaker";
 export const BROKEN = "broken on purpose";
+const AUDIT = "audit";
 const RESERVED = ["preset", "subject", "seed", "force", "chart"];
 
 /** The state in which a theorem is first met. @returns {State} */
@@ -48,6 +49,7 @@ export function withKnob(theorem, state, name, value) {
 
 /** `#/id?knob=value…`, with what differs from the default alone. @param {State} state */
 export function toHash(state) {
+  if (state.audit) return auditHash(state.audit);
   const query = new URLSearchParams();
   if (state.preset) query.set("preset", state.preset);
   for (const [name, value] of Object.entries(state.knobs)) query.set(name, String(value));
@@ -59,9 +61,17 @@ export function toHash(state) {
   return `#/${state.theorem}${text ? `?${text}` : ""}`;
 }
 
+/** `#/audit?model=…`: what the audit page has chosen, in the order of its fields. */
+function auditHash(choice) {
+  const chosen = ["model", "data", "train", "budget"].filter((name) => choice[name]).map((name) => [name, choice[name]]);
+  const text = new URLSearchParams(chosen).toString();
+  return `#/${AUDIT}${text ? `?${text}` : ""}`;
+}
+
 /** The state that a hash names; null for the catalogue. Unknown names are left out. @returns {State | null} */
 export function fromHash(hash, theorems) {
   const [path, text = ""] = hash.replace(/^#\/?/, "").split("?", 2);
+  if (path === AUDIT) return { audit: Object.fromEntries(new URLSearchParams(text)) };
   const theorem = theorems.get(decodeURIComponent(path));
   if (!theorem) return null;
   const query = new URLSearchParams(text);

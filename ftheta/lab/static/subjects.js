@@ -12,6 +12,10 @@ export class Subjects {
     this.choose = choose;
     this.known = [];
     this.listed = false; // whether the server has told which there are
+    /** @type {((subject: any) => void) | null} who takes a file that was read, if no theorem does */
+    this.taker = null;
+    /** @type {((known: any[]) => void) | null} who wants to know which subjects there are */
+    this.onList = null;
     this.menu = el("select", { id: "subject", "aria-label": "Subject", on: { change: () => choose(this.menu.value) } });
     this.file = el("input", {
       type: "file",
@@ -38,13 +42,14 @@ export class Subjects {
       this.facts,
       this.complaint,
     );
-    dropping((file) => this.give(file));
+    dropping((files) => (this.taker ? files : files.slice(0, 1)).forEach((file) => this.give(file)));
   }
 
   /** Ask the server which subjects there are. */
   async refresh() {
     this.known = (await subjects()).filter((s) => s.id !== BUILT_IN && s.id !== BREAKER);
     this.listed = true;
+    this.onList?.(this.known);
     if (this.theorem) this.show(this.theorem, this.current);
   }
 
@@ -88,7 +93,8 @@ export class Subjects {
     try {
       const subject = await upload(file);
       this.known = [...this.known.filter((s) => s.id !== subject.id), subject];
-      if (!this.theorem) toast(`${subject.name} is open; choose it as the subject of a theorem.`);
+      if (this.taker) this.taker(subject);
+      else if (!this.theorem) toast(`${subject.name} is open; choose it as the subject of a theorem.`);
       else if (fits(subject, this.theorem)) this.choose(subject.id);
       else this.unsuited(subject);
     } catch (error) {
@@ -132,7 +138,7 @@ function fits(subject, theorem) {
 
 /** Files dropped anywhere on the page. */
 function dropping(give) {
-  const veil = el("div", { class: "veil", hidden: true }, el("p", { text: "Drop the file to make it the subject" }));
+  const veil = el("div", { class: "veil", hidden: true }, el("p", { text: "Drop the file here" }));
   document.body.append(veil);
   const carries = (event) => event.dataTransfer && [...event.dataTransfer.types].includes("Files");
   let depth = 0;
@@ -146,7 +152,6 @@ function dropping(give) {
     event.preventDefault();
     depth = 0;
     veil.hidden = true;
-    const [file] = event.dataTransfer.files;
-    if (file) give(file);
+    give([...event.dataTransfer.files]);
   });
 }

@@ -1,0 +1,102 @@
+/** What one may move when an audit is done: the ε, the row, the plane through three rows. */
+import { SectionView } from "./audit_view.js";
+import { el, write } from "./dom.js";
+import { speak } from "./toast.js";
+
+const STEPS = 400; // of the slider of ε
+
+export class Explore {
+  /** @param {(part: string, rows: number[]) => void} ask */
+  constructor(ask) {
+    this.ask = ask;
+    this.radii = [];
+    this.slider = el("input", { type: "range", id: "audit-epsilon", min: 0, max: STEPS, on: { input: () => this.count() } });
+    this.said = el("output", { for: "audit-epsilon" });
+    this.epsilon = el("div", { class: "explore" }, el("label", { for: "audit-epsilon", text: "ε (ℓ∞)" }), this.slider, this.said);
+    this.row = number("audit-row-number", 0);
+    this.corners = [0, 1, 2].map((k) => number(`audit-corner-${k}`, k));
+    this.rowForm = form("Row", "Look at it", [this.row], () => this.request("row", [this.row]));
+    this.sliceForm = form("Plane through rows", "Draw its pieces", this.corners, () => this.request("slice", this.corners));
+    this.complaint = el("p", { class: "complaint", role: "alert", hidden: true });
+    this.views = { row: new SectionView("row", "h3"), slice: new SectionView("slice", "h3") };
+    Object.values(this.views).forEach((view) => (view.node.hidden = true));
+    this.node = el(
+      "section",
+      { class: "panel", "aria-label": "Explore", hidden: true },
+      el("h2", { text: "Move the ε, the row, the plane" }),
+      this.epsilon,
+      this.rowForm,
+      this.sliceForm,
+      this.complaint,
+      this.views.row.node,
+      this.views.slice.node,
+    );
+  }
+
+  get shown() {
+    return !this.node.hidden;
+  }
+
+  hide() {
+    this.node.hidden = true;
+    Object.values(this.views).forEach((view) => (view.node.hidden = true));
+  }
+
+  /** @param {[number | null, number][]} radii of each row tried: the distance met and the certified radius @param {number} rows */
+  offer(radii, rows) {
+    this.radii = radii;
+    this.epsilon.hidden = !radii.length;
+    this.rowForm.hidden = !rows;
+    this.sliceForm.hidden = rows < 3;
+    this.node.hidden = !radii.length && !rows;
+    [this.row, ...this.corners].forEach((input) => (input.max = String(rows - 1)));
+    const sizes = radii.flat().filter((size) => size > 0);
+    if (!sizes.length) return (this.epsilon.hidden = true);
+    this.low = Math.log(Math.min(...sizes) / 2);
+    this.high = Math.log(Math.max(...sizes) * 1.2);
+    this.slider.value = String(STEPS / 2);
+    this.count();
+  }
+
+  /** Certified and attacked accuracy at this ε: counted from the radii, nothing is computed again. */
+  count() {
+    const epsilon = Math.exp(this.low + (Number(this.slider.value) / STEPS) * (this.high - this.low));
+    const n = this.radii.length;
+    const certified = this.radii.filter(([, radius]) => radius >= epsilon).length;
+    const attacked = this.radii.filter(([met]) => met === null || met > epsilon).length;
+    const share = (k) => `${Math.round((100 * k) / n)} % (${k} of ${n})`;
+    const words = `ε = ${epsilon.toPrecision(3)}: certified ${share(certified)}, attacked ${share(attacked)} of the rows tried`;
+    write(this.said, words);
+    this.slider.setAttribute("aria-valuetext", words);
+  }
+
+  request(part, inputs) {
+    this.complain("");
+    const rows = inputs.map((input) => Number(input.value));
+    if (inputs.some((input) => !input.reportValidity())) return;
+    this.node.dataset.asked = `${part} ${rows.join(" ")}`;
+    this.ask(part, rows);
+  }
+
+  async show(frame) {
+    const view = this.views[frame.id];
+    view.node.hidden = false;
+    await view.show(frame);
+    this.node.dataset.shown = this.node.dataset.asked;
+    speak(frame.title);
+  }
+
+  complain(text) {
+    write(this.complaint, text);
+    this.complaint.hidden = !text;
+  }
+}
+
+const number = (id, value) => el("input", { type: "number", id, min: 0, step: 1, value, required: true });
+
+function form(text, action, inputs, act) {
+  const labels = inputs.map((input, k) => el("label", { class: k ? "hidden-visually" : "", for: input.id, text: k ? `${text}, number ${k + 1}` : text }));
+  const fields = inputs.flatMap((input, k) => [labels[k], input]);
+  const submit = (event) => (event.preventDefault(), act());
+  return el("form", { class: "explore", on: { submit } }, ...fields, el("button", { type: "submit", text: action }));
+}
