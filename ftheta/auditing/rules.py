@@ -98,11 +98,47 @@ RULES = (
         problem=0.05, warning=0.0, remedy="decide on one label, or add the input that tells them apart",
         theorem="duplicates",
     ),
+    Rule(
+        "noise-floor", "data", "squared error that equal inputs with different labels cost, relative to the variance",
+        "no function of these inputs can be better than that", "ours", warning=0.5, note=0.0,
+        remedy="add the input that tells equal rows apart", theorem="duplicates",
+    ),
     # -- how good --
     Rule(
         "behind-baseline", "performance", "points of accuracy by which a simple baseline is ahead, if p < 0.05",
         "a model that takes no training does better on the same rows", "ours", problem=0.05, warning=0.0,
         remedy="check preprocessing and labels, then training; or ship the baseline", theorem="baselines",
+    ),
+    Rule(
+        "larger-error-than-baseline", "performance",
+        "mean squared error beyond that of a simple baseline, relative to it, if p < 0.05",
+        "a model that takes no training does better on the same rows", "ours", problem=0.1, warning=0.0,
+        remedy="check the scaling of inputs and targets, then training; or ship the baseline", theorem="baselines",
+    ),
+    Rule(
+        "uneven-coverage", "performance",
+        "90 % less the coverage of a 90 % interval in a third of the predictions, at least, at 95 %",
+        "an interval that covers on average may fail where it is needed", "lei2018", warning=0.05, note=0.0,
+        praises=True, remedy="scale the interval with the size of the errors there; see the residuals",
+        theorem="residuals",
+    ),
+    Rule(
+        "biased", "performance", "share of residuals of one sign − 1/2, if p < 0.01",
+        "predictions that are off to one side can be shifted; beyond three quarters the shift is most of the error",
+        "ours", warning=0.25, note=0.0, remedy="add the median residual to the predictions, or refit the last bias",
+        theorem="residuals",
+    ),
+    Rule(
+        "residual-trend", "performance", "rank correlation of residual and prediction, in size, if p < 0.01",
+        "what can be told from the prediction is no noise: a line through the residuals would lower the error", "ours",
+        warning=0.5, note=0.1, remedy="train longer, or refit a line on the predictions", theorem="residuals",
+    ),
+    Rule(
+        "heteroscedastic", "performance",
+        "largest ÷ smallest median error among thirds of the predictions, if p < 0.01",
+        "one interval for all rows is too wide for some and too narrow for others", "breusch1979", warning=4.0,
+        note=1.5, remedy="give intervals that depend on the input; model the variance, or the logarithm of the target",
+        theorem="residuals",
     ),
     Rule(
         "miscalibration", "performance", "ECE beyond what a calibrated network has on so many rows, if p < 0.01",

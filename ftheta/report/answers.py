@@ -94,6 +94,10 @@ def _accuracy(known: dict[str, Enclosure]) -> Iterator[KeyFigure]:
         interval = known.get("error_interval")
         below = "" if interval is None else f"95 % interval {_percents(1 - interval.hi, 1 - interval.lo)}"
         yield KeyFigure("accuracy", f"{100 * known['accuracy'].middle:.1f} %", below)
+    elif {"r_squared", "rmse"} <= known.keys():
+        yield KeyFigure(
+            "R²", number(known["r_squared"].middle, 3), f"RMSE {number(known['rmse'].middle, 3)} on the data"
+        )
     elif "squared_error" in known:
         yield KeyFigure("mean squared error", number(known["squared_error"].middle), "on the data")
 
@@ -135,8 +139,13 @@ def _percents(low: float, high: float) -> str:
 
 
 def accuracy_line(audit: Audit) -> str:
-    """Accuracy with its interval, the majority class, calibration and the worst class, in one line."""
+    """Accuracy with its interval, the majority class, calibration and the worst class, in one line; of a regression R²
+    and errors."""
     known = known_facts(audit)
+    if {"r_squared", "rmse", "median_error"} <= known.keys():
+        middle = known["median_error"]
+        errors = f"RMSE {number(known['rmse'].middle, 3)}; median absolute error 95 % CI"
+        return f"R² {known['r_squared'].middle:.3f} ({errors} {number(middle.lo, 3)}–{number(middle.hi, 3)})"
     if "accuracy" not in known:
         return ""
     interval = known["error_interval"]
@@ -153,4 +162,6 @@ def accuracy_line(audit: Audit) -> str:
 
 def numbers_line(audit: Audit) -> str:
     """Lipschitz constant, stable step and size, in one line."""
-    return " · ".join(f"{figure.label} {figure.value}" for figure in key_figures(audit) if figure.label != "accuracy")
+    return " · ".join(
+        f"{figure.label} {figure.value}" for figure in key_figures(audit) if figure.label not in ("accuracy", "R²")
+    )

@@ -1,6 +1,7 @@
-r"""Classifiers that take no training to speak of: what a network has to beat.
+r"""Models that take no training to speak of: what a network has to beat.
 
-Each predicts the class of every row $x_i$ from the *other* rows, or, where reference rows are given, from these alone.
+Each predicts the class, or the target, of every row $x_i$ from the *other* rows, or, where reference rows are given,
+from these alone.
 """
 
 from typing import NamedTuple
@@ -20,10 +21,24 @@ class Labelled(NamedTuple):
     y: Int[np.ndarray, "n"]
 
 
-def predict_linearly(rows: Labelled, classes: int, reference: Labelled | None = None) -> Int[np.ndarray, "n"]:
-    r"""The class with the largest output of a ridge regression on one-hot labels, columns standardised.
+class Fitted(NamedTuple):
+    """Rows `x` and their targets `y`, numbers."""
 
-    Without a `reference`, row $i$ is left out when its own class is predicted: with the hat matrix $H$ of all rows its
+    x: Float[np.ndarray, "n d"]
+    y: Float[np.ndarray, "n k"]
+
+
+def predict_linearly(rows: Labelled, classes: int, reference: Labelled | None = None) -> Int[np.ndarray, "n"]:
+    """The class with the largest output of a ridge regression on one-hot labels."""
+    units = np.eye(classes)
+    known = None if reference is None else Fitted(reference.x, units[reference.y])
+    return regress_linearly(Fitted(rows.x, units[rows.y]), known).argmax(1)
+
+
+def regress_linearly(rows: Fitted, reference: Fitted | None = None) -> Float[np.ndarray, "n k"]:
+    r"""The outputs of a ridge regression, columns standardised.
+
+    Without a `reference`, row $i$ is left out when its own target is predicted: with the hat matrix $H$ of all rows its
     prediction is $(\hat y_i-H_{ii}y_i)/(1-H_{ii})$.
     """
     fitted_on = rows if reference is None else reference
@@ -31,14 +46,13 @@ def predict_linearly(rows: Labelled, classes: int, reference: Labelled | None = 
     spread = fitted_on.x.std(0)
     scale = np.where(spread > 0, spread, 1.0)
     X = _with_one((fitted_on.x - centre) / scale)
-    Y = np.eye(classes)[fitted_on.y]
     penalties = np.full(X.shape[1], PENALTY)
     penalties[-1] = 0.0  # the intercept is free
     if reference is not None:
-        return (_with_one((rows.x - centre) / scale) @ _ridge(X, Y, penalties)).argmax(1)
+        return _with_one((rows.x - centre) / scale) @ _ridge(X, reference.y, penalties)
     H = X @ _ridge(X, np.eye(len(X)), penalties)
     own = np.minimum(np.diag(H), 1 - 1e-9)[:, None]
-    return ((H @ Y - own * Y) / (1 - own)).argmax(1)
+    return (H @ rows.y - own * rows.y) / (1 - own)
 
 
 def _with_one(x: np.ndarray) -> np.ndarray:
@@ -53,15 +67,27 @@ def _ridge(X: np.ndarray, Y: np.ndarray, penalties: np.ndarray) -> np.ndarray:
 def nearest_labels(rows: Labelled, k: int, reference: Labelled | None = None) -> Int[np.ndarray, "n k"]:
     """The classes of the `k` nearest other rows (or reference rows) in the 2-norm, the nearest first."""
     others = rows if reference is None else reference
-    squares = (others.x**2).sum(1)
+    return others.y[_find_nearest(rows.x, k, None if reference is None else reference.x)]
+
+
+def nearest_targets(rows: Fitted, reference: Fitted | None = None) -> Float[np.ndarray, "n k"]:
+    """The targets of the nearest other row (or reference row) in the 2-norm."""
+    others = rows if reference is None else reference
+    return others.y[_find_nearest(rows.x, 1, None if reference is None else reference.x)[:, 0]]
+
+
+def _find_nearest(x: np.ndarray, k: int, reference: np.ndarray | None) -> np.ndarray:
+    """The numbers of the `k` nearest other rows, or reference rows."""
+    others = x if reference is None else reference
+    squares = (others**2).sum(1)
     found = []
-    size = max(1, BLOCK // len(others.x))
-    for begin in range(0, len(rows.x), size):
-        block = rows.x[begin : begin + size]
-        gaps = (block**2).sum(1)[:, None] + squares - 2 * block @ others.x.T
+    size = max(1, BLOCK // len(others))
+    for begin in range(0, len(x), size):
+        block = x[begin : begin + size]
+        gaps = (block**2).sum(1)[:, None] + squares - 2 * block @ others.T
         if reference is None:
             gaps[np.arange(len(block)), begin + np.arange(len(block))] = np.inf
         near = np.argpartition(gaps, min(k, gaps.shape[1]) - 1, axis=1)[:, :k]
         order = np.argsort(np.take_along_axis(gaps, near, 1), axis=1, kind="stable")
-        found.append(others.y[np.take_along_axis(near, order, 1)])
+        found.append(np.take_along_axis(near, order, 1))
     return np.concatenate(found)

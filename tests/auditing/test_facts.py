@@ -93,6 +93,83 @@ def test_a_regression_is_judged_by_its_squared_error():
     assert (known.lo, known.hi) == pytest.approx((low, high))
 
 
+def line(slope: float, offset: float = 0.0) -> Network:
+    return Network.described(Description((Dense(np.array([[slope]]), np.array([offset])),)), "line")
+
+
+def noisy_line(n: int, noise: Any, seed: int = 0) -> Dataset:
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(1, 10, (n, 1))
+    return Dataset("rows", x, 2 * x[:, 0] + noise(rng, x[:, 0]))
+
+
+def rules_of(found: Part) -> dict[str, str]:
+    return {finding.rule: finding.severity.value for finding in found.findings}
+
+
+def test_a_regression_is_judged_by_r_squared_and_the_median_of_its_errors():
+    data = noisy_line(200, lambda rng, x: rng.normal(size=len(x)))
+    found = part("test-error", line(2.0).with_data(data))
+    residual = data.y - 2 * data.x[:, 0]
+    assert value(found, "R² on the data").lo == pytest.approx(1 - np.mean(residual**2) / np.var(data.y))
+    assert value(found, "root mean squared error").lo == pytest.approx(np.sqrt(np.mean(residual**2)))
+    known = value(found, "median absolute error, exact interval")
+    assert known.lo < np.median(np.abs(residual)) < known.hi and known.confidence == 0.95
+    assert found.charts[0].title == "labels against predictions"
+
+
+def test_plain_noise_leaves_nothing_to_say_of_the_residuals_but_their_interval():
+    data = noisy_line(400, lambda rng, x: rng.normal(size=len(x)))
+    found = part("residuals", line(2.0).with_data(data))
+    assert rules_of(found) == {"uneven-coverage": "good"}
+    radius = value(found, "radius of a 90 % prediction interval, split conformal").lo
+    assert radius == pytest.approx(stats.norm.ppf(0.95), abs=0.35)
+    assert 0.9 in value(found, "coverage of that interval on the other rows")
+
+
+@pytest.mark.parametrize(
+    "noise, net, rule",
+    [
+        (lambda rng, x: rng.normal(size=len(x)) * x**2 / 10, line(2.0), "heteroscedastic"),
+        (lambda rng, x: rng.normal(size=len(x)), line(2.0, 0.8), "biased"),
+        (lambda rng, x: rng.normal(size=len(x)), line(1.5, 2.75), "residual-trend"),
+        (lambda rng, x: rng.normal(size=len(x)) * np.where(x > 7.5, 8.0, 1.0), line(2.0), "uneven-coverage"),
+    ],
+)
+def test_what_is_wrong_with_residuals_is_found(noise, net, rule):
+    found = part("residuals", net.with_data(noisy_line(600, noise)))
+    assert rules_of(found).get(rule, "good") in ("warning", "note")
+
+
+def test_baselines_of_a_regression_leave_each_row_out():
+    data = noisy_line(60, lambda rng, x: rng.normal(size=len(x)))
+    found = part("baselines", line(1.0).with_data(data))
+    others = [np.delete(data.y, i).mean() for i in range(60)]
+    assert value(found, "mean squared error, mean of the labels").lo == pytest.approx(np.mean((data.y - others) ** 2))
+    gaps = np.abs(data.x - data.x.T) + np.diag(np.full(60, np.inf))
+    nearest = data.y[gaps.argmin(1)]
+    assert value(found, "mean squared error, nearest neighbour").lo == pytest.approx(np.mean((data.y - nearest) ** 2))
+    assert rules_of(found) == {"larger-error-than-baseline": "problem"}
+    assert rules_of(part("baselines", line(2.0).with_data(data)))["ahead-of-baselines"] in ("good", "note")
+
+
+def test_the_noise_floor_is_what_equal_rows_cost_any_function():
+    x = np.repeat(np.arange(10.0), 3)[:, None]
+    y = np.random.default_rng(0).normal(size=30)
+    found = part("duplicates", line(1.0).with_data(Dataset("rows", x, y)))
+    floor = np.mean([np.var(y[3 * k : 3 * k + 3]) for k in range(10)])
+    assert value(found, "noise floor: squared error of any function on these rows").lo == pytest.approx(floor)
+    two = Network.described(random_mlp(np.random.default_rng(0), (1, 4, 2)), "two")
+    found = part("duplicates", two.with_data(Dataset("rows", x, np.arange(30) % 3 % 2)))
+    assert value(found, "noise floor: error of any classifier on these rows").lo == pytest.approx(1 / 3)
+
+
+def test_labels_that_are_the_inputs_are_no_regression():
+    data = noisy_line(50, lambda rng, x: rng.normal(size=len(x)))
+    same = replace(data, y=data.x)
+    assert isinstance(perform(TASKS["residuals"], [line(1.0).with_data(same)], 0), Skipped)
+
+
 def test_units_that_are_never_on_are_counted(digits):
     found = part("active-units", digits)
     hidden = by_hand(digits, digits.data.x)[1:-1]

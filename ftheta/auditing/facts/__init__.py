@@ -26,6 +26,7 @@ FACTS = (  # the quick and the wanted ones first, so that a large network gets t
     *_in("warnings", "data", "data-warnings"),
     *_in("calibration", "performance", "calibration"),
     *_in("baselines", "performance", "baselines"),
+    *_in("regression", "performance", "residuals"),
     *_in("baselines", "data", "label-errors"),
     *_in("generalisation", "generalisation", "train-test-gap"),
     *_in("counting", "what", "counts"),

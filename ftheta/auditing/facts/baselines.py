@@ -4,13 +4,14 @@ import numpy as np
 
 from ftheta.estimates.paired import mcnemar
 from ftheta.logic import Axis, Bars, Enclosure, Fact, SubjectError, Table
-from ftheta.risks.baselines import Labelled, nearest_labels, predict_linearly
+from ftheta.risks.baselines import Fitted, Labelled, nearest_labels, predict_linearly
 from ftheta.subjects import Dataset, Network
 from ftheta.subjects.inputs import takes_tokens
 
 from ..part import Part
 from ..rules import judge, percent
-from .evaluation import Evaluation, evaluate_classes, flatten
+from .evaluation import Evaluation, evaluate_classes, evaluate_data, flatten
+from .regression import evaluate_regression, judge_against_baselines, refuse_reconstruction
 
 ROWS = 2000  # that baselines are tried on
 REFERENCE = 10_000  # rows of training that they may use
@@ -24,7 +25,9 @@ ONE_SCALE = 300.0  # between the widest and the narrowest column
 
 
 def baselines(net: Network, rng: np.random.Generator) -> Part:
-    """Majority class, a linear model and the nearest neighbour, with exact tests that they are as good."""
+    """Majority class (or mean), a linear model and the nearest neighbour, with exact tests that they are as good."""
+    if evaluate_data(net, rng).classes is None:
+        return _regression_baselines(net, rng)
     found, classes = evaluate_classes(net, rng)
     if len(classes) < LEAST:
         raise SubjectError("This needs at least ten labelled rows.", got=f"{len(classes)}", remedy="give more rows")
@@ -59,6 +62,26 @@ def baselines(net: Network, rng: np.random.Generator) -> Part:
     shares = (float(right.mean()), *(float((guess == rows.y).mean()) for guess in tried.values()))
     chart = Bars("accuracy on the same rows", Axis("accuracy"), ("this network", *tried), ("",), (shares,))
     return Part(tuple(facts), charts=(chart,), findings=_compare(right, rival, best, p))
+
+
+def _regression_baselines(net: Network, rng: np.random.Generator) -> Part:
+    given = evaluate_regression(net, rng)
+    refuse_reconstruction(given)
+    if len(given.errors) < LEAST:
+        got = f"{len(given.errors)}"
+        raise SubjectError("This needs at least ten labelled rows.", got=got, remedy="give more rows")
+    _refuse_tokens(net)
+    x = flatten(given.found.x[:ROWS])
+    if x.shape[1] > MOST_COLUMNS:
+        got = f"{x.shape[1]:,} columns"
+        raise SubjectError("The inputs are too large for a linear model.", got=got, remedy="give fewer columns")
+    reference = None
+    train = net.train_data
+    if train is not None and train.y is not None and train.y.reshape(len(train), -1).shape[1] == given.labels.shape[1]:
+        few = _new_rows(net, train, rng)
+        y = train.y.reshape(len(train), -1)[few].astype(np.float64)
+        reference = Fitted(_on_one_scale(net, flatten(train.x[few])), y) if len(few) >= LEAST else None
+    return judge_against_baselines(given, Fitted(_on_one_scale(net, x), given.labels[:ROWS]), reference, rng)
 
 
 def _compare(right: np.ndarray, rival: np.ndarray, best: str, p: float) -> tuple:
@@ -102,9 +125,19 @@ def label_errors(net: Network, rng: np.random.Generator) -> Part:
 
 def _rows_of(net: Network, found: Evaluation, classes: np.ndarray) -> Labelled:
     """The rows that are compared, columns on one scale: neighbours are near in all of them."""
+    _refuse_tokens(net)
+    return Labelled(_on_one_scale(net, flatten(found.x[:ROWS])), classes[:ROWS])
+
+
+def _refuse_tokens(net: Network) -> None:
     if takes_tokens(net):
         raise SubjectError("Token ids have no distances.", remedy="this is about inputs that are numbers")
-    return Labelled(_on_one_scale(net, flatten(found.x[:ROWS])), classes[:ROWS])
+
+
+def _new_rows(net: Network, train: Dataset, rng: np.random.Generator) -> np.ndarray:
+    """The numbers of some rows of training that are not in the data too."""
+    few = np.sort(rng.permutation(len(train))[:REFERENCE])
+    return few[~_is_in(train.x[few], net.data)]
 
 
 def _reference(net: Network, rng: np.random.Generator) -> Labelled | None:
@@ -112,8 +145,7 @@ def _reference(net: Network, rng: np.random.Generator) -> Labelled | None:
     data = net.train_data
     if data is None or data.y is None or data.y.ndim > 1:
         return None
-    few = np.sort(rng.permutation(len(data))[:REFERENCE])
-    few = few[~_is_in(data.x[few], net.data)]
+    few = _new_rows(net, data, rng)
     if len(few) < LEAST:
         return None
     return Labelled(_on_one_scale(net, flatten(data.x[few])), data.y[few].astype(int))

@@ -132,13 +132,50 @@ def duplicates(net: Network, rng: np.random.Generator) -> Part:
     findings = judge("duplicates", value, says, f"exact, {told}", judged_by=repeats / n)
     tables: tuple[Table, ...] = ()
     if data.y is not None:
-        clashing = _clashing_rows(group, data.y.reshape(n, -1))
-        found = Enclosure.exact(len(clashing))
-        facts.append(Fact("rows with a twin that has another label", found, told, "conflicting_labels"))
-        said = f"{len(clashing):,} of {n:,} rows have a twin with another label ({percent(len(clashing) / n)})."
-        findings += judge("conflicting-labels", found, said, f"exact, {told}", judged_by=len(clashing) / n)
+        y = data.y.reshape(n, -1)
+        clashing = _clashing_rows(group, y)
+        is_regression = classes_of(net, y) is None
+        judged = _judge_noise if is_regression else _judge_conflicts
+        told_of_twins, said = judged(group, y, clashing, told)
+        facts += told_of_twins
+        findings += said
         tables = _twins(data, group, clashing)
     return Part(tuple(facts), tables, findings=findings)
+
+
+def _judge_conflicts(group: np.ndarray, y: np.ndarray, clashing: np.ndarray, told: str) -> tuple[list[Fact], tuple]:
+    """Equal rows of different classes, and the error that no classifier can avoid on them."""
+    n = len(y)
+    found = Enclosure.exact(len(clashing))
+    _, codes = np.unique(y[:, 0], return_inverse=True)
+    counts = np.zeros((group.max() + 1, codes.max() + 1), int)
+    np.add.at(counts, (group, codes.ravel()), 1)
+    floor = n - int(counts.max(1).sum())
+    facts = [
+        Fact("rows with a twin that has another label", found, told, "conflicting_labels"),
+        Fact("noise floor: error of any classifier on these rows", Enclosure.exact(floor / n), told, "noise_floor"),
+    ]
+    says = f"{len(clashing):,} of {n:,} rows have a twin with another label ({percent(len(clashing) / n)})."
+    means = f"Any classifier is wrong on {floor:,} of these rows at least." if floor else ""
+    share = len(clashing) / n
+    return facts, judge("conflicting-labels", found, says, f"exact, {told}", judged_by=share, means=means)
+
+
+def _judge_noise(group: np.ndarray, y: np.ndarray, clashing: np.ndarray, told: str) -> tuple[list[Fact], tuple]:
+    """The squared error that no function of the inputs can avoid: the spread of the labels of equal rows."""
+    n = len(y)
+    sizes = np.bincount(group)
+    means = np.stack([np.bincount(group, column) / sizes for column in y.T.astype(np.float64)], axis=1)
+    floor = float(((y - means[group]) ** 2).sum() / n)
+    spread = float(((y - y.mean(0)) ** 2).sum(1).mean())
+    value = Enclosure.equal(floor)
+    facts = [Fact("noise floor: squared error of any function on these rows", value, told, "noise_floor")]
+    share = floor / spread if spread > 0 else 0.0
+    says = (
+        f"{len(clashing):,} of {n:,} rows have a twin with another label: no function of these inputs has a squared "
+        f"error below {floor:.4g} ({percent(share)} of the variance of the labels)."
+    )
+    return facts, judge("noise-floor", value, says, f"computed in float64, {told}", judged_by=share)
 
 
 def _group_rows(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

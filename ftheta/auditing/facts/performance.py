@@ -4,7 +4,7 @@ from math import ceil, isfinite, log
 
 import numpy as np
 
-from ftheta.estimates import binomial_interval, mean
+from ftheta.estimates import binomial_interval
 from ftheta.estimates.concentration import hoeffding_radius
 from ftheta.logic import Axis, Bars, Enclosure, Fact, SubjectError, Table
 from ftheta.subjects import Network
@@ -12,13 +12,15 @@ from ftheta.subjects import Network
 from ..part import Part
 from ..rules import judge, percent
 from .evaluation import Evaluation, evaluate_data
-from .inputs import describe_misfit
+from .pictures import draw_rows
+from .regression import judge_regression
 
 CONFIDENCE = 0.95
 WITHIN = 0.01  # an error of one in a hundred
 MOST_CLASSES = 100
 MOST_BARS = 20
 MOST_CONFUSIONS = 8
+MOST_MISTAKES = 12
 ASSUMED = "if the rows are independent and no training or selection saw them"
 
 
@@ -31,7 +33,7 @@ def test_error(net: Network, rng: np.random.Generator) -> Part:
         return _not_finite(found)
     if found.classes is not None:
         return _classification(found, found.classes)
-    return _regression(net, found, found.labels)
+    return judge_regression(net, rng)
 
 
 def _not_finite(found: Evaluation) -> Part:
@@ -43,22 +45,6 @@ def _not_finite(found: Evaluation) -> Part:
         (Fact("rows with an output that is not finite", value, found.told, "not_finite"),),
         findings=judge("not-finite", value, says, f"exact, {found.told}"),
     )
-
-
-def _regression(net: Network, found: Evaluation, y: np.ndarray) -> Part:
-    if y.shape != found.outputs.shape:
-        remedy = "give one class per row, or one number per output"
-        raise SubjectError("The labels are neither classes nor outputs.", got=describe_misfit(net, y), remedy=remedy)
-    errors = ((found.outputs - y) ** 2).sum(1)
-    facts = [Fact("mean squared error on the data", Enclosure.equal(float(errors.mean())), found.told, "squared_error")]
-    if len(errors) > 1:
-        facts.append(Fact("expected squared error", mean(errors, CONFIDENCE), "if the rows are independent and unseen"))
-    spread = float(((y - y.mean(0)) ** 2).sum(1).mean())
-    facts.append(Fact("error of the best constant", Enclosure.equal(spread), found.told))
-    behind = float(errors.mean()) - spread
-    value = Enclosure.measured(max(behind, 0.0), samples=len(errors))
-    says = f"The mean of the labels predicts better: squared error {spread:.4g} against {errors.mean():.4g}."
-    return Part(tuple(facts), findings=judge("behind-baseline", value, says))
 
 
 def _classification(found: Evaluation, classes: np.ndarray) -> Part:
@@ -81,8 +67,32 @@ def _classification(found: Evaluation, classes: np.ndarray) -> Part:
         Fact("rows for ± 1 % by Hoeffding", Enclosure.equal(ceil(log(2 / (1 - CONFIDENCE)) / (2 * WITHIN**2)))),
         *_worst_class_fact(found, classes),
     )
-    tables = (_confusions(found, classes), _by_class(found, classes))
-    return Part(facts, tables, _class_chart(found, classes), _worst_class(found, classes, exact))
+    mistakes = _most_confident_mistakes(found, classes)
+    tables = (_confusions(found, classes), _by_class(found, classes), *_list_mistakes(found, classes, mistakes))
+    title = "the most confident mistakes, from the left as in the table"
+    charts = (*_class_chart(found, classes), *draw_rows(title, found.x.shape[1:], (found.x[mistakes],)))
+    return Part(facts, tables, charts, _worst_class(found, classes, exact))
+
+
+def _most_confident_mistakes(found: Evaluation, classes: np.ndarray) -> np.ndarray:
+    """The places of the wrong rows whose output is furthest above that of their label."""
+    wrong = np.flatnonzero(found.guesses != classes)
+    return wrong[np.argsort(-_leads(found, classes)[wrong], kind="stable")][:MOST_MISTAKES]
+
+
+def _leads(found: Evaluation, classes: np.ndarray) -> np.ndarray:
+    """By how much the largest output is above that of the label."""
+    return found.outputs.max(1) - found.outputs[np.arange(len(classes)), classes]
+
+
+def _list_mistakes(found: Evaluation, classes: np.ndarray, mistakes: np.ndarray) -> tuple[Table, ...]:
+    leads = _leads(found, classes)
+    rows = [
+        (int(found.rows[i]), found.name(int(classes[i])), found.name(int(found.guesses[i])), float(leads[i]))
+        for i in mistakes
+    ]
+    heads = ("row", "label", "prediction", "output above that of the label")
+    return (Table("most confident mistakes", heads, tuple(rows)),) if rows else ()
 
 
 def _errors_of(found: Evaluation, classes: np.ndarray) -> list[tuple[int, int, int]]:
