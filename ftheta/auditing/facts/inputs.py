@@ -1,5 +1,9 @@
 """Inputs to look at a network with: rows of its data, or random ones where there are none."""
 
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
 import jax
 import numpy as np
 
@@ -13,6 +17,8 @@ from ftheta.subjects import Dataset, Network
 from ftheta.subjects.inputs import takes_tokens
 
 BATCH = 256  # rows sent through the network at once
+BLOCK = 4  # rows of a large network sent through at once
+BLOCKWISE = 1e9  # multiplications of all rows, from which compiling takes less than evaluating
 MOST_PRODUCTS = 10_000_000  # of a normal form
 
 
@@ -54,10 +60,29 @@ def describe_rows(looked_at: int, data: Dataset) -> str:
 
 def outputs_at(net: Network, x: np.ndarray) -> np.ndarray:
     """The outputs at all rows, each as one flat row."""
+    if multiplications(net) * len(x) >= BLOCKWISE:
+        return _outputs_by_block(net, x)
     found = np.asarray(call_compiled(lambda x: jax.lax.map(net, x, batch_size=BATCH), x), np.float64)
     return found.reshape(len(x), -1)
 
 
+def _outputs_by_block(net: Network, x: np.ndarray) -> np.ndarray:
+    """The same in blocks of one size, the last filled up: the program is compiled once, however many rows there are."""
+    run = _compile_block(net)
+    found = []
+    for i in range(0, len(x), BLOCK):
+        rows = x[i : i + BLOCK]
+        filled = np.concatenate([rows, np.repeat(rows[-1:], BLOCK - len(rows), axis=0)])
+        found.append(np.asarray(run(filled), np.float64)[: len(rows)].reshape(len(rows), -1))
+    return np.concatenate(found)
+
+
+@lru_cache(maxsize=4)
+def _compile_block(net: Network) -> Callable[[np.ndarray], Any]:
+    return jax.jit(lambda rows: jax.vmap(net)(rows))
+
+
+@lru_cache(maxsize=8)
 def multiplications(net: Network) -> int:
     """About how many one evaluation takes, at least one a parameter: what the rows looked at are chosen by."""
     try:

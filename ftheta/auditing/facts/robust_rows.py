@@ -15,6 +15,7 @@ from ftheta.subjects import Network
 from ..part import RADII_TABLE, Part
 from ..rules import INVISIBLE, SMALL, judge
 from .inputs import affordable, choose_rows, classes_of, ensure_real_inputs, multiplications, outputs_at, some_rows
+from .large import is_large, loss_gradients
 from .pictures import draw_rows
 
 ROWS = 64  # put to bounds
@@ -57,6 +58,8 @@ def certified_rows(net: Network, rng: np.random.Generator) -> Part:
     ensure_real_inputs(net)
     if int(np.prod(net.output_shape)) < 2:
         raise SubjectError("There is one output, hence no class.", remedy="this is about networks with several outputs")
+    if is_large(net):
+        return _attacked_rows(net)
     is_small = multiplications(net) <= LINEAR
     found = _try_rows(net, affordable(net, WORK / len(RADII), 1, ROWS), rng, is_small)
     n = len(found.x)
@@ -80,8 +83,55 @@ def certified_rows(net: Network, rng: np.random.Generator) -> Part:
         facts.append(Fact("rows of the data", Enclosure.exact(len(net.data)), "", "rows"))
     if is_small:
         facts.append(_median_distance(found))
-    charts = (_chart(found, is_small), *_draw_fragile(net, found))
+    charts = (_chart(found, attacked=is_small), *_draw_fragile(net, found))
     return Part(tuple(facts), _tables(found), charts, _judge_rows(found) if is_small else ())
+
+
+def _attacked_rows(net: Network) -> Part:
+    """Of a large network: how many rows that are right keep their class when every input moves by ε along the sign of
+    the gradient of the loss (one step, goodfellow2015): from above alone."""
+    known = loss_gradients(net)
+    classes = classes_of(net, known.y)
+    if classes is None or known.by_inputs is None:
+        raise SubjectError("Requires classes as labels, and real inputs.", remedy="add --data with x and y")
+    x = known.x.astype(np.float64)
+    found = _attack_along_signs(net, x, classes, np.sign(known.by_inputs))
+    n = len(x)
+    told = f"of {n:,} {_describe_tried(net)}, ε relative to the largest entry {found.scale:.3g}; one gradient step"
+    facts = [
+        Fact(
+            f"attacked accuracy at ε = {radius:g}",
+            Enclosure.exact(Fraction(found.surviving_at(radius * found.scale), n)),
+            f"{found.surviving_at(radius * found.scale):,} {told}",
+        )
+        for radius in TOLD
+    ]
+    facts.append(Fact("rows tried", Enclosure.exact(n), told, "rows_tried"))
+    facts.append(Fact("certified accuracy", "not computed for a network of this size"))
+    charts = (_chart(found, attacked=True, radii=TOLD), *_draw_fragile(net, found))
+    return Part(tuple(facts), _tables(found), charts, _judge_rows(found))
+
+
+def _attack_along_signs(net: Network, x: np.ndarray, classes: np.ndarray, signs: np.ndarray) -> _Rows:
+    """Every row at growing distances along its signs, until its class changes."""
+    labels = outputs_at(net, x).argmax(1)
+    right = labels == classes
+    met = np.where(right, inf, 0.0)
+    there = x.copy()
+    changes_to = labels.copy()
+    size = float(np.ptp(x)) or 1.0
+    scale = float(np.abs(x).max()) or 1.0
+    for radius in sorted([*(scale * radius for radius in TOLD), INVISIBLE * size, SMALL * size]):
+        rows = np.flatnonzero(np.isinf(met))
+        if not len(rows):
+            break
+        moved = x[rows] + radius * signs[rows]
+        guesses = outputs_at(net, moved).argmax(1)
+        flipped = guesses != labels[rows]
+        met[rows[flipped]] = radius
+        there[rows[flipped]] = moved[flipped]
+        changes_to[rows[flipped]] = guesses[flipped]
+    return _Rows(np.arange(len(x)), x, right, labels, np.zeros(len(x)), met, there, changes_to)
 
 
 def _try_rows(net: Network, most: int, rng: np.random.Generator, is_small: bool) -> _Rows:
@@ -177,14 +227,14 @@ def _describe_change(found: _Rows, i: int) -> str:
     return f"{found.labels[i]} → {found.changes_to[i]}"
 
 
-def _chart(found: _Rows, is_small: bool) -> Chart:
+def _chart(found: _Rows, *, attacked: bool, radii: tuple[float, ...] = RADII) -> Chart:
     """Certified from below, attacked from above: the truth lies between."""
     n = len(found.x)
-    lower = [found.certain_at(radius * found.scale) / n for radius in RADII]
-    upper = [found.surviving_at(radius * found.scale) / n for radius in RADII]
-    series = [Series("certified", RADII, lower, "bound", lo=lower, hi=upper)]
-    if is_small:
-        series.append(Series("attacked", RADII, upper))
+    lower = [found.certain_at(radius * found.scale) / n for radius in radii]
+    upper = [found.surviving_at(radius * found.scale) / n for radius in radii]
+    series = [Series("certified", radii, lower, "bound", lo=lower, hi=upper)]
+    if attacked:
+        series.append(Series("attacked", radii, upper))
     title = "rows whose class cannot change" if found.right is None else "rows that are right and stay so"
     return Curves(title, Axis("ε", "log"), Axis(f"share of the {n:,} rows tried"), tuple(series))
 

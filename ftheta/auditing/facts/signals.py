@@ -19,6 +19,7 @@ from ..part import Part
 from ..rules import judge, percent
 from .counting import name_of_array
 from .inputs import BATCH, affordable, describe_rows, some_rows
+from .large import is_large, loss_gradients
 
 ROWS = 64  # for gradients
 LOOKED_AT = 1024  # rows, for units
@@ -34,15 +35,22 @@ def gradients_by_layer(net: Network, rng: np.random.Generator) -> Part:
     if not net.parameters:
         raise SubjectError("This network has no parameters.", remedy="give an equinox module, or a file with weights")
     net = net.behind_scaling()  # the parameters of its layers are those that are differentiated by
+    if is_large(net) and net.data is not None and net.data.y is not None:
+        known = loss_gradients(net)
+        return _describe_gradients(net, known.by_parameters, known.told, None)
     objective, told = _objective(net, rng)
-    slope = objective.gradient()
-    tree = objective.build(jnp.asarray(slope))
+    tree = objective.build(jnp.asarray(objective.gradient()))
+    return _describe_gradients(net, tree, told, objective)
+
+
+def _describe_gradients(net: Network, tree: Any, told: str, objective: Objective | None) -> Part:
     leaves = jax.tree_util.tree_leaves_with_path(tree)
     sizes = [float(np.linalg.norm(leaf)) for leaf in jax.tree.leaves(net.params)]
     norms = [float(jnp.linalg.norm(leaf)) for _, leaf in leaves]
     names = [name_parameters(net, path) for path, _ in leaves]
     facts = _gradient_ratio(leaves, norms, told)
-    layers = signals(objective, net.description, ROWS) if net.parameters <= DIAGNOSED else None
+    is_diagnosed = objective is not None and net.parameters <= DIAGNOSED
+    layers = signals(objective, net.description, ROWS) if is_diagnosed else None
     if layers is not None:
         facts.append(Fact("diagnosis", layers.diagnosis, told))
     rows = [(n, size, norm, norm / size if size else 0.0) for n, size, norm in zip(names, sizes, norms)][:SHOWN]
@@ -66,7 +74,7 @@ def _judge_balance(facts: list[Fact]) -> tuple[AuditFinding, ...]:
             size = abs(log10(ratio)) if ratio > 0 else inf
             word = "balanced" if size <= 1 else "vanish towards the input" if ratio < 1 else "explode towards the input"
             says = f"Gradients {'are ' * (size <= 1)}{word}: norm of the first matrix ÷ the last {ratio:.3g}."
-            return judge("gradient-balance", fact.value, says, f"computed in float64, {fact.note}", judged_by=size)
+            return judge("gradient-balance", fact.value, says, f"computed, {fact.note}", judged_by=size)
     return ()
 
 

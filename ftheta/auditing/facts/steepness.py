@@ -3,7 +3,7 @@
 import numpy as np
 
 from ftheta.certify.lipschitz import inputs_near, product_bound, steepest_secant
-from ftheta.logic import Enclosure, Fact, FthetaError, Status
+from ftheta.logic import Enclosure, Fact, FthetaError, Status, SubjectError
 from ftheta.networks import activation
 from ftheta.pieces.plan import spectral_norm
 from ftheta.subjects import Network
@@ -11,16 +11,20 @@ from ftheta.subjects.layers import describes_this_function
 
 from ..part import Part, no_better
 from .inputs import affordable, ensure_real_inputs, outputs_at, piecewise_affine, some_rows
+from .large import is_large, loss_gradients
 
 POINTS = 128
 CLIMBS = 16
 CLIMBING = 3e6  # multiplications of one evaluation, times the steps of an ascent
 WORK = 2e9  # multiplications of all evaluations
+SECANT = 1e-3  # of the norm of the row: its length, where the network is large
 
 
 def steepness(net: Network, rng: np.random.Generator) -> Part:
     """The Lipschitz constant from below by a search, from above by the product of norms where layers are known."""
     ensure_real_inputs(net)
+    if is_large(net):
+        return _steepness_along_gradients(net)
     starts = inputs_near(
         None if net.data is None else net.data.x, net.input_shape, affordable(net, 1e7, 4, POINTS), 1.0, rng
     )
@@ -52,6 +56,25 @@ def steepness(net: Network, rng: np.random.Generator) -> Part:
             radius = Enclosure.at_least(gap / (np.sqrt(2) * bound.hi), samples=len(x))
             facts.append(Fact("certified ℓ₂ radius, median (margin / √2 Lip)", radius, told))
     return Part(tuple(facts))
+
+
+def _steepness_along_gradients(net: Network) -> Part:
+    """From below alone: secants from a few rows along the gradient of the loss there, in which outputs move most."""
+    known = loss_gradients(net)
+    if known.by_inputs is None:
+        raise SubjectError("Requires real-valued inputs.", got="token ids")
+    x = known.x.reshape(len(known.x), -1).astype(np.float64)
+    ways = known.by_inputs.reshape(x.shape)
+    sizes = np.linalg.norm(ways, axis=1, keepdims=True)
+    lengths = SECANT * np.linalg.norm(x, axis=1, keepdims=True)
+    there = x + lengths * ways / np.where(sizes > 0, sizes, 1.0)
+    ends = outputs_at(net, np.concatenate([x, there]).reshape(-1, *net.input_shape))
+    rise = np.linalg.norm(ends[len(x) :] - ends[: len(x)], axis=1)
+    length = np.linalg.norm(there - x, axis=1)
+    steepest = float((rise / np.where(length > 0, length, np.inf)).max())
+    told = f"2-norm, secants along the gradients of the loss at {len(x)} rows; no upper bound of a network of this size"
+    lower = Enclosure.at_least(steepest, samples=len(x))
+    return Part((Fact("Lipschitz lower bound (steepest secant found)", lower, told, "lipschitz_lower"),))
 
 
 def _product(net: Network) -> Enclosure | None:

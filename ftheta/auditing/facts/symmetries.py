@@ -18,11 +18,13 @@ from ftheta.subjects.layers import MOST_WEIGHTS
 from ..part import Part
 from ..rules import judge, percent
 from .inputs import affordable, ensure_real_inputs, outputs_at, some_rows
+from .large import is_large
 
 ROWS = 64
 MOST_BALANCED = 2_000_000  # weights
 LEAST_SIDE = 4  # of an image
 MOST_SHIFTS = 8
+FEW_SHIFTS = (1, 4, 16)  # of a large network
 ROUNDING = 1e-9  # of the largest output
 MOVES = {  # of the plane, rows downwards and columns to the right
     (0, -1, 1, 0): "90° rotation",
@@ -85,7 +87,8 @@ def shifts(net: Network, rng: np.random.Generator) -> Part:
     still = outputs_at(net, x).reshape(len(x), *net.output_shape)
     moves_too = layout_of(net.input_shape, net.output_shape) is not None and len(net.input_shape) > 1
     what = "equivariance defect" if moves_too else "invariance defect"
-    moves = [(axis, by) for axis in grid.axes for by in range(1, min(grid.shape[axis] // 2, MOST_SHIFTS) + 1)]
+    distances = FEW_SHIFTS if is_large(net) else range(1, MOST_SHIFTS + 1)
+    moves = [(axis, by) for axis in grid.axes for by in distances if by <= grid.shape[axis] // 2]
     moved = outputs_at(net, np.concatenate([grid.roll(x, axis, by) for axis, by in moves]))
     moved = moved.reshape(len(moves), *still.shape)
     facts = []
@@ -98,7 +101,7 @@ def shifts(net: Network, rng: np.random.Generator) -> Part:
         wanted = [np.roll(still, b, axis=axis + 1) if moves_too else still for b in by]
         defects = [_defect(moved[k], w, still) for k, w in zip(here, wanted)]
         where = np.maximum(where, np.abs(moved[here[0]] - wanted[0]).max(0))
-        told = f"{source}, shifts of 1 to {by[-1]}, relative to the outputs"
+        told = f"{source}, shifts of {_describe_distances(by)}, relative to the outputs"
         known = Enclosure.at_least(max(defects), samples=len(x) * len(by))
         facts.append(Fact(f"{what}, axis {axis + 1}", known, told))
         if not moves_too and still[0].size > 1:
@@ -110,6 +113,13 @@ def shifts(net: Network, rng: np.random.Generator) -> Part:
     chart = Curves(f"{what} against shift", Axis("shift"), Axis("largest relative change"), tuple(series))
     maps = _change_map(where / _largest_entry(still), grid) if moves_too else ()
     return Part(tuple(facts), charts=(chart, *maps), findings=_judge_shifts(stays, len(x)))
+
+
+def _describe_distances(by: list[int]) -> str:
+    """1 to 8, or 1, 4 and 16."""
+    if by == list(range(by[0], by[-1] + 1)):
+        return f"{by[0]} to {by[-1]}"
+    return f"{', '.join(map(str, by[:-1]))} and {by[-1]}"
 
 
 def _judge_shifts(stays: list[float], n: int) -> tuple[AuditFinding, ...]:
