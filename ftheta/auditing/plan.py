@@ -17,7 +17,7 @@ from itertools import zip_longest
 from ftheta.catalogue import index
 from ftheta.logic import UsageError, suggest
 
-from .facts import FACTS
+from .facts import FACTS, SHARED_BY
 
 SECTIONS = {  # questions, in the order of the report
     "what": "What is it?",
@@ -57,6 +57,7 @@ class Task:
     is_fact: bool = False
     later: bool = False  # after the theorems about networks alone
     looking: bool = False  # a first look: the hypotheses alone
+    shares: str = ""  # what its process evaluates for other tasks too
 
 
 def plan_tasks(only: Iterable[str] = (), skip: Iterable[str] = ()) -> list[Task]:
@@ -71,7 +72,10 @@ def plan_tasks(only: Iterable[str] = (), skip: Iterable[str] = ()) -> list[Task]
 
 
 def _facts() -> list[Task]:
-    return [Task(f.id, f.section, f.module, f.name, (f.id, f.section), is_fact=True) for f in FACTS]
+    return [
+        Task(f.id, f.section, f.module, f.name, (f.id, f.section), is_fact=True, shares=SHARED_BY.get(f.id, ""))
+        for f in FACTS
+    ]
 
 
 def _theorems() -> list[Task]:

@@ -49,6 +49,7 @@ class AuditWorker(Worker):
     def __init__(self, on_message: Callable[[Any, Frame | None], None], setup: Setup, memory: int | None) -> None:
         self.compilation = CompilationRecord()
         self.task: Task | None = None
+        self.has = {""}  # what it has evaluated for several tasks
         self.begun = inf
         self.turns = 0  # that its task has had
         self.spent = 0.0  # seconds, when it was set aside
@@ -63,6 +64,7 @@ class AuditWorker(Worker):
     def begin(self, task: Task, assessment: Assessment | None) -> None:
         """Perform a task; the `assessment` of a theorem is what a look at it has found."""
         self.task = task
+        self.has.add(task.shares)
         self.begun = monotonic()
         self.turns = 0
         self.held = 0.0
@@ -205,7 +207,7 @@ class Pool:
                 self.waiting, self.later = self.later, self.waiting
             fact = self._fact_to_go_on()
             if self.waiting and fact is None:
-                self._begin(worker, self.waiting.popleft())
+                self._begin(worker, self._next_task(worker))
             elif self.suspended:
                 self._end(worker)
                 self._resume(fact)
@@ -215,6 +217,14 @@ class Pool:
                     self._begin(worker, task)
                 else:
                     done(task, describe_stop(task, before, clock))
+
+    def _next_task(self, worker: AuditWorker) -> Task:
+        """The first that waits, but for facts whose shared evaluation another process has and this one has not."""
+        elsewhere = set().union(*(other.has for other in (*self.workers, *self.suspended))) - worker.has
+        facts = [task for task in self.waiting if task.is_fact]
+        task = next((task for task in facts if task.shares not in elsewhere), self.waiting[0])
+        self.waiting.remove(task)
+        return task
 
     def _begin(self, worker: AuditWorker, task: Task) -> None:
         worker.begin(task, self._assessed.get(task.id))

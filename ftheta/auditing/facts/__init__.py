@@ -31,19 +31,25 @@ FACTS = (  # the quick and the wanted ones first, so that a large network gets t
     *_in("generalisation", "generalisation", "train-test-gap"),
     *_in("counting", "what", "counts"),
     *_in("modes", "what", "evaluation-mode"),
-    *_in("signals", "capacity", "active-units"),
     *_in("precision", "what", "precision"),
+    *_in("signals", "capacity", "active-units"),
     *_in("data_quality", "data", "two-samples"),
     *_in("robust_rows", "robustness", "certified-rows"),
     *_in("signals", "training", "gradients-by-layer"),
-    *_in("symmetries", "symmetry", "shifts"),
-    *_in("rays", "extrapolation", "rays"),
+    *_in("symmetries", "symmetry", "shifts", "turns"),
     *_in("steepness", "robustness", "steepness"),
+    *_in("curvature", "training", "curvature-of-the-loss"),
     *_in("local_slopes", "robustness", "local-lipschitz"),
     *_in("symmetries", "capacity", "canonical-form"),
     *_in("capacity", "capacity", "units-on-the-box", "effective-rank"),
-    *_in("curvature", "training", "curvature-of-the-loss"),
-    *_in("symmetries", "symmetry", "turns"),
     *_in("slices", "capacity", "pieces-on-a-slice"),
+    *_in("rays", "extrapolation", "rays"),
     *_in("kernels", "training", "tangent-spectrum"),
 )
+
+_SHARED = {
+    "outputs": ("test-error", "calibration", "baselines", "label-errors", "precision", "train-test-gap"),
+    "gradient": ("certified-rows", "gradients-by-layer", "steepness", "curvature-of-the-loss"),
+}
+SHARED_BY = {id: what for what, ids in _SHARED.items() for id in ids}
+"""What a process evaluates once for several facts, by fact: they are best computed by one process."""

@@ -73,7 +73,9 @@ def _outputs_by_block(net: Network, x: np.ndarray) -> np.ndarray:
     for i in range(0, len(x), BLOCK):
         rows = x[i : i + BLOCK]
         filled = np.concatenate([rows, np.repeat(rows[-1:], BLOCK - len(rows), axis=0)])
-        found.append(np.asarray(run(filled), np.float64)[: len(rows)].reshape(len(rows), -1))
+        with jax.enable_x64(True):
+            outputs = np.asarray(run(filled), np.float64)
+        found.append(outputs[: len(rows)].reshape(len(rows), -1))
     return np.concatenate(found)
 
 

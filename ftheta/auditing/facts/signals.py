@@ -49,8 +49,9 @@ def _describe_gradients(net: Network, tree: Any, told: str, objective: Objective
     norms = [float(jnp.linalg.norm(leaf)) for _, leaf in leaves]
     names = [name_parameters(net, path) for path, _ in leaves]
     facts = _gradient_ratio(leaves, norms, told)
-    is_diagnosed = objective is not None and net.parameters <= DIAGNOSED
-    layers = signals(objective, net.description, ROWS) if is_diagnosed else None
+    layers = None
+    if objective is not None and net.parameters <= DIAGNOSED:
+        layers = signals(objective, net.description, ROWS)
     if layers is not None:
         facts.append(Fact("diagnosis", layers.diagnosis, told))
     rows = [(n, size, norm, norm / size if size else 0.0) for n, size, norm in zip(names, sizes, norms)][:SHOWN]
@@ -137,7 +138,7 @@ def active_units(net: Network, rng: np.random.Generator) -> Part:
             got=f"{len(graph.nodes)} operations",
             remedy=remedy,
         )
-    x, told = some_rows(net, affordable(net, 1e10, 16, LOOKED_AT), rng)
+    x, told = some_rows(net, affordable(net, 1e10, 8, LOOKED_AT), rng)
     units = _watch_units(net, graph, nodes, x)
     relus = [u for u in units if u.is_relu]
     curved = [u for u in units if not u.is_relu]

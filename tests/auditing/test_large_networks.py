@@ -1,0 +1,126 @@
+"""Facts of large networks, tried on small ones that are called large, beside the same numbers found another way."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from ftheta.auditing.facts import inputs, large
+from ftheta.auditing.facts.large import large_hessian, loss_gradients
+from ftheta.auditing.performing import perform
+from ftheta.auditing.plan import plan_tasks
+from ftheta.auditing.pool import Pool
+from ftheta.logic import Enclosure
+from ftheta.networks import random_mlp
+from ftheta.subjects import Dataset, Network
+
+TASKS = {task.id: task for task in plan_tasks() if task.is_fact}
+
+
+@pytest.fixture
+def net(monkeypatch) -> Network:
+    monkeypatch.setattr(large, "LARGE", 0)
+    monkeypatch.setattr(inputs, "BLOCKWISE", 0)
+    rng = np.random.default_rng(2)
+    layers = random_mlp(rng, (16, 12, 4), bias=0.3)
+    x = rng.normal(size=(10, 16))
+    guesses = np.array([np.asarray(layers.apply(layers.params, row)) for row in x]).argmax(1)
+    return Network.described(layers, "large").with_data(Dataset("rows", x, np.where(np.arange(10) == 3, 0, guesses)))
+
+
+def facts_of(id: str, net: Network) -> dict[str, Any]:
+    found = perform(TASKS[id], [net], 0)
+    return {fact.name: fact.value for fact in found.facts}  # type: ignore[union-attr]
+
+
+def mean_loss(net: Network, params: Any, x: Any, y: Any) -> Any:
+    logits = jnp.stack([net.apply(params, row) for row in x])
+    return -jnp.mean(jax.nn.log_softmax(logits)[jnp.arange(len(y)), y])
+
+
+def test_outputs_in_blocks_are_the_outputs_row_by_row(net):
+    for n in (1, 4, 7):
+        x = net.data.x[:n]
+        assert np.allclose(inputs.outputs_at(net, x), np.stack([np.asarray(net(row)) for row in x]), rtol=1e-12)
+
+
+def test_the_shared_gradient_is_that_of_a_loss_written_out_in_float64(net):
+    known = loss_gradients(net)
+    rows = np.asarray(known.x, float)
+    y = known.y[:, 0].astype(int)
+    with jax.enable_x64(True):
+        value, (theta, x) = jax.value_and_grad(lambda p, x: mean_loss(net, p, x, y), argnums=(0, 1))(net.params, rows)
+    assert known.loss == pytest.approx(float(value), rel=1e-5)
+    for mine, his in zip(jax.tree.leaves(known.by_parameters), jax.tree.leaves(theta)):
+        assert np.allclose(mine, his, atol=1e-6)
+    assert known.by_inputs is not None and np.allclose(known.by_inputs, x, atol=1e-6)
+    assert loss_gradients(net) is known
+
+
+def test_the_sharpness_is_the_largest_eigenvalue_of_the_hessian_written_out(net):
+    operator, rows = large_hessian(net)
+    flat, build = jax.flatten_util.ravel_pytree(net.params)
+    y = net.data.y.ravel()[:rows].astype(int)
+    with jax.enable_x64(True):
+        matrix = jax.hessian(lambda t: mean_loss(net, build(t), net.data.x[:rows], y))(jnp.asarray(flat, float))
+    v = np.random.default_rng(0).normal(size=operator.size)
+    assert np.allclose(operator.product(v), matrix @ v, atol=1e-4 * np.linalg.norm(matrix @ v))
+    sharpness = facts_of("curvature-of-the-loss", net)["largest eigenvalue of the Hessian"]
+    top = float(np.linalg.eigvalsh(matrix)[-1])
+    assert 0.9 * top <= sharpness.lo <= top * (1 + 1e-4)
+
+
+def test_an_attack_counts_a_row_only_where_its_moved_input_has_another_class(net):
+    found = perform(TASKS["certified-rows"], [net], 0)
+    (table,) = found.tables  # type: ignore[union-attr]
+    known = loss_gradients(net)
+    for row, change, distance, certified in table.rows:
+        assert certified == 0
+        if change == "wrong as it is":
+            assert np.asarray(net(known.x[row])).argmax() != known.y[row, 0]
+        elif np.isfinite(distance):
+            moved = known.x[row] + distance * np.sign(known.by_inputs[row])
+            before, after = map(int, change.split(" → "))
+            assert np.asarray(net(known.x[row])).argmax() == before == known.y[row, 0]
+            assert np.asarray(net(moved)).argmax() == after != before
+
+
+def test_a_secant_along_the_gradient_is_no_steeper_than_the_product_of_norms(net):
+    lower = facts_of("steepness", net)["Lipschitz lower bound (steepest secant found)"]
+    product = np.prod([np.linalg.norm(layer.weight, 2) for layer in net.description.layers])
+    assert isinstance(lower, Enclosure) and 0 < lower.lo <= product
+
+
+class _Worker:
+    def __init__(self, has: set[str]) -> None:
+        self.has = has | {""}
+
+
+def test_a_worker_leaves_facts_to_the_one_that_has_evaluated_what_they_share():
+    from collections import deque
+
+    pool = object.__new__(Pool)
+    first, second = _Worker({"outputs"}), _Worker(set())
+    pool._pool = type("P", (), {"workers": [first, second]})()  # type: ignore[assignment]
+    pool.suspended = deque()
+    pool.waiting = deque([TASKS["calibration"], TASKS["precision"], TASKS["gradients-by-layer"]])
+    assert pool._next_task(second).id == "gradients-by-layer"  # type: ignore[arg-type]
+    assert pool._next_task(first).id == "calibration"  # type: ignore[arg-type]
+    assert pool._next_task(second).id == "precision"  # type: ignore[arg-type] # rather than nothing
+
+
+def test_a_network_on_tokens_has_a_gradient_by_its_parameters_alone(monkeypatch):
+    monkeypatch.setattr(large, "LARGE", 0)
+    table = eqx.nn.Embedding(7, 3, key=jax.random.key(0))
+
+    def apply(params: Any, ids: Any) -> Any:
+        return jnp.sum(params[0][ids.astype(int)], 0) @ params[1]
+
+    params = (np.asarray(table.weight, float), np.ones((3, 2)) * np.array([1.0, -1.0]))
+    x = np.array([[0, 1, 2], [3, 4, 5], [6, 0, 1], [2, 2, 2]])
+    net = Network("tokens", apply, params, (3,)).with_data(Dataset("ids", x, np.array([0, 1, 0, 1])))
+    known = loss_gradients(net)
+    assert known.by_inputs is None and jax.tree.leaves(known.by_parameters)[0].shape == (7, 3)
