@@ -14,6 +14,7 @@ from typing import Any
 import ftheta.theorems as root
 from ftheta.bibliography import references, write_references
 from ftheta.logic import Hypothesis, Theorem, UsageError, suggest
+from ftheta.logic.knob import Knob, Setting
 
 INDEX = Path(__file__).parent / "theorems" / "index.json"
 
@@ -53,6 +54,12 @@ def entry_of(name: str) -> dict[str, Any]:
         remedy = suggest(wanted, index(), "`ftheta list` names them all", most=3)
         raise UsageError("There is no theorem of this id.", got=name, remedy=remedy)
     return index()[wanted]
+
+
+def settings_of(entry: Mapping[str, Any]) -> tuple[Setting, ...]:
+    """The knobs of an index entry, to parse values by."""
+    described = (e | {"knob": Knob(**{**e["knob"], "choices": tuple(e["knob"]["choices"])})} for e in entry["knobs"])
+    return tuple(Setting(**e) for e in described)
 
 
 def make_index() -> list[dict[str, Any]]:

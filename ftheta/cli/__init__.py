@@ -21,6 +21,7 @@ from .check import check
 from .common import print_json
 from .completion import make_completion
 from .cores import fit, graph, pieces
+from .course import course
 from .generate import generate
 from .lab import lab
 from .lipschitz import lipschitz
@@ -43,7 +44,7 @@ app = App(
 app.command(list_, name="list")
 app.command(range_, name="range")
 ANSWERS = (show, check, verify, supports, robustness, lipschitz, simplify, audit)
-TOOLS = (graph, pieces, fit, approximate, generate, transport, distance, sweep, lab, doctor)
+TOOLS = (graph, pieces, fit, approximate, generate, transport, distance, sweep, course, lab, doctor)
 for command in (*ANSWERS, *TOOLS):
     app.command(command)
 app.command(make_completion(app), name="completion")

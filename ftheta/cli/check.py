@@ -1,11 +1,12 @@
 """`ftheta check`: one theorem on one subject."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from cyclopts import Parameter
 
-from ftheta.catalogue import entry_of
+from ftheta.catalogue import entry_of, settings_of
+from ftheta.logic.knob import parse_knobs
 from ftheta.report.working import Working
 
 from .common import Flag, Json, console, exit_code
@@ -64,7 +65,7 @@ def check(
         knobs["data"] = data
     elif with_data is None:
         with_data = data
-    _parse_early(entry, knobs)
+    parse_knobs(settings_of(entry), knobs)  # a wrong knob is refused before JAX is imported
     from ftheta.report.save import ensure_savable, save
 
     for path in out or []:
@@ -95,11 +96,3 @@ def check(
 
         console().print(card(result))
     return exit_code([result], strict)
-
-
-def _parse_early(entry: dict[str, Any], knobs: dict[str, str]) -> None:
-    """Refuse a wrong knob before JAX is imported."""
-    from ftheta.logic.knob import Knob, Setting, parse_knobs
-
-    described = (e | {"knob": Knob(**{**e["knob"], "choices": tuple(e["knob"]["choices"])})} for e in entry["knobs"])
-    parse_knobs(tuple(Setting(**e) for e in described), knobs)

@@ -3,6 +3,7 @@
 import shlex
 from collections.abc import Mapping
 
+from ftheta.courses.model import Exercise, Page
 from ftheta.logic import Request, Result
 from ftheta.logic.result import Audit, Comparison
 
@@ -18,6 +19,22 @@ def command(result: Result) -> str:
     subject = {"given": given, "breaker": ["--breaker"]}
     switches = [*subject.get(provenance.origin, []), *["--force"] * provenance.forced]
     return " ".join(["ftheta check", result.id, *knobs, f"--seed {provenance.seed}", *switches])
+
+
+def course_command(run: Page | Exercise) -> str:
+    """The line for the terminal that runs a page, or the answer of an exercise."""
+    preset = [f"--preset {shlex.quote(run.preset)}"] if run.preset else []
+    knobs = [f"--{name.replace('_', '-')} {_word(value)}" for name, value in run.knobs.items()]
+    force = ["--force"] if isinstance(run, Exercise) and run.force else []
+    return " ".join(["ftheta check", run.theorem, *preset, *knobs, *force])
+
+
+def course_snippet(run: Page | Exercise) -> str:
+    """The same in Python."""
+    preset = [f"preset={run.preset!r}"] if run.preset else []
+    knobs = [f"{name}={value!r}" for name, value in run.knobs.items()]
+    force = ["force=True"] if isinstance(run, Exercise) and run.force else []
+    return f"ft.check({', '.join([repr(run.theorem), *preset, *knobs, *force])})"
 
 
 def snippet(result: Result) -> str:

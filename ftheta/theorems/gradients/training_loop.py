@@ -80,7 +80,7 @@ def step_stable(subject: Dataset | Network, *, step: float) -> Finding:
 
 @theorem(
     title="The training loop",
-    sources=("peyre-slides", "murari-slides"),
+    sources=("peyre-slides", "murari-slides", "scaman-slides"),
     gist="Training is a loop of forward pass, loss, backward pass and update. Its start, data, rule and seed determine "
     "it, so that a run can be repeated, or cut and resumed; on a linear model gradient descent ends at least squares.",
     see_also=("backprop-mlp", "gd-strongly-convex", "adam"),

@@ -64,7 +64,7 @@ def finite_spectral_norm(f: Target) -> Finding:
     gist="One hidden layer approximates every function of finite Barron norm with an error that falls with the square "
     "root of the number of neurons in every dimension: no curse of dimensionality for such functions.",
     see_also=("barron-norm", "sobolev-vs-barron", "measure-representation"),
-    sources=("peyre-slides", "peyre-notes", "barron1993"),
+    sources=("peyre-slides", "gribonval-slides", "scaman-slides", "peyre-notes", "barron1993"),
     assumes=(finite_spectral_norm,),
     on=gaussian,
     breaks_on=norm_claimed_too_small,

@@ -86,7 +86,7 @@ def short_steps(subject: Dataset | Network, *, step: float) -> Finding:
         "1 ≤ least of gradient descent's filter": "attained at the largest eigenvalue, where both filters depend on "
         "the step and the number of steps alone"
     },
-    sources=("murari-slides", "scaman-slides", "hoerl1970", "ali2019", "loshchilov2019"),
+    sources=("peyre-slides", "murari-slides", "scaman-slides", "hoerl1970", "ali2019", "loshchilov2019"),
     assumes=(targets_known, linear_model, short_steps),
     on=draw_rows,
     breaks_on=ends_in_tanh,

@@ -81,7 +81,7 @@ def step_at_most_inverse(subject: Training | Network, *, step: float) -> Finding
 
 @theorem(
     title="The Polyak–Łojasiewicz inequality",
-    sources=("peyre-slides", "peyre-notes", "karimi2016", "liu2022"),
+    sources=("peyre-slides", "scaman-slides", "peyre-notes", "karimi2016", "liu2022"),
     gist="Convexity is not needed for fast convergence: if the gradient is large wherever the loss is, gradient "
     "descent converges at a linear rate, and wide networks have this property near their initialisation.",
     see_also=("gd-strongly-convex", "overparam-gd", "resnet-local-pl", "nonconvex-stationarity"),

@@ -1,0 +1,70 @@
+"""A course as a printable handout: statements, what to look at, errata, exercises, and the answers at the end."""
+
+from collections.abc import Callable, Iterator
+
+from ftheta.courses import Course, Exercise, Page, Section
+from ftheta.logic.chart import Chart
+
+from .course_words import errata_of
+from .mathml import statement_html
+from .page import figure_html, page, prose, text
+from .reproduce import course_command
+
+Draw = Callable[[Page], Chart | None]
+
+
+def handout(course: Course, draw: Draw = lambda _: None) -> str:
+    """The handout as one page of HTML; `draw` makes the picture of a page, where there are to be pictures."""
+    return page(course.title, _body(course, draw))
+
+
+def _body(course: Course, draw: Draw) -> Iterator[str]:
+    yield f"<h1>{text(course.title)}</h1>"
+    if course.by:
+        yield f'<p class="under">{text(course.by)}</p>'
+    yield "<ol>" + "".join(f'<li><a href="#s{k}">{text(s.title)}</a></li>' for k, s in _numbered(course)) + "</ol>"
+    for k, section in _numbered(course):
+        yield from _section(course, section, k, draw)
+    yield '<section><h2 class="part">Answers</h2>'
+    for k, section in _numbered(course):
+        if section.exercise is not None:
+            yield _answer(section.exercise, k)
+    yield "</section>"
+
+
+def _numbered(course: Course) -> list[tuple[int, Section]]:
+    return list(enumerate(course.sections, 1))
+
+
+def _section(course: Course, section: Section, k: int, draw: Draw) -> Iterator[str]:
+    yield f'<section id="s{k}"><h2 class="part">{k}. {text(section.title)}</h2>'
+    if section.quote:
+        yield f"<blockquote>“{text(section.quote)}”</blockquote>"
+    for shown in section.pages:
+        yield from _page(course, shown, draw)
+    if section.exercise is not None:
+        yield f'<p><b>Exercise {k}.</b> {prose(section.exercise.ask)} <a href="#a{k}">Answer</a></p>'
+    yield "</section>"
+
+
+def _page(course: Course, shown: Page, draw: Draw) -> Iterator[str]:
+    entry = shown.entry
+    yield f'<article><h3 class="title">{text(entry["title"])}</h3>'
+    if shown.quote:
+        yield f"<blockquote>“{text(shown.quote)}”</blockquote>"
+    yield f'<p class="gist">{prose(entry["gist"])}</p><div class="statement">{statement_html(entry["statement"])}</div>'
+    chart = draw(shown)
+    yield figure_html(chart) if chart is not None else ""
+    if shown.look:
+        yield f"<p>{prose(shown.look)}</p>"
+    errata = errata_of(course, shown)
+    if errata:
+        yield f'<div class="note"><p><b>Errata in the sources:</b> {statement_html(errata)}</p></div>'
+    yield f"<pre>{text(course_command(shown))}</pre></article>"
+
+
+def _answer(exercise: Exercise, k: int) -> str:
+    numbers = ", ".join(f"{text(name)} = {value:g}" for name, value in exercise.numbers.items())
+    found = f"{exercise.verdict.value}{'; ' if numbers else ''}{numbers}"
+    told = f'<p id="a{k}"><b>{k}.</b> {prose(exercise.answer)} <span class="faint">({found})</span></p>'
+    return f"{told}<pre>{text(course_command(exercise))}</pre>"
