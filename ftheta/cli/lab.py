@@ -11,6 +11,7 @@ from ftheta.logic import UsageError
 def lab(
     theorem: str | None = None,
     *,
+    course: str | None = None,
     subject: Annotated[str | None, Parameter(name=("--on", "--subject"))] = None,
     port: int = 8417,
     host: str = "127.0.0.1",
@@ -24,6 +25,8 @@ def lab(
     ----------
     theorem
         The theorem to open; without one, the catalogue.
+    course
+        The course to follow: its name, or the path of one's own in TOML; `ftheta course` lists them.
     subject
         Your subject: a file, `package.module:attribute`, or a built-in name. Files can also be dropped on the page.
     port
@@ -42,8 +45,13 @@ def lab(
     id = entry_of(theorem)["id"] if theorem else None
     if workers < 1:
         raise UsageError("The lab needs a worker.", got=f"--workers {workers}", remedy="give 1 or more")
+    if course is not None:
+        from ftheta.courses import course as find
+
+        find(course)  # a mistake in a course is told here, with its line
     if subject is not None:
         from ftheta.subjects.resolve import load
 
         load(subject)  # a subject that cannot be read is told here, not on a page
-    return serve(id, subject=subject, host=host, port=port, token=token, browser=browser, workers=workers)
+    options = {"host": host, "port": port, "token": token, "browser": browser, "workers": workers}
+    return serve(id, subject=subject, course=course, **options)

@@ -22,6 +22,7 @@ from ftheta.report.charts.measure import FONTS
 from .audits import AuditRoom
 from .background import BackgroundJobs, await_reply
 from .contents import Contents, catalogue
+from .courses import Courses
 from .exports import MEDIA
 from .gallery import Gallery
 from .guard import App, Door, Guard
@@ -47,6 +48,7 @@ def make_app(door: Door, lab: "Lab") -> App:
     routes = [
         Route("/", lab.page),
         Route("/api/catalogue", lab.catalogue),
+        Route("/api/courses", lab.list_courses),
         Route("/api/subjects", lab.subjects),
         Route("/api/subjects", lab.upload, methods=["POST"]),
         Route("/api/thumbnail/{id}", lab.thumbnail),
@@ -69,14 +71,18 @@ def make_app(door: Door, lab: "Lab") -> App:
 
 
 class Lab:
-    """What the routes share. `subject` are the words for the subject that the lab was started with."""
+    """What the routes share. `subject` are the words for the subject that the lab was started with, `course` those for
+    a course."""
 
-    def __init__(self, workers: int, subject: str | None = None, program: tuple[str, ...] = PROGRAM) -> None:
+    def __init__(
+        self, workers: int, subject: str | None = None, program: tuple[str, ...] = PROGRAM, *, course: str | None = None
+    ) -> None:
         self.scratch = Scratch()
         temporary = self.scratch.room("temporary")
         self.pool = Pool(workers, program=program, temporary=temporary)
         self.background = BackgroundJobs(Pool(1, spare=False, program=(*program, "background"), temporary=temporary))
         self.contents = Contents.of(catalogue())
+        self.courses = Courses(course)
         self.gallery = Gallery(self.background)
         self.audits = AuditRoom(temporary)
         self.store = SubjectStore(self.background.ask, subject, self.scratch.room("uploads"))
@@ -97,13 +103,10 @@ class Lab:
         return FileResponse(STATIC / "index.html", headers={"cache-control": "no-cache"})
 
     async def catalogue(self, request: Request) -> Response:
-        headers = {"etag": self.contents.etag, "cache-control": "no-cache", "vary": "accept-encoding"}
-        if request.headers.get("if-none-match") == self.contents.etag:
-            return Response(status_code=304, headers=headers)
-        zipped = "gzip" in request.headers.get("accept-encoding", "")
-        headers |= {"content-encoding": "gzip"} if zipped else {}
-        body = self.contents.zipped if zipped else self.contents.plain
-        return Response(body, headers=headers, media_type="application/json")
+        return _contents(request, self.contents)
+
+    async def list_courses(self, request: Request) -> Response:
+        return _contents(request, await asyncio.to_thread(lambda: self.courses.contents))
 
     async def subjects(self, request: Request) -> Response:
         return JSONResponse(await self.store.list_subjects(), headers={"cache-control": "no-store"})
@@ -139,6 +142,17 @@ class Lab:
 
     async def tab(self, socket: WebSocket) -> None:
         await Tab(socket, self.pool, self.store, self.audits).serve()
+
+
+def _contents(request: Request, contents: Contents) -> Response:
+    """Contents that the browser keeps until they change."""
+    headers = {"etag": contents.etag, "cache-control": "no-cache", "vary": "accept-encoding"}
+    if request.headers.get("if-none-match") == contents.etag:
+        return Response(status_code=304, headers=headers)
+    zipped = "gzip" in request.headers.get("accept-encoding", "")
+    headers |= {"content-encoding": "gzip"} if zipped else {}
+    body = contents.zipped if zipped else contents.plain
+    return Response(body, headers=headers, media_type="application/json")
 
 
 async def _tidy() -> None:

@@ -13,21 +13,30 @@ from ftheta.processes import interrupts
 
 from .app import Lab, make_app
 from .connections import Requests, Talks
+from .courses import name_of
 from .guard import App, Door, bracket_host, token_of
 from .protocol import LONGEST_MESSAGE
 from .subject_store import GIVEN
 
 
 def serve(
-    theorem: str | None, *, subject: str | None, host: str, port: int, token: str | None, browser: bool, workers: int
+    theorem: str | None,
+    *,
+    subject: str | None,
+    host: str,
+    port: int,
+    token: str | None,
+    browser: bool,
+    workers: int,
+    course: str | None = None,
 ) -> int:
     """Serve until interrupted."""
     token = token_of(token)
     listening = _listen(host, port)
     port = listening.getsockname()[1]
     door = Door(host, port, token)
-    address = address_of(door, theorem, subject is not None)
-    server = uvicorn.Server(configuration(make_app(door, Lab(workers, subject))))
+    address = address_of(door, theorem, subject is not None, course)
+    server = uvicorn.Server(configuration(make_app(door, Lab(workers, subject, course=course))))
     print(f"fθ lab: {address}   (Ctrl-C ends it)", flush=True)
     if browser:
         threading.Timer(0.5, webbrowser.open, [address]).start()
@@ -57,10 +66,12 @@ def configuration(app: App) -> uvicorn.Config:
     )
 
 
-def address_of(door: Door, theorem: str | None, given: bool = False) -> str:
-    """The address to open: the catalogue, or a theorem, on the subject that was given if there is one."""
+def address_of(door: Door, theorem: str | None, given: bool = False, course: str | None = None) -> str:
+    """The address to open: the catalogue, a course, or a theorem, on the subject that was given if there is one."""
     name = "127.0.0.1" if door.wide else bracket_host(door.host)
     state = f"#/{theorem}{f'?subject={GIVEN}' if given else ''}" if theorem else ""
+    if course and not theorem:
+        state = f"#/courses/{quote(name_of(course), safe='')}"
     return f"http://{name}:{door.port}/?token={quote(door.token, safe='')}{state}"
 
 

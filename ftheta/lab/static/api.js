@@ -20,6 +20,7 @@ const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
 export const catalogue = () => answer("/api/catalogue");
 export const subjects = () => answer("/api/subjects");
+export const courses = () => answer("/api/courses");
 
 /** Whether the server is there and no longer knows this page: it was started again, with a new token. */
 export async function forgotten() {

@@ -4,6 +4,8 @@ import { AuditPage } from "./audit.js";
 import { Cards } from "./catalogue.js";
 import { warmUp } from "./chart.js";
 import { copy } from "./copy.js";
+import { Outline, Strip, coursePage, coursesPage } from "./course_pages.js";
+import { Courses } from "./courses.js";
 import { byId, el } from "./dom.js";
 import { ExportMenu } from "./export.js";
 import { header } from "./header.js";
@@ -40,7 +42,9 @@ export class Lab {
       help: () => this.help.showModal(),
       side: () => this.side.toggle(),
     });
-    this.subjects = new Subjects((id) => this.go({ ...this.state, subject: id, force: false }));
+    this.subjects = new Subjects((id) => this.choose(id));
+    this.courses = new Courses(this.theorems, () => this.subjects.known);
+    this.outline = new Outline(this.courses, () => this.leaveCourse());
     this.audit = new AuditPage((frame) => this.line.send(frame), {
       give: (file) => this.subjects.give(file),
       chosen: (choice) => this.router.follow({ audit: choice }, true),
@@ -75,6 +79,8 @@ export class Lab {
       error: (frame, run) => this.error(frame, run),
       cancelled: (run) => this.cancelled(run),
     });
+    this.strip = new Strip(this.courses);
+    this.page.node.prepend(this.strip.node);
     this.router = new Router(this.theorems, (state) => this.show(state));
   }
 
@@ -98,6 +104,7 @@ export class Lab {
     onTheme(() => this.audit.theme());
     this.keys();
     this.subjects.refresh().catch(() => {}); // the built-in subjects do not need the list
+    this.courses.ready().then(() => this.courseChanged()).catch(() => {}); // the theorems do not need them
     this.router.start();
     requestIdleCallback(() => warmUp());
   }
@@ -124,12 +131,14 @@ export class Lab {
   show(state) {
     play.stop();
     const choice = state?.audit;
-    const same = this.state && state && !choice && this.state.theorem === state.theorem;
-    this.state = choice ? null : state;
-    document.documentElement.dataset.page = choice ? "audit" : state ? "theorem" : "catalogue";
+    const other = choice || state?.courses;
+    const same = this.state && state && !other && this.state.theorem === state.theorem;
+    this.state = other ? null : state;
+    document.documentElement.dataset.page = choice ? "audit" : this.state ? "theorem" : "catalogue";
     byId("controls").hidden = !this.state;
     this.subjects.taker = choice ? (subject) => this.audit.taken(subject, this.subjects.known) : null;
     if (choice) return this.showAudit(choice);
+    if (state?.courses) return this.showCourses(state.courses.name);
     if (!state) return this.showCatalogue();
     this.cards.hide();
     if (!same) this.build();
@@ -151,6 +160,48 @@ export class Lab {
     byId("centre").scrollTop = 0;
   }
 
+  // -- courses -----------------------------------------------------------------------------------
+
+  /** The list of courses, or one of them, which is followed from now on. */
+  async showCourses(name) {
+    this.page.leave();
+    this.runner.cancel();
+    this.cards.hide();
+    this.side.mark("courses");
+    this.top.place("", false);
+    const here = location.hash;
+    await this.courses.ready();
+    if (location.hash !== here) return;
+    const course = this.courses.named(name);
+    if (course) this.courses.follow(course.name);
+    this.courseChanged();
+    document.title = `${course ? course.title : "Courses"} – fθ lab`;
+    byId("centre").replaceChildren(course ? coursePage(this.courses, course) : coursesPage(this.courses));
+    byId("centre").scrollTop = 0;
+  }
+
+  leaveCourse() {
+    this.courses.follow(null);
+    this.courseChanged();
+    if (location.hash.startsWith("#/courses/")) location.hash = "#/courses";
+  }
+
+  /** Another course, subject or page: outline and strip follow. */
+  courseChanged() {
+    this.outline.draw();
+    this.strip.show(this.state?.theorem);
+    this.outline.mark(this.state?.theorem);
+  }
+
+  /** A subject was chosen; in a course it stays for the pages that follow. */
+  choose(id) {
+    this.courses.use(id);
+    this.go({ ...this.state, subject: id, force: false });
+    this.courseChanged();
+  }
+
+  // -- the catalogue and its theorems ------------------------------------------------------------
+
   showCatalogue() {
     this.page.leave();
     this.runner.cancel();
@@ -167,10 +218,16 @@ export class Lab {
     document.title = `${theorem.title} – fθ lab`;
     this.side.mark(theorem.id);
     this.panel.build(theorem);
+    this.strip.show(theorem.id);
+    this.outline.mark(theorem.id);
+    this.courses.forget();
     this.page.build(theorem);
   }
 
   neighbour(step) {
+    const next = this.state && this.courses.neighbour(this.state.theorem, step);
+    if (next) return void (location.hash = this.courses.hashOf(next));
+    if (this.state && this.courses.placeOf(this.state.theorem)) return; // at an end of the course
     const all = this.catalogue.theorems;
     const here = this.state ? all.findIndex((t) => t.id === this.state.theorem) : -1;
     location.hash = `#/${all[(here + step + all.length) % all.length].id}`;
@@ -251,6 +308,9 @@ export class Lab {
       .finally(() => (this.painting = false));
     if (!painted) return;
     this.settled("shown", run);
+    if (this.courses.see(this.state.theorem)) this.courseChanged();
+    const front = this.courses.front(this.state, frame.charts);
+    if (front !== null) this.tab(front);
     requestAnimationFrame(() => this.measured(frame, run));
   }
 

@@ -20,9 +20,11 @@ export class Side {
     this.none = el("p", { class: "none", hidden: true, text: "No theorem matches." });
     this.groups = catalogue.chapters.map((chapter) => this.group(chapter));
     const field = el("div", { class: "search" }, this.input, el("kbd", { text: "/" }));
+    const courses = el("a", { class: "to-courses", href: "#/courses", text: "Courses" });
+    this.links.set("courses", courses);
     const audit = el("a", { class: "to-audit", href: "#/audit", text: "Audit a network" });
     this.links.set("audit", audit);
-    byId("side").append(field, audit, this.none, ...this.groups.map((g) => g.node));
+    byId("side").append(field, courses, audit, this.none, ...this.groups.map((g) => g.node));
     if (kept("side") === "closed") this.toggle(false);
   }
 

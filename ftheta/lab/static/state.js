@@ -24,6 +24,7 @@ export const BUILT_IN = "built-in";
 export const BREAKER = "breaker";
 export const BROKEN = "broken on purpose";
 const AUDIT = "audit";
+const COURSES = "courses";
 const RESERVED = ["preset", "subject", "seed", "force", "chart"];
 
 /** The state in which a theorem is first met. @returns {State} */
@@ -50,6 +51,7 @@ export function withKnob(theorem, state, name, value) {
 /** `#/id?knob=value…`, with what differs from the default alone. @param {State} state */
 export function toHash(state) {
   if (state.audit) return auditHash(state.audit);
+  if (state.courses) return `#/${COURSES}${state.courses.name ? `/${encodeURIComponent(state.courses.name)}` : ""}`;
   const query = new URLSearchParams();
   if (state.preset) query.set("preset", state.preset);
   for (const [name, value] of Object.entries(state.knobs)) query.set(name, String(value));
@@ -71,6 +73,8 @@ function auditHash(choice) {
 /** The state that a hash names; null for the catalogue. Unknown names are left out. @returns {State | null} */
 export function fromHash(hash, theorems) {
   const [path, text = ""] = hash.replace(/^#\/?/, "").split("?", 2);
+  const [first, name = ""] = path.split("/", 2);
+  if (first === COURSES) return { courses: { name: decodeURIComponent(name) } };
   if (path === AUDIT) return { audit: Object.fromEntries(new URLSearchParams(text)) };
   const theorem = theorems.get(decodeURIComponent(path));
   if (!theorem) return null;

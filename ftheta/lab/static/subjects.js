@@ -131,7 +131,8 @@ const wanted = (theorem) => theorem.takes.map((kind) => NAMES[kind] || kind).joi
 
 const option = (value, text, off = false) => el("option", { value, text, disabled: off });
 
-function fits(subject, theorem) {
+/** Whether a theorem can be asked about a subject. */
+export function fits(subject, theorem) {
   const kinds = (subject.takes || [subject.kind]).map((kind) => kind.toLowerCase());
   return theorem.takes.some((kind) => kinds.includes(kind.toLowerCase()));
 }
