@@ -1,5 +1,6 @@
 /** The index: a card for every theorem, with its own chart as a picture; chapters and the search choose among them. */
 import { byId, el, withHtml, write } from "./dom.js";
+import { overview } from "./overview.js";
 import { Thumbnails } from "./thumbnails.js";
 
 export class Cards {
@@ -26,8 +27,10 @@ export class Cards {
       el("p", {}, el("a", { href: "#/audit", text: "Audit a network of your own" })),
       chips,
     );
+    const titles = new Map(catalogue.theorems.map(({ id, title }) => [id, title]));
+    this.overview = overview(titles, (id, node) => this.thumbnails.watch(id, node));
     const grid = el("div", { class: "grid" }, ...catalogue.theorems.map((t) => this.card(t)));
-    this.node = el("div", { class: "catalogue" }, hero, this.none, grid);
+    this.node = el("div", { class: "catalogue" }, hero, this.overview, this.none, grid);
     this.choose();
   }
 
@@ -85,6 +88,7 @@ export class Cards {
     for (const chip of this.chips)
       chip.setAttribute("aria-pressed", String((this.chapter ?? "") === chip.dataset.chapter));
     this.none.hidden = shown > 0;
+    this.overview.hidden = Boolean(this.words || this.chapter);
     const all = this.catalogue.theorems.length;
     const promise = "each an experiment: move a slider, and bound, measurement and verdict are computed again.";
     write(this.lead, this.words || this.chapter ? `${shown} of ${all} theorems` : `${all} theorems, ${promise}`);

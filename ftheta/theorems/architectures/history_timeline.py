@@ -46,6 +46,7 @@ class Event:
 
 EVENTS = (
     Event(1943, "logical neuron", "McCulloch, Pitts", "mcculloch1943", ("perceptron-xor", "depth-conventions")),
+    Event(1951, "stochastic approximation", "Robbins, Monro", "robbins1951", ("sgd-robbins-monro", "training-loop")),
     Event(1957, "perceptron", "Rosenblatt", "rosenblatt1957", ("perceptron-xor", "implicit-bias")),
     Event(1969, "Perceptrons", "Minsky, Papert", "minsky1969", ("perceptron-xor", "vc-uniform-convergence")),
     Event(1970, "reverse mode", "Linnainmaa", "linnainmaa1970", ("reverse-mode", "worked-example-graph")),
@@ -55,6 +56,7 @@ EVENTS = (
         1989, "universal approximation", "Cybenko; Hornik", "cybenko1989", ("uat-cybenko-hornik", "stone-weierstrass")
     ),
     Event(1993, "rates without dimension", "Barron", "barron1993", ("barron-rate", "barron-norm")),
+    Event(2009, "graphics cards", "Raina, Madhavan, Ng", "raina2009", ("training-loop", "reverse-mode")),
     Event(
         2012,
         "AlexNet",
@@ -68,6 +70,8 @@ EVENTS = (
     Event(2018, "neural ODE", "Chen, Rubanova, Bettencourt, Duvenaud", "chen2018", ("neural-ode-limit",)),
     Event(2020, "diffusion models", "Ho, Jain, Abbeel", "ho2020", ("diffusion-score",)),
     Event(2020, "large language models", "Brown et al.", "brown2020", ("self-attention", "adam")),
+    Event(2022, "Stable Diffusion", "Rombach et al.", "rombach2022", ("diffusion-score", "unet")),
+    Event(2022, "DALL·E 2", "Ramesh et al.", "ramesh2022", ("diffusion-score", "self-attention")),
 )
 
 
@@ -104,8 +108,8 @@ def years_of_the_publications(data: Dataset) -> Finding:
 
 @theorem(
     title="A timeline that runs",
-    gist="The milestones of deep learning from the logical neuron to language models, in order, each with a theorem "
-    "of this catalogue in which it can be tried out.",
+    gist="The milestones of deep learning from the logical neuron to images made from words, in order, each with a "
+    "theorem of this catalogue in which it can be tried out.",
     see_also=("perceptron-xor", "hopfield", "backprop-mlp", "transformer-block"),
     sources=("murari-slides", "scaman-slides", "mourtzis2020", *dict.fromkeys(event.source for event in EVENTS)),
     assumes=(one_year_per_event, years_of_the_publications),
@@ -116,9 +120,9 @@ def years_of_the_publications(data: Dataset) -> Finding:
     of 1986.""",
 )
 def history_timeline(data: Dataset, rng: np.random.Generator) -> Evidence:
-    r"""The events of the field, from the logical neuron $1\{\langle w,x\rangle\ge t\}$ of 1943 to the language
-    models of 2020, are in the order of their years $t_1\le t_2\le\dots\le t_n$, each year is that of its source, and
-    every event leads to a theorem that runs: `ftheta check` with the id in the table."""
+    r"""The events of the field, from the logical neuron $1\{\langle w,x\rangle\ge t\}$ of 1943 to the images that
+    are made from words in 2022, are in the order of their years $t_1\le t_2\le\dots\le t_n$, each year is that of its
+    source, and every event leads to a theorem that runs: `ftheta check` with the id in the table."""
     if data.x.size != len(EVENTS):
         return Evidence((), summary=f"{data.x.size} years for {len(EVENTS)} events")
     years = np.ravel(data.x).tolist()
@@ -150,7 +154,7 @@ def history_timeline(data: Dataset, rng: np.random.Generator) -> Evidence:
 
 
 def timeline_table(events: tuple[Event, ...]) -> Table:
-    rows = tuple((e.year, e.what, e.who, ", ".join(f"ftheta check {id}" for id in e.theorems)) for e in events)
+    rows = tuple((str(e.year), e.what, e.who, ", ".join(f"ftheta check {id}" for id in e.theorems)) for e in events)
     return Table("timeline", ("year", "event", "by", "run it"), rows)
 
 

@@ -1,5 +1,6 @@
 """Training a deep residual network has no spurious critical points near its start: a local Polyak–Łojasiewicz band."""
 
+from fractions import Fraction
 from functools import partial
 from math import inf, log, sqrt
 from typing import Annotated
@@ -99,6 +100,9 @@ def well_conditioned(data: Dataset, *, features: int, scale: float) -> Finding:
     gist="Near its start, training a deep residual network has no bad stationary points: the gradient is never small "
     "unless the loss is, so that gradient descent converges at a linear rate.",
     see_also=("pl-inequality", "neural-ode-limit", "ntk-kernel"),
+    errata=r"""Peyré's notes minimise $\frac1N\sum_i\ell(\psi_\theta(x_i),y_i)^2$, the square of a loss. With the
+    squared distance that is a fourth power, whose $\|\nabla E\|^2/E$ tends to 0 at the minimum: no inequality of this
+    kind.""",
 )
 def resnet_local_pl(
     data: Dataset,
@@ -124,6 +128,7 @@ def resnet_local_pl(
         claims=training_claims(found),
         charts=(_draw_band(found), _draw_losses(found), _draw_conditioning(problem, size, rng)),
         numbers=_numbers(found),
+        as_printed=(_claim_squared_loss(),),
         summary=f"‖∇L‖² stays between {found.least:.3g} and {found.seen['M'].max():.3g} times the loss, which falls "
         f"from {loss[0]:.3g} to {loss[-1]:.3g} in {steps} steps; δ = {problem.separation:.3g}",
         examples=partial(_examples, rng.spawn(1)[0]),
@@ -158,6 +163,12 @@ def training_claims(found: Trained) -> tuple[Claim, ...]:
         AtMost(spurious, floor, eigenvalue, witness=_singular_kernel(found, floor)),
         AtMost("ball test: length of the path ≤ 4√(L₀/m)", travelled, Enclosure.equal(length)),
     )
+
+
+def _claim_squared_loss() -> AtMost:
+    r"""With the loss squared, as the notes print it, $E=r^4$ has $|E'|^2/E=16r^2$ at the residual r: no floor."""
+    ratio = lambda r: Enclosure.exact(16 * r**2)
+    return AtMost("‖∇E‖²/E for E = ℓ² does not fall from the residual 1 to 1/1000", ratio(1), ratio(Fraction(1, 1000)))
 
 
 def _worst(small: np.ndarray, large: np.ndarray) -> float:

@@ -35,6 +35,8 @@ from .differentiation import (
     perceptron_costs,
     why_uncountable,
 )
+from .jacobians import claim_jacobians, draw_jacobians
+from .orders import ORDERS, largest_difference
 
 
 def perceptron(
@@ -85,6 +87,7 @@ def cheap_operations(subject: Network | Target) -> Finding:
     same_for_all={
         "(value and gradient) ÷ value in operations": "costs are those of a program: two with the same operations on "
         "other numbers cost the same",
+        "value and gradient, nodes in": "the order of the nodes changes nothing in any program: 0",
         "operations computed again with √n checkpoints": "costs are those of a program: two with the same operations "
         "on other numbers cost the same",
     },
@@ -102,15 +105,21 @@ def reverse_mode(subject: Network | Target, rng: np.random.Generator) -> Evidenc
     $$\nabla_R\ell=1,\qquad\nabla_r\ell=\sum_{s\in\mathrm{Child}(r)}\partial_rg_s\,\nabla_s\ell,$$
     gives all partial derivatives. If no operation costs more than four on the way back, then
     $\mathrm{cost}(\ell,\nabla\ell)\le5K$ whatever the number $d$ of inputs (moving entries is free, undoing a copy is
-    one addition). Forward mode takes $d$ passes, finite differences $d+1$ evaluations. The price is memory: all values,
-    or $O(\sqrt n)$ states of a chain of $n$ steps with checkpoints."""
+    one addition), and so does every order of the nodes in which parents come first. Forward mode takes $d$ passes,
+    finite differences $d+1$ evaluations; for $m$ outputs reverse mode takes $m$ sweeps. The price is memory: all
+    values, or $O(\sqrt n)$ states of a chain of $n$ steps with checkpoints."""
     found = program(subject)
     if found is None:
         return Evidence((), summary="there is no graph to sweep")
     forward = found.report.forward_total
     back = found.report.reverse_total
     costs = found.costs
-    claims = [_claim_cost(found), _claim_modes_agree(found, rng), _claim_checkpoints(found)]
+    claims = [
+        _claim_cost(found),
+        _claim_modes_agree(found, rng),
+        _claim_any_order(found, rng),
+        _claim_checkpoints(found),
+    ]
     if isinstance(subject, Network) and subject.description is not None:
         claims += _claim_multiplications(found, subject.description)
     return Evidence(
@@ -151,6 +160,12 @@ def _claim_modes_agree(found: Differentiated, rng: np.random.Generator) -> Ident
     return Identity(what, left, right, atol=1e-11 * scale + 1e-300)
 
 
+def _claim_any_order(found: Differentiated, rng: np.random.Generator) -> Identity:
+    moved, size = largest_difference(found, rng)
+    what = f"value and gradient, nodes in {ORDERS} other topological orders (largest difference)"
+    return Identity(what, Enclosure.measured(moved, samples=ORDERS), Enclosure.exact(0), atol=1e-11 * size + 1e-300)
+
+
 def _claim_checkpoints(found: Differentiated) -> AtMost:
     again = Enclosure.exact(found.memory.recomputed.flops)
     most = Enclosure.exact(found.costs.function.flops)
@@ -187,7 +202,7 @@ def _examples(found: Differentiated) -> Examples:
             f"states alive in a chain of n = {longest} with checkpoints, 2√n + 2", states, Enclosure.exact(2 * 32 + 2)
         ),
     )
-    return Examples(claims, charts=(_draw_costs(found), _draw_memory()))
+    return Examples((*claims, *claim_jacobians()), charts=(_draw_costs(found), _draw_memory(), draw_jacobians()))
 
 
 def _draw_costs(here: Differentiated) -> Curves:

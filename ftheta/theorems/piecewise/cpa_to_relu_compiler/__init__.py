@@ -82,7 +82,7 @@ def _fills_convex_set(function: MeshFunction) -> Finding:
         "round trip: largest |given network − f|": "the network compiled from the pieces of the given one equals it "
         "in rationals"
     },
-    sources=("murari-slides", "gribonval-slides", "arora2018"),
+    sources=("murari-slides", "gribonval-slides", "arora2018", "devore2021", "petersen2024"),
     assumes=(piecewise_affine,),
     on=function,
     breaks_on=gap_between_arms,
@@ -95,7 +95,7 @@ def _fills_convex_set(function: MeshFunction) -> Finding:
         "broken on purpose": {"kind": "U-shape"},
     },
     errata=r"""Murari's slides lets $g$ and $h$ have the same number of layers without loss of generality: that is
-    padding.""",
+    padding. They print $f=[1\;{-1}]^\top[g;h]$: a column cannot follow two outputs, the row $[1\;{-1}]$ can.""",
 )
 def cpa_to_relu_compiler(
     given: Given,
@@ -119,6 +119,7 @@ def cpa_to_relu_compiler(
         charts=_draw(source, made),
         numbers={name: enclose_rational(size) for name, size in n.items()},
         tables=(_tabulate_counts(source, made),),
+        as_printed=(_claim_column_of_signs(),),
         summary=f"{n['pieces']:,} pieces, g a maximum of M = {n['M']}: L = {n['L']}, N = {n['N']:,}, W = {n['W']:,}",
     )
 
@@ -135,6 +136,14 @@ def _claim_depth(made: Compiled) -> Claim:
     """Its depth is that of the tree of maxima, or of the one hidden layer that is subtracted."""
     what = "affine maps L, and ⌈log₂ M⌉ + 1 (with an h, at least two)"
     return Identity(what, enclose_rational(len(made.network.steps)), enclose_rational(made.depth))
+
+
+def _claim_column_of_signs() -> Claim:
+    """The last map as a column, as Murari's slides print it: it would follow one output, not g and h."""
+    column = np.array([[1], [-1]])
+    pair = ("g", "h")
+    what = "columns of [1 −1]ᵀ = outputs before it"
+    return Identity(what, enclose_rational(column.shape[1]), enclose_rational(len(pair)))
 
 
 def _claim_round_trip(source: Source, made: Compiled, max_cells: int) -> tuple[Claim, ...]:

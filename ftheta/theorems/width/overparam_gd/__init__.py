@@ -71,7 +71,7 @@ def wide_enough(data: Dataset, *, width: int, delta: float) -> Finding:
     "linear rate while the weights hardly move: over-parametrised networks reach zero training loss.",
     see_also=("ntk-kernel", "chizat-bach", "gd-strongly-convex", "pl-inequality"),
     same_for_all={"largest ‖u_k − y‖²": "a maximum over steps that is attained at the start, where the quotient is 1"},
-    sources=("murari-slides", "du2019"),
+    sources=("murari-slides", "du2019", "du2019deep", "allenzhu2019"),
     assumes=(separate_inputs, wide_enough),
     on=unit_circle,
     breaks_on=lambda rng: unit_circle(rng, repeated=True),
