@@ -2,7 +2,7 @@
 
 A name stands for one size within a signature, `*shape` for any number of axes, `*#shape` for axes that broadcast. The
 words are jaxtyping's: `Real` is float or integer, `Shaped` has entries of any kind (rationals too), and `Any` in place
-of `np.ndarray` takes an array of JAX as well. Tests check them at every call (`tests/checked_shapes.py`). Elsewhere
+of `np.ndarray` takes an array of JAX as well. Tests check them (`tests/checked_shapes.py`). Elsewhere
 they cost nothing: unless jaxtyping is loaded already, each stands for the type of array alone, as importing it takes
 longer than many a command.
 """

@@ -1,12 +1,15 @@
-"""Shapes in signatures of the cores, checked by beartype at every call while tests run.
+"""Shapes in signatures of the cores, checked by beartype while tests run.
 
-jaxtyping's own import hook would wrap every function, also those inside of functions and those that numba compiles.
-Here a module is executed as it is, and then its functions whose signatures state a shape are wrapped.
+The first calls of a function in every test are checked, at night all of them: a loop that calls a function thousands of
+times says nothing new after a few. jaxtyping's own import hook would wrap every function, also those inside of
+functions and those that numba compiles. Here a module is executed as it is, and then its functions whose signatures
+state a shape are wrapped.
 """
 
 import dis
 import inspect
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
 from functools import cached_property, wraps
@@ -40,6 +43,27 @@ CORES = tuple(
         "training",
     )
 )
+
+
+class _Checks:
+    """Which calls are checked: of each function the first ones in a test."""
+
+    def __init__(self) -> None:
+        self.begin(everything=False)
+
+    def begin(self, everything: bool) -> None:
+        """A test begins; with `everything` all of its calls are checked."""
+        self.most = float("inf") if everything else FIRST_CALLS
+        self.seen: Counter[Any] = Counter()
+
+    def are_due(self, function: Any) -> bool:
+        """Whether this call of the function is to be checked."""
+        self.seen[function] += 1
+        return self.seen[function] <= self.most
+
+
+FIRST_CALLS = 20
+CHECKS = _Checks()
 
 
 def install(packages: Sequence[str]) -> None:
@@ -127,7 +151,8 @@ def _check_fields(owner: type) -> None:
     @wraps(plain)
     def init(self: Any, *args: Any, **kwargs: Any) -> None:
         plain(self, *args, **kwargs)
-        check(**{name: getattr(self, name) for name in hints})
+        if CHECKS.are_due(owner):
+            check(**{name: getattr(self, name) for name in hints})
 
     owner.__init__ = init  # type: ignore[method-assign]
 
@@ -144,6 +169,8 @@ def _wrap(function: Any) -> Any:
 
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
+        if not CHECKS.are_due(function):
+            return function(*args, **kwargs)
         try:
             return checked(*args, **kwargs)
         except jaxtyping.TypeCheckError as error:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from .checked_shapes import CORES, install
+from .checked_shapes import CHECKS, CORES, install
 from .thoroughness import AT_NIGHT, WITH_EVERY_CHANGE
 
 install(CORES)
@@ -40,6 +40,11 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     """Forget programs that were compiled long ago."""
     if not hasattr(session.config, "workerinput"):
         trim(COMPILED, 500_000_000)
+
+
+def pytest_runtest_setup() -> None:
+    """Every test has its first calls; at night all calls are checked."""
+    CHECKS.begin(everything=settings().max_examples >= AT_NIGHT)
 
 
 class _Memory:

@@ -1,5 +1,6 @@
 """Shapes in signatures are checked in every test, and nowhere else."""
 
+import contextlib
 import subprocess
 import sys
 
@@ -10,7 +11,7 @@ import pytest
 from ftheta.kernels.probes import Probe, linear_probe
 from ftheta.kernels.reproducing import KernelRidge
 
-from .checked_shapes import CORES, states_shape
+from .checked_shapes import CHECKS, CORES, FIRST_CALLS, states_shape
 
 
 def test_an_array_of_another_shape_is_refused():
@@ -25,6 +26,20 @@ def test_an_array_of_another_shape_is_refused():
 def test_the_fields_of_a_data_class_are_checked():
     with pytest.raises(jaxtyping.TypeCheckError, match=r"probes\.Probe"):
         Probe(np.zeros((1, 2)), np.zeros(1), np.zeros((5, 1)), np.zeros((4, 1)), 0.1)
+
+
+def test_the_first_calls_of_a_test_are_checked_and_at_night_all():
+    wrong = lambda: linear_probe(np.zeros((5, 2)), np.zeros(5), 0.1)
+    CHECKS.begin(everything=False)
+    for _ in range(FIRST_CALLS):
+        with pytest.raises(jaxtyping.TypeCheckError):
+            wrong()
+    with contextlib.suppress(ValueError):  # left to NumPy
+        wrong()
+    CHECKS.begin(everything=True)
+    for _ in range(FIRST_CALLS + 1):
+        with pytest.raises(jaxtyping.TypeCheckError):
+            wrong()
 
 
 def test_methods_that_state_shapes_are_known_by_their_annotations():
