@@ -13,6 +13,7 @@ from hypothesis import settings
 from .checked_shapes import CHECKS, CORES, install
 from .thoroughness import AT_NIGHT, WITH_EVERY_CHANGE
 
+pytest_plugins = ["tests.costs", "tests.slow"]
 install(CORES)
 
 from ftheta.processes.caching import compiled_kept, trim  # noqa: E402
