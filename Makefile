@@ -20,9 +20,13 @@ demo: $(VENV)/.installed
 	$(BIN)/ftheta audit digits-mlp --data digits-test --out demo/report.html
 	@echo "The report is in demo/report.html"
 
+# Types and style are checked beside the tests, so that no core is idle; what they say comes last.
 test: $(VENV)/.installed-dev
-	$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint kernels chromium
-	OPENBLAS_NUM_THREADS=1 XLA_FLAGS="$(HURRIED)" $(BIN)/pytest -rs -n $(WORKERS) --dist worksteal -m "not nightly"
+	@mkdir -p build
+	@$(MAKE) --no-print-directory lint >build/lint.txt 2>&1 & lint=$$!; \
+	$(MAKE) --no-print-directory --jobs=2 --output-sync=target kernels chromium && \
+	OPENBLAS_NUM_THREADS=1 XLA_FLAGS="$(HURRIED)" $(BIN)/pytest -rs -n $(WORKERS) --dist worksteal -m "not nightly"; tests=$$?; \
+	wait $$lint; linted=$$?; cat build/lint.txt; exit $$((tests + linted))
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
@@ -30,7 +34,7 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/lint-imports
 	PYRIGHT_PYTHON_IGNORE_WARNINGS=1 $(BIN)/pyright
 
-# The loops behind exact pieces, verification and transport are compiled once, while one core is idle: else every test process would wait for them.
+# The loops behind exact pieces, verification and transport are compiled once, before the tests: else every test process would wait for them.
 kernels: $(VENV)/.installed-dev
 	$(BIN)/python -m ftheta.pieces >/dev/null
 	$(BIN)/python -m ftheta.certify >/dev/null

@@ -1,4 +1,4 @@
-"""What every test costs, in processor time of its process and of those that it starts: `pytest --costs build/costs.csv`.
+"""What every test costs in processor time, its own and that of processes it starts: `pytest --costs build/costs.csv`.
 
 The clock tells little where tests run side by side; this tells which tests belong into `slow.txt`.
 """

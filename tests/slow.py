@@ -8,7 +8,7 @@ LIST = Path(__file__).with_name("slow.txt")
 
 
 def read_slow_tests() -> frozenset[str]:
-    """The ids in `slow.txt`: of tests (`tests/a/test_b.py::test_c`), with all of their parameters or one set of them."""
+    """The ids in `slow.txt`: `tests/a/test_b.py::test_c` with all of its parameters, or with `[one set]` of them."""
     lines = LIST.read_text(encoding="utf-8").splitlines()
     return frozenset(line for line in lines if line and not line.startswith("#"))
 
