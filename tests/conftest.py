@@ -73,3 +73,9 @@ def _resident_bytes() -> int:
     except OSError:
         return 0
     return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+@pytest.fixture
+def without_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An audit runs in this process: each worker would take seconds to start."""
+    monkeypatch.setattr("ftheta.auditing.whole._cores", lambda: 0)

@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 
 import ftheta as ft
-from ftheta.auditing import whole
 from ftheta.cli import run
 from ftheta.logic import Audit
 from ftheta.networks import Dense, Description, random_mlp
@@ -50,12 +49,6 @@ def folder(tmp_path, monkeypatch) -> Path:
     return tmp_path
 
 
-@pytest.fixture
-def inside(monkeypatch) -> None:
-    """No worker processes, each of which takes seconds to start: the words alone are tried."""
-    monkeypatch.setattr(whole, "_cores", lambda: 0)
-
-
 def test_the_page_and_the_document_beside_it_say_the_same(capsys, folder):
     code, out, err = words(capsys, "audit", "one.npz", "--data", "data.npz", "--out", "report.html", *FEW)
     assert code == 0 and "Accuracy" in out and "report: report.html" in out and err == ""
@@ -77,7 +70,7 @@ def test_the_page_and_the_document_beside_it_say_the_same(capsys, folder):
     assert json.loads(text)["asked"]["only"] == [FEW[1]] and json.loads(text)["asked"]["budget"] == 1800.0
 
 
-def test_thresholds_forms_and_exit_codes(capsys, folder, inside, monkeypatch):
+def test_thresholds_forms_and_exit_codes(capsys, folder, without_workers, monkeypatch):
     few = ("audit", "one.npz", "--data", "data.npz", "--only", "test-error", *PATIENT)
     assert words(capsys, *few, "--require", "accuracy >= 0")[0] == 0
     code, out, _ = words(capsys, *few, "--require", "accuracy > 1", "--format", "markdown,junit,sarif")
@@ -92,7 +85,7 @@ def test_thresholds_forms_and_exit_codes(capsys, folder, inside, monkeypatch):
     assert code == 2 and "did you mean html" in err
 
 
-def test_json_is_the_document(capsys, folder, inside):
+def test_json_is_the_document(capsys, folder, without_workers):
     code, out, _ = words(capsys, "audit", "one.npz", "--json", *FEW)
     document = json.loads(out)
     assert code == 0 and document["document"] == "audit" and [r["id"] for r in document["results"]]
@@ -100,7 +93,7 @@ def test_json_is_the_document(capsys, folder, inside):
     assert to_json(from_json(out)) == out.strip()
 
 
-def test_exit_codes_are_for_build_servers(capsys, folder, inside):
+def test_exit_codes_are_for_build_servers(capsys, folder, without_workers):
     assert words(capsys, "audit", "one.npz", "--only", "depth-conventions", "--strict", *PATIENT)[0] == 0
     assert words(capsys, "audit", "one.npz", "--only", "degenerate-activations", "--strict", *PATIENT)[0] == 3
     assert words(capsys, "audit", "one.npz", "--only", "test-error", "--strict")[0] == 3
@@ -122,7 +115,7 @@ def test_exit_codes_are_for_build_servers(capsys, folder, inside):
         (("--require", "acuracy > 0.5"), 2, "did you mean accuracy"),
     ],
 )
-def test_wrong_words_are_explained_before_any_work(capsys, folder, arguments, code, part):
+def test_wrong_words_are_explained_before_any_work(capsys, folder, without_workers, arguments, code, part):
     got, out, err = words(capsys, "audit", "one.onnx", *arguments)
     assert got == code and part.lower() in err.lower() and out == "" and "Traceback" not in err
 
@@ -138,7 +131,7 @@ DATA = {
 
 
 @pytest.mark.parametrize("name", DATA)
-def test_data_that_cannot_be_used_are_named_with_their_place(capsys, folder, inside, name):
+def test_data_that_cannot_be_used_are_named_with_their_place(capsys, folder, without_workers, name):
     np.savez(name, **DATA[name][0])
     code, out, err = words(capsys, "audit", "one.npz", "--data", name)
     assert code == 4 and DATA[name][1] in err and out == "" and "Traceback" not in err
@@ -151,7 +144,7 @@ def test_data_that_cannot_be_used_are_named_by_workers_too(capsys, folder):
     assert code == 4 and DATA[name][1] in err and out == "" and "Traceback" not in err
 
 
-def test_files_that_are_no_networks_are_refused_with_a_remedy(capsys, folder, inside):
+def test_files_that_are_no_networks_are_refused_with_a_remedy(capsys, folder, without_workers):
     whole = Path("one.onnx").read_bytes()
     files = {
         "cut.onnx": (whole[: len(whole) // 2], ""),
@@ -167,7 +160,7 @@ def test_files_that_are_no_networks_are_refused_with_a_remedy(capsys, folder, in
         assert code == 4 and name in err and remedy in err and out == "" and "Traceback" not in err, (name, err)
 
 
-def test_what_was_found_is_shown_where_the_report_cannot_be_written(capsys, folder, inside, monkeypatch):
+def test_what_was_found_is_shown_where_the_report_cannot_be_written(capsys, folder, without_workers, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
@@ -176,13 +169,13 @@ def test_what_was_found_is_shown_where_the_report_cannot_be_written(capsys, fold
     assert code == 2 and json.loads(out)["document"] == "audit" and "No space left" in err
 
 
-def test_until_ends_the_network_earlier(capsys, folder, inside):
+def test_until_ends_the_network_earlier(capsys, folder, without_workers):
     code, out, _ = words(capsys, "audit", "one.onnx", "--until", "relu0", "--only", "counts", "--json", *PATIENT)
     document = json.loads(out)
     assert code == 0 and dict(map(tuple, document["facts"]))["output"] == "4" and document["asked"]["until"] == "relu0"
 
 
-def test_labels_may_have_another_name(capsys, folder, inside):
+def test_labels_may_have_another_name(capsys, folder, without_workers):
     data = np.load("data.npz")
     np.savez("named.npz", x=data["x"], target=data["y"])
     few = ("--only", "test-error", "--json", *PATIENT)
@@ -198,7 +191,7 @@ def facts_of(document: dict) -> dict:
     return {f["name"]: f["value"] for f in document["difference"]["facts"]}
 
 
-def test_a_rescaled_copy_is_proved_to_be_the_same_function(capsys, folder, inside):
+def test_a_rescaled_copy_is_proved_to_be_the_same_function(capsys, folder, without_workers):
     few = ("--only", "canonical-form,depth-conventions", "--data", "data.npz", *PATIENT)
     code, out, _ = words(capsys, "audit", "copy.npz", "--against", "one.npz", "--json", *few)
     document = json.loads(out)
@@ -212,7 +205,7 @@ def test_a_rescaled_copy_is_proved_to_be_the_same_function(capsys, folder, insid
     assert changes["depth-conventions"] == verdict | {"same": True, "note": ""}
 
 
-def test_another_network_is_told_apart_by_a_witness(capsys, folder, inside):
+def test_another_network_is_told_apart_by_a_witness(capsys, folder, without_workers):
     few = ("--only", "test-error", "--data", "data.npz", "--out", "both.html", *PATIENT)
     code, out, _ = words(capsys, "audit", "other.npz", "--against", "one.npz", *few)
     document = json.loads(Path("both.json").read_text())
@@ -230,7 +223,7 @@ def test_another_network_is_told_apart_by_a_witness(capsys, folder, inside):
     assert "other.npz against one.npz" in out
 
 
-def test_networks_of_different_shape_are_not_compared(capsys, folder):
+def test_networks_of_different_shape_are_not_compared(capsys, folder, without_workers):
     code, _, err = words(capsys, "audit", "one.npz", "--against", "digits-mlp")
     assert code == 2 and "same inputs and outputs" in err
 

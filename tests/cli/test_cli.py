@@ -95,7 +95,7 @@ def test_the_worked_example_shows_values_adjoints_and_the_gradient(capsys):
         (("frobnicate",), 2, "Available commands"),
     ],
 )
-def test_bad_words_give_a_clear_error_and_the_right_exit_code(capsys, arguments, code, part):
+def test_bad_words_give_a_clear_error_and_the_right_exit_code(capsys, without_workers, arguments, code, part):
     got, out, err = words(capsys, *arguments)
     assert got == code and part.lower() in err.lower() and "Traceback" not in err and out == ""
     got, out, err = words(capsys, *arguments, "--json")
@@ -154,7 +154,7 @@ def test_save_writes_every_format(capsys, tmp_path, suffix):
     assert code == 0 and path.stat().st_size > 100, err
 
 
-def test_an_audit_writes_a_report_and_json(capsys, tmp_path):
+def test_an_audit_writes_a_report_and_json(capsys, without_workers, tmp_path):
     page = tmp_path / "report.html"
     few = ("--only", "depth-conventions,activation-zoo", "--budget", "30m")
     code, out, err = words(capsys, "audit", "digits-mlp", "--data", "digits-test", "--out", str(page), *few)
@@ -163,7 +163,7 @@ def test_an_audit_writes_a_report_and_json(capsys, tmp_path):
     assert code == 0 and {"depth-conventions", "activation-zoo"} <= {r["id"] for r in json.loads(out)["results"]}
 
 
-def test_data_of_the_wrong_shape_are_refused(capsys, tmp_path):
+def test_data_of_the_wrong_shape_are_refused(capsys, without_workers, tmp_path):
     path = write(tmp_path / "rows.npz", x=np.ones((5, 3)))
     code, _, err = words(capsys, "audit", "digits-mlp", "--data", path)
     assert code == 4 and "do not fit" in err and "(64,)" in err
