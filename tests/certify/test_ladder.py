@@ -95,7 +95,7 @@ def corners(weights, ranges):
 # ---- enclosures ------------------------------------------------------------------------------------------------------
 
 
-@max_examples(12)
+@max_examples(6)
 @given(st.integers(0, 10**6), st.sampled_from([(1, 4, 1), (2, 5, 2), (2, 4, 3, 2), (3, 4, 2)]), st.sampled_from(NORMS))
 def test_the_exact_constant_on_a_box_lies_between_all_bounds(seed, widths, p):
     description = small_network(seed, widths)
@@ -110,7 +110,7 @@ def test_the_exact_constant_on_a_box_lies_between_all_bounds(seed, widths, p):
     assert found.verify()
 
 
-@max_examples(8)
+@max_examples(4)
 @given(st.integers(0, 10**6), st.sampled_from([(1, 4, 1), (2, 4, 2), (2, 3, 3, 1)]), st.sampled_from(NORMS))
 def test_no_piece_of_a_large_box_is_steeper_than_the_bounds_over_all_of_space(seed, widths, p):
     description = small_network(seed, widths)

@@ -27,7 +27,7 @@ def random_network(rng: np.random.Generator) -> ReluNetwork:
 
 
 @given(st.integers(0, 2**32 - 1))
-@max_examples(60)
+@max_examples(25)
 def test_disjuncts_that_are_met_somewhere_are_never_left_out(seed: int) -> None:
     rng = np.random.default_rng(seed)
     net = random_network(rng)
@@ -60,7 +60,7 @@ def test_one_disjunct_of_many_is_found() -> None:
 
 
 @given(st.integers(0, 2**32 - 1))
-@max_examples(80)
+@max_examples(30)
 def test_clipping_a_box_by_rows_loses_no_point(seed: int) -> None:
     rng = np.random.default_rng(seed)
     rows = "".join(

@@ -64,7 +64,7 @@ def with_points(expression: Any) -> Any:
     return expression if isinstance(expression, str) else tuple(map(with_points, expression))
 
 
-@max_examples(200)
+@max_examples(70)
 @given(st.lists(FORMULAS, min_size=1, max_size=3), st.lists(points(INPUTS + OUTPUTS), min_size=6, max_size=6))
 def test_random_formulas_mean_the_same_to_both(asserted, at):
     text = NETWORKS + "\n".join(f"(assert {write(with_points(formula))})" for formula in asserted)

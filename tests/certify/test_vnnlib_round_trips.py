@@ -19,7 +19,7 @@ BOX_ONE = [("and", (">=", name, LO), ("<=", name, HI)) for name in NAMES_ONE[:3]
 ONE = formulas(linear_terms(NAMES_ONE), ["<=", "<", ">=", ">", "=", "!="], ["and", "or", "not"])
 
 
-@max_examples(160)
+@max_examples(60)
 @given(st.lists(ONE, max_size=3), st.lists(points(NAMES_ONE), min_size=8, max_size=8), gaps, st.booleans())
 def test_a_property_of_version_1_holds_where_its_assertions_do(asserted, at, gap, box_first):
     assertions = [*BOX_ONE, *asserted] if box_first else [*asserted, *BOX_ONE]
@@ -78,7 +78,7 @@ def test_a_linear_query_of_version_2_holds_where_its_assertions_do(asserted, at,
     check_version_two(asserted, at, gap, spelling, linear=True)
 
 
-@max_examples(120)
+@max_examples(40)
 @given(st.lists(POLYNOMIAL_TWO, max_size=2), st.lists(points(NAMES_TWO), min_size=6, max_size=6), gaps, spellings)
 def test_products_become_outputs_and_the_query_holds_where_its_assertions_do(asserted, at, gap, spelling):
     check_version_two(asserted, at, gap, spelling, linear=False)
