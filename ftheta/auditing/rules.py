@@ -261,6 +261,51 @@ RULES = (
         "ReLU networks become arbitrarily confident far from all data", "hein2019", note=0.5,
         remedy="reject inputs far from the data; confidence will not tell", theorem="extrapolation-ood",
     ),
+    # -- of its kind --
+    Rule(
+        "behind-pca", "kind", "reconstruction error ÷ that of PCA with as many directions − 1, 0 if p ≥ 0.05",
+        "PCA is the best linear autoencoder: a non-linear one that is no better is not worth its cost", "baldi1989",
+        problem=0.5, warning=0.0, note=-0.01, praises=True, remedy="train longer, or use PCA",
+        theorem="best-linear-code",
+    ),
+    Rule(
+        "unstable-state", "kind", "logarithm of the growth of a change of the state per step",
+        "gradients through time explode, and small changes of an early input decide",
+        "pascanu2013", warning=0.5, note=0.2, remedy="clip gradients; initialise recurrent weights orthogonally",
+        theorem="recurrent-state",
+    ),
+    Rule(
+        "short-memory", "kind", "steps until 5 % of a change of the state is left ÷ steps of a sequence",
+        "what came earlier hardly reaches the output", "pascanu2013", note=0.5, below=True, praises=True,
+        remedy="larger forget-gate biases, orthogonal recurrent weights, or attention, if early inputs matter",
+        theorem="recurrent-state",
+    ),
+    Rule(
+        "receptive-field", "kind", "share of the input, along one axis, that a unit of the last convolution sees",
+        "before it, nothing compares places that are further apart than that", "luo2016", note=0.5, below=True,
+        praises=True, remedy="more layers, strides or dilation, unless the task is about texture",
+        theorem="receptive-field",
+    ),
+    Rule(
+        "idle-filters", "kind", "share of filters of the first convolution next to zero",
+        "they cost time and pass nothing on", "ours", note=0.0, remedy="prune them, or train with less weight decay",
+        theorem="receptive-field",
+    ),
+    Rule(
+        "idle-blocks", "kind", "share of residual blocks that move their state by less than 1 %",
+        "without them the network computes nearly the same", "veit2016", note=0.0,
+        remedy="try the network without them", theorem="residual-blocks",
+    ),
+    Rule(
+        "idle-heads", "kind", "share of attention heads that average all tokens or repeat another head",
+        "most heads of trained transformers can be removed at little loss; these first", "michel2019", note=0.25,
+        remedy="prune them, one at a time, and audit again", theorem="attention-heads",
+    ),
+    Rule(
+        "token-clusters", "kind", "mean cosine of two tokens behind the last attention",
+        "tokens that attention has made alike can no longer be told apart", "geshkovski2023", warning=0.99, note=0.95,
+        remedy="fewer layers, residual connections, or attention of higher temperature", theorem="attention-heads",
+    ),
     Rule(
         "refuted", "what", "theorems refuted on this network",
         "a theorem cannot be: this is a fault of ftheta", "ours", problem=0.0,

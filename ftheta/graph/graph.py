@@ -53,7 +53,7 @@ class Node:
     `evaluate(*values)` computes the outputs with JAX. `label` is the user's name for a custom derivative such as
     `relu`, `by_jax` whether JAX defines it. `graphs` are the graphs inside the node: the body of a custom derivative,
     the branches of a `cond`. Nodes with the same `kind` (a hashable; None where there is none) compute the same
-    function of their inputs.
+    function of their inputs. `steps` are the numbers of the steps of the loops, from the outermost, that it was in.
     """
 
     id: int
@@ -67,6 +67,7 @@ class Node:
     by_jax: bool = False
     expand: Callable[[], tuple["Graph", ...]] = field(default=_no_graphs, repr=False)
     kind: Any = field(default=None, repr=False)
+    steps: tuple[int, ...] = field(default=(), repr=False)
 
     @property
     def name(self) -> str:

@@ -140,6 +140,7 @@ class _Walk:
         self.scalars: dict[tuple[str, bytes], int] = {}
         self.equations: list[tuple[Any, list[int], list[int], str]] = []
         self.steps: tuple[int, ...] = ()
+        self.steps_of: dict[int, tuple[int, ...]] = {}  # by the first output of an equation
 
     def new_slot(self, aval: Any, name: str = "") -> int:
         self.avals.append(aval)
@@ -191,7 +192,7 @@ class _Walk:
         given = [self.constants[slot] for slot in inputs]
         if eqn.primitive.name in MOVES and isinstance(given[0], np.ndarray) and len(given) == 1:
             operand, result = (Slot(0, "", tuple(v.aval.shape), v.aval.dtype) for v in (eqn.invars[0], eqn.outvars[0]))
-            node = _node(0, eqn, [operand], [result], source, self.budget, self.fold_rounded)
+            node = _node(0, eqn, [operand], [result], source, self.steps, self.budget, self.fold_rounded)
             values = [MOVES[node.primitive](node, given[0])]  # JAX would compile it for this shape
         else:
             with _precision_of(eqn), jax.core.ensure_compile_time_eval():
@@ -229,15 +230,16 @@ class _Walk:
         constants = [slot for slot in self.constants if slot in used and slot not in self.computed]
         order = [*inputs, *constants, *(slot for _, _, outs, _ in equations for slot in outs)]
         slots = self.slots(order, set(constants))
-        nodes = tuple(
-            _node(i, eqn, [slots[s] for s in ins], [slots[s] for s in outs], source, self.budget, self.fold_rounded)
-            for i, (eqn, ins, outs, source) in enumerate(equations)
-        )
+        nodes = []
+        for i, (eqn, ins, outs, source) in enumerate(equations):
+            ends = ([slots[s] for s in ins], [slots[s] for s in outs])
+            steps = self.steps_of.get(outs[0], ())
+            nodes.append(_node(i, eqn, *ends, source, steps, self.budget, self.fold_rounded))
         return Graph(
             slots=tuple(slots[s] for s in order),
             inputs=tuple(slots[s] for s in inputs),
             constants=MappingProxyType({slots[s].id: self.constants[s] for s in constants}),
-            nodes=nodes,
+            nodes=tuple(nodes),
             outputs=tuple(slots[s] for s in outputs),
             signature=signature,
             source=where,
@@ -272,7 +274,14 @@ class _Walk:
 
 
 def _node(
-    number: int, eqn: Any, inputs: list[Slot], outputs: list[Slot], source: str, budget: int, fold_rounded: bool
+    number: int,
+    eqn: Any,
+    inputs: list[Slot],
+    outputs: list[Slot],
+    source: str,
+    steps: tuple[int, ...],
+    budget: int,
+    fold_rounded: bool,
 ) -> Node:
     name = eqn.primitive.name
     inside = [eqn.params[CUSTOM[name]]] if name in CUSTOM else list(eqn.params["branches"]) if name == "cond" else []
@@ -290,6 +299,7 @@ def _node(
         home.startswith(JAX_FOLDER),
         lambda: tuple(_inner_graph(_close_jaxpr(j), source, budget, fold_rounded) for j in inside),
         _kind(eqn),
+        steps,
     )
 
 
@@ -309,6 +319,7 @@ def _kind(eqn: Any) -> Any:
 def _keep(walk: _Walk, eqn: Any, inputs: list[int], source: str) -> list[int]:
     outputs = [walk.new_slot(v.aval) for v in eqn.outvars]
     walk.equations.append((eqn, inputs, outputs, source))
+    walk.steps_of[outputs[0]] = walk.steps
     return outputs
 
 

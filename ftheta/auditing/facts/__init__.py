@@ -44,6 +44,11 @@ FACTS = (  # the quick and the wanted ones first, so that a large network gets t
     *_in("capacity", "capacity", "units-on-the-box", "effective-rank"),
     *_in("slices", "capacity", "pieces-on-a-slice"),
     *_in("rays", "extrapolation", "rays"),
+    *_in("residual_blocks", "kind", "residual-blocks"),
+    *_in("attention_heads", "kind", "attention-heads"),
+    *_in("recurrence", "kind", "recurrent-state"),
+    *_in("convolutions", "kind", "receptive-field"),
+    *_in("autoencoders", "kind", "best-linear-code"),
     *_in("kernels", "training", "tangent-spectrum"),
 )
 

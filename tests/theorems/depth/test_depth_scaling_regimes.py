@@ -10,6 +10,7 @@ import pytest
 from scipy import integrate, stats
 
 from ftheta.flows.chains import residual_chain
+from ftheta.flows.regimes import Regime, measure_regime
 from ftheta.logic import Verdict
 from ftheta.running import run
 from ftheta.subjects import Network
@@ -20,7 +21,6 @@ from ftheta.theorems.depth.depth_scaling_regimes.random_blocks import (
     moments,
     smooth_weights,
 )
-from ftheta.theorems.depth.depth_scaling_regimes.regime import Regime, measure_regime
 
 
 @pytest.fixture(autouse=True)

@@ -8,6 +8,7 @@ import numpy as np
 
 from ftheta.estimates import mean
 from ftheta.estimates.means import LIMIT_THEOREM
+from ftheta.flows.regimes import FEWEST, Regime, measure_regime
 from ftheta.logic import (
     AtMost,
     Axis,
@@ -43,7 +44,6 @@ from .random_blocks import (
     moments,
     smooth_distances,
 )
-from .regime import FEWEST, Regime, measure_regime
 
 DRAWS = 20_000  # of the law of norms
 EXPONENTS = {0.25: "β = ¼", 0.5: "β = ½", 1.0: "β = 1"}

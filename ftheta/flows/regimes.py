@@ -15,10 +15,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ftheta.estimates import fit_rate
-from ftheta.flows.chains import Chain
+from ftheta.estimates.rates import fit_rate
 from ftheta.graph.compiling import call_compiled
-from ftheta.logic import Enclosure
+from ftheta.logic.enclosure import Enclosure
+
+from .chains import Chain
 
 # of α L^H: below it is the identity, above it an explosion
 SMALL = 0.1
