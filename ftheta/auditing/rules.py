@@ -193,6 +193,17 @@ RULES = (
         remedy="keep one of each", theorem="columns",
     ),
     Rule(
+        "dependent-columns", "data", "columns that are linear combinations of others, beyond repeated ones",
+        "their weights are not determined one by one; importances that are read off them are arbitrary", "ours",
+        note=0.0, remedy="drop them, or read their weights together", theorem="columns",
+    ),
+    Rule(
+        "far-rows", "data", "share of rows further from training than any row of training from the others",
+        "there the network extrapolates: what was learnt near the rows of training says little", "ours", warning=0.05,
+        note=0.005, remedy="look at the rows listed; reject such inputs, or collect more of their kind",
+        theorem="far-rows",
+    ),
+    Rule(
         "imbalance", "data", "rows of the largest class ÷ rows of the smallest",
         "accuracy is then mostly that of the large class", "he2009", warning=20.0, note=5.0,
         remedy="report the error per class; weigh or resample the small class", theorem="columns",
@@ -245,6 +256,12 @@ RULES = (
         "gap", "generalisation", "training accuracy − test accuracy, at least, at 95 %",
         "what was learnt of the rows of training and not of the task", "zhang2017", problem=0.2, warning=0.05, note=0.0,
         praises=True, remedy="more data, augmentation, or earlier stopping", theorem="train-test-gap",
+    ),
+    Rule(
+        "memorised-rows", "generalisation", "share of rows of training that are right and without a like neighbour",
+        "what only memory explains: rare cases, or wrong labels that were learnt", "feldman2020", warning=0.05,
+        note=0.01, remedy="look at these rows: correct wrong labels, collect more of rare cases",
+        theorem="memorised-rows",
     ),
     Rule(
         "precision", "what", "share of predictions that change in float32",

@@ -91,3 +91,12 @@ def _find_nearest(x: np.ndarray, k: int, reference: np.ndarray | None) -> np.nda
         order = np.argsort(np.take_along_axis(gaps, near, 1), axis=1, kind="stable")
         found.append(np.take_along_axis(near, order, 1))
     return np.concatenate(found)
+
+
+def nearest_distances(
+    x: Float[np.ndarray, "n d"], reference: Float[np.ndarray, "m d"] | None = None
+) -> Float[np.ndarray, "n"]:
+    """The distance of every row to the nearest other row, or to the nearest reference row."""
+    others = x if reference is None else reference
+    near = others[_find_nearest(x, 1, reference)[:, 0]]
+    return np.linalg.norm(x - near, axis=1)

@@ -62,7 +62,14 @@ def _columns_of(net: Network, data: Dataset, told: str) -> tuple[list[Fact], tup
         Fact("columns that repeat another one", counts[1], f"of {d:,}; {told}", "collinear_columns"),
         Fact("largest ÷ smallest standard deviation of a column", counts[2], told, "column_scales"),
     ]
+    dependent = _dependent_columns(x, len(constant), len(repeated))
+    facts.append(Fact("columns that others add up to", Enclosure.equal(dependent), told, "dependent_columns"))
     findings = (
+        *judge(
+            "dependent-columns", Enclosure.equal(dependent),
+            f"{dependent:,} of {d:,} input columns are linear combinations of the others, beyond repeated ones.",
+            f"numerical rank in float64, {told}",
+        ),
         *judge(
             "constant-columns", counts[0],
             f"{len(constant):,} of {d:,} input columns {_be(constant)} constant ({_list(data, constant)}).",
@@ -95,6 +102,17 @@ def _repeated_columns(x: np.ndarray) -> np.ndarray:
     unit = (x[:, some] - x[:, some].mean(0)) / (spread[some] * np.sqrt(len(x)))
     alike = np.abs(unit.T @ unit) >= SAME
     return some[np.flatnonzero(np.triu(alike, 1).any(0))]
+
+
+def _dependent_columns(x: np.ndarray, constant: int, repeated: int) -> int:
+    """How many columns could be left out, beyond those that are constant or repeat another, without a loss of rank."""
+    n, d = x.shape
+    if not 1 < d <= min(MOST_COLUMNS, n - 1):
+        return 0
+    centred = x - x.mean(0)
+    scale = np.linalg.norm(centred, axis=0)
+    rank = int(np.linalg.matrix_rank(centred / np.where(scale > 0, scale, 1.0)))
+    return max(d - constant - repeated - rank, 0)
 
 
 def _be(items: np.ndarray) -> str:

@@ -3,13 +3,14 @@
 import numpy as np
 from scipy import sparse
 
+from ftheta.estimates.calibration import softmax
 from ftheta.logic import AuditFinding, Axis, Basis, Curves, Enclosure, Fact, FthetaError, Series
 from ftheta.pieces import Segment, pieces
 from ftheta.relu import ReluNetwork
 from ftheta.subjects import Network
 
 from ..part import Part, no_better
-from ..rules import judge
+from ..rules import judge, percent
 from .inputs import affordable, ensure_real_inputs, outputs_at, piecewise_affine, some_rows
 
 RAYS = 8
@@ -32,20 +33,26 @@ def rays(net: Network, rng: np.random.Generator) -> Part:
     facts = [Fact("growth exponent, 10×–100× the input", _growth(values), told)]
     if values.shape[2] > 1:
         facts.append(_margin_growth(values, told))
+        facts += _confidence_facts(values, told)
     try:
         form, basis = piecewise_affine(net)
     except FthetaError as error:
         facts.append(Fact("pieces", f"none are counted: {error.what} {error.got or ''}".strip(), told))
     else:
         facts += _exact_facts(form, basis, centre, ways, told)
-    return Part(tuple(facts), charts=(_picture(values),), findings=_judge_margins(facts, len(ways)))
+    charts = (_picture(values), *_confidence_picture(values))
+    return Part(tuple(facts), charts=charts, findings=_judge_margins(facts, len(ways)))
 
 
 def _judge_margins(facts: list[Fact], n: int) -> tuple[AuditFinding, ...]:
     for fact in facts:
         if fact.key == "growing_margins" and isinstance(fact.value, Enclosure):
             grows = int(fact.value.middle)
-            says = f"Far from the data it grows ever more confident: on {grows} of {n} rays the margin keeps growing."
+            sure = next(f.value.middle for f in facts if f.key == "far_confidence" and isinstance(f.value, Enclosure))
+            says = (
+                f"Far from the data it grows ever more confident: on {grows} of {n} rays the margin keeps growing "
+                f"(median confidence {percent(sure)} at {FAR:.0f} times the distance)."
+            )
             return judge("far-away", fact.value, says, f"measured, {n} rays", judged_by=grows / n)
     return ()
 
@@ -65,6 +72,38 @@ def _margin_growth(values: np.ndarray, told: str) -> Fact:
     grows = int((gaps[:, 1] > gaps[:, 0] * (1 + 1e-9)).sum())
     known = Enclosure.measured(grows, samples=len(values))
     return Fact("rays with growing margin", known, told, "growing_margins")
+
+
+def _confidences(values: np.ndarray) -> np.ndarray:
+    """The largest probability of softmax at every point of every ray."""
+    rays, points, outputs = values.shape
+    return softmax(values.reshape(-1, outputs)).max(1).reshape(rays, points)
+
+
+def _confidence_facts(values: np.ndarray, told: str) -> list[Fact]:
+    found = np.median(_confidences(values), axis=0)
+    here = int(np.argmin(np.abs(TIMES - 1.0)))
+    n = len(values)
+    note = f"median, softmax of the outputs; {told}"
+    return [
+        Fact("confidence at the rows of the rays", Enclosure.measured(float(found[here]), samples=n), note),
+        Fact(
+            f"confidence {FAR:.0f} times as far",
+            Enclosure.measured(float(found[-1]), samples=n),
+            note,
+            "far_confidence",
+        ),
+    ]
+
+
+def _confidence_picture(values: np.ndarray) -> tuple[Curves, ...]:
+    if values.shape[2] < 2:
+        return ()
+    found = _confidences(values)
+    band = {"lo": found.min(0), "hi": found.max(0)}
+    series = Series("median of the rays", TIMES, np.median(found, axis=0), **band)
+    x = Axis("distance from the mean, in distances of the row", "log")
+    return (Curves("confidence along rays", x, Axis("largest probability"), (series,)),)
 
 
 def _exact_facts(form: ReluNetwork, basis: Basis, centre: np.ndarray, ways: np.ndarray, told: str) -> list[Fact]:

@@ -167,13 +167,20 @@ def turns(net: Network, rng: np.random.Generator) -> Part:
     others = [g for g in range(group.order) if g != group.identity]
     moved = outputs_at(net, np.concatenate([images.move(g, rows) for g in others]).reshape(-1, *x.shape[1:]))
     found: dict[str, float] = {}
+    stays: dict[str, int] = {}
     for g, values in zip(others, moved.reshape(len(others), *still.shape)):
         name = MOVES[tuple(group.plane[g].ravel().tolist())]  # type: ignore[index]
         found[name] = max(found.get(name, 0.0), _defect(values, target.move(g, still), still))
+        kept = int((values.argmax(1) == still.argmax(1)).sum())
+        stays[name] = min(stays.get(name, len(x)), kept)
     moves_too = bool((target.character != target.dimension).any())
     what = "equivariance defect" if moves_too else "invariance defect"
     told = f"{source}, relative to the outputs"
     facts = [Fact(f"{what}, {k}", Enclosure.at_least(v, samples=len(x)), told) for k, v in found.items()]
+    if not moves_too and still.shape[1] > 1:
+        of_them = f"of {len(x)}; {source}"
+        for k, kept in stays.items():
+            facts.append(Fact(f"predictions unchanged under a {k}", Enclosure.measured(kept, samples=len(x)), of_them))
     title = f"{what} under rotations and flips"
     chart = Bars(title, Axis("largest relative change"), tuple(found), ("",), (tuple(found.values()),))
     return Part(tuple(facts), charts=(chart,))
