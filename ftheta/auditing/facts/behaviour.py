@@ -125,6 +125,6 @@ def _picture(data: Dataset, low: np.ndarray, high: np.ndarray) -> tuple[Chart, .
     number = np.arange(1, low.shape[1] + 1)
     span = Series("slope over the box", number, (low[0] + high[0]) / 2, "bound", lo=low[0], hi=high[0])
     zero = Series("0", [1, len(number)], [0.0, 0.0], "reference")
-    names = ", ".join(_name(data, i) for i in range(low.shape[1]))
-    axis = Axis(f"input: {names}" if len(names) < 90 else "input")
+    names = ", ".join(data.columns)
+    axis = Axis(f"input: {names}" if 0 < len(names) < 90 else "input, from the first")
     return (Curves("bounds of the slope in every input", axis, Axis("slope"), (span, zero)),)

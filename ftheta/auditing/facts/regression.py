@@ -24,7 +24,7 @@ LEAST = 20  # rows
 TESTED = 2000  # rows that are permuted
 DRAWN = 1000  # points of a scatter
 SHOWN = 8
-GROUPS = ("lowest predictions", "middle", "highest predictions")
+GROUPS = ("among the lowest predictions", "among middle predictions", "among the highest predictions")
 ASSUMED = "if the rows are independent and no training or selection saw them"
 
 
@@ -198,7 +198,7 @@ def _spread(given: Residuals, rng: np.random.Generator) -> tuple[list[Fact], tup
         Fact("largest ÷ smallest median error of three groups of predictions", value, told, "hetero_ratio"),
     ]
     where = GROUPS[int(np.argmax(typical))]
-    says = f"Errors are uneven (heteroscedastic): {ratio:.2g} times as large among the {where}."
+    says = f"Errors are uneven (heteroscedastic): {ratio:.2g} times as large {where}."
     basis = f"measured, {n:,} rows, permutation test, p = {test.p:.2g}"
     beyond = ratio if test.p < LEVEL else 0.0
     return facts, judge("heteroscedastic", value, says, basis, judged_by=beyond)
@@ -229,14 +229,14 @@ def _coverage(given: Residuals, rng: np.random.Generator) -> tuple[list[Fact], t
             "conformal_radius",
         ),
         Fact("coverage of that interval on the other rows", share, f"{len(other):,} rows", "coverage"),
-        Fact(f"coverage among the {GROUPS[worst]}", known[worst], f"{len(groups[worst]):,} rows"),
+        Fact(f"coverage {GROUPS[worst]}", known[worst], f"{len(groups[worst]):,} rows"),
     ]
     short = COVERAGE - known[worst].hi
     here = f"it contained {percent(inside.mean(), 0)} of {len(other):,} held-out ones"
     says = f"{ball}{size} contains a new label with probability {percent(COVERAGE, 0)} at least; {here}."
     if short > 0:
         low = percent(inside[groups[worst]].mean(), 0)
-        says = f"{ball}{size}: {here}, but {low} among the {GROUPS[worst]}."
+        says = f"{ball}{size}: {here}, but {low} {GROUPS[worst]}."
     basis = f"split conformal, {len(half):,} + {len(other):,} rows, {percent(CONFIDENCE, 0)} intervals"
     return facts, judge("uneven-coverage", share, says, basis, judged_by=max(short, 0.0))
 
