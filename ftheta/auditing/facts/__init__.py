@@ -55,7 +55,16 @@ FACTS = (  # the quick and the wanted ones first, so that a large network gets t
 )
 
 _SHARED = {
-    "outputs": ("test-error", "calibration", "baselines", "label-errors", "precision", "train-test-gap"),
+    "outputs": (
+        "test-error",
+        "calibration",
+        "baselines",
+        "label-errors",
+        "precision",
+        "train-test-gap",
+        "residuals",
+        "margins",
+    ),
     "gradient": ("certified-rows", "gradients-by-layer", "steepness", "curvature-of-the-loss"),
 }
 SHARED_BY = {id: what for what, ids in _SHARED.items() for id in ids}
