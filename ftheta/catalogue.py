@@ -74,6 +74,8 @@ def write_index() -> None:
 
 
 def _entry(t: Theorem, known: Mapping[str, str]) -> dict[str, Any]:
+    from ftheta.lessons import place_of_lesson, read_lesson  # imports pydantic
+
     return {
         "id": t.id,
         "chapter": t.chapter,
@@ -95,6 +97,7 @@ def _entry(t: Theorem, known: Mapping[str, str]) -> dict[str, Any]:
         "errata": t.errata,
         "gist": t.gist,
         "see_also": list(t.see_also),
+        "lesson": read_lesson(place_of_lesson(INDEX.parent, t.chapter, t.id)),
     }
 
 

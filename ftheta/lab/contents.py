@@ -63,6 +63,20 @@ def _theorem(entry: dict[str, Any]) -> dict[str, Any]:
         "knobs": [_knob(knob) for knob in entry["knobs"]],
         "presets": [{"name": name, "knobs": knobs} for name, knobs in entry["presets"].items()],
         "breakable": entry.get("breakable", True),
+        "lesson": _lesson(entry["lesson"]) if entry.get("lesson") else None,
+    }
+
+
+def _lesson(lesson: dict[str, Any]) -> dict[str, Any]:
+    """A lesson with its words as HTML."""
+    return {
+        "why": words_html(lesson["why"]),
+        "parts": [{**part, "says": words_html(part["says"])} for part in lesson["parts"]],
+        "symbols": [[words_html(symbol), words_html(means)] for symbol, means in lesson["symbols"].items()],
+        "idea": words_html(lesson["idea"]),
+        "trials": [{**trial, "look": words_html(trial["look"])} for trial in lesson["trials"]],
+        "breaks": words_html(lesson["breaks"]),
+        "leads": [[id, words_html(why)] for id, why in lesson["leads"].items()],
     }
 
 

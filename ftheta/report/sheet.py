@@ -41,11 +41,50 @@ def _parts(entry: Mapping[str, Any]) -> Iterator["RenderableType"]:
         rows = [[f"--preset {_quote(name)}", _settings(knobs)] for name, knobs in entry["presets"].items()]
         yield Columns(("", ""), rows, left=(0, 1))
         yield line("")
+    if entry.get("lesson"):
+        yield from _lesson(entry["id"], entry["lesson"])
     yield from _sources(entry)
     if entry["see_also"]:
         yield line(("see also: ", FAINT), ", ".join(entry["see_also"]))
     takes = " or ".join(entry["takes"])
     yield line(("takes: ", FAINT), takes, ("   check: ", FAINT), f"ftheta check {entry['id']}")
+
+
+def _lesson(id: str, lesson: Mapping[str, Any]) -> Iterator["RenderableType"]:
+    """Why one cares, the parts with what checks them, symbols, the idea of the proof, what to try, what breaks it."""
+    yield heading("Why")
+    yield indent(line(_one_line(lesson["why"])), below=1)
+    yield heading("Parts")
+    for k, part in enumerate(lesson["parts"]):
+        checked = "; ".join([*(f"claim “{words} …”" for words in part["claims"]), *map(_picture, part["charts"])])
+        shown: Styled = (f"\nchecked by {checked}", FAINT) if checked else ""
+        yield hanging_indent(f"{chr(ord('a') + k)})", "", _one_line(part["says"]), shown)
+    yield line("")
+    yield heading("Symbols")
+    yield Columns(("", ""), [[_one_line(s), _one_line(m)] for s, m in lesson["symbols"].items()], left=(0, 1))
+    yield line("")
+    yield heading("Idea of the proof")
+    yield indent(line(_one_line(lesson["idea"])), below=1)
+    yield heading("Try this")
+    for trial in lesson["trials"]:
+        options = [f"--preset {_quote(trial['preset'])}"] if trial["preset"] else []
+        options += [f"--{name.replace('_', '-')} {value}" for name, value in trial["knobs"].items()]
+        command = " ".join(["ftheta check", id, *options])
+        yield hanging_indent("·", FAINT, command, (f"\n{_one_line(trial['look'])}", FAINT))
+    yield line("")
+    yield heading("What breaks it")
+    yield indent(line(_one_line(lesson["breaks"])), below=1)
+    yield heading("Where it leads")
+    yield Columns(("", ""), [[other, _one_line(why)] for other, why in lesson["leads"].items()], left=(0, 1))
+    yield line("")
+
+
+def _picture(title: str) -> str:
+    return f"picture “{letters(title)}”"
+
+
+def _one_line(words: str) -> str:
+    return " ".join(plain(words).split())
 
 
 def _knob(setting: Mapping[str, Any]) -> list[Styled]:

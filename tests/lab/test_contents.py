@@ -81,3 +81,14 @@ def test_the_catalogue_is_served_compressed_and_once(site: Site):
 def test_the_server_needs_no_jax():
     code = "import sys, ftheta.lab.app, ftheta.lab.serve; assert not {'jax', 'numpy', 'scipy'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_the_words_of_a_lesson_are_words_and_formulas():
+    lessons = [entry["lesson"] for entry in _ENTRIES if entry["lesson"]]
+    assert lessons
+    for lesson in lessons:
+        parts = [part["says"] for part in lesson["parts"]]
+        trials = [trial["look"] for trial in lesson["trials"]]
+        pairs = [html for pair in (*lesson["symbols"], *lesson["leads"]) for html in pair]
+        for html in (lesson["why"], lesson["idea"], lesson["breaks"], *parts, *trials, *pairs):
+            assert_safe(html)

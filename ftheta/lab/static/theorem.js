@@ -2,6 +2,7 @@
 import { Stage } from "./chart.js";
 import { byId, el, escaped, rendered, withHtml, write } from "./dom.js";
 import { Errata, Evidence } from "./evidence.js";
+import { LessonPanel } from "./lesson.js";
 import { Progress } from "./progress.js";
 import { PROJECTOR_ZOOM, projector } from "./theme.js";
 import { VerdictBar } from "./verdict.js";
@@ -45,6 +46,7 @@ export class TheoremPage {
       this.stage.motion.node,
       this.stage.node,
     );
+    this.lesson = new LessonPanel(this.titles);
     this.errata = new Errata();
     this.evidence = new Evidence(catalogue.verdicts);
     this.related = el("p", { class: "related" });
@@ -65,6 +67,7 @@ export class TheoremPage {
       card,
       this.bar.node,
       this.chart,
+      this.lesson.node,
       this.errata.node,
       this.evidence.node,
       this.about,
@@ -87,6 +90,7 @@ export class TheoremPage {
     this.stage.clear();
     this.tabs.hidden = true;
     rendered(this.caption, "");
+    this.lesson.show(theorem);
     this.errata.show(theorem.errata_html, []);
     this.evidence.clear();
     this.sources.replaceChildren(...Object.values(theorem.sources).map((text) => el("li", { text })));
