@@ -87,8 +87,9 @@ RULES = (
         problem=0.01, warning=0.0, remedy="drop these rows from the test set and audit again", theorem="shared-rows",
     ),
     Rule(
-        "label-errors", "data", "share of rows whose label both the network and the neighbours contradict",
-        "test sets in use have 3.3 % wrong labels on average, enough to change which of two models looks better",
+        "label-errors", "data", "share of the surest rows whose label network and neighbours contradict, at 95 %",
+        "test sets in use have 3.3 % wrong labels on average, enough to change which of two models looks better; rows "
+        "near a boundary do not count, as classes may overlap there",
         "northcutt2021", problem=0.05, warning=0.02, note=0.005,
         remedy="look at the rows listed and correct their labels", theorem="label-errors",
     ),
@@ -158,13 +159,14 @@ RULES = (
     ),
     # -- robustness --
     Rule(
-        "invisible-changes", "robustness", "share of rows tried that change class within 1/255 of the input range",
-        "that is one step of an 8-bit image: rounding, not an adversary", "szegedy2014", problem=0.1, warning=0.03,
+        "invisible-changes", "robustness", "share of rows tried that change class within 1/255 of the range of inputs",
+        "one step of an 8-bit image: rounding, not an adversary; of tables the narrowest column is the measure",
+        "szegedy2014", problem=0.1, warning=0.03,
         remedy="train with noise or adversarial examples (`ft.fit(…, robust=…)`)",
         theorem="adversarial-and-certified-robustness",
     ),
     Rule(
-        "small-changes", "robustness", "share of rows tried that change class within 8/255 of the input range",
+        "small-changes", "robustness", "share of rows tried that change class within 8/255 of the range of inputs",
         "the radius at which defences are compared; networks trained without one lose nearly everything there",
         "croce2021", warning=0.3, note=0.03, praises=True,
         remedy="adversarial or IBP training (`ft.fit(…, robust=…)`), if somebody may want to fool it",

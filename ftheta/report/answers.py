@@ -105,7 +105,7 @@ def _accuracy(known: dict[str, Enclosure]) -> Iterator[KeyFigure]:
 def _robustness(found: AuditFinding | None) -> Iterator[KeyFigure]:
     if found is not None:
         certified, survives = 1 - found.value.hi, 1 - found.value.lo
-        below = "of the right rows tried, at 8/255 of the input range"
+        below = "of the right rows tried, at 8/255 of the range of the inputs"
         yield KeyFigure("certified / attacked (ℓ∞)", f"{100 * certified:.0f} % / {100 * survives:.0f} %", below)
 
 

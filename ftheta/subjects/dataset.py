@@ -44,6 +44,7 @@ class Dataset:
                     "There must be one label per row.",
                     where=self.name,
                     got=f"{len(x)} rows, {len(y) if y.ndim else 1} labels",
+                    remedy="give x and y of the same length, in the same order",
                 )
             object.__setattr__(self, "y", _finite(y, f"{self.name}: y"))
 
@@ -57,7 +58,12 @@ class Dataset:
 
 def _finite(array: np.ndarray, where: str) -> np.ndarray:
     if array.dtype.kind not in "fiub":
-        raise SubjectError("Data must be real numbers.", where=where, got=f"dtype {array.dtype}")
+        raise SubjectError(
+            "Data must be real numbers.",
+            where=where,
+            got=f"dtype {array.dtype}",
+            remedy="write words as numbers: classes as 0, 1, …",
+        )
     if array.dtype.kind != "f":
         return array.astype(np.int64)
     bad = np.argwhere(~np.isfinite(array))

@@ -17,6 +17,7 @@ CONFIDENCE = 0.95
 LEVEL = 0.01  # of the test of calibration
 ROUNDING = 1e-4  # by which outputs that are probabilities may miss a sum of 1
 LEAST_LOG = -700.0
+COARSE = 0.1  # ECE that a calibrated network shows by chance, above which nothing is said of a good one
 LEAST_ROWS = 30  # of a group in the diagram
 MOST_GROUPS = 10
 
@@ -59,6 +60,7 @@ def calibration(net: Network, rng: np.random.Generator) -> Part:
     )
     says = _describe(bins, given, test.p)
     beyond = max(bins.error - test.expected, 0.0) if test.p <= LEVEL else 0.0
+    says_something = beyond > 0 or test.expected <= COARSE
     found_by = judge(
         "miscalibration",
         Enclosure.measured(bins.error, samples=n),
@@ -68,7 +70,7 @@ def calibration(net: Network, rng: np.random.Generator) -> Part:
         means=f"A calibrated network would show {percent(test.expected)} on so many rows.",
         remedy=f"divide the logits by {temperature:.3g} (ECE {percent(mended.error)} on these rows)",
     )
-    return Part(facts, charts=(_diagram(given),), findings=found_by)
+    return Part(facts, charts=(_diagram(given),), findings=found_by if says_something else ())
 
 
 def _read_confidences(outputs: np.ndarray, right: np.ndarray) -> _Confidences:

@@ -64,6 +64,7 @@ def _columns_of(net: Network, data: Dataset, told: str) -> tuple[list[Fact], tup
     ]
     dependent = _dependent_columns(x, len(constant), len(repeated))
     facts.append(Fact("columns that others add up to", Enclosure.equal(dependent), told, "dependent_columns"))
+    is_known = net.description is not None  # else something may scale the columns before the first layer
     findings = (
         *judge(
             "dependent-columns", Enclosure.equal(dependent),
@@ -82,7 +83,7 @@ def _columns_of(net: Network, data: Dataset, told: str) -> tuple[list[Fact], tup
         *judge(
             "column-scales", counts[2],
             f"The standard deviations of the columns that the first layer gets differ by a factor of {ratio:,.0f}.",
-            f"computed in float64, {told}",
+            f"computed in float64, {told}", judged_by=ratio if is_known else 1.0,
         ),
     )  # fmt: skip
     return facts, findings

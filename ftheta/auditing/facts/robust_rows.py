@@ -17,6 +17,7 @@ from ..rules import INVISIBLE, SMALL, judge
 from .inputs import affordable, choose_rows, classes_of, ensure_real_inputs, multiplications, outputs_at, some_rows
 from .large import is_large, loss_gradients
 from .pictures import draw_rows
+from .symmetries import image_of
 
 ROWS = 64  # put to bounds
 RADII = (1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)  # of the largest entry of the data
@@ -25,6 +26,7 @@ WORK = 2e9  # multiplications of all interval evaluations
 LINEAR = 3e6  # multiplications of one evaluation, up to which linear bounds and attacks are affordable
 COARSE = 0.02  # relative tolerance of a certified radius
 DRAWN = 6
+ALIKE = 0.1  # of the widest column, that half of the pixels of images reach
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +86,7 @@ def certified_rows(net: Network, rng: np.random.Generator) -> Part:
     if is_small:
         facts.append(_median_distance(found))
     charts = (_chart(found, attacked=is_small), *_draw_fragile(net, found))
-    return Part(tuple(facts), _tables(found), charts, _judge_rows(found) if is_small else ())
+    return Part(tuple(facts), _tables(found), charts, _judge_rows(net, found) if is_small else ())
 
 
 def _attacked_rows(net: Network) -> Part:
@@ -109,7 +111,7 @@ def _attacked_rows(net: Network) -> Part:
     facts.append(Fact("rows tried", Enclosure.exact(n), told, "rows_tried"))
     facts.append(Fact("certified accuracy", "not computed for a network of this size"))
     charts = (_chart(found, attacked=True, radii=TOLD), *_draw_fragile(net, found))
-    return Part(tuple(facts), _tables(found), charts, _judge_rows(found))
+    return Part(tuple(facts), _tables(found), charts, _judge_rows(net, found))
 
 
 def _attack_along_signs(net: Network, x: np.ndarray, classes: np.ndarray, signs: np.ndarray) -> _Rows:
@@ -119,7 +121,7 @@ def _attack_along_signs(net: Network, x: np.ndarray, classes: np.ndarray, signs:
     met = np.where(right, inf, 0.0)
     there = x.copy()
     changes_to = labels.copy()
-    size = float(np.ptp(x)) or 1.0
+    size, _ = _range_of_inputs(net.input_shape, x)
     scale = float(np.abs(x).max()) or 1.0
     for radius in sorted([*(scale * radius for radius in TOLD), INVISIBLE * size, SMALL * size]):
         rows = np.flatnonzero(np.isinf(met))
@@ -188,25 +190,36 @@ def _median_distance(found: _Rows) -> Fact:
     return Fact("median distance to an input with another class", Enclosure.between(0.0, median), told)
 
 
-def _judge_rows(found: _Rows) -> tuple[AuditFinding, ...]:
+def _judge_rows(net: Network, found: _Rows) -> tuple[AuditFinding, ...]:
     """From the rows that are right: how many change within one step of 8 bits, and within eight."""
     right = np.ones(len(found.x), bool) if found.right is None else found.right
     n = int(right.sum())
     if not n:
         return ()
-    size = float(np.ptp(found.x)) or 1.0
+    size, of = _range_of_inputs(net.input_shape, found.x)
     findings: tuple[AuditFinding, ...] = ()
     for rule, share, words in (("invisible-changes", INVISIBLE, "1/255"), ("small-changes", SMALL, "8/255")):
         radius = share * size
         flipped = int((found.met[right] <= radius).sum())
         certain = int((found.certified[right] >= radius).sum())
-        told = f"{flipped} of {n} rows tried change class within ε = {radius:.3g} ({words} of the input range)"
+        told = f"{flipped} of {n} rows tried change class within ε = {radius:.3g} ({words} of {of})"
         says = f"Predictions flip easily: {told}." if flipped else f"No prediction tried flips: {told}."
         known = Enclosure.between(flipped / n, (n - certain) / n)
         basis = f"attacked from below, certified from above, {n} rows tried"
         means = f"{certain} of {n} are certified to stay."
         findings += judge(rule, known, says, basis, judged_by=flipped / n, means=means)
     return findings
+
+
+def _range_of_inputs(shape: tuple[int, ...], x: np.ndarray) -> tuple[float, str]:
+    """What a small change is measured by: the range of all entries of images; of a table the range of the narrowest
+    column that is not constant, for a step that is small in one column may be everything in another."""
+    ranges = np.ptp(x.reshape(len(x), -1), axis=0)
+    used = ranges[ranges > 0]
+    if not len(used):
+        return 1.0, "1, as no column varies"
+    is_picture = image_of(shape) is not None and np.median(used) > ALIKE * used.max()
+    return (float(np.ptp(x)), "the input range") if is_picture else (float(used.min()), "the narrowest column's range")
 
 
 def _tables(found: _Rows) -> tuple[Table, ...]:

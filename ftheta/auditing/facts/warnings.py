@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
+from ftheta.estimates import binomial_interval
 from ftheta.logic import AuditFinding, Enclosure, Fact, SubjectError
 from ftheta.subjects import Dataset, Network
 from ftheta.subjects.files import with_notes
@@ -14,6 +15,7 @@ from ..rules import judge
 from .evaluation import evaluate_data
 
 MOST_CLASSES = 1000  # that are renamed
+SURE = 0.99  # of the interval of the accuracy that must lie below the majority-class rate
 
 
 def data_warnings(net: Network, rng: np.random.Generator) -> Part:
@@ -43,6 +45,10 @@ def _label_doubts(net: Network, rng: np.random.Generator) -> tuple[list[str], tu
     outputs = found.outputs.shape[1]
     doubts = below_majority(found.guesses, found.classes, outputs)
     if not doubts or outputs > MOST_CLASSES:
+        return doubts, ()
+    right = int((found.guesses == found.classes).sum())
+    majority = np.bincount(found.classes).max() / len(found.rows)
+    if binomial_interval(right, len(found.rows), SURE).hi >= majority:  # a few rows may be wrong by chance
         return doubts, ()
     gain = (_renamed(found.guesses, found.classes, outputs) - (found.guesses == found.classes).sum()) / len(found.rows)
     value = Enclosure.measured(float(gain), samples=len(found.rows))
