@@ -39,9 +39,9 @@ class AuditDesk:
         self.main = threading.main_thread().ident or 0
         self.channel = connect(self._on_frame, signal.default_int_handler)
         self.sections: dict[str, Section] = {}
+        self.parts: dict[str, Section] = {}
         self.findings: list[AuditFinding] = []
         self.audit: Audit | None = None
-        self.network: Network | None = None
 
     def _on_frame(self, frame: Frame) -> bool:
         """Stop at once: the main thread is at work."""
@@ -136,10 +136,13 @@ class AuditDesk:
         if part["part"] == "look":
             for section in self.sections.values():
                 self._say(section_message(part["n"], section, **look))
+            for section in self.parts.values():
+                self._say(section_message(part["n"], section, **look, kind="audit-part"))
         elif part["part"] in ("html", "json"):
             self._send_file(part)
         else:
             section = self._row(part) if part["part"] == "row" else self._slice(part)
+            self.parts[section.id] = section
             self._say(section_message(part["n"], section, **look, kind="audit-part"))
 
     def _send_file(self, part: dict[str, Any]) -> None:
