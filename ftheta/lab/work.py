@@ -7,6 +7,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterator
+from types import FrameType
 from typing import Any, TypeAlias
 
 from ftheta.logic import FthetaError
@@ -17,6 +18,7 @@ from .protocol import told
 
 Do: TypeAlias = Callable[[dict[str, Any], Callable[[str], None]], tuple[dict[str, Any], bytes]]
 
+_AFTER_IMPORT = 0.05  # seconds until it is looked again whether an import has ended
 _PATIENT = 10  # how nice a worker is that no slider waits for
 
 
@@ -39,17 +41,26 @@ class Desk:
         if order["kind"] != "stop":
             return False
         self.stopped = order["job"]
+        self.interrupt()
+        return True
+
+    def interrupt(self) -> None:
+        """Have the main thread call `on_interrupt`."""
         if hasattr(signal, "pthread_kill"):
             signal.pthread_kill(self.main, signal.SIGINT)  # ends a system call that waits, too
         else:
             _thread.interrupt_main(signal.SIGINT)
-        return True
 
     def on_interrupt(self, *_: object) -> None:
-        """Only the job that was meant is stopped: the signal may come when the next one is at work already."""
-        if self.at_work is not None and self.at_work == self.stopped:
-            self.at_work = None
-            raise Stopped
+        """Only the job that was meant is stopped: the signal may come when the next one is at work already. While a
+        module is imported it waits: one that is there by half stays so for all jobs to come."""
+        if self.at_work is None or self.at_work != self.stopped:
+            return
+        if _is_importing(sys._getframe(1)):
+            threading.Timer(_AFTER_IMPORT, self.interrupt).start()
+            return
+        self.at_work = None
+        raise Stopped
 
     def work(self, order: dict[str, Any], do: Do) -> None:
         """Do one job and report how it ended."""
@@ -71,6 +82,15 @@ class Desk:
             body = b""
         self.at_work = None
         self.channel.send({"job": job, **reply}, body)
+
+
+def _is_importing(frame: FrameType | None) -> bool:
+    """Whether the code of this frame is run by an import."""
+    while frame is not None:
+        if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _internal(error: Exception) -> dict[str, str]:

@@ -164,7 +164,8 @@ class Motion(Frozen):
 
     `depths[k][i]`, from −1 to 1, is how near a point is to the one who looks. `lines` stand still; `links` are points,
     by their index, that a line joins wherever they are. `ways` draws the whole way of every point. With `alike` a unit
-    is as long on both axes, and axes without names are not drawn. A still picture shows the last of the times.
+    is as long on both axes, and axes without names are not drawn. A `handle` is a point that can be dragged. A still
+    picture shows the last of the times.
     """
 
     title: str
@@ -180,6 +181,7 @@ class Motion(Frozen):
     ways: bool = True
     alike: bool = False
     clock: str = "t"
+    handle: Handle | None = None
     kind: Literal["motion"] = "motion"
 
 

@@ -1,5 +1,7 @@
 """Laws as subjects of theorems on generative models: a measure as a Gaussian mixture, rows of data as a measure."""
 
+from math import pi
+
 import numpy as np
 
 from ftheta.flows.mixture_integrals import MOST_ATOMS
@@ -26,4 +28,14 @@ def place_bumps(components: int, separation: float, dimension: int) -> np.ndarra
     atoms = np.zeros((components, dimension))
     if components > 1:
         atoms[:, 0] = np.linspace(-separation, separation, components)
+    return atoms
+
+
+def place_on_ring(components: int, radius: float, dimension: int) -> np.ndarray:
+    """Atoms evenly on a segment of the line or on a circle in the first two coordinates; one atom is at 0."""
+    atoms = np.zeros((components, dimension))
+    turn = 2 * pi * np.arange(components) / components
+    if components > 1:
+        atoms[:, 0] = radius * (np.cos(turn) if dimension > 1 else np.linspace(-1, 1, components))
+        atoms[:, 1:2] = radius * np.sin(turn)[:, None]
     return atoms

@@ -135,3 +135,19 @@ def test_where_less_motion_is_asked_for_the_last_frame_stands_until_play_is_pres
     play(calm).click()
     calm.until(lambda: 0 < frame(calm) < last(calm))
     play(calm).click()
+
+
+def test_a_dragged_point_sets_two_knobs_while_the_picture_changes_under_it(tab: Tab) -> None:
+    tab.go("kantorovich-duality")
+    box = tab.page.locator(".grip").bounding_box()
+    assert box is not None
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    tab.page.mouse.move(x, y)
+    tab.page.mouse.down()
+    for k in range(1, 5):
+        tab.page.mouse.move(x + 20 * k, y - 20 * k)
+        tab.frames(4)
+    tab.page.mouse.up()
+    tab.settle()
+    moved = dict(part.split("=") for part in tab.hash.partition("?")[2].split("&"))
+    assert float(moved["across"]) > 0.3 and float(moved["up"]) > 0.3

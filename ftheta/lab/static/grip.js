@@ -18,8 +18,9 @@ export class Grip {
     this.held = false;
     this.node = el("div", { class: "grip", hidden: true, title: "Drag this point" });
     this.node.addEventListener("pointerdown", (event) => this.hold(event));
-    this.node.addEventListener("pointermove", (event) => this.held && this.move(event));
-    for (const end of ["pointerup", "pointercancel"]) this.node.addEventListener(end, () => this.release());
+    // on the window: the point is taken out and put back with every new picture, and would lose a pointer it captured
+    window.addEventListener("pointermove", (event) => this.held && this.move(event));
+    for (const end of ["pointerup", "pointercancel"]) window.addEventListener(end, () => this.held && this.release());
   }
 
   /** The chart that is shown now; while the point is held it stays under the pointer. */
@@ -57,7 +58,6 @@ export class Grip {
     event.preventDefault();
     this.held = true;
     this.node.classList.add("held");
-    this.node.setPointerCapture(event.pointerId);
   }
 
   release() {

@@ -15,6 +15,7 @@ from ftheta.logic.chart import Motion
 from ..letters import letters
 from ..numbers import number, typeset
 from .frame import LETTER, Canvas, Frame, Spec, draw_frame, empty, even_out, mark, specification, text
+from .handles import handle_marks, with_handle
 from .legend import legend_height, legend_marks, legend_rows, legend_width
 from .scales import Scaled, make_scale
 
@@ -45,12 +46,14 @@ def motion(chart: Motion, canvas: Canvas) -> Spec:
         *(_line(line, frame) for line in chart.lines),
         *(_ways(course, colours) if chart.ways else ()),
         *moving,
+        *handle_marks(chart.handle, frame),
         _clock(frame),
         *legend_marks(legend, palette, start, canvas.theme.ink, "circle", left),
     ]
     data = [{"name": "course", "values": course}, *data]
     spec = specification(frame, chart.title, marks, data=data)
     spec["signals"] = [{"name": "frame", "value": frames - 1}]
+    spec = with_handle(spec, chart.handle)
     return spec if _axes(chart) else {**spec, "axes": []}
 
 

@@ -8,13 +8,14 @@ from ftheta.logic.chart import Regions
 from .classes import TINT, class_colours, mix, row_marks, signs
 from .colourbar import bar_marks, beside, border, colour_ends, value_scale
 from .frame import Canvas, Frame, Spec, draw_frame, empty, even_out, mark, specification
+from .handles import INK, RIM, handle_marks, with_handle
 from .legend import legend_height, legend_marks, legend_rows
 from .png import EDGE, LEVELS, NOTHING, level, picture, viridis
 from .scales import Scaled, make_scale
 
 EXACT = 5000  # more polygons than this are drawn as an image
 _PIXELS = 700
-RIMMED = (("#ffffff", 4.2), ("#0f172b", 2.2))  # colours and widths of a line over the polygons
+RIMMED = ((RIM, 4.2), (INK, 2.2))  # colours and widths of a line over the polygons
 ALIKE = 2.5  # up to this ratio of the axes, a unit is as long on both
 Corners = list[tuple[float, float]]
 Shaded = tuple[Corners, int]  # in pixels, with the number of its colour
@@ -41,8 +42,8 @@ def _by_value(chart: Regions, kept: list[Valued], x: Scaled, y: Scaled, canvas: 
     polygons = [([frame.at(a, b) for a, b in p], level(v, *ends)) for p, v in kept]
     inside = _polygons(polygons, [viridis(i / (LEVELS - 1)) for i in range(LEVELS)], frame)
     bar = bar_marks(frame, chart.label, values) if values and chart.label else []
-    marks = [*inside, *_lines(chart, frame), *_handle(chart, frame), border(frame), *bar]
-    return _with_handle(specification(frame, chart.title, marks, grid=False), chart)
+    marks = [*inside, *_lines(chart, frame), *handle_marks(chart.handle, frame), border(frame), *bar]
+    return with_handle(specification(frame, chart.title, marks, grid=False), chart.handle)
 
 
 def _by_class(chart: Regions, kept: list[Valued], x: Scaled, y: Scaled, canvas: Canvas) -> Spec:
@@ -63,25 +64,15 @@ def _by_class(chart: Regions, kept: list[Valued], x: Scaled, y: Scaled, canvas: 
         [sign.shape for sign in entries],
         opacity=[TINT if sign.shape == "square" else 1.0 for sign in entries],
     )
-    marks = [*inside, *_lines(chart, frame), *row_marks(chart, frame), *_handle(chart, frame), border(frame), *legend]
-    return _with_handle(specification(frame, chart.title, marks, grid=False), chart)
-
-
-def _handle(chart: Regions, frame: Frame) -> list[Spec]:
-    """The point that can be dragged: a disc with a light rim, to be seen on every colour."""
-    if chart.handle is None or not all(map(isfinite, chart.handle.at)):
-        return []
-    x, y = frame.at(*chart.handle.at)
-    (rim, _), (ink, _) = RIMMED
-    look = {"x": round(x, 2), "y": round(y, 2), "shape": "circle", "size": 110, "strokeWidth": 2}
-    return [mark("symbol", {**look, "fill": ink, "stroke": rim})]
-
-
-def _with_handle(spec: Spec, chart: Regions) -> Spec:
-    """The specification, with what the lab needs to let the point be dragged."""
-    if chart.handle is None:
-        return spec
-    return {**spec, "usermeta": {"handle": {"x": chart.handle.across, "y": chart.handle.up, "at": chart.handle.at}}}
+    marks = [
+        *inside,
+        *_lines(chart, frame),
+        *row_marks(chart, frame),
+        *handle_marks(chart.handle, frame),
+        border(frame),
+        *legend,
+    ]
+    return with_handle(specification(frame, chart.title, marks, grid=False), chart.handle)
 
 
 def _class_of(value: float, chart: Regions) -> int:

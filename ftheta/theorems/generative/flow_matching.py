@@ -24,18 +24,22 @@ from ftheta.logic import (
     Finding,
     Identity,
     Knob,
+    Motion,
     Series,
     hypothesis,
     theorem,
 )
 from ftheta.subjects import Measure, Network
 from ftheta.subjects.roles import ask_role, measure_of_rows, values_at
-from ftheta.theorems.laws import ROWS_ARE_A_LAW, mixture_of, place_bumps
+from ftheta.theorems.charts_generative import FRAMES, draw_side_by_side, follow_flow, follow_reverse_sde, join_lines
+from ftheta.theorems.laws import ROWS_ARE_A_LAW, mixture_of, place_on_ring
+from ftheta.transport import transport
 
 BITS = 96
 TIMES = 50  # at which losses are looked at
 ENTRIES = 20_000_000  # of tables points × atoms
 PATHS = 16
+MOVING = 70  # points of each way that is shown
 STARTS = (0.5, 1.0)  # of two paths on the line
 Numbers = dict[str, Enclosure | float]
 
@@ -51,7 +55,7 @@ def bumps(
     spread: Annotated[float, Knob(0, 2, "standard deviation of each bump; 0 is discrete data", "s", most=100)] = 0.5,
     dimension: Annotated[int, Knob(1, 4, "number of coordinates", "d", most=16)] = 1,
 ) -> Measure:
-    atoms = place_bumps(components, separation, dimension)
+    atoms = place_on_ring(components, separation, dimension)
     atoms[:, 0] += centre
     return Measure(f"{components} bumps of spread {spread:g}", atoms, np.full(components, 1 / components), spread)
 
@@ -86,6 +90,7 @@ def ends_with_a_density(given: Measure | Network, *, until: float) -> Finding:
         "one Gaussian": {"components": 1, "spread": 1.0},
         "discrete data": {"components": 3, "separation": 1.5, "spread": 0.0},
         "in space": {"components": 4, "dimension": 3},
+        "a ring in the plane": {"components": 8, "dimension": 2, "spread": 0.2},
         "broken on purpose": {"spread": 0.0, "until": 1.0},
     },
     adapters=(ROWS_ARE_A_LAW,),
@@ -128,7 +133,7 @@ def flow_matching(
         floor = closed
     return Evidence(
         claims=tuple(claims),
-        charts=(_draw_paths(law, until, rng), _draw_floor(law, rng)),
+        charts=(_draw_three_ways(law, until, rng), _draw_paths(law, until, rng), _draw_floor(law, rng)),
         numbers=numbers,
         summary=f"no velocity has a loss below {floor.middle:.4g}; that of 0 is {_loss_of_zero(law):.4g}",
     )
@@ -257,6 +262,22 @@ def _judge_network(net: Network, rng: np.random.Generator, draws: int) -> Eviden
 # ---- charts ----------------------------------------------------------------------------------------------------------
 
 
+def _draw_three_ways(law: Mixture, until: float, rng: np.random.Generator) -> Motion:
+    """The same noise on its way to the data: by the velocity, by the optimal plan to as many draws, and by the reverse
+    SDE from the time 3 of the forward process."""
+    few = int(max(20, min(MOVING, ENTRIES // (1000 * law.atoms.size))))
+    noise = rng.normal(size=(few, law.atoms.shape[1]))
+    last = min(until, 0.999) if law.variance == 0 else until
+    shares = np.linspace(0, 1, FRAMES)
+    moved = transport(noise, law.sample(rng, few)).map
+    courses = {
+        "flow matching": follow_flow(partial(velocity, law), noise, last * shares),
+        "optimal transport": noise + last * shares[:, None, None] * (moved - noise),
+        "diffusion": follow_reverse_sde(law, noise, 3.0 * (1 - last * shares) ** 2, rng),
+    }
+    return draw_side_by_side("noise becomes data, in three ways", last * shares, courses)
+
+
 def _draw_paths(law: Mixture, until: float, rng: np.random.Generator) -> Curves:
     """Where the flow carries quantiles of the noise, in the first coordinate."""
     d = law.atoms.shape[1]
@@ -267,8 +288,8 @@ def _draw_paths(law: Mixture, until: float, rng: np.random.Generator) -> Curves:
     for t, s in zip(times[:-1].tolist(), times[1:].tolist()):
         states.append(runge_kutta_step(partial(velocity, law), (t, (t + s) / 2, s), states[-1], s - t))
     paths = np.stack(states)[:, :, 0]
-    lines = tuple(Series(f"path {k + 1}", times, paths[:, k], "other") for k in range(PATHS))
-    return Curves("noise on its way to the data", Axis("time t"), Axis("x₁"), lines)
+    lines = [np.stack([times, paths[:, k]], 1) for k in range(PATHS)]
+    return Curves("noise on its way to the data", Axis("time t"), Axis("x₁"), (join_lines("paths", lines),))
 
 
 def _draw_floor(law: Mixture, rng: np.random.Generator) -> Curves:

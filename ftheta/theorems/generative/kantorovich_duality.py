@@ -26,7 +26,7 @@ from ftheta.logic import (
     hypothesis,
     theorem,
 )
-from ftheta.logic.chart import Role
+from ftheta.logic.chart import Handle, Role
 from ftheta.subjects import Dataset
 from ftheta.subjects.pairs import split_samples
 from ftheta.theorems.samples import make_pair, names_of, samples_of, two_samples
@@ -38,6 +38,7 @@ from ftheta.transport.rationals import order_pairs, solve_in_rationals
 
 KINDS = ("plane", "ring and disc", "digits 3 and 8", "one point")
 EXACT_PAIRS = 3000
+DRAGGED = 4.0  # how far the second sample is moved at most by dragging
 MASSES = ("shares", "counts")
 ZERO = Enclosure.exact(0)
 
@@ -113,12 +114,20 @@ def kantorovich_duality(
     masses: Annotated[
         str, Knob(says="mass of a row: shares of one for each sample, or one for each row", choices=MASSES)
     ] = "shares",
+    across: Annotated[
+        float,
+        Knob(-DRAGGED, DRAGGED, "how far the second sample is moved along its first column", "u", least=-1e6, most=1e6),
+    ] = 0.0,
+    up: Annotated[
+        float, Knob(-DRAGGED, DRAGGED, "how far it is moved along its second column", "v", least=-1e6, most=1e6)
+    ] = 0.0,
 ) -> Evidence:
     r"""For masses $a$, $b$ of equal sum and costs $c_{ij}\ge0$,
     $$\min_{P\ge0,\;P1=a,\;P^\top1=b}\sum_{ij}c_{ij}P_{ij}=\max_{f_i+g_j\le c_{ij}}\sum_ia_if_i+\sum_jb_jg_j,$$
     and for optimal ones $P_{ij}>0$ only where $f_i+g_j=c_{ij}$. So any $f$ with its $c$-transform
     $g_j=\min_ic_{ij}-f_i$ bounds the optimum from below, and any plan from above."""
     x, y = (_choose(rows, most, rng) for rows in samples_of(data))
+    y = y + np.array([across, up, *[0.0] * y.shape[1]])[: y.shape[1]]
     found = transport(x, y, cost=cost)
     claims, exact = _claims(found, rng)
     if masses == "counts":
@@ -129,13 +138,14 @@ def kantorovich_duality(
     numbers: dict[str, Enclosure | float] = {"optimal cost": found.value, "relative gap": found.gap}
     if gelbrich is not None:
         numbers["bound by the moments"] = gelbrich
+    moved = f"second sample moved by ({across:g}, {up:g}): " if across or up else ""
     said = f" = {exact}" if exact is not None and exact.denominator < 10**9 else ""
     return Evidence(
         claims=tuple(claims),
-        charts=_draw(found, names_of(data)),
+        charts=_draw(found, names_of(data), (across, up)),
         numbers=numbers,
         tables=(_tabulate(found),),
-        summary=f"optimal cost {found.value.middle:.12g}{said}, proved to a relative {found.gap:.1e}; "
+        summary=f"{moved}optimal cost {found.value.middle:.12g}{said}, proved to a relative {found.gap:.1e}; "
         f"{len(x):,} and {len(y):,} rows, {found.iterations:,} pivots",
         examples=_examples,
     )
@@ -217,12 +227,13 @@ def _examples() -> Examples:
 # ---- charts ----------------------------------------------------------------------------------------------------------
 
 
-def _draw(found: Transport, names: tuple[str, str]) -> tuple[Chart, ...]:
-    return (_draw_motion(found, names), _draw_potentials(found, names))
+def _draw(found: Transport, names: tuple[str, str], shift: tuple[float, float]) -> tuple[Chart, ...]:
+    return (_draw_motion(found, names, shift), _draw_potentials(found, names))
 
 
-def _draw_motion(found: Transport, names: tuple[str, str]) -> Motion:
-    """The displacement interpolation in the first two coordinates; the heaviest pairs alone where there are many."""
+def _draw_motion(found: Transport, names: tuple[str, str], shift: tuple[float, float]) -> Motion:
+    """The displacement interpolation in the first two coordinates; the heaviest pairs alone where there are many. The
+    point that can be dragged moves the second sample."""
     heavy = np.argsort(-found.plan.masses, kind="stable")[:400]
     start = found.x[found.plan.rows[heavy]]
     end = found.y[found.plan.columns[heavy]]
@@ -236,7 +247,19 @@ def _draw_motion(found: Transport, names: tuple[str, str]) -> Motion:
         times,
         place(0),
         place(1) if found.x.shape[1] > 1 else flat,
+        lines=_corners(found, shift),
+        handle=Handle("across", "up", shift) if found.x.shape[1] > 1 else None,
     )
+
+
+def _corners(found: Transport, shift: tuple[float, float]) -> tuple[tuple[tuple[float, float], ...], ...]:
+    """Two corners of a frame that has room for the second sample wherever it is dragged, so that axes stay."""
+    if found.x.shape[1] < 2:
+        return ()
+    still = found.y[:, :2] - np.array(shift)
+    low = np.minimum(found.x[:, :2].min(0), still.min(0) - DRAGGED)
+    high = np.maximum(found.x[:, :2].max(0), still.max(0) + DRAGGED)
+    return tuple(((float(a), float(b)),) for a, b in (low, high))
 
 
 def _draw_potentials(found: Transport, names: tuple[str, str]) -> Curves:

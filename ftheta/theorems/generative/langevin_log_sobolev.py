@@ -24,16 +24,20 @@ from ftheta.logic import (
     Finding,
     Identity,
     Knob,
+    Motion,
     Series,
     hypothesis,
     theorem,
 )
 from ftheta.subjects import Measure, Training
 from ftheta.subjects.hypotheses import proved_range
+from ftheta.theorems.charts_generative import FRAMES
 from ftheta.theorems.laws import mixture_of, place_bumps
 
 BITS = 128
 CHAIN = 60  # steps of the two coupled chains
+PARTICLES = 100
+PICTURED = 3.0  # units of time of the moving picture, or one step per frame
 Numbers = dict[str, Enclosure | float]
 
 # ---- subjects --------------------------------------------------------------------------------------------------------
@@ -139,7 +143,10 @@ def langevin_log_sobolev(
     claims.append(_claim_contraction(law, rate, step, rng))
     return Evidence(
         claims=tuple(claims),
-        charts=(_draw_decay(law, start, start_spread, float(rate)),),
+        charts=(
+            _draw_particles(law, start, start_spread, step, rng),
+            _draw_decay(law, start, start_spread, float(rate)),
+        ),
         numbers=numbers,
         summary=f"α = {float(rate):.6g}: the divergence halves at least every {np.log(2) / 2 / float(rate):.4g} units "
         f"of time",
@@ -293,6 +300,30 @@ def _examples() -> Examples:
         Identity("one well N(0, ¼): gap = 4", Enclosure.equal(spectral_gap(one)), Enclosure.exact(4), rtol=1e-7),
     )
     return Examples(claims=claims, numbers={"spectral gap of two wells": gap})
+
+
+def _draw_particles(law: Mixture, start: float, spread: float, step: float, rng: np.random.Generator) -> Motion:
+    """Particles that take Langevin steps: on the line at the height of the potential, else in the plane."""
+    d = law.atoms.shape[1]
+    x = spread * rng.normal(size=(PARTICLES, d))
+    x[:, 0] += start
+    h = step * law.variance
+    every = max(1, int(np.ceil(PICTURED / (h * FRAMES))))
+    course = [x]
+    for _ in range(FRAMES - 1):
+        for _ in range(every):
+            x = x + h * law.score(x) + np.sqrt(2 * h) * rng.normal(size=x.shape)
+        course.append(x)
+    places = np.stack(course)
+    times = h * every * np.arange(FRAMES)
+    if d > 1:
+        return Motion("Langevin steps", Axis("x₁"), Axis("x₂"), times, places[:, :, 0], places[:, :, 1], ways=False)
+    reach = float(np.abs(places).max())
+    grid = np.linspace(-reach, reach, 200)
+    potential = tuple(zip(grid.tolist(), (-law.log_density(grid[:, None])).tolist()))
+    heights = -law.log_density(places.reshape(-1, 1)).reshape(places.shape[:2])
+    title = "particles in the potential V = −log p"
+    return Motion(title, Axis("x"), Axis("V"), times, places[:, :, 0], heights, lines=(potential,), ways=False)
 
 
 def _draw_decay(law: Mixture, start: float, spread: float, rate: float) -> Curves:

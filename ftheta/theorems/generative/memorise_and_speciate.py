@@ -20,6 +20,7 @@ from ftheta.logic import (
     Identity,
     Knob,
     Points,
+    Regions,
     Series,
     Witness,
     hypothesis,
@@ -216,15 +217,25 @@ def _bend_at_zero(law: Mixture, t: float) -> float:
 # ---- charts ----------------------------------------------------------------------------------------------------------
 
 
-def _draw_regions(rows: np.ndarray, radii: np.ndarray) -> Curves | Points:
+def _draw_regions(rows: np.ndarray, radii: np.ndarray) -> Regions | Points:
     """The balls around the rows, in the first two entries."""
     if rows.shape[1] == 1:
         return Points("rows and the radii of their regions", Axis("x"), Axis("radius"), rows[:, 0], radii)
     turn = np.linspace(0, 2 * np.pi, 41)
-    lines = [Series("rows", rows[:200, 0], rows[:200, 1], "reference", "points")]
-    for k in np.flatnonzero(radii > 0)[:60]:
-        lines.append(Series(f"row {k}", rows[k, 0] + radii[k] * np.cos(turn), rows[k, 1] + radii[k] * np.sin(turn)))
-    return Curves("regions that lead back to a row", Axis("x₁"), Axis("x₂"), tuple(lines))
+    balls = []
+    for k in np.flatnonzero(radii > 0)[:200]:
+        circle = rows[k, :2, None] + radii[k] * np.stack([np.cos(turn), np.sin(turn)])
+        balls.append(tuple((float(a), float(b)) for a, b in circle.T))
+    here = [(float(a), float(b), -1.0, -1.0) for a, b in rows[:200, :2]]
+    return Regions(
+        "balls that lead back to their row",
+        Axis("x₁"),
+        Axis("x₂"),
+        tuple(balls) or (((0.0, 0.0),),),
+        [0.0] * max(1, len(balls)),
+        classes=("proved: denoised to the row in its middle",),
+        points=here,
+    )
 
 
 def _draw_share(squares: np.ndarray, eta: float) -> Curves:

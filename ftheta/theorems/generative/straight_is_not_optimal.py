@@ -19,11 +19,11 @@ from ftheta.logic import (
     Finding,
     Identity,
     Knob,
-    Series,
     hypothesis,
     theorem,
 )
 from ftheta.subjects import Dataset
+from ftheta.theorems.charts_generative import join_lines
 
 BITS = 128
 STEPS = 100
@@ -272,10 +272,11 @@ def _draw_paths(S0: np.ndarray, S1: np.ndarray, M: np.ndarray) -> Curves:
     if d > 1:
         circle[:, 1] = np.sin(angles)
     start = circle @ _root(S0)
-    lines = []
+    series = []
     for name, matrix in (("rectified", M), ("optimal", _optimal_map(S0, S1))):
         ends = start @ matrix.T
-        for k, (a, b) in enumerate(zip(start, ends)):
-            y = (a[1], b[1]) if d > 1 else (0.0, 1.0)
-            lines.append(Series(f"{name} {k + 1}", (a[0], b[0]), y, "measured" if matrix is M else "reference"))
-    return Curves("paths from an ellipse of the first cloud", Axis("x₁"), Axis("x₂" if d > 1 else "time"), tuple(lines))
+        heights = (start[:, 1], ends[:, 1]) if d > 1 else (np.zeros(len(start)), np.ones(len(start)))
+        lines = [np.array([(a[0], y), (b[0], z)]) for a, b, y, z in zip(start, ends, *heights)]
+        series.append(join_lines(name, lines, "measured" if matrix is M else "other"))
+    axes = (Axis("x₁"), Axis("x₂" if d > 1 else "time"))
+    return Curves("paths from an ellipse of the first cloud", *axes, tuple(series))

@@ -38,7 +38,7 @@ from ftheta.transport import transport
 
 KINDS = ("linear", "random", "jump")
 JUMP = 1.5  # where the critic of that kind jumps
-ACTIVATIONS = ("relu", "tanh", "abs", "square")
+ACTIVATIONS = ("relu", "leaky-relu", "tanh", "square")
 BUDGET = 0.05  # seconds for the constant, as counted work: the bound from above alone is used
 MOST = 1000  # rows of each sample
 PENALTY = 10.0

@@ -28,10 +28,10 @@ from ftheta.theorems.generative.diffusion_score.diffusion import (
     kolmogorov_distance,
     memorise,
     posterior_mean,
-    ring,
     sampling_radius,
     tweedie,
 )
+from ftheta.theorems.laws import place_on_ring
 
 from ...thoroughness import max_examples
 
@@ -48,7 +48,7 @@ def draw(seed: int, atoms: int = 3, dimension: int = 1, variance: float = 0.3) -
 
 
 mixtures = st.builds(draw, st.integers(0, 1000), st.integers(1, 5), st.integers(1, 3), st.floats(0.01, 3))
-TWO = Mixture(ring(2, 2.0, 1), np.array([0.5, 0.5]), 1.0)
+TWO = Mixture(place_on_ring(2, 2.0, 1), np.array([0.5, 0.5]), 1.0)
 
 
 @given(mixtures, st.floats(0, 3), st.floats(0, 3))
@@ -150,7 +150,7 @@ def test_backward_times_fall_to_the_data_in_ever_finer_steps():
 
 
 def test_both_backward_processes_reach_the_data_from_noise():
-    mixture = Mixture(ring(3, 2.0, 1), np.array([0.2, 0.3, 0.5]), 0.04)
+    mixture = Mixture(place_on_ring(3, 2.0, 1), np.array([0.2, 0.3, 0.5]), 0.04)
     for name, points, coarse in generate(mixture, np.random.default_rng(0), 4000, 6.0, 200):
         assert reach_claim(name, points, coarse, mixture, 0.0).judge().verdict is Verdict.CONSISTENT
         assert reach_claim(name, points + 0.3, coarse + 0.3, mixture, 0.0).judge().contradicted
@@ -199,7 +199,7 @@ def test_the_score_of_a_finite_sample_leads_back_to_it(dimension):
 
 
 def test_few_discrete_data_are_themselves_what_is_returned_to():
-    data = Mixture(ring(5, 1.0, 1), np.full(5, 0.2), 0.0)
+    data = Mixture(place_on_ring(5, 1.0, 1), np.full(5, 0.2), 0.0)
     points, sample, far = memorise(data, np.random.default_rng(0), 6.0)
     assert sample is data.atoms and far.max() < 1e-9
     assert len(np.unique(points.round(6))) == 5
@@ -213,7 +213,7 @@ def test_pointwise_claims_hold_and_fail_for_the_wrong_law():
 
 
 def test_nothing_is_claimed_of_the_score_of_discrete_data_at_time_zero():
-    data = Mixture(ring(2, 1.0, 1), np.full(2, 0.5), 0.0)
+    data = Mixture(place_on_ring(2, 1.0, 1), np.full(2, 0.5), 0.0)
     x = np.array([[0.3]])
     assert len(pointwise_claims(data, 0.0, 1.0, x)) == 1
     assert equality_claim("", data.score(x), x, 0.0).judge().verdict is Verdict.INCONCLUSIVE
@@ -228,8 +228,8 @@ def test_exact_draws_stay_within_the_sampling_radius():
 
 
 def test_atoms_lie_on_a_segment_or_a_circle():
-    assert ring(1, 5.0, 2).tolist() == [[0.0, 0.0]]
-    assert ring(3, 2.0, 1)[:, 0].tolist() == [-2.0, 0.0, 2.0]
-    np.testing.assert_allclose(np.linalg.norm(ring(7, 2.0, 3), axis=1), 2.0)
+    assert place_on_ring(1, 5.0, 2).tolist() == [[0.0, 0.0]]
+    assert place_on_ring(3, 2.0, 1)[:, 0].tolist() == [-2.0, 0.0, 2.0]
+    np.testing.assert_allclose(np.linalg.norm(place_on_ring(7, 2.0, 3), axis=1), 2.0)
     assert TWO.after(1.0).cdf(np.array([0.0]))[0] == pytest.approx(0.5)
     assert TWO.density(np.array([2.0]))[0] == pytest.approx((1 + exp(-8)) / 2 / sqrt(2 * np.pi))

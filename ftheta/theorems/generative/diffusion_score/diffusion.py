@@ -5,7 +5,7 @@ its variance tends to 1 as $s_t^2=1+(s^2-1)e^{-2t}$. Backward from time $T$ run 
 $dx=(x+2\nabla\log p)\,dt+\sqrt2\,dW$ and the flow $\dot x=x+\nabla\log p$, which have the same marginals.
 """
 
-from math import exp, expm1, log, pi, sqrt
+from math import exp, expm1, log, sqrt
 
 import jax
 import jax.numpy as jnp
@@ -100,16 +100,6 @@ def memorise(
 
 
 # -- distances between laws ----------------------------------------------------------------------
-
-
-def ring(components: int, radius: float, dimension: int) -> np.ndarray:
-    """Atoms evenly on a segment of the line or on a circle in the first two coordinates; one atom is at 0."""
-    atoms = np.zeros((components, dimension))
-    turn = 2 * pi * np.arange(components) / components
-    if components > 1:
-        atoms[:, 0] = radius * (np.cos(turn) if dimension > 1 else np.linspace(-1, 1, components))
-        atoms[:, 1:2] = radius * np.sin(turn)[:, None]
-    return atoms
 
 
 def farthest_from_normal(mixture: Mixture) -> tuple[float, float]:

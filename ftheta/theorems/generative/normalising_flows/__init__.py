@@ -30,6 +30,7 @@ from ftheta.logic import (
 )
 from ftheta.subjects import Dataset, Network
 from ftheta.subjects.roles import ask_role
+from ftheta.theorems.charts_generative import join_lines
 
 from .inverses import Map
 
@@ -276,15 +277,15 @@ def _draw_grid(T: Map, d: int) -> Curves:
     u = np.linspace(-2.5, 2.5, 81)
     if d == 1:
         return Curves("the map", Axis("x"), Axis("y"), (Series("T", u, T.values(u[:, None])[:, 0]),))
-    lines = []
+    lines: tuple[list[np.ndarray], ...] = ([], [])
     for c in np.linspace(-2, 2, 9):
         for axis in range(2):
             rows = np.zeros((len(u), d))
             rows[:, axis] = u
             rows[:, 1 - axis] = c
-            moved = T.values(rows)
-            lines.append(Series(f"x{2 - axis} = {c:g}", moved[:, 0], moved[:, 1], "other" if axis else "reference"))
-    return Curves("where the grid goes", Axis("y₁"), Axis("y₂"), tuple(lines))
+            lines[axis].append(T.values(rows)[:, :2])
+    series = (join_lines("x₂ constant", lines[0], "other"), join_lines("x₁ constant", lines[1]))
+    return Curves("where the grid goes", Axis("y₁"), Axis("y₂"), series)
 
 
 def _draw_samples(flow: CouplingFlow, rows: np.ndarray, rng: np.random.Generator) -> Curves:

@@ -1,0 +1,1 @@
+"""Small generative models that train in a minute."""
