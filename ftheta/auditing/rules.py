@@ -312,13 +312,13 @@ RULES = (
     ),
     Rule(
         "idle-blocks", "kind", "share of residual blocks that move their state by less than 1 %",
-        "without them the network computes nearly the same", "veit2016", note=0.0,
+        "without them the network computes nearly the same", "veit2016", note=0.0, praises=True,
         remedy="try the network without them", theorem="residual-blocks",
     ),
     Rule(
         "idle-heads", "kind", "share of attention heads that average all tokens or repeat another head",
         "most heads of trained transformers can be removed at little loss; these first", "michel2019", note=0.25,
-        remedy="prune them, one at a time, and audit again", theorem="attention-heads",
+        praises=True, remedy="prune them, one at a time, and audit again", theorem="attention-heads",
     ),
     Rule(
         "token-clusters", "kind", "mean cosine of two tokens behind the last attention",

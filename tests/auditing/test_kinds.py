@@ -84,6 +84,7 @@ def test_heads_that_average_or_look_at_themselves_are_counted():
         0,
         1,
     )  # in one product, or in products of one head each
+    assert rules_of(found) == {"idle-heads": "good"}  # one of four is no more than usual
     kinds = [row[4] for row in found.tables[0].rows]
     assert kinds == ["uniform", "diagonal", "–", "–"]
     assert value(found, "attention heads").lo == 4

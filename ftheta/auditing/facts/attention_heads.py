@@ -59,7 +59,7 @@ def attention_heads(net: Network, rng: np.random.Generator) -> Part:
         *_token_facts(seen, told),
     ]
     findings = (*_judge_heads(heads, uniform, copies, n), *_judge_clusters(seen, n))
-    charts = (_cluster_picture(seen), *_head_picture(heads))
+    charts = (*_head_picture(heads), *_cluster_picture(seen))
     return Part(tuple(facts), (_table(heads, uniform, diagonal),), charts, findings)
 
 
@@ -138,6 +138,8 @@ def _judge_heads(heads: list[_Head], uniform: list[str], copies: list, n: int) -
         f"{len(spare)} of {len(heads)} attention heads add little: {len(uniform)} average all tokens, "
         f"{len({second for _, second in copies})} repeat another head ({', '.join(sorted(spare)[:8])})."
     )
+    if not spare:
+        says = f"None of the {len(heads)} attention heads averages all tokens or repeats another head."
     return judge("idle-heads", Enclosure.measured(len(spare), samples=n), says, judged_by=len(spare) / len(heads))
 
 
@@ -156,13 +158,14 @@ def _table(heads: list[_Head], uniform: list[str], diagonal: list[str]) -> Table
     return Table("attention heads", columns, tuple(rows))
 
 
-def _cluster_picture(seen: list) -> Curves:
+def _cluster_picture(seen: list) -> tuple[Curves, ...]:
     layers = np.arange(1, len(seen[0]) + 1)
-    mark = "points" if len(layers) < 3 else "line"
-    cosine = Series("mean cosine of two tokens", layers, _cosines(seen), mark=mark)
+    if len(layers) < 2:
+        return ()
+    cosine = Series("mean cosine of two tokens", layers, _cosines(seen))
     share = np.array(_ranks(seen)) / np.array([seen[0][k][2].shape[1] for k in range(len(layers))])
-    rank = Series("effective rank ÷ tokens", layers, share, mark=mark)
-    return Curves("tokens behind each attention layer", Axis("layer"), Axis(), (cosine, rank))
+    rank = Series("effective rank ÷ tokens", layers, share)
+    return (Curves("tokens behind each attention layer", Axis("layer"), Axis(), (cosine, rank)),)
 
 
 def _head_picture(heads: list[_Head]) -> tuple[Heatmap, ...]:

@@ -37,11 +37,16 @@ def best_linear_code(net: Network, rng: np.random.Generator) -> Part:
     n = len(x)
     source = "these rows themselves" if train is None else f"{len(fitted_on):,} rows of training"
     facts = (
-        Fact("latent dimension (narrowest layer)", Enclosure.exact(width)),
+        Fact("latent dimension (narrowest layer)", Enclosure.exact(width), "", "latent_dimension"),
         Fact(
             "reconstruction error", Enclosure.equal(float(own.mean())), f"mean square, {found.told}", "reconstruction"
         ),
-        Fact(f"error of PCA with {width} directions", Enclosure.equal(float(rival.mean())), f"fitted to {source}"),
+        Fact(
+            f"error of PCA with {width} directions",
+            Enclosure.equal(float(rival.mean())),
+            f"fitted to {source}",
+            "pca_error",
+        ),
         Fact("share of the variance that is kept", Enclosure.equal(1 - float(own.mean()) / spread), found.told),
         Fact("p-value, network against PCA", Enclosure.measured(p, samples=n), "sign-flip test"),
     )

@@ -49,7 +49,9 @@ def monotone_and_convex(net: Network, rng: np.random.Generator) -> Part:
         Fact("slopes that are zero (no dependence)", counted((low == 0) & (high == 0)), pairs),
         *_convexity_facts(form, states, basis, told),
     ]
-    return Part(tuple(facts), (_table(data, low, high),), _picture(data, low, high))
+    is_worth_a_table = len(low) == 1 or bool(((low >= 0) | (high <= 0)).any())
+    tables = (_table(data, low, high),) if is_worth_a_table else ()
+    return Part(tuple(facts), tables, _picture(data, low, high))
 
 
 def _parity_facts(net: Network, x: np.ndarray, told: str) -> list[Fact]:

@@ -40,7 +40,7 @@ def rays(net: Network, rng: np.random.Generator) -> Part:
         facts.append(Fact("pieces", f"none are counted: {error.what} {error.got or ''}".strip(), told))
     else:
         facts += _exact_facts(form, basis, centre, ways, told)
-    charts = (_picture(values), *_confidence_picture(values))
+    charts = (*_confidence_picture(values), _picture(values))
     return Part(tuple(facts), charts=charts, findings=_judge_margins(facts, len(ways)))
 
 

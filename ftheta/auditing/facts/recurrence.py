@@ -43,7 +43,12 @@ def recurrent_state(net: Network, rng: np.random.Generator) -> Part:
     n = len(x)
     told = f"{loop.size} numbers, {len(loop.steps)} steps; {told}"
     facts = [
-        Fact("spectral radius of the Jacobians, median", Enclosure.measured(float(np.median(radii)), samples=n), told),
+        Fact(
+            "spectral radius of the Jacobians, median",
+            Enclosure.measured(float(np.median(radii)), samples=n),
+            told,
+            "spectral_radius",
+        ),
         Fact("spectral radius of the Jacobians, largest", Enclosure.at_least(float(radii.max()), samples=n), told),
         Fact(
             "growth of a change of the state per step",
@@ -126,16 +131,20 @@ def _certificate(net: Network, graph: Graph, loop: Recurrence, row: np.ndarray) 
 
 def _judge_memory(rate: float, kept: np.ndarray, steps: int, n: int) -> tuple[AuditFinding, ...]:
     grows = float(np.exp(rate))
-    value = Enclosure.measured(grows, samples=n)
+    lag = kept.shape[1] - 1
+    middle = np.median(kept, axis=0)
     basis = f"measured, {n} rows, products of Jacobians"
-    if rate > 0:
-        over = float(np.median(kept[:, -1]))
-        lag = kept.shape[1] - 1
-        says = f"The state amplifies: a change grows by {grows:.3g} per step, to {over:.3g} over {lag} steps."
-        return judge("unstable-state", value, says, basis, judged_by=rate)
-    small = np.flatnonzero(np.median(kept, axis=0) < FORGOTTEN)
+    says = f"The state amplifies: a change grows by {grows:.3g} per step, to {middle[-1]:.3g} over {lag} steps."
+    unstable = judge("unstable-state", Enclosure.measured(grows, samples=n), says, basis, judged_by=rate)
+    if unstable:
+        return unstable
+    small = np.flatnonzero(middle < FORGOTTEN)
     after = int(small[0]) if len(small) else steps
     says = f"The state forgets: after {after} of {steps} steps less than {FORGOTTEN:.0%} of a change is left."
+    if not len(small):
+        says = (
+            f"The state remembers: after {lag} of {steps} steps {middle[-1]:.0%} of a change are left, in the median."
+        )
     return judge("short-memory", Enclosure.measured(after, samples=n), says, basis, judged_by=after / steps)
 
 

@@ -112,6 +112,8 @@ def _judge_idle(sizes: np.ndarray, n: int) -> tuple[AuditFinding, ...]:
     idle = np.flatnonzero(sizes < 0.01)
     listed = ", ".join(str(k + 1) for k in idle[:8])
     says = f"{len(idle)} of {len(sizes)} residual blocks hardly move their state: by less than 1 % (blocks {listed})."
+    if not len(idle):
+        says = f"Every residual block moves its state: by {percent(float(sizes.min()))} or more in the mean."
     return judge("idle-blocks", Enclosure.measured(len(idle), samples=n), says, judged_by=len(idle) / len(sizes))
 
 

@@ -180,7 +180,8 @@ def turns(net: Network, rng: np.random.Generator) -> Part:
     if not moves_too and still.shape[1] > 1:
         of_them = f"of {len(x)}; {source}"
         for k, kept in stays.items():
-            facts.append(Fact(f"predictions unchanged under a {k}", Enclosure.measured(kept, samples=len(x)), of_them))
+            unchanged = Enclosure.measured(kept, samples=len(x))
+            facts.append(Fact(f"predictions unchanged under a {k}", unchanged, of_them, f"unchanged, {k}"))
     title = f"{what} under rotations and flips"
     chart = Bars(title, Axis("largest relative change"), tuple(found), ("",), (tuple(found.values()),))
     return Part(tuple(facts), charts=(chart,))
