@@ -7,6 +7,7 @@ import pytest
 
 from ftheta.logic import Basis, UsageError
 from ftheta.pieces import Box, Space, count_pieces, pieces
+from ftheta.pieces.methods import workers
 from ftheta.relu.network import ReluNetwork
 
 from .networks import KINDS, adversarial_network, arrangement, default_network, sampled_patterns
@@ -132,3 +133,12 @@ def test_two_threads_find_the_same_cells_and_heed_the_budget():
     assert pieces(net, box, workers=2, max_cells=len(alone)).certificate.complete
     with pytest.raises(UsageError, match="threads"):
         count_pieces(net, box, workers=0)
+
+
+@pytest.mark.parametrize("pause", [2_000, 20_000, 100_000])
+def test_a_thread_that_pauses_below_the_budget_goes_on(monkeypatch, pause):
+    monkeypatch.setattr(workers, "PAUSE_AFTER", pause)
+    net = default_network((3, 40, 40, 1), seed=1)
+    count = len(pieces(net, Box.cube(3)))
+    for _ in range(5):  # threads meet in another order each time
+        assert pieces(net, Box.cube(3), workers=2, max_cells=count).certificate.complete

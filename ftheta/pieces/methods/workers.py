@@ -98,7 +98,9 @@ class _Team:
         for future in done:
             kernel = self.running.pop(future)
             reason = future.result()
-            if reason == status.LIMIT and kernel not in self.limited:
+            if kernel in self.limited:
+                self.limited.remove(kernel)
+            if reason == status.LIMIT:  # one that merely paused has not used what it was granted
                 self.limited.append(kernel)
             if reason != status.DONE:
                 self.waiting.append(kernel)
