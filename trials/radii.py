@@ -50,4 +50,4 @@ def _point_inside(x: np.ndarray, direction: np.ndarray, radius: float, norm: flo
     return tuple(Fraction(float(a)) + Fraction(radius) * v / length for a, v in zip(x, step))
 
 
-TRIALS = (Trial("certified radii", "a label that changes within a certified radius", attempt_radius, few=12),)
+TRIALS = (Trial("certified radii", "a label that changes within a certified radius", attempt_radius, few=6),)

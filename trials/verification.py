@@ -318,10 +318,10 @@ def attempt_radius(rng: np.random.Generator) -> str | None:
 TRIALS = (
     Trial("verification: small networks", "another answer than the exact pieces'", attempt_pieces, few=100),
     Trial("verification: one linear form", "a wrong answer beside the least value", attempt_ridge, few=350),
-    Trial("verification: balls", "a wrong answer beside the least value in a ball", attempt_ball, few=100),
+    Trial("verification: balls", "a wrong answer beside the least value in a ball", attempt_ball, few=60),
     Trial("verification: cancelling constants", "a wrong answer where floats lose all", attempt_cancelling, few=150),
     Trial("verification: many inputs", "a wrong answer beside the least value", attempt_many_inputs, few=60),
-    Trial("verification: neurons", "a wrong answer beside the least value", attempt_neurons, few=100),
+    Trial("verification: neurons", "a wrong answer beside the least value", attempt_neurons, few=60),
     Trial("verification: slabs", "a counter-example missed or made up", attempt_slab, few=100),
     Trial("verification: robust by construction", "a wrong label", attempt_robust, few=150),
     Trial("verification: attacks and certificates", "a certified radius above one met", attempt_radius, few=60),
