@@ -90,7 +90,8 @@ def test_an_installed_copy_serves_the_lab(installed):
     assert lab.stdout is not None
     try:
         address = next(found[0] for line in lab.stdout if (found := re.search(r"http://\S+", line)))
-        with urllib.request.urlopen(address) as page:
+        browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())  # the token becomes a cookie
+        with browser.open(address) as page:
             assert "ftheta" in page.read().decode()
     finally:
         lab.terminate()
