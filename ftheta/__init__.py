@@ -47,7 +47,9 @@ _HOME = {
     "fit": "ftheta.training",
     "flow": "ftheta.flows.models",
     "langevin": "ftheta.diffusion.langevin",
+    "lightning_callback": "ftheta.watching",
     "lipschitz": "ftheta.certify.ladder",
+    "list": "ftheta.report.listing",
     "load": "ftheta.subjects.resolve",
     "mean_field": "ftheta.particles",
     "nngp": "ftheta.kernels",
@@ -60,12 +62,21 @@ _HOME = {
     "risk_bounds": "ftheta.risks.bounds",
     "robustness": "ftheta.stability.accuracy",
     "save": "ftheta.report.save",
+    "show": "ftheta.report.listing",
     "simplify": "ftheta.stability.simplification",
     "smooth": "ftheta.stability.smoothing",
     "sweep": "ftheta.sweeps",
     "theorems": "ftheta.catalogue",
     "verify": "ftheta.verifying",
+    "watch": "ftheta.watching",
 }
+
+_TAKE_MODULES = (
+    *("attack", "bounds", "certified_radius", "check", "constants", "count_pieces", "decompile", "equal"),
+    *("equivariance_defect", "fit", "lipschitz", "ntk", "range", "reach", "risk_bounds", "robustness", "simplify"),
+    *("smooth", "verify"),
+)
+"""Functions of a network, which take a module of torch in its place."""
 
 _PACKAGES = ("graph", "groups", "pieces", "transport")  # all but groups can be called
 
@@ -107,6 +118,8 @@ if TYPE_CHECKING:
     from ftheta.relu import compile_cpa as compile_cpa
     from ftheta.relu import fem_basis as fem_basis
     from ftheta.relu import relu_form as relu_form
+    from ftheta.report.listing import list as list
+    from ftheta.report.listing import show as show
     from ftheta.report.save import save as save
     from ftheta.risks import risk as risk
     from ftheta.risks.bounds import risk_bounds as risk_bounds
@@ -131,6 +144,8 @@ if TYPE_CHECKING:
     from ftheta.verifying.relations import Decreases as Decreases
     from ftheta.verifying.relations import range as range
     from ftheta.verifying.relations import reach as reach
+    from ftheta.watching import lightning_callback as lightning_callback
+    from ftheta.watching import watch as watch
 
 
 if "IPython" in sys.modules:  # results show themselves as cards in a notebook
@@ -144,7 +159,13 @@ def __getattr__(name: str) -> Any:
         return import_module(f"ftheta.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'ftheta' has no attribute {name!r}")
-    return getattr(import_module(_HOME[name]), name)
+    found = getattr(import_module(_HOME[name]), name)
+    if name not in _TAKE_MODULES:
+        return found
+    from ftheta.subjects.accepting import accept_modules
+
+    globals()[name] = accept_modules(found)  # the same object at the next use
+    return globals()[name]
 
 
 def __dir__() -> list[str]:

@@ -64,10 +64,10 @@ def mimebundle(document: "Result | Audit", include: Any = None, exclude: Any = N
     from .card import card
 
     if isinstance(document, Audit):
-        bundle = {"text/html": _audit_html(document), "text/plain": _plain(audit_card(document))}
+        bundle = {"text/html": _audit_html(document), "text/plain": plain_text(audit_card(document))}
     else:
         latex = {"text/latex": _latex(document)}
-        bundle = {"text/html": _html(document), **latex, "text/plain": _plain(card(document))}
+        bundle = {"text/html": _html(document), **latex, "text/plain": plain_text(card(document))}
     wanted = set(include) if include else set(bundle)
     return {kind: text for kind, text in bundle.items() if kind in wanted and kind not in (exclude or ())}
 
@@ -78,7 +78,8 @@ def _tableau(found: Any, include: Any = None, exclude: Any = None) -> dict[str, 
     return shown(found, include, exclude)
 
 
-def _plain(renderable: Any) -> str:
+def plain_text(renderable: Any) -> str:
+    """What a terminal of 100 columns without colours would show."""
     import io
 
     from rich.console import Console

@@ -22,6 +22,7 @@ from math import inf, log, sqrt
 from typing import Literal
 
 import numpy as np
+from scipy.linalg import eigh
 
 from ftheta.logic.enclosure import Basis, Enclosure
 from ftheta.logic.errors import UsageError
@@ -30,6 +31,7 @@ from ftheta.shapes import Float
 from .operators import Operator
 
 DENSE = 256  # size up to which all eigenvalues are computed
+HALVES = 400  # size beyond which only the ends of a spectrum are computed
 CHECK = 4  # steps between two looks at the residuals
 EPS = float(np.finfo(float).eps)
 CONFIDENCE = 1 - 1e-6
@@ -144,12 +146,26 @@ def extremes(
 
 
 def _all(operator: Operator, k: int, ends: Ends) -> Extremes:
+    if operator.size > HALVES:
+        return _both_ends(operator.dense(), k, ends)
     values, vectors = np.linalg.eigh(operator.dense())
     error = np.full(len(values), 16 * len(values) * EPS * float(np.abs(values).max(initial=0.0)))
     low, high = _pick_ends(k, ends, len(values))
     both = [Ritz(values[i], error[i], vectors[:, i]) for i in (high, low)]
     n = len(values)
     return Extremes(ends, both[0], both[1], (float(values[0]), float(values[-1])), n, n, 1, n, True, True)
+
+
+def _both_ends(matrix: np.ndarray, k: int, ends: Ends) -> Extremes:
+    """The same of a larger matrix: only the eigenvalues at the ends, and their vectors, are computed."""
+    n = len(matrix)
+    low, low_vectors = eigh(matrix, subset_by_index=(0, k - 1), check_finite=False)
+    high, high_vectors = eigh(matrix, subset_by_index=(n - k, n - 1), check_finite=False)
+    error = np.full(k, 16 * n * EPS * max(abs(low[0]), abs(high[-1])))
+    nothing = Ritz(high[:0], error[:0], high_vectors[:, :0])
+    largest = nothing if ends == "smallest" else Ritz(high[::-1], error, high_vectors[:, ::-1])
+    smallest = nothing if ends == "largest" else Ritz(low, error, low_vectors)
+    return Extremes(ends, largest, smallest, (float(low[0]), float(high[-1])), n, n, 1, n, True, True)
 
 
 def _pick_ends(k: int, ends: Ends, n: int) -> tuple[np.ndarray, np.ndarray]:

@@ -173,7 +173,7 @@ def kernel_ends(objective: Objective, rng: np.random.Generator, *, tol: float = 
     if matrix is not None:
         from .operators import Operator
 
-        operator = Operator(size, lambda v: matrix @ v)
+        operator = Operator(size, lambda v: matrix @ v, matrix)
     dense = EXACT_KERNEL if matrix is not None else DENSE
     return extremes(operator, 1, "both", tol=tol, products=products, rng=rng, dense=dense)
 

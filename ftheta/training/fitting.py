@@ -14,10 +14,10 @@ from .examples import examples_of
 from .losses import Loss, PerExample, loss_named
 from .machine import Evaluation, Machine, Metrics
 from .models import model_of
-from .optimisers import Step, optimiser_named
+from .optimisers import Step, optimiser_named, plain_step
 from .program import Problem
 from .robust import RobustLoss
-from .run import Fit, Plan, begin, run
+from .run import Fit, Plan, Watching, begin, run
 from .stopping import Stop
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ def fit(
     resume: bool = False,
     dtype: Any = None,
     progress: bool | None = None,
+    watch: Watching | None = None,
 ) -> "Fit":
     r"""Train `net` on `data` and return the trained network with the history of the run.
 
@@ -80,6 +81,8 @@ def fit(
         The precision of the training: that of the parameters if not said.
     progress
         Whether to draw a line of progress; on a terminal only, if not said.
+    watch
+        What `ft.watch()` returns: dead units, gradient norms and sharpness, between the chunks of steps.
     """
     with jax.enable_x64(True):
         chosen = loss_named(loss)
@@ -106,6 +109,8 @@ def fit(
             evaluation=evaluation,
             checkpoint=Checkpoint.of(checkpoint),
             progress=progress,
+            watch=watch,
+            step_size=plain_step(optimiser, step),
             told=f"{chosen.name} loss, {'' if robust is None else robust.told + ', '}{told}",
         )
         return run(machine, plan, _load_or_start(machine, plan, resume))

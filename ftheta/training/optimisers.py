@@ -25,6 +25,14 @@ OPTIMISERS: dict[str, tuple[str, dict[str, Any], float]] = {
 }
 
 
+def plain_step(optimiser: Any, step: Step | None) -> float | None:
+    """The step of gradient descent without momentum; None of other methods, and of schedules."""
+    if not isinstance(optimiser, str) or optimiser.lower() not in ("gd", "sgd"):
+        return None
+    size = OPTIMISERS[optimiser.lower()][2] if step is None else step
+    return float(size) if isinstance(size, (int, float)) else None
+
+
 def optimiser_named(
     optimiser: "str | optax.GradientTransformation", step: Step | None = None, parameters: int = 0
 ) -> "tuple[str, optax.GradientTransformationExtraArgs]":

@@ -5,7 +5,7 @@ import warnings
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import jax
 import numpy as np
@@ -26,6 +26,14 @@ from .trouble import Trouble, locate
 CHUNK_SECONDS = 0.5  # between two looks at the clock, the keyboard and the rules; each look costs up to 15 ms
 
 
+class Watching(Protocol):
+    """What looks at a run from time to time: `ft.watch()`."""
+
+    def follow_fit(self, step: int, loss: float, machine: Machine, params: Any, step_size: float | None) -> None:
+        """After `step` steps, with the loss of the last and the step size of plain gradient descent."""
+        ...
+
+
 @dataclass(frozen=True)
 class Plan:
     """How long a run goes and what is done on the way; no bit of the parameters depends on it."""
@@ -37,6 +45,8 @@ class Plan:
     checkpoint: Checkpoint | None = None
     progress: bool | None = None
     told: str = ""
+    watch: Watching | None = None
+    step_size: float | None = None  # of plain gradient descent
 
 
 class Point(NamedTuple):
@@ -86,12 +96,17 @@ class _Run:
                 while (end := self._end_here(state)) is None:
                     state, loss = self._chunk(state)
                     line.now(self.at.step, loss, self.pace)
+                    self._watch(loss)
                     self._keep()
             except KeyboardInterrupt:
                 interrupts.heed()
                 interrupted = True
         self._keep(at_once=True)
         return self._fit("interrupted" if end is None else end.reason, interrupted)
+
+    def _watch(self, loss: float) -> None:
+        if self.plan.watch is not None and self.trouble is None:
+            self.plan.watch.follow_fit(self.at.step, loss, self.machine, self.at.state.params, self.plan.step_size)
 
     @property
     def seconds(self) -> float:

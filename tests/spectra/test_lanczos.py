@@ -158,3 +158,18 @@ def test_the_bound_pays_for_every_size_at_which_the_run_could_have_ended():
     found = extremes(Operator.of(symmetric(np.linspace(0, 1, 300))), 1, "largest", basis=24, products=400, dense=0)
     assert found.looks == 6  # 4, 8, …, 24
     assert found.spill(0.9) == pytest.approx(replace(found, looks=1).spill(1 - 0.1 / 6), rel=1e-12)
+
+
+@pytest.mark.parametrize("ends", ["largest", "smallest", "both"])
+def test_the_ends_of_a_matrix_at_hand_are_those_of_its_whole_spectrum(ends):
+    rng = np.random.default_rng(0)
+    half = rng.normal(size=(450, 450))
+    matrix = half + half.T
+    found = extremes(Operator.of(matrix), 2, ends)
+    values = np.linalg.eigvalsh(matrix)
+    assert found.complete and found.range == pytest.approx((values[0], values[-1]))
+    for ritz, wanted in ((found.largest, values[::-1][:2]), (found.smallest, values[:2])):
+        assert len(ritz.values) in (0, 2)
+        for k, value in enumerate(ritz.values):
+            assert value == pytest.approx(wanted[k])
+            assert np.allclose(matrix @ ritz.vectors[:, k], value * ritz.vectors[:, k])
