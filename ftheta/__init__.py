@@ -3,6 +3,7 @@
 Everything public is one attribute away and imported when it is first used, so that `import ftheta` is light.
 """
 
+import builtins
 import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -168,5 +169,5 @@ def __getattr__(name: str) -> Any:
     return globals()[name]
 
 
-def __dir__() -> list[str]:
+def __dir__() -> "builtins.list[str]":
     return sorted([*_HOME, *_PACKAGES])
