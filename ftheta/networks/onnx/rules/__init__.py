@@ -10,6 +10,7 @@ from . import (
     normalisation,
     pooling,
     products,
+    recurrent,
     reductions,
     resampling,
     shapes,
@@ -26,4 +27,5 @@ RULES: RuleTable = {
     **pooling.RULES,
     **normalisation.RULES,
     **resampling.RULES,
+    **recurrent.RULES,
 }

@@ -1,56 +1,13 @@
 """Recurrent layers: LSTM, GRU and the plain one, in one direction or both, one on top of the other."""
 
-from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax import lax
 
+from ftheta.networks.operators.recurrent import Cell, gru_cell, lstm_cell, plain_cell, run_cell
 from ftheta.networks.programs.call import Call, Rule, RuleTable
 from ftheta.networks.reading import Malformed
-
-Cell = Callable[[Any, Any, list[Any]], Any]
-"""The next state from the state, the input's share of the gates, and the recurrent weights and bias."""
-
-
-def _lstm_cell(state: tuple[Any, Any], gates: Any, weights: list[Any]) -> tuple[Any, Any]:
-    hidden, memory = state
-    into, forget, new, out = jnp.split(gates + _affine(hidden, *weights), 4, -1)
-    memory = jax.nn.sigmoid(forget) * memory + jax.nn.sigmoid(into) * jnp.tanh(new)
-    return jax.nn.sigmoid(out) * jnp.tanh(memory), memory
-
-
-def _gru_cell(state: tuple[Any], gates: Any, weights: list[Any]) -> tuple[Any]:
-    (hidden,) = state
-    reset, update, new = jnp.split(gates, 3, -1)
-    reset_h, update_h, new_h = jnp.split(_affine(hidden, *weights), 3, -1)
-    share = jax.nn.sigmoid(update + update_h)
-    fresh = jnp.tanh(new + jax.nn.sigmoid(reset + reset_h) * new_h)
-    return (fresh + share * (hidden - fresh),)
-
-
-def _plain_cell(function: Any) -> Cell:
-    return lambda state, gates, weights: (function(gates + _affine(state[0], *weights)),)
-
-
-def _affine(x: Any, weight: Any, bias: Any) -> Any:
-    y = jnp.matmul(x, weight.T)
-    return y if bias is None else y + bias
-
-
-def _pass(
-    cell: Cell, x: Any, state: tuple[Any, ...], weights: list[Any], backwards: bool
-) -> tuple[Any, tuple[Any, ...]]:
-    """One direction of one layer over (time, batch, feature): all hidden states, and the last state."""
-    gates = _affine(x, weights[0], weights[2])
-
-    def step(carried: tuple[Any, ...], gates: Any) -> tuple[tuple[Any, ...], Any]:
-        after = cell(carried, gates, [weights[1], weights[3]])
-        return after, after[0]
-
-    last, hidden = lax.scan(step, state, gates, reverse=backwards)
-    return hidden, last
 
 
 def _recurrent(cell: Cell) -> Rule:
@@ -87,7 +44,7 @@ def _recurrent(cell: Cell) -> Rule:
             for way in range(ways):
                 at = layer * ways + way
                 weights = [*params[at * each : (at + 1) * each], None, None][:4]
-                out, end = _pass(cell, x, tuple(s[at] for s in starts), weights, way == 1)
+                out, end = run_cell(cell, x, tuple(s[at] for s in starts), weights, way == 1)
                 outs = [*outs, out]
                 ends = [*ends, end]
             x = jnp.concatenate(outs, -1)
@@ -100,8 +57,8 @@ def _recurrent(cell: Cell) -> Rule:
 
 
 RULES: RuleTable = {
-    "lstm.input": _recurrent(_lstm_cell),
-    "gru.input": _recurrent(_gru_cell),
-    "rnn_tanh.input": _recurrent(_plain_cell(jnp.tanh)),
-    "rnn_relu.input": _recurrent(_plain_cell(jax.nn.relu)),
+    "lstm.input": _recurrent(lstm_cell),
+    "gru.input": _recurrent(gru_cell),
+    "rnn_tanh.input": _recurrent(plain_cell(jnp.tanh)),
+    "rnn_relu.input": _recurrent(plain_cell(jax.nn.relu)),
 }
