@@ -22,7 +22,9 @@ MOST_LINES = 12
 COLOURS = ("#1d4ed8", "#b45309", "#15803d", "#7c3aed", "#be123c", "#0e7490")
 STYLE = (
     "body{font:15px/1.5 system-ui,sans-serif;margin:24px;color:#111}"
-    "svg{max-width:100%;height:auto;margin:0 12px 12px 0}h1{font-size:20px}li{color:#b91c1c}"
+    "figure{display:inline-block;vertical-align:top;margin:0 12px 12px 0;max-width:440px}"
+    "svg{max-width:100%;height:auto}"
+    "figcaption{font-size:12px;padding-left:56px}h1{font-size:20px}li{color:#b91c1c}"
 )
 
 
@@ -95,7 +97,13 @@ def _draw_panel(title: str, curves: Mapping[str, Points], log: bool) -> str:
         if len(curve) == 1:
             x, y = curve[0]
             parts.append(f"<circle cx={place_x(x):.1f} cy={place_y(y):.1f} r=3 fill='{colour}'/>")
-    return f"<svg viewBox='0 0 {WIDTH} {HEIGHT}' width={WIDTH} role=img>{''.join(parts)}</svg>"
+    names = "".join(_name_curve(name, k) for k, name in enumerate(shown)) if len(shown) > 1 else ""
+    chart = f"<svg viewBox='0 0 {WIDTH} {HEIGHT}' width={WIDTH} role=img>{''.join(parts)}</svg>"
+    return f"<figure>{chart}<figcaption>{names}</figcaption></figure>"
+
+
+def _name_curve(name: str, k: int) -> str:
+    return f"<span style='color:{COLOURS[k % len(COLOURS)]}'>&#9632;&nbsp;{escape(name)}</span> "
 
 
 def _frame(title: str, low: float, high: float, right: float, log: bool) -> str:
