@@ -1,8 +1,9 @@
-"""Exact and entropic transport, distances of the line and a permutation test: ours beside POT and SciPy, in one run.
+"""Exact and entropic transport, distances of the line and a permutation test: ours beside POT, ott-jax and SciPy, in
+one run.
 
 Each number is the smallest of a few rounds, in CPU seconds, which count every thread. Our kernels are compiled before.
-POT is run by this Python, or by the one that FTHETA_POT_PYTHON names, where it can be imported; times without it are
-shown as they are. Read the ratios.
+POT and ott-jax are run by this Python, or by those that FTHETA_POT_PYTHON and FTHETA_OTT_PYTHON name, where they can be
+imported; why one is missing is said, and times without it are shown as they are. Read the ratios.
 """
 
 import json
@@ -49,16 +50,16 @@ def clock(run: Callable[[], Any], rounds: int = ROUNDS) -> tuple[float, Any]:
     return min(seconds), found
 
 
-def ask_peer(arrays: dict[str, np.ndarray]) -> dict[str, list[float]]:
-    """Seconds and value of POT for each problem that it is given."""
-    python = os.environ.get("FTHETA_POT_PYTHON", sys.executable)
-    script = Path(__file__).with_name("_transport_pot.py")
+def ask_peer(name: str, arrays: dict[str, np.ndarray]) -> dict[str, list[float]]:
+    """Seconds and value of a peer, "POT" or "OTT", for each problem that it is given."""
+    python = os.environ.get(f"FTHETA_{name}_PYTHON", sys.executable)
+    script = Path(__file__).with_name(f"_transport_{name.lower()}.py")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "problems.npz"
         np.savez(path, **arrays)  # type: ignore[arg-type]
         done = subprocess.run([python, str(script), str(path)], capture_output=True, text=True)
     if done.returncode:
-        print(f"   POT was not run: {(done.stderr.strip().splitlines() or ['?'])[-1]}")
+        print(f"   {name} was not run: {(done.stderr.strip().splitlines() or ['?'])[-1]}")
         return {}
     return json.loads(done.stdout)
 
@@ -71,7 +72,8 @@ def show(name: str, seconds: float, peer: list[float] | None, told: str = "") ->
 def main() -> None:
     arrays = problems()
     transport(arrays["digits x"][:20], arrays["digits y"][:20])
-    peer = ask_peer(arrays)
+    peer = ask_peer("POT", arrays)
+    other_peer = ask_peer("OTT", arrays)
     x, y = arrays["line x"], arrays["line y"]
     sorts, _ = clock(lambda: (np.sort(x), np.sort(y)))
     seconds, found = clock(lambda: line_cost(x, y))
@@ -100,6 +102,8 @@ def main() -> None:
         epsilon = share * median
         seconds, found = clock(lambda e=epsilon: transport(arrays["plane 1000 x"], arrays["plane 1000 y"], epsilon=e))
         enclosed = f"{found.iterations} iterations, exact cost in [{found.cost.lo:.6g}, {found.cost.hi:.6g}]"
+        if beside := other_peer.get(f"sinkhorn {share:g}"):
+            enclosed += f", ott-jax {beside[0]:.3f} s, {beside[0] / seconds:.2f} times ours"
         show(f"Sinkhorn, plane 1000, ε = {share:g} median", seconds, peer.get(f"sinkhorn {share:g}"), enclosed)
     s, t = arrays["plane 1000 x"], arrays["plane 1000 y"]
     seconds, found = clock(lambda: permutation_test(s, t, permutations=1000))

@@ -24,6 +24,8 @@ SQUARED, EUCLIDEAN, CITYBLOCK, MATRIX = range(4)
 U = 2.0**-53
 BALANCED = 1e-9  # relative difference of two masses that is taken for rounding
 LARGEST_COST = 1e290
+MANY_TERMS = 16  # coordinates from which a squared distance is dearer to compute than to read
+FEW_PAIRS = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +114,21 @@ class Problem:
             table = np.empty((len(block), len(y)))
             tabulate_distances(block, np.ascontiguousarray(y.T), potential, self.kind, table)
             return table
-        block = x[rows] - self.centre
+        if self._squares is not None:
+            kept = self._squares.T if columns_first else self._squares
+            return np.subtract(kept[rows], potential, order="C")
+        return self._tabulate_squares(x[rows], y, potential)
+
+    @cached_property
+    def _squares(self) -> Array | None:
+        """All squared distances, where these are few but have many terms: passes over all pairs then read them."""
+        if self.kind != SQUARED or self.x.shape[1] < MANY_TERMS or self.n * self.m > FEW_PAIRS:
+            return None
+        return self._tabulate_squares(self.x, self.y, np.zeros(self.m))
+
+    def _tabulate_squares(self, x: Array, y: Array, potential: Array) -> Array:
+        """Squared distances less the potential of the columns, as one product of matrices."""
+        block = x - self.centre
         other = y - self.centre
         ones = np.ones((len(block), 1))
         left = np.concatenate([-2 * block, np.einsum("kd,kd->k", block, block)[:, None], ones], 1)

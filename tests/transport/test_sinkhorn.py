@@ -74,7 +74,7 @@ def test_the_divergence_of_a_set_from_itself_is_zero():
 def test_rounded_plans_have_the_marginals(seed):
     rng = np.random.default_rng(seed)
     a, b = rng.dirichlet(np.ones(4)), rng.dirichlet(np.ones(3))
-    plan = round_plan(rng.random((4, 3)) / 12, a, b)
+    plan = round_plan(rng.random((4, 3)) / 12, a, b).plan
     np.testing.assert_allclose(plan.sum(1), a, atol=1e-14)
     np.testing.assert_allclose(plan.sum(0), b, atol=1e-14)
     assert plan.min() >= 0
