@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import logsumexp
 
 import ftheta as ft
 from ftheta.transport.gaussian import entropic_covariance, entropic_gaussian_cost
@@ -61,6 +62,26 @@ def test_gaussians_on_a_grid_have_the_closed_form():
     assert z @ plan @ w - (z @ plan.sum(1)) * (plan.sum(0) @ w) == pytest.approx(
         entropic_covariance(1, 2, 0.5), rel=1e-4
     )
+
+
+@pytest.mark.parametrize("epsilon", [2.0, 0.3, 0.05])
+def test_a_far_point_whose_kernel_underflows_does_not_spoil_the_enclosure(epsilon):
+    rng = np.random.default_rng(2)
+    x, y = rng.normal(size=(12, 2)), rng.normal(size=(9, 2))
+    y[0] = 40.0
+    a, b = np.full(12, 1 / 12), np.full(9, 1 / 9)
+    C = ((x[:, None] - y) ** 2).sum(-1)
+    assert not np.exp(-(C - C.min(1, keepdims=True)) / epsilon).astype(np.float32).all(0).all()
+    g = np.zeros(9)
+    for _ in range(3000):
+        f = -epsilon * logsumexp((g - C) / epsilon, axis=1, b=b)
+        g = -epsilon * logsumexp((f - C.T) / epsilon, axis=1, b=a)
+    dual = float(a @ f + b @ g)  # of a feasible pair: no more than the optimum
+    found = ft.transport(x, y, epsilon=epsilon).value
+    assert dual <= found.hi + 1e-9 * dual
+    exact = ft.transport(x, y).value
+    assert exact.lo <= found.hi and found.lo <= exact.hi + epsilon * np.log(9)
+    assert found.width <= 1e-4 * dual
 
 
 def test_the_divergence_of_a_set_from_itself_is_zero():
