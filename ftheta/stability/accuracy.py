@@ -9,11 +9,11 @@ of these rows lies between the two.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from math import inf
-from time import monotonic
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,8 @@ Array = np.ndarray
 LEVELS = 8  # radii, where none are given
 AT_ONCE = 64  # rows attacked at a time
 ATTACKING = 0.35  # of the budget
-TURNS = (0.25, 1.0, 4.0, 16.0, 64.0)  # seconds for one question to branch and bound, from round to round
+DOMAINS = (128, 1024, 8192)  # of branch and bound for one radius of a row, from round to round; ...
+TURNS = (1.0, 4.0, 16.0, 64.0)  # ... then seconds for the whole search, with attacks and better bounds of neurons
 QUICK = 1.0  # seconds of a turn up to which every thread has a row of its own
 
 
@@ -136,12 +137,13 @@ def robustness(
     clip
         The least and the largest value of the entries of an input, such as (0, 1) for images.
     budget
-        Of it all. What is not decided by then stays between the curves.
+        Of it all: processor time, divided by the number of threads. What is not decided by then stays between the
+        curves.
     threads
         That search at once, one for each core by default.
     """
     seconds = parse_seconds(budget)
-    begun = monotonic()
+    begun = process_time()
     if hasattr(net, "with_data") and hasattr(data, "x") and getattr(data, "y", None) is not None:
         data = net.with_data(data).data  # rows of its input shape, labels that fit its outputs
     x, y = _read_rows(data)
@@ -182,13 +184,18 @@ class _Study:
         self.met = np.zeros(len(problem.x), int)
 
     @property
-    def end(self) -> float:
-        return self.begun + self.seconds
+    def spent(self) -> float:
+        """Processor time, as if all threads had worked all the time: what other programs take does not count."""
+        return (process_time() - self.begun) / self.certifier.threads
+
+    @property
+    def is_over(self) -> bool:
+        return self.spent > self.seconds
 
     def attack_all(self, eps: Array | None) -> Array:
         """Look for inputs with other labels, of as many rows as a part of the budget allows; the radii that are asked
         about, chosen by the distances met where none are given."""
-        until = self.begun + ATTACKING * self.seconds
+        until = self.begun + ATTACKING * self.seconds * self.certifier.threads
         rows = np.flatnonzero(self.is_right)
         if not self.certifier.is_chain:
             self._seek_nearest(rows, until)
@@ -203,7 +210,7 @@ class _Study:
     def _seek_nearest(self, rows: Array, until: float) -> None:
         """The nearest inputs with other labels, of any network in any norm."""
         for chunk in _in_chunks(rows, AT_ONCE):
-            if monotonic() > until:
+            if process_time() > until:
                 self.all_attacked = False
                 return
             part = self.problem.part(chunk)
@@ -230,7 +237,7 @@ class _Study:
         """From cheap to dear; whether all that was planned was done."""
         if not self._bisect("crown"):
             return False
-        if self.certifier.is_chain and not self._climb_up():
+        if self.certifier.is_chain and not all(self._branch(domains) for domains in DOMAINS):
             return False
         return self._search()
 
@@ -245,25 +252,26 @@ class _Study:
             if not len(rows):
                 return True
             for chunk in _in_chunks(rows, AT_ONCE):
-                if monotonic() > self.end:
+                if self.is_over:
                     return False
                 middle = (self.shown[chunk] + fails[chunk]) // 2
                 holds = self.certifier.holds(chunk, self.eps[middle], method)
                 self.shown[chunk[holds]] = middle[holds] + 1
                 fails[chunk[~holds]] = middle[~holds]
 
-    def _climb_up(self) -> bool:
-        """One radius more for each row, as long as optimised bounds show it."""
-        rows = self._open_rows()
-        while len(rows):
-            left = list[Array]()
-            for chunk in _in_chunks(rows, self.certifier.threads):
-                if monotonic() > self.end:
-                    return False
-                holds = self.certifier.holds(chunk, self.eps[self.shown[chunk]], "alpha-crown")
-                self.shown[chunk[holds]] += 1
-                left.append(chunk[holds])
-            rows = np.intersect1d(np.concatenate(left), self._open_rows())
+    def _branch(self, domains: int) -> bool:
+        """One radius more for each row, as long as so many domains of branch and bound show it: the nearest to what is
+        shown first, since farther ones are far dearer."""
+        rows = sorted(self._open_rows().tolist(), key=lambda k: self.met[k] - self.shown[k])
+        return self._for_each(rows, lambda row: self._branch_row(row, domains))
+
+    def _branch_row(self, row: int, domains: int) -> bool:
+        while self.shown[row] < self.met[row]:
+            if self.is_over:
+                return False
+            if not self.certifier.show(row, float(self.eps[self.shown[row]]), domains):
+                break
+            self.shown[row] += 1
         return True
 
     def _search(self) -> bool:
@@ -278,10 +286,13 @@ class _Study:
         return not len(self._open_rows())
 
     def _search_at_once(self, rows: list[int], turn: float) -> bool:
-        """One row a thread."""
+        return self._for_each(rows, lambda row: self._search_row(row, turn, 1))
+
+    def _for_each(self, rows: list[int], do: Callable[[int], bool]) -> bool:
+        """One row a thread; False when the time is over."""
         with ThreadPoolExecutor(self.certifier.threads) as workers:
             try:
-                return all(workers.map(lambda row: self._search_row(row, turn, 1), rows))
+                return all(workers.map(do, rows))
             except KeyboardInterrupt:
                 self.seconds = 0.0  # no row begins any more
                 raise
@@ -293,7 +304,7 @@ class _Study:
     def _search_row(self, row: int, turn: float, threads: int) -> bool:
         """Decide radii of a row as long as each takes no longer than a turn; False when the time is over."""
         while self.shown[row] < self.met[row]:
-            left = self.end - monotonic()
+            left = self.seconds - self.spent
             if left <= 0:
                 return False
             if not self._decide(row, min(turn, left), threads):
@@ -323,7 +334,7 @@ class _Study:
             self.shown,
             self.met,
             self.problem.norm,
-            monotonic() - self.begun,
+            self.spent,
             finished,
             interrupted,
         )

@@ -6,7 +6,7 @@ what is found is confirmed in intervals (`ftheta.certify.perturbations.confirm`)
 """
 
 from collections.abc import Iterator
-from time import monotonic
+from time import process_time
 
 import numpy as np
 
@@ -39,11 +39,11 @@ class RadiusAttack:
         self, rows: Int[np.ndarray, "n"], eps: Float[Array, "k"], until: float
     ) -> tuple[Float[np.ndarray, "n d"], Bool[np.ndarray, "n"]]:
         """For each of the `rows` a point with another label at the smallest of the radii at which one was found (the
-        row itself where none was), and which rows were tried before the time was over."""
+        row itself where none was), and which rows were tried before the processor time `until`."""
         points = self.problem.x[rows].copy()
         is_tried = np.zeros(len(rows), bool)
         for part in _in_chunks(len(rows)):
-            if monotonic() > until:
+            if process_time() > until:
                 break
             points[part] = self._bisect(rows[part], eps)
             is_tried[part] = True

@@ -13,7 +13,7 @@ import numpy as np
 from ftheta.certify.bounds import split_batch
 from ftheta.certify.margins import Problem
 from ftheta.certify.networks import normal_form_or_program
-from ftheta.certify.neurons.bounding import aim_at_margins, bound_margins
+from ftheta.certify.neurons.bounding import aim_at_margins, bound_margins, show_margins
 from ftheta.certify.neurons.targets import Targets
 from ftheta.certify.properties import Robust
 from ftheta.certify.searches import Verification
@@ -67,8 +67,7 @@ class Certifier:
         return self.problem.norm == inf and isinstance(self.form, ReluNetwork)
 
     def _hold_in_boxes(self, rows: np.ndarray, radius: np.ndarray, *, optimised: bool) -> np.ndarray:
-        box = self._balls(rows, radius).hull
-        lo, hi = (end.reshape(len(rows), -1) for end in (box.lo, box.hi))
+        lo, hi = self._boxes(rows, radius)
 
         def hold(k: int) -> bool:
             targets = self._targets(int(self.problem.label[rows[k]]))
@@ -76,6 +75,16 @@ class Certifier:
 
         with ThreadPoolExecutor(self.threads) as workers:
             return np.array(list(workers.map(hold, range(len(rows)))))
+
+    def _boxes(self, rows: np.ndarray, radius: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        box = self._balls(rows, radius).hull
+        return box.lo.reshape(len(rows), -1), box.hi.reshape(len(rows), -1)
+
+    def show(self, row: int, radius: float, most_domains: int) -> bool:
+        """Whether the label is shown at every input within a radius of one row of a ReLU network in ℓ∞, by so many
+        domains of branch and bound."""
+        lo, hi = self._boxes(np.array([row]), np.array([radius]))
+        return show_margins(self.form, self._targets(int(self.problem.label[row])), lo[0], hi[0], most_domains)
 
     def _targets(self, label: int) -> Targets:
         if label not in self._known_targets:

@@ -1,4 +1,4 @@
-"""Bounds of margins over boxes without any splitting: with guessed slopes, and with optimised ones."""
+"""Bounds of margins over boxes: with guessed slopes, with optimised ones, and by branch and bound over neurons."""
 
 from fractions import Fraction
 
@@ -9,15 +9,22 @@ from ftheta.certify.questions import Box, Case, Row
 from ftheta.relu.network import ReluNetwork
 from ftheta.shapes import Float
 
+from .domains import Pool
 from .enclosing import Bounds, enclose
 from .frames import Array, BeyondRange
 from .inputs import Inputs
 from .lines import Climb, guess_slopes
-from .splitting import bound_domains, first_domains
+from .splitting import Outcome, Task, bound_domains, first_domains, halve
 from .targets import Targets
 
 NEURONS = Climb(20)
 MARGINS = Climb(40)
+QUICK_NEURONS = Climb(6)  # before branch and bound, which makes up for what slopes of fewer steps lose
+QUICK_MARGINS = Climb(10)
+DOMAINS = Climb(6)
+AT_ONCE = 32  # domains that are split together
+TRIAL = 500  # domains after which it is asked whether they are closed at all
+HOPELESS = 0.45  # open domains for each one looked at, of at most a half
 
 
 def aim_at_margins(net: ReluNetwork, label: int) -> Targets:
@@ -49,15 +56,50 @@ def bound_margins(
 
 def _optimise(net: ReluNetwork, targets: Targets, inputs: Inputs, bounds: Bounds, least: Array) -> None:
     """Raise the bounds of the targets that are not yet shown."""
-    frame, _ = enclose(net, inputs, NEURONS, bounds)
+    _, outcome = _open_roots(net, targets, inputs, bounds, least, NEURONS, MARGINS)
+    least[outcome.closed_targets] = outcome.closed_bounds
+    least[outcome.open.target] = outcome.open.bound
+
+
+def _open_roots(
+    net: ReluNetwork, targets: Targets, inputs: Inputs, bounds: Bounds, least: Array, neurons: Climb, margins: Climb
+) -> tuple[Task, Outcome]:
+    """The task of the targets that are not yet shown, and what optimised slopes show of it without splitting."""
+    frame, _ = enclose(net, inputs, neurons, bounds)
     task = targets.over(frame)
     chosen = np.flatnonzero(~(least > 0))
     slopes = np.repeat(guess_slopes(frame.layers)[None], len(chosen), axis=0)
     domains = first_domains(task, chosen, slopes, targets.even(chosen))
     domains.bound = least[chosen]
-    outcome = bound_domains(task, domains, MARGINS)
-    least[outcome.closed_targets] = outcome.closed_bounds
-    least[outcome.open.target] = outcome.open.bound
+    return task, bound_domains(task, domains, margins)
+
+
+def show_margins(
+    net: ReluNetwork, targets: Targets, low: Float[np.ndarray, "d"], high: Float[np.ndarray, "d"], most_domains: int
+) -> bool:
+    """Whether all targets are shown positive over a box, by optimised bounds and up to so many domains of branch and
+    bound; where hardly any domain is closed, it is given up before."""
+    inputs = Inputs(low, high)
+    try:
+        frame, bounds = enclose(net, inputs)
+        least = targets.bound_plainly(frame)
+        if np.all(least > 0):
+            return True
+        task, outcome = _open_roots(net, targets, inputs, bounds, least, QUICK_NEURONS, QUICK_MARGINS)
+    except BeyondRange:
+        return False
+    pool = Pool(outcome.open)
+    count = 0
+    while len(pool) and count < most_domains:
+        parents = pool.take(AT_ONCE)
+        if np.any(parents.split < 0):  # no neuron is open: nothing is left to be split
+            return False
+        children = halve(parents)
+        count += len(children)
+        pool.add(bound_domains(task, children, DOMAINS).open)
+        if count > TRIAL and len(pool) > HOPELESS * count:
+            return False
+    return not len(pool)
 
 
 def bound_excess(net: ReluNetwork, case: Case, inputs: Inputs) -> float:
