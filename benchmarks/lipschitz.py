@@ -2,12 +2,15 @@
 
 Times are processor seconds on one core. The networks are those of VNN-COMP in the folder that FTHETA_VNNCOMP names;
 what is not there is left out, and said so. ECLipsE-Fast is written here in a few lines after its paper (multipliers
-that are multiples of 1), as a baseline.
+that are multiples of 1), as a baseline; LipSDP is solved by cvxpy where FTHETA_CVXPY_PYTHON names a Python that has it.
 """
 
 import gzip
+import json
 import os
 import re
+import subprocess
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -15,16 +18,66 @@ from typing import Any
 import numpy as np
 
 import ftheta as ft
+from ftheta.networks import random_mlp
 
 FOLDER = Path(os.environ.get("FTHETA_VNNCOMP", "../shared/data/vnncomp"))
 GLOBAL = (("acasxu", "ACASXU_run2a_1_1_batch_2000.onnx", 2.0), ("mnist_fc", "mnist-net_256x2.onnx", 5.0))
 BOXES = 15
 LOCAL_BUDGET = 8.0
+PROGRAMS = (((10, 20, 20, 5), 1.0), ((20, 40, 40, 10), 1.0), ((64, 64, 64, 10), 2.0))
+PATIENCE = 300.0  # seconds for one program of a peer
 
 
 def main() -> None:
+    compare_programs()
     compare_whole_networks()
     compare_boxes()
+
+
+def compare_programs() -> None:
+    """The same semidefinite program by cvxpy: our bound over the solver's, and its processor seconds over ours."""
+    python = os.environ.get("FTHETA_CVXPY_PYTHON")
+    if python is None:
+        print("LipSDP by cvxpy: left out (FTHETA_CVXPY_PYTHON names no Python that has cvxpy)")
+        return
+    for widths, budget in PROGRAMS:
+        net = random_mlp(np.random.default_rng(0), widths, "relu")
+        start = time.process_time()
+        found = ft.lipschitz(net, budget=budget)
+        spent = time.process_time() - start
+        name = "-".join(map(str, widths))
+        print(f"{name}: {found.lo:.6g} ≤ Lip(f) ≤ {found.hi:.6g}, {spent:.2f} s")
+        for solver in ("CLARABEL", "SCS"):
+            peer = _solve_in_cvxpy(python, [layer.weight for layer in net.layers], solver)
+            if isinstance(peer, str):
+                print(f"  {solver}: {peer}")
+                continue
+            ratios = (
+                f"ours is {found.hi / peer['bound']:.5f}× its bound; it takes {peer['seconds'] / spent:.3g}× our time"
+            )
+            print(
+                f"  cvxpy {peer['version']}, {solver}: {peer['bound']:.6g}, {peer['seconds']:.2f} s: {ratios}",
+                flush=True,
+            )
+
+
+def _solve_in_cvxpy(python: str, weights: list[np.ndarray], solver: str) -> dict[str, Any] | str:
+    """What the peer says, or why it says nothing."""
+    script = Path(__file__).with_name("_lipschitz_cvxpy.py")
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "weights.npz"
+        np.savez(file, allow_pickle=False, **{f"W{k}": W for k, W in enumerate(weights)})
+        try:
+            done = subprocess.run(
+                [python, str(script), str(file), solver], capture_output=True, text=True, timeout=PATIENCE
+            )
+        except subprocess.TimeoutExpired:
+            return f"not done after {PATIENCE:g} s"
+        except OSError as error:
+            return f"cannot be run: {error}"
+    if done.returncode:
+        return done.stderr.strip().splitlines()[-1] if done.stderr.strip() else f"ended with {done.returncode}"
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 def compare_whole_networks() -> None:
