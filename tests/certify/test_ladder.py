@@ -213,7 +213,7 @@ def test_signs_of_neurons_and_halves_of_boxes_never_lose_a_piece(inputs, p):
 
 
 @max_examples(25)
-@given(st.integers(0, 10**6), st.sampled_from([(2, 3, 2), (3, 3, 3, 2), (1, 2, 2, 2, 1)]))
+@given(st.integers(0, 10**6), st.sampled_from([(2, 3, 2), (3, 3, 3, 2), (1, 2, 2, 2, 1), (2, 3, 5)]))
 def test_no_corner_of_the_slopes_exceeds_any_bound(seed, widths):
     rng = np.random.default_rng(seed)
     weights = [rng.normal(size=(n, m)) for m, n in pairwise(widths)]
@@ -235,7 +235,8 @@ def test_no_corner_of_the_slopes_exceeds_any_bound(seed, widths):
         for p, value in values.items():
             assert value is not None
             assert value >= largest[p] * (1 - 1e-12), (name, p)
-    assert bounds["corners"][2] == pytest.approx(largest[2], rel=1e-9, abs=2.0**-449)  # the root of `norms.TINY`
+    for p in NORMS:
+        assert bounds["corners"][p] == pytest.approx(largest[p], rel=1e-9, abs=2.0**-449)  # the root of `norms.TINY`
     assert bounds["linear"][inf] <= bounds["absolute"][inf]
     compressed = bound_sectors(compress_inputs(reduce_chain(weights, ranges)), steps=30).bound
     assert compressed >= largest[2] * (1 - 1e-12)
