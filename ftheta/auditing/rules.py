@@ -118,7 +118,7 @@ RULES = (
     ),
     Rule(
         "uneven-coverage", "performance",
-        "90 % less the coverage of a 90 % interval in a third of the predictions, at least, at 95 %",
+        "coverage of a 90 % interval in all less that in a third of the predictions, at least, at 95 %",
         "an interval that covers on average may fail where it is needed", "lei2018", warning=0.05, note=0.0,
         praises=True, remedy="scale the interval with the size of the errors there; see the residuals",
         theorem="residuals",

@@ -231,7 +231,7 @@ def _coverage(given: Residuals, rng: np.random.Generator) -> tuple[list[Fact], t
         Fact("coverage of that interval on the other rows", share, f"{len(other):,} rows", "coverage"),
         Fact(f"coverage {GROUPS[worst]}", known[worst], f"{len(groups[worst]):,} rows"),
     ]
-    short = COVERAGE - known[worst].hi
+    short = min(COVERAGE, share.lo) - known[worst].hi  # few rows give a radius that is short everywhere
     here = f"it contained {percent(inside.mean(), 0)} of {len(other):,} held-out ones"
     says = f"{ball}{size} contains a new label with probability {percent(COVERAGE, 0)} at least; {here}."
     if short > 0:
