@@ -366,12 +366,12 @@ def audit(case: Case, only: tuple[str, ...] = QUICK) -> Audit:
 
 
 def score(case: Case) -> float:
-    """The accuracy, or the mean squared error, as PyTorch computes it."""
+    """The accuracy, or the mean over the rows of the squared error of all outputs, as PyTorch computes it."""
     with torch.no_grad():
         outputs = case.model.eval()(torch.as_tensor(case.data.x))
     labels = torch.as_tensor(case.data.y)
     if labels.dtype.is_floating_point:
-        return float(nn.functional.mse_loss(outputs, labels))
+        return float(nn.functional.mse_loss(outputs, labels)) * outputs.shape[1]
     return float((outputs.argmax(1) == labels).double().mean())
 
 
