@@ -61,18 +61,16 @@ def _read_chain(net: Network) -> Chain:
 def _measure_sizes(chain: Chain, weights: list, x: np.ndarray) -> np.ndarray:
     r"""$\|v_k(x_k)\|/\|x_k\|$ of every residual block, in the mean over the rows."""
 
-    def of_row(row: jax.Array) -> list[jax.Array]:
+    def of_row(row: jax.Array) -> jax.Array:
         before = chain.states(weights, row)[1]
-        found = []
-        for i in chain.residual_stages:
-            stage = chain.stages[i]
-            for k in range(len(stage)):
-                state = before[i][k]
-                moved = stage.field([w[k] for w in weights[i]], state)
-                found.append(_norm(moved) / _norm(state))
-        return found
+        return jax.numpy.concatenate([of_stage(i, before[i]) for i in chain.residual_stages])
 
-    return np.array([float(np.mean(part)) for part in call_compiled(jax.vmap(of_row), x)])
+    def of_stage(i: int, states: jax.Array) -> jax.Array:
+        stage = chain.stages[i]
+        size = lambda block: _norm(stage.field(block[1], block[0])) / _norm(block[0])
+        return jax.lax.map(size, (states, tuple(jax.numpy.asarray(w) for w in weights[i])))
+
+    return np.asarray(call_compiled(jax.vmap(of_row), x)).mean(0)
 
 
 def _norm(z: jax.Array) -> jax.Array:
