@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ftheta.logic import AuditFinding, Axis, Curves, Enclosure, Fact, Heatmap, Series, SubjectError, Table
+from ftheta.logic import AuditFinding, Axis, Curves, Enclosure, Fact, Heatmap, Series, Table
 from ftheta.networks.transformers.heads import attention_in
 from ftheta.spectra.ranks import effective_rank
 from ftheta.subjects import Network
@@ -12,7 +12,7 @@ from ftheta.subjects.inputs import takes_tokens
 
 from ..part import Part
 from ..rules import judge
-from .inputs import affordable, some_rows
+from .inputs import affordable, name_other_kind, some_rows
 
 ROWS = 12
 UNIFORM = 0.99  # of the largest entropy
@@ -41,7 +41,7 @@ def attention_heads(net: Network, rng: np.random.Generator) -> Part:
     """Every head of every layer on some rows, and how far tokens are apart behind each layer."""
     attention = attention_in(net.apply, net.params, _example(net))
     if not attention.heads:
-        raise SubjectError("Requires attention layers.", got="none were found", remedy="this is about transformers")
+        raise name_other_kind()
     x, told = some_rows(net, affordable(net, 2e9, 2, ROWS), rng)
     x = x.astype(np.int64) if takes_tokens(net) else x
     seen = [attention.at(row) for row in x]

@@ -12,6 +12,7 @@ from ftheta.subjects.inputs import takes_tokens
 from ..part import Part
 from ..rules import judge
 from .evaluation import Evaluation, evaluate_data, flatten
+from .inputs import name_other_kind
 from .pictures import draw_rows
 
 SHOWN = 10
@@ -57,12 +58,11 @@ def best_linear_code(net: Network, rng: np.random.Generator) -> Part:
 
 def _evaluate_reconstruction(net: Network, rng: np.random.Generator) -> Evaluation:
     if takes_tokens(net) or int(np.prod(net.output_shape)) != int(np.prod(net.input_shape)):
-        got = f"{net.input_shape} → {net.output_shape}"
-        raise SubjectError("Requires an autoencoder: outputs like the inputs.", got=got, remedy="none")
+        raise name_other_kind()
     found = evaluate_data(net, rng)
     x = flatten(found.x)
     if found.labels is not None and not np.array_equal(found.labels, x):
-        raise SubjectError("Requires an autoencoder: labels that are the inputs.", got="other labels", remedy="none")
+        raise name_other_kind()
     if x.shape[1] > MOST_COLUMNS:
         raise SubjectError("The inputs are too large for PCA.", got=f"{x.shape[1]:,} columns", remedy="smaller inputs")
     return found

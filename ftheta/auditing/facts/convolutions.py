@@ -6,11 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from ftheta.graph import Graph, Node, trace, values
-from ftheta.logic import AuditFinding, Axis, Curves, Enclosure, Fact, Heatmap, Series, SubjectError, Table
+from ftheta.logic import AuditFinding, Axis, Curves, Enclosure, Fact, Heatmap, Series, Table
 from ftheta.subjects import Network
 
 from ..part import Part
 from ..rules import judge
+from .inputs import name_other_kind
 
 DERIVATIVE = 0.1  # |Σw| ÷ Σ|w|, up to which a filter is a derivative
 MEAN = 0.9  # from which it is an average
@@ -35,7 +36,7 @@ def receptive_field(net: Network, rng: np.random.Generator) -> Part:
     graph = trace(net.apply, net.params, net.example)
     convolutions = _convolutions(graph)
     if not convolutions:
-        raise SubjectError("Requires convolutions.", got="none were found", remedy="this is about CNNs")
+        raise name_other_kind()
     fields = _trace_fields(graph)
     sizes = _grid(convolutions[0])
     widths = [tuple(field.width for field in fields[node.outputs[0].id]) for node in convolutions]

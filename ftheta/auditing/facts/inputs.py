@@ -50,6 +50,11 @@ def ensure_real_inputs(net: Network, required: str = "real-valued inputs") -> No
         raise SubjectError(f"Requires {required}.", got="this network takes token ids", remedy=remedy)
 
 
+def name_other_kind() -> SubjectError:
+    """The error of a fact about networks of another kind: the same for all, so that one sentence tells of them."""
+    return SubjectError("These are about networks of another kind.", remedy="nothing needs to be done")
+
+
 def describe_rows(looked_at: int, data: Dataset) -> str:
     """So many rows, and of how many: `24 of the 397 rows of digits-test`."""
     whole = len(data)

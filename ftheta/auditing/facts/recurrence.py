@@ -15,7 +15,7 @@ from ftheta.subjects.inputs import takes_tokens
 
 from ..part import Part
 from ..rules import judge
-from .inputs import affordable, some_rows
+from .inputs import affordable, name_other_kind, some_rows
 
 ROWS = 8
 MOST_STATE = 512  # numbers of a state whose Jacobians are computed
@@ -27,9 +27,7 @@ def recurrent_state(net: Network, rng: np.random.Generator) -> Part:
     graph = trace(net.apply, net.params, _example(net))
     loops = find_recurrences(graph)
     if not loops:
-        raise SubjectError(
-            "Requires recurrent layers.", got="no loop with a state", remedy="this is about RNN, GRU, LSTM"
-        )
+        raise name_other_kind()
     loop = max(loops, key=lambda found: len(found.steps) * found.size)
     if loop.size > MOST_STATE:
         got = f"{loop.size:,} numbers"

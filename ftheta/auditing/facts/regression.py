@@ -14,7 +14,7 @@ from ftheta.subjects import Network
 from ..part import Part
 from ..rules import judge, percent
 from .evaluation import Evaluation, evaluate_data, flatten
-from .inputs import describe_misfit
+from .inputs import describe_misfit, name_other_kind
 from .pictures import draw_rows
 
 CONFIDENCE = 0.95
@@ -59,7 +59,7 @@ def evaluate_regression(net: Network, rng: np.random.Generator) -> Residuals:
     if found.labels is None:
         raise SubjectError("This needs data with labels.", got="no labels", remedy="add --data with x and y")
     if found.classes is not None:
-        raise SubjectError("This is about regression.", got="labels that are classes", remedy="see the accuracy")
+        raise name_other_kind()
     if found.labels.shape != found.outputs.shape:
         remedy = "give one class per row, or one number per output"
         got = describe_misfit(net, found.labels)
@@ -71,7 +71,7 @@ def refuse_reconstruction(given: Residuals) -> None:
     """Raise where the labels are the inputs: an autoencoder is judged beside the best linear one."""
     x = flatten(given.found.x)
     if x.shape == given.labels.shape and np.array_equal(x, given.labels):
-        raise SubjectError("The labels are the inputs.", remedy="see what is said of autoencoders")
+        raise name_other_kind()
 
 
 def judge_regression(net: Network, rng: np.random.Generator) -> Part:

@@ -15,7 +15,7 @@ from ftheta.subjects import Network
 
 from ..part import Part
 from ..rules import judge, percent
-from .inputs import affordable, ensure_real_inputs, some_rows
+from .inputs import affordable, ensure_real_inputs, name_other_kind, some_rows
 
 ROWS = 32
 RUNGE_KUTTA = 8  # steps for the flow of a block
@@ -53,8 +53,7 @@ def _read_chain(net: Network) -> Chain:
     except GraphError as error:
         raise SubjectError("The blocks cannot be told.", got=str(error).splitlines()[0], remedy=FITTING) from error
     if not chain.blocks:
-        got = f"{chain.plain_nodes:,} operations without one"
-        raise SubjectError("Requires residual blocks.", got=got, remedy=FITTING)
+        raise name_other_kind()
     return chain
 
 
