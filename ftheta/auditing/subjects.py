@@ -38,15 +38,19 @@ class Recipe:
         from ftheta.networks.modules import is_torch  # imports JAX
         from ftheta.subjects.resolve import load  # imports readers of every kind
 
-        def read_data(given: Any) -> Dataset | None:
-            return None if given is None else _of(Dataset, load(given, takes=(Dataset,), labels=self.labels))
+        def read_data(given: Any, parts: tuple[str, ...] = ()) -> Dataset | None:
+            if given is None:
+                return None
+            return _of(Dataset, load(given, takes=(Dataset,), labels=self.labels, parts=parts))
 
-        data = read_data(self.data)
-        train = read_data(self.train)
-        example = (1, *data.x.shape[1:]) if data is not None and is_torch(self.model) else None
+        data = read_data(self.data) if is_torch(self.model) else None
+        example = None if data is None else (1, *data.x.shape[1:])
         network = _of(Network, load(self.model, example, takes=(Network,), until=self.until))
         if self.role:
             network = network.with_role(self.role)
+        names = tuple(name for name, _ in network.parts)
+        data = data or read_data(self.data, names)
+        train = read_data(self.train, names)
         return network.with_data(data).with_train_data(train)
 
 

@@ -32,6 +32,9 @@ class Network:
     given, is the data it was trained on. `training_parts` are layers, in words, that were in training mode when the
     network was handed over, where that makes a difference; it is read as it is after training.
 
+    Several inputs of a file are one vector here: `parts` are their names and shapes, in its order, and an `.npz` file
+    with an array of each name is its data.
+
     `role` says what the network is in a generative model, one of `ROLES`. The rows that such a model is to imitate are
     no inputs of a generator, decoder, score or velocity: they are kept as `law`, and `data` stays empty.
     """
@@ -47,6 +50,7 @@ class Network:
     law: Dataset | None = None
     train_data: Dataset | None = None
     training_parts: tuple[str, ...] = ()
+    parts: tuple[tuple[str, tuple[int, ...]], ...] = ()
 
     def __post_init__(self) -> None:
         if self.role and self.role not in ROLES:
@@ -111,7 +115,7 @@ class Network:
             net = cls.described(found.layers, name)
         else:
             net = cls.imported(found.apply, found.params, found.input_shape, name, found.outline)
-        return replace(net, training_parts=found.training_parts)
+        return replace(net, training_parts=found.training_parts, parts=found.parts)
 
     @classmethod
     def imported(

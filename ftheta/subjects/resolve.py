@@ -71,6 +71,7 @@ class Asked:
     activation: str | Sequence[str] | None = None
     outputs: "Outputs" = "logits"
     joins_inputs: bool = False
+    parts: tuple[str, ...] = ()
 
 
 def load(
@@ -83,6 +84,7 @@ def load(
     spec: Any = None,
     activation: str | Sequence[str] | None = None,
     outputs: "Outputs" = "logits",
+    parts: tuple[str, ...] = (),
 ) -> Subject:
     """A subject from words (a file, `package.module:attribute`, a built-in name), a path, or a Python object.
 
@@ -91,9 +93,10 @@ def load(
     that leaves lengths open. `until` names the node, tensor or layer of a file at which the network is to end. Weights
     without an architecture need a `spec` (its path, or a dictionary) or, if they are a chain of dense layers, the
     `activation` of the hidden ones. `labels` names the column, the array or the file of the labels of data. `outputs`
-    of a classifier of scikit-learn are "logits" or "probabilities".
+    of a classifier of scikit-learn are "logits" or "probabilities". `parts` are the arrays of an `.npz` file that are
+    the inputs of a network with several (`Network.parts`).
     """
-    asked = Asked(takes, example, until, labels, spec, activation, outputs)
+    asked = Asked(takes, example, until, labels, spec, activation, outputs, parts=parts)
     if isinstance(source, (str, Path)):
         return resolve(str(source), asked)
     named = source[0] if is_stateful(source) else source
@@ -203,7 +206,7 @@ def _read_npz(path: Path, name: str, asked: Asked) -> Subject:
     if told or (Dataset not in asked.takes and not is_data(arrays)):
         return _read_weights(arrays, path, name, asked)
     if Network not in asked.takes or is_data(arrays) or asked.labels is not None or len(arrays) == 1:
-        return from_arrays(arrays, path, name, asked.labels)
+        return from_arrays(arrays, path, name, asked.labels, asked.parts)
     return _read_weights(arrays, path, name, asked)
 
 

@@ -13,6 +13,7 @@ from ftheta.networks.dense_chains import read_dense_chain
 from ftheta.networks.description import Description
 from ftheta.networks.scaling import ScaledLayers
 
+from .feeding import Feed, Part
 from .interpret import ensure_rules, function, parameters, survey
 from .node import Port
 from .program import Program
@@ -30,6 +31,7 @@ class Imported:
 
     `outline` has the shapes of `apply` and not its values; it is quick to trace. `training_parts` are layers, in words,
     that were in training mode where that makes a difference (dropout, batch normalisation); they are read without it.
+    Several inputs are one vector: `parts` are their names and shapes, in its order.
     """
 
     apply: Callable[[Any, Any], Any]
@@ -38,6 +40,7 @@ class Imported:
     layers: Description | ScaledLayers | None
     outline: Callable[[Any, Any], Any] | None = None
     training_parts: tuple[str, ...] = ()
+    parts: tuple[tuple[str, tuple[int, ...]], ...] = ()
 
     @property
     def description(self) -> Description | None:
@@ -47,19 +50,17 @@ class Imported:
 
 def import_program(program: Program, shape: tuple[int, ...] | None = None) -> Imported:
     """The function of a program and its parameters: floats at the exact values they have in the file, as float64."""
-    port = _input(program)
+    feed = _feed(program, shape)
     ensure_rules(program)
-    shape, batch = _shape(port, shape, program.where)
-    whole = program.dialect.is_whole(port.type, f"{program.where}, input {port.name}")
     with jax.enable_x64(True):
-        example = jax.ShapeDtypeStruct((1, *shape) if batch else shape, np.int64 if whole else np.float64)
-        seen = survey(program, port.name, example)
-    params = parameters(program, port.name, seen)
-    apply = function(program, port.name, batch, whole, set(params))
-    may_be_layers = not whole and _has_few_nodes(program)
-    layers = read_dense_chain(apply, params, shape, may_share=True) if may_be_layers else None
-    outline = function(program, port.name, batch, whole, set(params), shapes_alone=True)
-    return Imported(apply, params, shape, layers, outline)
+        seen = survey(program, feed)
+    params = parameters(program, feed, seen)
+    apply = function(program, feed, set(params))
+    may_be_layers = not feed.whole and _has_few_nodes(program)
+    layers = read_dense_chain(apply, params, feed.shape, may_share=True) if may_be_layers else None
+    outline = function(program, feed, set(params), shapes_alone=True)
+    parts = tuple((part.name, part.shape) for part in feed.parts) if len(feed.parts) > 1 else ()
+    return Imported(apply, params, feed.shape, layers, outline, parts=parts)
 
 
 def _has_few_nodes(program: Program) -> bool:
@@ -70,17 +71,23 @@ def _has_few_nodes(program: Program) -> bool:
     return len(program.nodes) <= NODES_OF_A_LAYER * (matrices + 1)
 
 
-def _input(program: Program) -> Port:
+def _feed(program: Program, shape: tuple[int, ...] | None) -> Feed:
+    """The inputs that the output depends on; `shape` is that of one input, where the file leaves it open."""
     read = {name for node in program.nodes for name in node.inputs} | {port.name for port in program.outputs}
     used = [port for port in program.inputs if port.name in read]
-    if len(used) != 1:
+    if not used:
+        raise SubjectError("A network takes an input.", where=program.where, got="none that the output depends on")
+    types = {program.dialect.is_whole(port.type, f"{program.where}, input {port.name}") for port in used}
+    if len(types) > 1:
         raise SubjectError(
-            "A network takes one array.",
+            "The inputs of the network are numbers of different types.",
             where=program.where,
-            got=f"inputs {', '.join(port.name for port in used)}" if used else "no input that the output depends on",
-            remedy="export it with one input and all others fixed",
+            got=f"inputs {', '.join(port.name for port in used)}, some of whole numbers, some of real ones",
+            remedy="export it with inputs of one type and all others fixed",
         )
-    return used[0]
+    given = shape if len(used) == 1 else None
+    parts = tuple(Part(port.name, *_shape(port, given, program.where)) for port in used)
+    return Feed(parts, types.pop())
 
 
 def _shape(port: Port, given: tuple[int, ...] | None, where: str) -> tuple[tuple[int, ...], bool]:

@@ -17,6 +17,7 @@ import numpy as np
 from ftheta.logic.errors import FthetaError, SubjectError
 
 from .call import FOLDED, NOT_COMPUTED
+from .feeding import Feed
 from .node import Node, ancestors
 from .program import Program, Survey
 
@@ -170,7 +171,7 @@ def _output(program: Program, found: Mapping[str, Any]) -> Any:
 # ---- parameters and constants ----------------------------------------------------------------------------------------
 
 
-def survey(program: Program, name: str, example: jax.ShapeDtypeStruct) -> Survey:
+def survey(program: Program, feed: Feed) -> Survey:
     """Run the program on shapes alone; small tensors of the file are known, large ones are not."""
     small = {k: v for held in (program.weights, program.constants) for k, v in held.items() if v.size <= FOLDED}
     large = {k: v for held in (program.weights, program.constants) for k, v in held.items() if v.size > FOLDED}
@@ -179,20 +180,20 @@ def survey(program: Program, name: str, example: jax.ShapeDtypeStruct) -> Survey
     seen = Survey()
 
     def evaluate(x: Any, weights: dict[str, Any]) -> Any:
-        return jnp.asarray(run(program, {**small, **fixed, **weights, name: x}, seen, ShapesOfNodes()))
+        return jnp.asarray(run(program, {**small, **fixed, **weights, **feed.values(x)}, seen, ShapesOfNodes()))
 
-    jax.eval_shape(evaluate, example, shapes)
+    jax.eval_shape(evaluate, feed.example, shapes)
     return seen
 
 
-def parameters(program: Program, name: str, seen: Survey) -> dict[str, np.ndarray]:
-    """Floats among the weights that no shape depends on and that are no scaling of the input `name`."""
+def parameters(program: Program, feed: Feed, seen: Survey) -> dict[str, np.ndarray]:
+    """Floats among the weights that no shape depends on and that are no scaling of an input."""
     known = {
         name: node for name, node in program.maker.items() if name in seen.known and node.op not in ("Shape", "Size")
     }
     fixed = ancestors(known, seen.read)
     if not program.dialect.marks_parameters:
-        fixed |= scaling_constants(program, name)
+        fixed = fixed.union(*(scaling_constants(program, part.name) for part in feed.parts))
     return {k: v for k, v in program.weights.items() if v.dtype.kind == "f" and k not in fixed}
 
 
@@ -225,9 +226,7 @@ def scaling_constants(program: Program, name: str) -> set[str]:
     return set() if ends & reached else tensors - elsewhere
 
 
-def function(
-    program: Program, name: str, batch: bool, whole: bool, names: set[str], *, shapes_alone: bool = False
-) -> Callable[[Any, Any], Any]:
+def function(program: Program, feed: Feed, names: set[str], *, shapes_alone: bool = False) -> Callable[[Any, Any], Any]:
     """`apply(params, x)` for one input `x`; a batch axis of one is added to it and taken off the output.
 
     With `shapes_alone` it is quick to trace, and has the shapes and types of that function but not its values.
@@ -235,11 +234,9 @@ def function(
     fixed = {k: v for held in (program.weights, program.constants) for k, v in held.items() if k not in names}
 
     def apply(params: Mapping[str, Any], x: Any) -> Any:
-        x = jnp.asarray(x)
-        x = x.astype(int if whole else float)
         weights = {k: jnp.asarray(v) for k, v in params.items()}
         shapes = ShapesOfNodes() if shapes_alone else None
-        y = jnp.asarray(run(program, {**fixed, **weights, name: x[None] if batch else x}, shapes=shapes))
-        return y[0] if batch and y.ndim and y.shape[0] == 1 else y
+        y = jnp.asarray(run(program, {**fixed, **weights, **feed.values(x)}, shapes=shapes))
+        return y[0] if feed.has_batch and y.ndim and y.shape[0] == 1 else y
 
     return apply

@@ -30,15 +30,19 @@ def import_module(module: torch.nn.Module, example: Any, until: str | None = Non
     """The network that a module is, for one input like `example`: an array, a tensor, or a shape.
 
     The example may be what one would pass to the module, a batch of any number of inputs, or one input alone: it is
-    passed as it is and, if the module does not take it, with a batch axis before it.
+    passed as it is and, if the module does not take it, with a batch axis before it. Of a module of several inputs it
+    is a tuple of tensors, and these are one vector to the network.
     """
     import torch
 
     where = type(module).__name__
     training = _training_parts(module)
     with _evaluating(module), torch.enable_grad():
+        if isinstance(example, tuple) and example and all(isinstance(part, torch.Tensor) for part in example):
+            found = import_exported(_export_module(module, example, where), where, until)
+            return replace(found, training_parts=training)
         fitting, batch = _fitting(module, example, where)
-        exported = _export_module(module, fitting, where)
+        exported = _export_module(module, (fitting,), where)
         found = import_exported(exported, where, until, tuple(fitting.shape[1:] if batch else fitting.shape))
     return replace(found, training_parts=training)
 
@@ -97,13 +101,15 @@ def _evaluating(module: torch.nn.Module) -> Iterator[None]:
             part.training = mode
 
 
-def _export_module(module: torch.nn.Module, example: torch.Tensor, where: str) -> torch.export.ExportedProgram:
+def _export_module(
+    module: torch.nn.Module, examples: tuple[torch.Tensor, ...], where: str
+) -> torch.export.ExportedProgram:
     import torch
 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # they are about running the exported program in torch
-            return torch.export.export(module, (example,))
+            return torch.export.export(module, examples)
     except Exception as error:
         raise _export_error(
             "torch.export cannot trace this module.",

@@ -10,7 +10,7 @@ from ftheta.logic.errors import SubjectError
 from ftheta.networks.npy import read_arrays, read_npy
 from ftheta.subjects.dataset import Dataset
 
-from .arrays import choose_arrays, is_data, other_inputs
+from .arrays import choose_arrays, is_data, join_parts, other_inputs
 from .checks import leaks, with_notes
 from .labels import Labels, encode_labels
 from .parquet import read_parquet
@@ -48,8 +48,13 @@ def read_data(path: Path, name: str, labels: Any = None) -> Dataset:
     )
 
 
-def from_arrays(arrays: dict[str, np.ndarray], path: Path, name: str, labels: Any = None) -> Dataset:
-    """The data among the arrays of an `.npz` file."""
+def from_arrays(
+    arrays: dict[str, np.ndarray], path: Path, name: str, labels: Any = None, parts: tuple[str, ...] = ()
+) -> Dataset:
+    """The data among the arrays of an `.npz` file; those called like the `parts` of an input, joined to rows."""
+    if parts and set(parts) <= set(arrays):
+        others = {key: array for key, array in arrays.items() if key not in parts}
+        arrays = {"x": join_parts([arrays[part] for part in parts], str(path)), **others}
     if labels is None or str(labels) in arrays:
         x, y = choose_arrays(arrays, labels, str(path))
         notes = leaks(arrays[x], {other: arrays[other] for other in other_inputs(arrays, x)})

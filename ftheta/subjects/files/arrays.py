@@ -64,3 +64,11 @@ def _of_labels(arrays: Mapping[str, np.ndarray], labels: str) -> list[tuple[str,
     inputs = [name for name in arrays if name.lower() in wanted and name != labels]
     others = [name for name in arrays if name != labels]
     return [(x, labels) for x in (inputs or others)]
+
+
+def join_parts(parts: list[np.ndarray], where: str) -> np.ndarray:
+    """One row of the entries of all parts, for each of their rows."""
+    if len({len(part) for part in parts}) > 1:
+        got = ", ".join(str(len(part)) for part in parts)
+        raise SubjectError("The inputs do not have the same number of rows.", where=where, got=got)
+    return np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1)
