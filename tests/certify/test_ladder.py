@@ -242,6 +242,25 @@ def test_no_corner_of_the_slopes_exceeds_any_bound(seed, widths):
     assert compressed >= largest[2] * (1 - 1e-12)
 
 
+def test_bounds_of_one_neuron_a_layer_are_the_product_of_weights_and_slopes():
+    """Nothing is lost here by any rule, so that each of them has one right value."""
+    weights = [np.array([[2.0]]), np.array([[-3.0]]), np.array([[0.5]])]
+    units = ((np.zeros(1), np.ones(1)),) * 2
+    bent = ((np.array([-0.5]), np.array([0.25])), units[0])
+    for ranges, exactly in ((units, 3.0), (bent, 1.5)):
+        found = [product_of_norms(weights, ranges, p) for p in NORMS]
+        found += [interval_bound(weights, ranges, p) for p in NORMS]
+        found += [corner_bound(weights, ranges, p) for p in NORMS]
+        found += [linear_bound(weights, ranges), float(absolute_product(weights, ranges)[-1][0])]
+        found.append(rescaled_product(weights, ranges, 20)[0])
+        found.append(bound_sectors(reduce_chain(weights, ranges), steps=60).bound)
+        assert min(found) >= exactly
+        assert max(found) <= exactly * (1 + 1e-5)
+    assert 3.0 <= pairwise_product(weights, 1.0, 60) <= 3.0 * (1 + 1e-5)
+    scaled, exponent = scale_chain(weights)
+    assert 3.0 <= 2.0**exponent * verify_certificate(scaled, sequential_multipliers(scaled)) <= 3.0 * (1 + 1e-5)
+
+
 def test_rescaled_neurons_and_pairs_lie_between_the_program_and_the_product():
     rng = np.random.default_rng(2)
     weights, _ = scale_chain([rng.normal(size=(n, m)) for m, n in ((4, 12), (12, 10), (10, 3))])
