@@ -20,6 +20,13 @@ def test_the_exact_score_of_few_rows_makes_copies_of_them(sampler):
     assert model.copies(made) > 0.8
 
 
+def test_samples_are_in_the_units_of_the_data():
+    rows = 1000.0 * ROWS[:5] + 7.0
+    made = ft.diffuse(rows, sampler="heun", steps=100).sample(20, seed=1)
+    nearest = np.linalg.norm(made[:, None] - rows, axis=2).min(1)
+    assert np.median(nearest) < 1e-2 * rows.std()
+
+
 def test_blurred_rows_are_not_copied():
     model = ft.diffuse(ROWS, sampler="heun", steps=40, spread=0.5)
     made = model.sample(200)
