@@ -81,12 +81,14 @@ def name_of(function: Callable[[Any], Any]) -> str | None:
 
 
 def derivative(name: str, order: int, at: Any) -> arb:
-    r"""$\varrho^{(k)}$ at a ball: from the power series about it."""
+    r"""$\varrho^{(k)}$ at a ball: from the power series about it; all numbers where the ball is too wide for one."""
     before = ctx.cap
     ctx.cap = order + 1
     try:
         series = SMOOTH[name](arb_series([arb(at), 1], prec=order + 1))
         coefficients = series.coeffs()
+    except ValueError:  # a denominator that contains 0
+        return arb(0, arb("inf"))
     finally:
         ctx.cap = before
     return coefficients[order] * factorial(order) if order < len(coefficients) else arb(0)

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from flint import arb
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate, special
@@ -225,3 +226,9 @@ def test_samples_that_are_not_finite_or_too_many_are_refused():
         fourier.Spectral.of(np.array([1.0, np.nan]), [0.0], [1.0])
     with pytest.raises(SubjectError, match="Too many"):
         fourier.sampled_spectrum(lambda x: x[0], [0.0] * 3, [1.0] * 3, 512)
+
+
+def test_a_derivative_over_a_ball_that_is_too_wide_may_be_any_number():
+    wide = m.derivative("tanh", 6, arb(0.25, 400.0))
+    assert not wide.is_finite() and wide.contains(0) and wide.contains(10**9)
+    assert m.derivative("tanh", 3, arb(0)).overlaps(arb(-2))
