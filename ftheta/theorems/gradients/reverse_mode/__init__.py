@@ -97,9 +97,9 @@ def cheap_operations(subject: Network | Target) -> Finding:
     breaks_on=powers,
     presets={"textbook": {}, "tanh": {"activation": "tanh"}, "wide": {"scale": 8}},
     unbreakable="no perceptron has a dear operation; the negative control is a power counted as one operation",
-    errata=r"""The slides of Peyré and of Murari leave out the memory: reverse mode keeps all $O(K)$ values of the forward
-    sweep. Keeping only $\sqrt n$ states of a chain, and computing the others again, costs one evaluation more and
-    $O(\sqrt n)$ memory.""",
+    errata=r"""The slides of Peyré and of Murari leave out the memory: reverse mode keeps all $O(K)$ values of the
+    forward sweep. Keeping only $\sqrt n$ states of a chain, and computing the others again, costs one evaluation more
+    and $O(\sqrt n)$ memory.""",
 )
 def reverse_mode(subject: Network | Target, rng: np.random.Generator) -> Evidence:
     r"""For a program $\theta_r=g_r(\theta_s:s\in\mathrm{Parent}(r))$, $r=1,\dots,R$, of $K$ operations, one sweep back,
