@@ -172,7 +172,7 @@ class AuditDesk:
 
     def _row(self, part: dict[str, Any]) -> Section:
         """One row: what the network says of it, and how far it can be moved."""
-        from .audit_parts import describe_row, perform_fact
+        from ftheta.auditing.again import describe_row, perform_fact
 
         net = self._on_rows(part["rows"], 1)
         row = part["rows"][0]
@@ -180,7 +180,7 @@ class AuditDesk:
 
     def _slice(self, part: dict[str, Any]) -> Section:
         """The pieces on the plane through three rows."""
-        from .audit_parts import perform_fact, section_of
+        from ftheta.auditing.again import perform_fact, section_of
 
         rows = part["rows"]
         if len(set(rows)) < 3:

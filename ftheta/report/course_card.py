@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 from ftheta.courses import Course, Exercise, Page, Section
 from ftheta.logic import Result
 
+from .course_commands import course_command
 from .course_words import errata_of
 from .letters import letters
 from .numbers import enclosure
 from .plain import plain
-from .reproduce import course_command
 from .terminal import FAINT, Card, Columns, Styled, hanging_indent, heading, indent, line
 from .verdicts import look
 

@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterator
 from ftheta.courses import Course, Exercise, Page, Section
 from ftheta.logic.chart import Chart
 
+from .course_commands import course_command
 from .course_words import errata_of
 from .mathml import statement_html
 from .page import figure_html, page, prose, text
-from .reproduce import course_command
 
 Draw = Callable[[Page], Chart | None]
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from ftheta.courses import Course, Exercise, Page, Section
 
+from .course_commands import course_command, course_snippet
 from .mathml import statement_html, words_html
-from .reproduce import course_command, course_snippet
 
 
 def errata_of(course: Course, page: Page) -> str:

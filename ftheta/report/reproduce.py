@@ -3,7 +3,6 @@
 import shlex
 from collections.abc import Mapping
 
-from ftheta.courses.model import Exercise, Page
 from ftheta.logic import Request, Result
 from ftheta.logic.result import Audit, Comparison
 
@@ -11,7 +10,7 @@ from ftheta.logic.result import Audit, Comparison
 def command(result: Result) -> str:
     """The line for the terminal."""
     provenance = result.provenance
-    knobs = [f"--{name.replace('_', '-')} {_word(value)}" for name, value in provenance.knobs.items()]
+    knobs = [f"--{name.replace('_', '-')} {write_word(value)}" for name, value in provenance.knobs.items()]
     given = [f"--on {shlex.quote(provenance.given or provenance.subject)}"]
     option = "--with-data" if "data" in provenance.knobs else "--data"
     given += [f"{option} {shlex.quote(provenance.with_data)}"] if provenance.with_data else []
@@ -19,22 +18,6 @@ def command(result: Result) -> str:
     subject = {"given": given, "breaker": ["--breaker"]}
     switches = [*subject.get(provenance.origin, []), *["--force"] * provenance.forced]
     return " ".join(["ftheta check", result.id, *knobs, f"--seed {provenance.seed}", *switches])
-
-
-def course_command(run: Page | Exercise) -> str:
-    """The line for the terminal that runs a page, or the answer of an exercise."""
-    preset = [f"--preset {shlex.quote(run.preset)}"] if run.preset else []
-    knobs = [f"--{name.replace('_', '-')} {_word(value)}" for name, value in run.knobs.items()]
-    force = ["--force"] if isinstance(run, Exercise) and run.force else []
-    return " ".join(["ftheta check", run.theorem, *preset, *knobs, *force])
-
-
-def course_snippet(run: Page | Exercise) -> str:
-    """The same in Python."""
-    preset = [f"preset={run.preset!r}"] if run.preset else []
-    knobs = [f"{name}={value!r}" for name, value in run.knobs.items()]
-    force = ["force=True"] if isinstance(run, Exercise) and run.force else []
-    return f"ft.check({', '.join([repr(run.theorem), *preset, *knobs, *force])})"
 
 
 def snippet(result: Result) -> str:
@@ -98,5 +81,5 @@ def versions(found: Mapping[str, str]) -> str:
     return ", ".join(f"{name} {version}" for name, version in found.items())
 
 
-def _word(value: object) -> str:
+def write_word(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else shlex.quote(f"{value}")

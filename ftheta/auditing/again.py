@@ -4,14 +4,15 @@ from typing import Any
 
 import numpy as np
 
-from ftheta.auditing.facts.inputs import outputs_at
-from ftheta.auditing.facts.pictures import draw_rows
-from ftheta.auditing.part import Part
-from ftheta.auditing.performing import perform
-from ftheta.auditing.plan import plan_tasks
 from ftheta.lazy import double_precision
 from ftheta.logic import Axis, Bars, Enclosure, Fact, Section, Skipped
 from ftheta.subjects import Network
+
+from .facts.inputs import outputs_at
+from .facts.pictures import draw_rows
+from .part import Part
+from .performing import perform
+from .plan import plan_tasks
 
 MOST_CLASSES = 12  # drawn
 
