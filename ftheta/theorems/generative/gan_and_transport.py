@@ -72,7 +72,7 @@ def best_discriminator(data: Dataset, *, trained: float) -> Finding:
     gist="Against its best discriminator a GAN minimises the Jensen–Shannon divergence, which is the same for all laws "
     "without common support, however near they are, and then gives no gradient; the transport distance does.",
     see_also=("wgan-critic", "transport-1d", "mmd-test"),
-    sources=("peyre-slides", "goodfellow2014", "arjovsky2017", "mescheder2018"),
+    sources=("scaman-slides", "goodfellow2014", "arjovsky2017", "mescheder2018"),
     assumes=(two_samples, best_discriminator),
     on=samples,
     breaks_on="broken on purpose",

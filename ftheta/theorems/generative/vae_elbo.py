@@ -87,7 +87,7 @@ def finite_variance(net: Network, *, deviation: float, noise: float) -> Finding:
     "encoder from the true posterior; averaging several importance weights closes that gap, at a rate set by their "
     "variance.",
     see_also=("linear-vae-ppca", "normalising-flows"),
-    sources=("kingma2014", "burda2016"),
+    sources=("scaman-slides", "kingma2014", "burda2016"),
     assumes=(ask_role("decoder", needs_data=False), finite_variance),
     on=linear_decoder,
     breaks_on="broken on purpose",

@@ -104,7 +104,7 @@ def invertible(given: Network | Dataset) -> Finding:
     gist="A smooth invertible map of Gaussian noise has a density that can be written down, so it is fitted by maximum "
     "likelihood, which is the same as making the data look Gaussian in the map's own coordinates.",
     see_also=("flow-matching", "trace-estimators", "flow-diffeomorphism", "modes-need-steepness"),
-    sources=("dinh2017", "papamakarios2021"),
+    sources=("scaman-slides", "dinh2017", "papamakarios2021"),
     assumes=(ask_role("generator", needs_data=False), invertible),
     on=warped_plane,
     breaks_on=square,
