@@ -82,4 +82,5 @@ def versions(found: Mapping[str, str]) -> str:
 
 
 def write_word(value: object) -> str:
+    """The value of a knob as one word of a command line."""
     return str(value).lower() if isinstance(value, bool) else shlex.quote(f"{value}")
