@@ -136,7 +136,9 @@ def test_margins_and_the_bound_of_the_risk_are_those_of_the_outputs(classifier):
     own = outputs[np.arange(50), classifier.data.y]
     rest = np.sort(outputs, axis=1)[:, -2]
     assert value(found, "median margin on the data").lo == pytest.approx(np.median(own - rest))
-    assert value(found, "risk on new rows, at most").hi == pytest.approx(1 - 0.05 ** (1 / 50), rel=1e-6)  # no row wrong
+    risk = value(found, "risk on new rows, at most")
+    assert risk.hi == pytest.approx(1 - 0.05 ** (1 / 50), rel=1e-6)  # no row wrong
+    assert (risk.basis, risk.samples, risk.confidence) == (Basis.SAMPLED, 50, 0.95)
 
 
 def test_confidence_along_rays_is_that_of_softmax(classifier):

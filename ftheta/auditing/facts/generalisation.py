@@ -93,8 +93,9 @@ def _risk_facts(margins: np.ndarray) -> list[Fact]:
     while clopper_pearson(round(wrong / n * more), more, 1 - CONFIDENCE) - wrong / n > slack / 2 and more < 64 * n:
         more *= 2
     note = f"exact binomial bound, {100 * CONFIDENCE:.0f} % confidence, if these rows were not trained on"
+    risk = Enclosure(0.0, bound, Basis.SAMPLED, n, CONFIDENCE)
     return [
-        Fact("risk on new rows, at most", Enclosure.between(0.0, bound), note, "risk_bound"),
+        Fact("risk on new rows, at most", risk, note, "risk_bound"),
         Fact("rows that would halve what the bound adds", Enclosure.exact(more), "at the same error; by doubling"),
     ]
 

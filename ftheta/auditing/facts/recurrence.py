@@ -9,7 +9,7 @@ from ftheta.certify.steepness import steepness
 from ftheta.graph import Graph, GraphError, trace, values
 from ftheta.graph.compiling import call_compiled
 from ftheta.graph.recurrences import Recurrence, find_recurrences, join_state
-from ftheta.logic import AuditFinding, Axis, Curves, Enclosure, Fact, Series, SubjectError
+from ftheta.logic import AuditFinding, Axis, Basis, Curves, Enclosure, Fact, Series, SubjectError
 from ftheta.subjects import Network
 from ftheta.subjects.inputs import takes_tokens
 
@@ -123,8 +123,9 @@ def _certificate(net: Network, graph: Graph, loop: Recurrence, row: np.ndarray) 
             return [Fact("stability certificate", f"none: {str(error).splitlines()[0]}")]
     if worst == inf:
         return [Fact("stability certificate", "none: no finite bound")]
-    told = "rounded outward, for every state, at the inputs of one row; below 1 every two states meet"
-    return [Fact("Lipschitz constant of a step in the state", Enclosure.between(0.0, worst), told, "contraction")]
+    told = "for every state, at the inputs of one row as float64 computes them; below 1 every two states meet"
+    bound = Enclosure.between(0.0, worst, Basis.FLOAT)
+    return [Fact("Lipschitz constant of a step in the state", bound, told, "contraction")]
 
 
 def _judge_memory(rate: float, kept: np.ndarray, steps: int, n: int) -> tuple[AuditFinding, ...]:

@@ -7,7 +7,7 @@ from math import inf
 import numpy as np
 
 from ftheta.certify.perturbations import read_problem
-from ftheta.logic import AuditFinding, Axis, Chart, Curves, Enclosure, Fact, Series, SubjectError, Table
+from ftheta.logic import AuditFinding, Axis, Basis, Chart, Curves, Enclosure, Fact, Series, SubjectError, Table
 from ftheta.stability.certifying import Certifier
 from ftheta.stability.radii import certified_radius
 from ftheta.subjects import Network
@@ -187,7 +187,8 @@ def _median_distance(found: _Rows) -> Fact:
     """Half of the rows change their class within it."""
     median = float(np.sort(found.met)[len(found.met) // 2])
     told = f"in ℓ∞, by a search; {len(found.met):,} rows, wrong ones count as 0"
-    return Fact("median distance to an input with another class", Enclosure.between(0.0, median), told)
+    known = Enclosure.between(0.0, median, Basis.FLOAT)  # the network is run at the inputs that were found
+    return Fact("median distance to an input with another class", known, told)
 
 
 def _judge_rows(net: Network, found: _Rows) -> tuple[AuditFinding, ...]:
@@ -204,7 +205,7 @@ def _judge_rows(net: Network, found: _Rows) -> tuple[AuditFinding, ...]:
         certain = int((found.certified[right] >= radius).sum())
         told = f"{flipped} of {n} rows tried change class within ε = {radius:.3g} ({words} of {of})"
         says = f"Predictions flip easily: {told}." if flipped else f"No prediction tried flips: {told}."
-        known = Enclosure.between(flipped / n, (n - certain) / n)
+        known = Enclosure.between(flipped / n, (n - certain) / n, Basis.FLOAT)
         basis = f"attacked from below, certified from above, {n} rows tried"
         means = f"{certain} of {n} are certified to stay."
         findings += judge(rule, known, says, basis, judged_by=flipped / n, means=means)
