@@ -9,6 +9,7 @@ from scipy.spatial.distance import cdist
 
 from ftheta.auditing.part import Part
 from ftheta.estimates.calibration import softmax
+from ftheta.logic import Basis
 from ftheta.networks import Dense, Description, random_mlp
 from ftheta.subjects import Dataset, Network
 from tests.auditing.test_kinds import part, rules_of, value
