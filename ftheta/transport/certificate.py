@@ -66,6 +66,15 @@ def enclose(
 ) -> tuple[Enclosure, Array]:
     """The optimal cost for masses that sum to 1, and the potential of y that goes with `f`."""
     g = transform(problem, f)
-    lo = max(0.0, bound_below(problem, f, g))
-    hi = bound_above(problem, rows, columns, masses, misplaced)
-    return Enclosure.between(min(lo, hi), hi), g
+    return join_bounds(bound_below(problem, f, g), bound_above(problem, rows, columns, masses, misplaced)), g
+
+
+def join_bounds(below: float, above: float) -> Enclosure:
+    """The optimal cost, never negative, between a bound from `below` and one from `above`, both rounded outward.
+
+    Bounds that contradict one another are an error: one of them is wrong, and the other may be.
+    """
+    lo = max(0.0, below)
+    if not lo <= above:
+        raise ArithmeticError(f"The bounds of an optimal cost contradict one another: at least {lo}, at most {above}.")
+    return Enclosure.between(lo, above)

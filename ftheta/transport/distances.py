@@ -163,7 +163,7 @@ def _wasserstein_interval(x: Array, y: Array, cost: Enclosure, p: int, confidenc
         lower = max(lower, found - line_radius(n, m, float(sides[k]), risk / (2 * d)))
     hi = min(upper ** (1 / p), D)
     assumed = f"independent rows, both laws in the box of the rows, of diameter {D:.6g}"
-    return Enclosure(min(lower, hi), hi, Basis.SAMPLED, min(n, m), confidence, assuming=assumed)
+    return Enclosure(lower, hi, Basis.SAMPLED, min(n, m), confidence, assuming=assumed)
 
 
 def line_radius(n: int, m: int, length: float, risk: float) -> float:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from .certificate import TINY
 from .problems import MATRIX, Array, Problem
 
 ENTRIES = 1 << 19  # of the table of all pairs that are held at once
@@ -156,10 +157,10 @@ class _Search:
         self.problem = problem
         self.supply = supply
         self.demand = demand
-        self.limit = limit
+        self.limit = max(limit, TINY)  # below, the unit of costs underflows
         self.nodes = problem.n + problem.m
-        self.unit = limit / 2.0 ** (COST_BITS - int(self.nodes + 2).bit_length())
-        self.dearest = 2 * round(limit / self.unit) + 1
+        self.unit = self.limit / 2.0 ** (COST_BITS - int(self.nodes + 2).bit_length())
+        self.dearest = 2 * round(self.limit / self.unit) + 1
         self.arcs = simplex.make_arcs(self.nodes, 2 * FIRST * self.nodes)
         self.tree = simplex.make_tree(self.nodes)
         self.counters = np.array([self.nodes, self.nodes, 0], np.int64)

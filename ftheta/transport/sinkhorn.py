@@ -9,14 +9,14 @@ Over-relaxation (`thibault2021`) is chosen by the rate that is seen. Any $f$, $g
 feasible plan from above."""
 
 from dataclasses import dataclass
-from math import log, sqrt
+from math import fsum, log, sqrt
 
 import numpy as np
 
 from ftheta.logic.enclosure import Basis, Enclosure
 from ftheta.shapes import Float
 
-from .certificate import bound_below, transform
+from .certificate import TINY, bound_below, join_bounds, transform
 from .problems import Array, Problem, U, ensure_memory
 
 TOLERANCE = 1e-6  # total mass in the wrong rows, at which the iteration ends
@@ -215,8 +215,9 @@ def _enclose_value(
     of the plan before it was rounded."""
     dual = float(problem.a @ state.f + problem.b @ state.g) - epsilon * (mass - 1)
     primal = _objective(problem, C, rounded, state, epsilon)
-    slack = 1e-12 * (abs(dual) + epsilon) + problem.table_error(np.zeros(1))
-    return Enclosure.between(min(dual, primal) - slack, max(dual, primal) + slack, Basis.FLOAT)
+    size = float(problem.a @ np.abs(state.f) + problem.b @ np.abs(state.g)) + epsilon
+    slack = 1e-12 * size + problem.table_error(np.zeros(1))
+    return Enclosure.between(dual - slack, primal + slack, Basis.FLOAT)
 
 
 def _objective(problem: Problem, C: Array, rounded: Rounded, state: _State, epsilon: float) -> float:
@@ -245,12 +246,12 @@ def enclose_cost(
 ) -> Enclosure:
     """The optimal cost without penalty between the dual value of the c-transform of `f` and the cost of the plan,
     rounded outward."""
-    lo = max(0.0, bound_below(problem, f, transform(problem, f)))
     wrong = float(np.abs(plan.sum(1) - problem.a).sum() + np.abs(plan.sum(0) - problem.b).sum())
-    sums = (plan.size.bit_length() + 300 + len(problem.a)) * U
+    sums = (problem.n + problem.m + 16) * U  # of rows and of columns, in any order
     entries = problem.table_error(np.zeros(1)) + problem.relative_error * problem.largest_cost
-    hi = float(np.vdot(C, plan)) * (1 + sums) + entries * 2 + (wrong + sums) * problem.largest_cost
-    return Enclosure.between(min(lo, hi), hi)
+    cost = fsum(np.einsum("ij,ij->i", C, plan))
+    above = cost * (1 + sums) + entries * 2 + (wrong + sums) * problem.largest_cost + TINY
+    return join_bounds(bound_below(problem, f, transform(problem, f)), above)
 
 
 def debias(between: Enclosure, within_x: Enclosure, within_y: Enclosure) -> Enclosure:

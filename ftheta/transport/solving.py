@@ -24,6 +24,7 @@ from .certificate import enclose, transform
 from .line import monotone_plan
 from .problems import MATRIX, Array, Problem, ensure_memory, integer_masses, read_problem
 
+LEAST_PENALTY = 1e-30  # whose inverse single precision can hold
 LARGEST_EXACT = 250_000  # pairs for which rationals are quick enough
 
 
@@ -165,8 +166,9 @@ def transport(
     """
     problem = read_problem(x, y, a, b, cost)
     if epsilon is not None:
-        if not (isinstance(epsilon, (int, float)) and 0 < epsilon < np.inf):
-            raise UsageError("ε is a positive number.", got=epsilon, remedy="leave it out for exact transport")
+        if not (isinstance(epsilon, (int, float)) and LEAST_PENALTY <= epsilon < np.inf):
+            what = f"ε is a positive number, at least {LEAST_PENALTY:g}."
+            raise UsageError(what, got=epsilon, remedy="leave it out for exact transport, or scale the points up")
         return _solve_entropic(problem, x, y, float(epsilon))
     if problem.kind != MATRIX and problem.x.shape[1] == 1:
         return _solve_on_the_line(problem, x, y)

@@ -189,6 +189,7 @@ def test_masses_other_than_one_scale_the_cost():
         (([1.0], [1.0], None, None, [[1.0, 2.0]]), SubjectError, "matrix of costs"),
         (([1.0], [1.0], None, None, [[-1.0]]), SubjectError, "not negative"),
         (([1.0], [1.0], None, None, "sqeuclidean", 0.0), UsageError, "positive"),
+        (([1.0], [1.0], None, None, "sqeuclidean", 1e-40), UsageError, "at least 1e-30"),
         (([1e200], [-1e200]), SubjectError, "too large"),
         ((["a"], [1.0]), SubjectError, "real numbers"),
     ],

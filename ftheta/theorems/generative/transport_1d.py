@@ -29,7 +29,7 @@ from ftheta.logic import (
 from ftheta.subjects import Dataset
 from ftheta.theorems.samples import make_pair, names_of, samples_of, two_samples
 from ftheta.transport import transport
-from ftheta.transport.certificate import bound_below, transform
+from ftheta.transport.certificate import bound_below, join_bounds, transform
 from ftheta.transport.distances import line_radius
 from ftheta.transport.line import exact_line_cost, line_cost
 from ftheta.transport.problems import read_problem
@@ -144,7 +144,7 @@ def _claim_optimal(
     if power in (1, 2) and len(s) * len(t) <= DUAL_PAIRS:
         found = transport(s, t, cost="sqeuclidean" if power == 2 else "cityblock")
         below = bound_below(found.problem, found.f, transform(found.problem, found.f))
-        best = Enclosure.between(min(below, cost.hi), cost.hi)
+        best = join_bounds(below, cost.hi)
         return Identity(f"cost of sorting = optimum over all plans, by duality ({name})", cost, best)
     if power < 1 and len(s) == len(t) <= 7:
         return AtMost(f"cost of sorting ≤ cost of every other assignment ({name})", cost, _best_assignment(s, t, power))
