@@ -105,7 +105,7 @@ def adversarial_and_certified_robustness(
     two classes
     $$\rho_p(x)=\frac{|\langle w,x\rangle+b|}{\|w\|_{p^*}},\qquad\tfrac1p+\tfrac1{p^*}=1,$$
     reached in $\ell_\infty$ by one step along the sign of the gradient; and
-    $\rho_2(x)\ge\frac{\min_jf_c(x)-f_j(x)}{\sqrt2\,\mathrm{Lip}(f)}$ for every network."""
+    $\rho_2(x)\ge\frac{\min_{j\ne c}(f_c(x)-f_j(x))}{\sqrt2\,\mathrm{Lip}(f)}$ for every network."""
     x = place_first(net, choose_inputs(net, rng, rows), (across, up))
     radii = {
         name: certified_radius(net, x, norm, methods=("interval", "crown"), tolerance=TOLERANCE)
