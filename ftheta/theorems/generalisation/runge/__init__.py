@@ -121,8 +121,8 @@ def runge(
     (x)|$ and $E_n=\min_{\deg q\le n}\|f-q\|_\infty$: then $$\|f-p_n\|_\infty\le(1+\Lambda_n)E_n.$$ For equispaced nodes
     $\Lambda_n\ge2^{n-2}/n^2$; for Chebyshev nodes $\Lambda_n\le\frac2\pi\ln(n+1)+1$ and, if $|f|\le M$ in the ellipse
     of $\rho$, $\|f-p_n\|_\infty\le\frac{4M\rho^{-n}}{\rho-1}$. For $f=\frac1{1+ax^2}$ and $\rho_*=\frac{1+\sqrt{1+a}}
-    {\sqrt a}$, $E_n=\frac{a}{2(a+1)}\rho_*^{-2\lfloor n/2\rfloor}$; at equispaced nodes $p_n$ diverges if $a\ge3.63$, for
-    $a=25$ as $1.49^n$."""
+    {\sqrt a}$, $E_n=\frac{a}{2(a+1)}\rho_*^{-2\lfloor n/2\rfloor}$; at equispaced nodes $p_n$ diverges if $a\ge3.63$,
+    for $a=25$ as $1.49^n$."""
     if isinstance(given, Dataset):
         return _interpolate(given.x.reshape(-1).astype(float), np.asarray(given.y, float).reshape(-1), given.name)
     f = carry_to_unit_interval(given)
