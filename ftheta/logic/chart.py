@@ -21,8 +21,11 @@ Role: TypeAlias = Literal["measured", "bound", "reference", "other"]
 
 @dataclass(frozen=True, slots=True)
 class Axis:
+    """`years` are written as they are, 1943; other numbers with a thousands comma, 1,943."""
+
     label: str = ""
     scale: Scale = "linear"
+    years: bool = False
 
 
 @dataclass(frozen=True, slots=True)

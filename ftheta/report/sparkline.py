@@ -2,9 +2,8 @@
 
 from ftheta.logic.chart import Curves
 
-from .charts.scales import make_scale
+from .charts.scales import Scaled, make_scale
 from .letters import letters
-from .numbers import number
 
 _DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))  # the bits of a Braille letter: four rows, two columns
 _MOST_SERIES = 4
@@ -16,8 +15,7 @@ def sparkline(chart: Curves, columns: int, rows: int = 8) -> list[list[tuple[str
     Where several series meet in one letter it belongs to the later one. Without anything to draw there are no rows.
     """
     series = chart.series[:_MOST_SERIES]
-    x = make_scale(chart.x, (v for s in series for v in s.x))
-    y = make_scale(chart.y, (v for s in series for v in s.y))
+    x, y = _scales(chart)
     if x is None or y is None or columns < 8:
         return []
     bits = [[0] * columns for _ in range(rows)]
@@ -48,9 +46,17 @@ def _line(start: tuple[int, int], end: tuple[int, int]) -> list[tuple[int, int]]
 
 def caption(chart: Curves) -> tuple[str, str, str, str]:
     """What stands around the picture: the ends of the vertical axis, above and below, and of the horizontal one."""
-    x = make_scale(chart.x, (v for s in chart.series for v in s.x))
-    y = make_scale(chart.y, (v for s in chart.series for v in s.y))
+    x, y = _scales(chart)
     if x is None or y is None:
         return "", "", "", letters(chart.x.label)
+    first, last = x.write_ends()
+    below, above = y.write_ends()
+    return above, below, first, f"{letters(chart.x.label)} → {last}"
 
-    return number(y.hi, 3), number(y.lo, 3), number(x.lo, 3), f"{letters(chart.x.label)} → {number(x.hi, 3)}"
+
+def _scales(chart: Curves) -> tuple[Scaled | None, Scaled | None]:
+    """The two axes, as long as the series that are drawn."""
+    drawn = chart.series[:_MOST_SERIES]
+    x = make_scale(chart.x, (v for s in drawn for v in s.x))
+    y = make_scale(chart.y, (v for s in drawn for v in s.y))
+    return x, y

@@ -13,13 +13,14 @@ import pytest
 from rich.console import Console
 
 import ftheta
-from ftheta.logic import Chart, Check, Finding, Result
+from ftheta.logic import Axis, Chart, Check, Curves, Finding, Result, Series
 from ftheta.logic.result import Skipped
 from ftheta.networks import Dense, Description
 from ftheta.report.audit_card import audit_card
 from ftheta.report.card import card
 from ftheta.report.notebook import chart_bundle, install, mimebundle, network_bundle
 from ftheta.report.sheet import sheet
+from ftheta.report.sparkline import caption
 from ftheta.report.words import unmet_requirements
 from ftheta.subjects import Network
 
@@ -89,6 +90,14 @@ def test_what_was_not_run_within_the_budget_is_one_line() -> None:
     )
     text = re.sub(r"\s+", " ", printed(audit_card(replace(samples.audit(), skipped=late))))
     assert "not run within the budget: a (stopped after 1 s), b; try --budget 2m" in text
+
+
+def test_the_small_picture_says_what_its_axes_span() -> None:
+    drawn = tuple(Series(f"{1950 + k}", (1943.0, 2026.0), (k, k)) for k in (1, 2, 3, 4))
+    left_out = Series("a fifth", (1900.0, 2026.0), (1000.0, 1000.0))
+    years = Curves("c", Axis("year", years=True), Axis(), (*drawn, left_out))
+    assert caption(years) == ("4", "1", "1943", "year → 2026")
+    assert caption(replace(years, x=Axis("steps")))[2:] == ("1,943", "steps → 2,026")
 
 
 def test_a_failed_hypothesis_is_told_with_its_remedy() -> None:

@@ -238,9 +238,10 @@ def test_values_that_differ_by_rounding_alone_look_the_same() -> None:
 
 
 def test_years_are_written_without_commas_and_other_numbers_with_them() -> None:
-    written = lambda lo, hi: [t.label for t in Scaled(Axis(), lo, hi).ticks(4)]
-    assert written(1943.0, 2026.0) == ["1950", "2000"]
-    assert written(0.0, 6000.0) == ["0", "2,000", "4,000", "6,000"]
+    written = lambda axis, lo, hi: [t.label for t in Scaled(axis, lo, hi).ticks(4)]
+    assert written(Axis(years=True), 1943.0, 2026.0) == ["1950", "2000"]
+    assert written(Axis(), 1943.0, 2026.0) == ["1,950", "2,000"]
+    assert written(Axis(), 0.0, 6000.0) == ["0", "2,000", "4,000", "6,000"]
 
 
 def test_small_heatmaps_show_their_numbers() -> None:

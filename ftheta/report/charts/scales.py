@@ -79,7 +79,12 @@ class Scaled:
             return _log_ticks(self.lo, self.hi, most)
         if self.axis.scale == "symlog":
             return self._symlog_ticks(most)
-        return _linear_ticks(self.lo, self.hi, most)
+        return _linear_ticks(self.lo, self.hi, most, "" if self.axis.years else ",")
+
+    def write_ends(self) -> tuple[str, str]:
+        """The two values that the axis spans, as they are written beside it."""
+        lo, hi = (f"{v:.0f}" if self.axis.years else number(v, 3) for v in (self.lo, self.hi))
+        return lo, hi
 
     def minor(self) -> tuple[float, ...]:
         """The unlabelled ticks of a logarithmic axis that spans few decades."""
@@ -157,7 +162,7 @@ def _step(lo: float, hi: float, most: int) -> float:
     return next(m * power for m in (1.0, 2.0, 5.0, 10.0) if m * power >= rough * (1 - 1e-9))
 
 
-def _linear_ticks(lo: float, hi: float, most: int) -> tuple[Tick, ...]:
+def _linear_ticks(lo: float, hi: float, most: int, comma: str = ",") -> tuple[Tick, ...]:
     step = _step(lo, hi, most)
     first = ceil(lo / step - 1e-9)
     last = floor(hi / step + 1e-9)
@@ -167,10 +172,7 @@ def _linear_ticks(lo: float, hi: float, most: int) -> tuple[Tick, ...]:
         digits = min(15, max(1, ceil(log10(spread))) + 1)
         return tuple(Tick(v, _short(v, digits)) for v in values)
     decimals = max(0, -floor(log10(step) + 1e-9))
-    group = (
-        "" if 1000 <= min(abs(lo), abs(hi)) <= max(abs(lo), abs(hi)) < 10_000 else ","
-    )  # 1950, 1960 …: years, mostly
-    return tuple(Tick(v, f"{v:{group}.{decimals}f}".replace("-", "−") if v else "0") for v in values)
+    return tuple(Tick(v, f"{v:{comma}.{decimals}f}".replace("-", "−") if v else "0") for v in values)
 
 
 def _log_ticks(lo: float, hi: float, most: int) -> tuple[Tick, ...]:

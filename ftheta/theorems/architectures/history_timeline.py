@@ -164,4 +164,4 @@ def timeline_chart(events: tuple[Event, ...], years: tuple[float, ...], until: i
         Series(f"{year:.0f} {event.what}", (year, until), (k, k))
         for k, (event, year) in enumerate(zip(events, years), 1)
     )
-    return Curves("timeline of the field", Axis("year"), Axis("event"), series)
+    return Curves("timeline of the field", Axis("year", years=True), Axis("event"), series)
