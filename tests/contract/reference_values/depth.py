@@ -42,5 +42,5 @@ VALUES = {
         Reference({"‖θ(t)‖": log(2001) / 2, "F(θ(t))": 1 / 4002}, rtol=1e-6),  # at t = 1000, by an integrator
         Reference({"‖θ(t)‖": 1.5222612, "F(θ(t))": 1 / 42}, {"until": 10.0}, rtol=1e-7),
     ],
-    "resnet-local-pl": [Reference({"m at V = 0, infinitely many features": 2.0, "‖∇L‖²/L at V = 0": 2.0}, {"rows": 1})],
+    "resnet-local-pl": [Reference({"m(0) for infinitely many frequencies": 2.0, "‖∇L‖²/L at V = 0": 2.0}, {"rows": 1})],
 }

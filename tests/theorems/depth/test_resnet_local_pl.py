@@ -80,10 +80,12 @@ def test_the_least_eigenvalue_of_separated_points_is_bounded_from_below():
     N = 6
     phi = Fourier.draw(2, 20_000, 2.0, rng)
     x = 3 * rng.normal(size=(N, 2))
-    delta = Problem(phi, x, x).separation
+    rows = Problem(phi, x, x)
+    delta = rows.separation
     kernel = np.exp(-2.0 * np.sum((x[:, None] - x[None]) ** 2, 2))  # what the features tend to
     assert np.linalg.eigvalsh(kernel)[0] >= phi.least_eigenvalue(delta, N)
     assert np.abs(phi(x) @ phi(x).T - kernel).max() < 0.05
+    assert rows.limit_of_least_eigenvalue == pytest.approx(np.linalg.eigvalsh(kernel)[0])
 
 
 def test_data_with_classes_and_many_columns_are_taken():

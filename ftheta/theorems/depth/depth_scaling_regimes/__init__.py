@@ -137,7 +137,7 @@ def depth_scaling_regimes(
     \mathcal N\Big(1-\frac2d,\frac4d\Big)\text{ for }\alpha_L=L^{-1/2},\ \sigma(x)=x.$$
     Weights that are smooth in $k/L$ have a flow for limit, with $\alpha_L=\frac1L$. Where $\sigma$ acts on noise,
     $h_{k+1}=h_k+\sigma(L^{-1/2}(A_kh_k+b_k))$ with $\sigma(0)=0$, $\sigma'(0)=1$, the limit has the drift
-    $\frac12\sigma''(0)\,q$ (Itô), $q$ the quadratic variation of the argument a unit of time."""
+    $\frac12\sigma''(0)\,q$ (Itô), $q$ the quadratic variation of the argument per unit of time."""
     if isinstance(subject, Network):
         chain = chain_of(subject)
         rows = start_rows(subject, 16, rng)

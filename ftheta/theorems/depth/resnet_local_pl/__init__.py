@@ -183,22 +183,24 @@ def _singular_kernel(found: Trained, floor: Enclosure) -> Witness | None:
     return Witness({"row": float(row)}, floor, Enclosure.exact(0), "an earlier row is the same, so K is singular")
 
 
-def _numbers(found: Trained) -> dict[str, float]:
+def _numbers(found: Trained) -> dict[str, Enclosure | float]:
     seen = found.seen
     loss = seen["loss"]
     N = len(found.problem.x)
     delta = min(found.problem.separation, 1e300)  # one row is infinitely far from all others
+    from_delta = 2 / N * found.problem.phi.least_eigenvalue(min(delta, 1e9), N)
     return {
         "separation δ": delta,
         "κ": found.problem.phi.lipschitz,
         "largest ‖V‖": float(seen["norm"].max()),
         "least m": found.least,
-        "m at V = 0, infinitely many features": 2 / N * found.problem.phi.least_eigenvalue(min(delta, 1e9), N),
+        "m(0) for infinitely many frequencies": 2 / N * found.problem.limit_of_least_eigenvalue,
+        "m(0) for infinitely many frequencies, from δ alone (Gershgorin)": Enclosure.at_least(from_delta),
         "‖∇L‖²/L at V = 0": float(found.ratio[0]),
         "first loss": float(loss[0]),
         "last loss": float(loss[-1]),
-        "promised rate a step": float((seen["step"] * seen["m"]).min()) / 2,
-        "observed rate a step": log(max(loss[0], 1e-300) / max(loss[-1], 1e-300)) / len(loss),
+        "promised rate per step": float((seen["step"] * seen["m"]).min()) / 2,
+        "observed rate per step": log(max(loss[0], 1e-300) / max(loss[-1], 1e-300)) / len(loss),
     }
 
 

@@ -67,6 +67,12 @@ class Problem:
         phi = self.phi(self.x)
         return float(np.linalg.eigvalsh(phi @ phi.T)[0])
 
+    @property
+    def limit_of_least_eigenvalue(self) -> float:
+        r"""The least eigenvalue of $(e^{-s^2|x_i-x_j|^2/2})_{ij}$, the kernel matrix of the inputs as $q\to\infty$."""
+        apart = np.linalg.norm(self.x[:, None] - self.x[None], axis=2)
+        return max(0.0, float(np.linalg.eigvalsh(np.exp(-((self.phi.scale * apart) ** 2) / 2))[0]))
+
     def loss(self, V: np.ndarray) -> float:
         """At the weights `V` of shape (T, d, 2q)."""
         x = self.x

@@ -138,7 +138,8 @@ def chizat_bach(
             "−min V, lone neuron": lone,
         },
         summary=f"{shares[-1]:.0%} of {seeds} students with {widths[-1]} neurons come below {below:g} of the "
-        f"loss of none, {shares[0]:.0%} with {widths[0]}; half of them from q = {least or 'more'} on",
+        f"loss of none, {shares[0]:.0%} with {widths[0]}; half of them "
+        f"{f'from q = {least} on' if least else 'at no width tried'}",
     )
 
 

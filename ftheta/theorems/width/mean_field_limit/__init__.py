@@ -73,8 +73,12 @@ def independent_neurons(subject: Family | Network) -> Finding:
 )
 def hidden_layer(subject: Family | Network) -> Finding:
     if isinstance(subject, Family):
-        known = isinstance(subject.limit, particles.Moments)
-        return (Finding.assumed if known else Finding.failed)(f"the limit is {subject.limit}")
+        limit = subject.limit
+        if not isinstance(limit, particles.Moments):
+            return Finding.failed("the limit of the family is not known")
+        return Finding.assumed(
+            f"one neuron contributes {limit.mean:.6g} in the mean, with variance {limit.variance:.6g}"
+        )
     few = subject.description is None or len(subject.description.layers) < 2
     return Finding.failed("none is known") if few else read_off_layers(subject, "known layers", "counted")
 

@@ -102,8 +102,11 @@ def measure_representation(
     $\inf_\rho\int|\mu||w|\,d\rho=\max\{\int|f''|,|f'(-\infty)+f'(\infty)|\}$ for ReLUs, 4 for the hat."""
     bend = Enclosure.exact(bending(HAT))
     found = _weigh_network(subject) if isinstance(subject, Network) else _draw_neurons(subject, rng, draws)
+    has_norms = isinstance(subject, Target) and bool(found.charts)  # where those of the hat are drawn beside its own
     return replace(
-        found, examples=partial(_hat, cut), as_printed=(AtMost("hat: ∫|ω||f̂| up to 10⁶ ≤ ∫|f″|", hat_norm(1e6), bend),)
+        found,
+        examples=partial(_hat, cut, has_norms),
+        as_printed=(AtMost("hat: ∫|ω||f̂| up to 10⁶ ≤ ∫|f″|", hat_norm(1e6), bend),),
     )
 
 
@@ -168,10 +171,11 @@ def _draw_neurons(f: Target, rng: np.random.Generator, draws: int) -> Evidence:
     )
 
 
-def _hat(cut: float) -> Examples:
+def _hat(cut: float, has_norms: bool) -> Examples:
+    norms = () if has_norms else (_draw_norms(None, ""),)
     return Examples(
         claims=claims_about_hat(cut),
-        charts=(_draw_norms(None, ""), _draw_measure(HAT)),
+        charts=(*norms, _draw_measure(HAT)),
         numbers={
             "hat up to Λ": hat_norm(cut),
             "growth in a decade": 2 / pi * log(10),

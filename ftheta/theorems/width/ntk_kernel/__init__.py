@@ -59,8 +59,9 @@ def random_networks(
 )
 def limit_known(subject: Family | Network) -> Finding:
     if isinstance(subject, Family):
-        known = isinstance(subject.limit, WideLimit)
-        return (Finding.assumed if known else Finding.failed)(f"the limit is {subject.limit}")
+        if not isinstance(subject.limit, WideLimit):
+            return Finding.failed("the limit of the family is not known")
+        return Finding.assumed(f"hidden ReLU layers: {len(subject.limit.gains)}")
     if subject.description is None or rescale(subject.description) is None:
         return Finding.failed("biases, or another architecture")
     return read_off_layers(subject, "fully connected, ReLU, no biases", "read off its own list")
