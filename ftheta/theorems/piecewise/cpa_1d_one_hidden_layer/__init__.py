@@ -76,7 +76,7 @@ def cpa_1d_one_hidden_layer(
     at: Annotated[float, Knob(-5, 20, "where to evaluate the network", "x", least=-1e6, most=1e6)] = 10.0,
 ) -> Evidence:
     r"""Let $f:\mathbb R\to\mathbb R$ be continuous and affine between $t_1<\dots<t_m$, $m\ge1$, with slopes
-    $s_0,\dots,s_m$. With $r(t)=\max\{0,t\}$
+    $s_0\ne s_1\ne\dots\ne s_m$. With $r(t)=\max\{0,t\}$
     $$f(x)=f(t_1)-s_0\,r(t_1-x)+s_1\,r(x-t_1)+\sum_{i=2}^m(s_i-s_{i-1})\,r(x-t_i):$$
     one hidden layer of $m+1$ neurons, $m$ if $s_0s_1=0$. No network with one hidden layer has fewer than $m$."""
     if isinstance(given, Target):
