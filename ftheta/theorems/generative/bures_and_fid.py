@@ -120,8 +120,8 @@ def bures_and_fid(
     $W_2^2=|m-m'|^2+\operatorname{tr}\big(\Sigma+\Sigma'-2(\Sigma^{1/2}\Sigma'\Sigma^{1/2})^{1/2}\big)$, and the
     optimal map is $x\mapsto m'+T(x-m)$ with $T\Sigma T=\Sigma'$, $T$ symmetric and positive. For all laws with these
     moments $W_2^2$ is at least that (Gelbrich): the Fréchet distance of samples (FID), this number of their moments,
-    is a lower bound. Of $n$ draws of $\mathcal N(0,1)$ against the law itself its mean is $\frac1n+2(1-c_4(n))$
-    instead of 0."""
+    is a lower bound. Of $n$ draws of $\mathcal N(0,1)$ against the law itself, with sums of squares divided by $n-1$,
+    its mean is $\frac1n+2(1-c_4(n))$ instead of 0, $c_4(n)$ the mean of their standard deviation."""
     x, y = samples_of(data)
     lost = DIVISORS.index(divisor)
     (m, S), (w, V) = (sample_moments(rows, ddof=lost) for rows in (x, y))

@@ -51,7 +51,7 @@ def samples(
         x = rng.choice(faces, rows)
         return make_pair("a fair and a loaded die", x, np.maximum(rng.choice(faces, rows), rng.choice(faces, rows)))
     if kind == "disjoint":
-        return make_pair(f"a segment and the same moved by {shift:g}", np.zeros(rows), np.full(rows, shift))
+        return make_pair(f"a point and the same moved by {shift:g}", np.zeros(rows), np.full(rows, shift))
     return make_pair(f"N(0, 1) and N({shift:g}, 1)", rng.normal(size=rows), shift + rng.normal(size=rows))
 
 

@@ -108,23 +108,25 @@ def guidance_is_not_tilting(
     claims: list[Claim] = [
         Identity("variance of the guided flow, integrated = τ^(2(1 + w))", seen, power, witness, rtol=1e-4, atol=1e-6)
     ]
-    numbers: Numbers = {"mean of the guided flow": mean, "variance of the guided flow": power}
-    tilted = (1 + Fraction(scale)) / Fraction(t2) - Fraction(scale) if t2 > 0 else Fraction(0)
+    end = power if base == 1 else truth
+    numbers: Numbers = {"mean of the guided flow": mean, "variance of the guided flow": end}
+    tilted = (1 + Fraction(scale)) / Fraction(t2) - Fraction(scale) / Fraction(base) ** 2 if t2 > 0 else Fraction(0)
     printed = ()
     if tilted > 0:
         of_tilt = Enclosure.exact(1 / tilted)
         centre = Enclosure.exact((1 + Fraction(scale)) * Fraction(mu) / Fraction(t2) / tilted)
         numbers |= {"variance of the tilted law": of_tilt, "mean of the tilted law": centre}
-        if t2 <= 1:
-            claims.append(AtMost("variance of the guided flow ≤ of the tilted law", power, of_tilt))
-        if scale > 0 and t2 != 1:
-            printed = (Identity("variance of the guided flow = of the tilted law", power, of_tilt),)
+        if scale == 0 or Fraction(t2) == Fraction(base) ** 2:
+            claims.append(Identity("w = 0 or τ = s: variance of the guided flow = of the tilted law", end, of_tilt))
+        else:
+            claims.append(AtMost("variance of the guided flow ≤ of the tilted law", end, of_tilt))
+            printed = (Identity("variance of the guided flow = of the tilted law", end, of_tilt),)
     return Evidence(
         claims=tuple(claims),
-        charts=(_draw_densities(mu, t2, mean, power.middle, float(tilted), scale),),
+        charts=(_draw_densities(mu, t2, mean, end.middle, float(tilted), scale),),
         numbers=numbers,
         as_printed=printed,
-        summary=f"w = {scale:g}: the guided flow ends in N({mean:.6g}, {power.middle:.6g})"
+        summary=f"w = {scale:g}: the guided flow ends in N({mean:.6g}, {end.middle:.6g})"
         + (f", the tilted law has the variance {float(1 / tilted):.6g}" if tilted > 0 else ""),
     )
 

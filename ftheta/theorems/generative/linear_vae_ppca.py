@@ -103,7 +103,7 @@ def linear_vae_ppca(
     q}$,
     $$\tfrac1n\log p=-\tfrac12\Big(d\ln2\pi+\sum_{i\le q}\ln\lambda_i+(d-q)\ln\sigma^2+d\Big),$$
     and the ELBO of the linear VAE reaches it, with $\mathrm{KL}_i=\frac12\ln\frac{\lambda_i}{\sigma^2}$. With the
-    weight $\beta$ on the KL latent $i$ collapses iff $\lambda_i\le\beta\sigma^2$, and else
+    weight $\beta$ on the KL and this $\sigma^2$ latent $i$ collapses iff $\lambda_i\le\beta\sigma^2$, and else
     $\mathrm{KL}_i=\frac12\ln\frac{\lambda_i}{\beta\sigma^2}$."""
     rows = _rows(data)
     model = fit_ppca(rows, latents)
@@ -141,7 +141,7 @@ def _claim_likelihood(model: Ppca, rows: np.ndarray) -> Claim:
     white = np.linalg.solve(factor, (rows - model.mean).T)
     logs = -(white**2).sum(0) / 2 - np.log(np.diag(factor)).sum() - d / 2 * np.log(2 * np.pi)
     sides = (Enclosure.equal(model.log_likelihood), Enclosure.equal(float(logs.mean())))
-    return Identity(f"log-likelihood per row, {model.latents} latents: formula = mean over the rows", *sides, rtol=1e-8)
+    return Identity(f"log-likelihood per row, q = {model.latents}: formula = mean over the rows", *sides, rtol=1e-8)
 
 
 def _claim_bound(model: Ppca, rows: np.ndarray, averaged: bool) -> Claim:

@@ -60,7 +60,7 @@ def bumps(
 
 @hypothesis("each step begins at the level where the one before it ended", remedy="set --shift 0")
 def consecutive_steps(measure: Measure, *, shift: int) -> Finding:
-    note = f"each step of DDIM ends {shift} indices from where the next one begins"
+    note = f"each step of DDIM ends at an index {shift} off that where the next one begins"
     return Finding.decide(shift == 0, note, "the knob itself", Enclosure.exact(shift))
 
 

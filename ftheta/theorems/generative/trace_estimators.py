@@ -81,7 +81,8 @@ def independent_probes(net: Network, *, reuse: bool) -> Finding:
 @theorem(
     title="Traces by random probes, and the likelihood of a continuous flow",
     gist="A continuous flow changes log-densities by the trace of its Jacobian, which random probes estimate without "
-    "bias; random signs have the least variance, that of the symmetric part off the diagonal.",
+    "bias; of probes with independent entries random signs have the least variance, that of the symmetric part off the "
+    "diagonal.",
     see_also=("flow-matching", "normalising-flows", "flow-diffeomorphism"),
     sources=("hutchinson1990", "avron2011", "grathwohl2019", "chen2018"),
     assumes=(ask_role("velocity", needs_data=False), independent_probes),
