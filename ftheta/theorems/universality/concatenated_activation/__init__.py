@@ -97,9 +97,9 @@ def concatenated_activation(
     q: Annotated[int, Knob(1, 64, "levels between 0 and 1", "q", log=True, most=100)] = 16,
 ) -> Evidence:
     r"""Let $u_0,u_1,\dots$ be dense in the unit ball of $C[0,1]$ and $\varrho(t)=u_n(t-2n)$ on $[2n,2n+1]$, affine in
-    between. Then $\varrho$ is continuous, and for every $f:[0,1]\to[-1,1]$ and $\varepsilon>0$ one neuron does:
-    $\|f-\varrho(\cdot+2n)\|_\infty<\varepsilon$ for some $n$. With $u_n$ piecewise affine, nodes $\frac km$ and values
-    in $\frac1q\mathbb Z$: $$\|f-\varrho(\cdot+2n)\|_\infty\le\omega_f(\tfrac1m)+\tfrac1{2q},\qquad
+    between. Then $\varrho$ is continuous, and for all continuous $f:[0,1]\to[-1,1]$ and $\varepsilon>0$ one neuron
+    does: $\|f-\varrho(\cdot+2n)\|_\infty<\varepsilon$ for some $n$. With $u_n$ piecewise affine, nodes $\frac km$ and
+    values in $\frac1q\mathbb Z$: $$\|f-\varrho(\cdot+2n)\|_\infty\le\omega_f(\tfrac1m)+\tfrac1{2q},\qquad
     \log_2n\approx(m+1)\log_2(2q+1).$$"""
     goal = goal_of(f, None)
     exact = Enclosure.exact
