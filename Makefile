@@ -13,7 +13,7 @@ HURRIED := --xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=fals
 # Tests start hundreds of processes, each of which would compile JAX from its sources again.
 test nightly: export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test lint kernels chromium bench trials index nightly lock clean
+.PHONY: demo test lint docs kernels chromium bench trials index nightly lock clean
 
 demo: $(VENV)/.installed
 	mkdir -p demo
@@ -57,15 +57,22 @@ trials: $(VENV)/.installed-dev
 	$(BIN)/python -m trials --minutes $(MINUTES)
 
 # Everything, slow studies included, compiled as for users and with many more examples of every property.
-nightly: $(VENV)/.installed-dev chromium
+nightly: $(VENV)/.installed-dev $(VENV)/.installed-docs chromium
 	PYRIGHT_PYTHON_IGNORE_WARNINGS=1 $(BIN)/pyright tests
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal --hypothesis-profile=night
+
+# The documentation site, in build/site/html. Theorems whose default run is not stored yet are run first.
+docs: $(VENV)/.installed-docs
+	$(BIN)/python -m website results
+	$(BIN)/python -m website pages
+	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going build/site/source build/site/html
+	$(BIN)/python -m website inspect
 
 index: $(VENV)/.installed-dev
 	$(BIN)/python -m ftheta.catalogue
 	$(BIN)/python -m ftheta.report.document docs/result.schema.json
 
-lock: $(VENV)/.installed-dev
+lock: $(VENV)/.installed-dev $(VENV)/.installed-docs
 	$(BIN)/python -m pip freeze --exclude-editable > constraints.txt
 
 clean:
@@ -80,4 +87,8 @@ $(VENV)/.installed: pyproject.toml constraints.txt | $(VENV)/bin/python
 
 $(VENV)/.installed-dev: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) --editable '.[dev]'
+	touch $(VENV)/.installed $@
+
+$(VENV)/.installed-docs: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) --editable '.[docs]'
 	touch $(VENV)/.installed $@

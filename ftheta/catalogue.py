@@ -94,6 +94,7 @@ def _entry(t: Theorem, known: Mapping[str, str]) -> dict[str, Any]:
         "subject_knobs": sorted(t.subject_settings),
         "presets": {name: dict(knobs) for name, knobs in t.presets.items()},
         "breakable": t.breaks_on is not None,
+        "unbreakable": t.unbreakable,
         "errata": t.errata,
         "gist": t.gist,
         "see_also": list(t.see_also),

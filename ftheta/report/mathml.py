@@ -9,6 +9,9 @@ from .letters import letters, visible
 from .plain import FORMULA
 from .plain import plain as plain
 
+UNREAD = "unread"
+"""The class of a formula that could not be read."""
+
 _CODE = re.compile(r"`([^`]+)`")
 _EMPHASIS = re.compile(r"\*\*([^*]+)\*\*")
 _INDEX = re.compile(r"(?<![\w./])([^\W\d_]|∇)_(\w{1,3})(?!\w|\.\w)")  # of those that no letter is lowered for
@@ -45,14 +48,14 @@ def formulas(text: str) -> tuple[str, ...]:
 
 @lru_cache(4096)
 def mathml(latex: str, *, display: bool = False) -> str:
-    """One formula as a MathML element; the escaped LaTeX if it cannot be read."""
+    """One formula as a MathML element; the escaped LaTeX, of the class `unread`, if it cannot be read."""
     from math_core import LatexError
 
     source = _SMALL_MATRIX.sub(r"{\1matrix}", _STARRED.sub(r"\1 *", latex.strip()))
     try:
         made = _converter().convert_with_local_state(source, displaystyle=display)
     except LatexError:
-        return f"<code>{escape(latex)}</code>"
+        return f'<code class="{UNREAD}">{escape(latex)}</code>'
     # pages forbid inline styles: the cells of `cases` are set to the left by the style sheets
     return _CELL.sub('<mtd class="left">', made)
 

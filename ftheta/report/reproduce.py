@@ -2,9 +2,13 @@
 
 import shlex
 from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
 
 from ftheta.logic import Request, Result
 from ftheta.logic.result import Audit, Comparison
+
+_NO_KNOBS: Mapping[str, Any] = MappingProxyType({})
 
 
 def command(result: Result) -> str:
@@ -79,6 +83,20 @@ def _audit_words(audit: Audit) -> list[str]:
 def versions(found: Mapping[str, str]) -> str:
     """`ftheta 0.1.0, jax 0.10.2`."""
     return ", ".join(f"{name} {version}" for name, version in found.items())
+
+
+def check_line(id: str, preset: str = "", knobs: Mapping[str, Any] = _NO_KNOBS, *, force: bool = False) -> str:
+    """The line for the terminal that runs a theorem with a preset, single knobs, or both."""
+    chosen = [f"--preset {shlex.quote(preset)}"] if preset else []
+    given = [f"--{name.replace('_', '-')} {write_word(value)}" for name, value in knobs.items()]
+    return " ".join(["ftheta check", id, *chosen, *given, *["--force"] * force])
+
+
+def check_call(id: str, preset: str = "", knobs: Mapping[str, Any] = _NO_KNOBS, *, force: bool = False) -> str:
+    """The same in Python."""
+    chosen = [f"preset={preset!r}"] if preset else []
+    given = [f"{name}={value!r}" for name, value in knobs.items()]
+    return f"ft.check({', '.join([repr(id), *chosen, *given, *['force=True'] * force])})"
 
 
 def write_word(value: object) -> str:

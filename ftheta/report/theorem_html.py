@@ -33,22 +33,28 @@ def theorem_html(
     beside = all(len(formula(f)) <= _LONGEST_BESIDE for f in formulas(result.statement))
     left = [
         statement if beside else "",
-        _summary(result, here),
-        _checks(result.checks),
+        summary_html(result, here),
+        checks_html(result.checks),
         _remedies(result.checks),
-        _printed_claims(result.as_printed),
+        printed_claims_html(result.as_printed),
         _errata(result),
     ]
     first = f"<div>{figure_html(small[0])}</div>" if small else ""
     gallery = f'<div class="gallery">{"".join(map(figure_html, small[1:]))}</div>' if small[1:] else ""
-    tables = [_claims(result.claims), _examples(result), _numbers(result.numbers), *map(data_table, result.tables)]
+    tables = [
+        claims_html(result.claims),
+        examples_html(result),
+        numbers_html(result.numbers),
+        *map(data_table, result.tables),
+    ]
     below = "".join([*tables, gallery, *map(figure_html, wide), _sources(result), _see_also(result, anchors)])
     told = f"<div{'' if first else ' class=wide'}>{''.join(left)}</div>"
     above = "" if beside else statement
     return f'<article id="{anchor}">{title}{above}<div class="sides">{told}{first}</div>{below}</article>'
 
 
-def _summary(result: Result, here: Look) -> str:
+def summary_html(result: Result, here: Look) -> str:
+    """What was found in one sentence, and what the verdict means."""
     failed = failing_checks(result)
     told = f"<p>{prose(_sentence(result.summary))}</p>" if result.summary else ""
     if failed and not result.claims:
@@ -66,7 +72,8 @@ def _sentence(text: str) -> str:
     return begun if begun.endswith((".", "!", "?")) else f"{begun}."
 
 
-def _checks(checks: Sequence[Check]) -> str:
+def checks_html(checks: Sequence[Check]) -> str:
+    """The hypotheses, each with how well it is known here."""
     items = []
     for check in checks:
         mark, family = MARKS[check.finding.status]
@@ -82,7 +89,7 @@ def _remedies(checks: Sequence[Check]) -> str:
     return f'<div class="remedy">{told}</div>' if told else ""
 
 
-def _printed_claims(as_printed: Sequence[Judged]) -> str:
+def printed_claims_html(as_printed: Sequence[Judged]) -> str:
     """Statements as a source prints them."""
     parts = []
     for judged in as_printed:
@@ -104,7 +111,7 @@ def _errata(result: Result) -> str:
     )
 
 
-def _claims(claims: Sequence[Judged]) -> str:
+def claims_html(claims: Sequence[Judged]) -> str:
     """Every claim with its numbers and the evidence for it."""
     rows = []
     for judged in claims:
@@ -118,15 +125,16 @@ def _claims(claims: Sequence[Judged]) -> str:
     return table(head, rows, kind="claims", left=2) if rows else ""
 
 
-def _examples(result: Result) -> str:
+def examples_html(result: Result) -> str:
     """The theorem on other things than the subject."""
     if not result.examples and not result.example_numbers:
         return ""
-    numbers = _numbers(result.example_numbers, title="")
-    return f"<h4>Examples (not about the subject)</h4>{_claims(result.examples)}{numbers}"
+    numbers = numbers_html(result.example_numbers, title="")
+    return f"<h4>Examples (not about the subject)</h4>{claims_html(result.examples)}{numbers}"
 
 
-def _numbers(numbers: Mapping[str, Enclosure], title: str = "<h4>Numbers</h4>") -> str:
+def numbers_html(numbers: Mapping[str, Enclosure], title: str = "<h4>Numbers</h4>") -> str:
+    """Named numbers with how each was obtained."""
     rows = [
         f'<div><dt>{prose(n)}</dt><dd>{numerals(enclosure(e))} <span class="faint">{escape(basis(e))}</span></dd></div>'
         for n, e in numbers.items()

@@ -65,8 +65,8 @@ def test_text_and_formulas_alternate() -> None:
 
 
 def test_a_formula_that_cannot_be_read_is_shown_as_it_stands() -> None:
-    assert statement_html(r"$\unknown{<b>}$") == r"<code>\unknown{&lt;b&gt;}</code>"
-    assert statement_html("$a<b&c$").startswith("<code>a&lt;b&amp;c")
+    assert statement_html(r"$\unknown{<b>}$") == r'<code class="unread">\unknown{&lt;b&gt;}</code>'
+    assert statement_html("$a<b&c$").startswith('<code class="unread">a&lt;b&amp;c')
 
 
 def test_markup_in_statements_is_escaped() -> None:

@@ -1,0 +1,61 @@
+"""`python -m website results|pages|inspect`: the steps of `make docs` around Sphinx."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from ftheta.catalogue import index
+
+from .contents import Contents, record_versions
+from .inspection import inspect_site
+from .results import MOST_WORKERS, ResultStore, store_runs
+from .writing import write_sources
+
+BUILD = Path("build/site")
+
+
+def main() -> int:
+    options = _parser().parse_args()
+    return options.step(options)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m website", description=__doc__)
+    parser.add_argument("--build", type=Path, default=BUILD, help="folder of everything that is made")
+    steps = parser.add_subparsers(required=True)
+    results = steps.add_parser("results", help="run what has no stored result")
+    results.add_argument("--only", nargs="+", default=None, help="ids of theorems")
+    results.add_argument("--workers", type=int, default=MOST_WORKERS, help=f"processes, at most {MOST_WORKERS}")
+    results.set_defaults(step=_store)
+    steps.add_parser("pages", help="write the sources for Sphinx").set_defaults(step=_write)
+    steps.add_parser("inspect", help="check links, formulas and pictures of what was built").set_defaults(step=_inspect)
+    steps.add_parser("since", help="note the version of new theorems; part of a release").set_defaults(step=_record)
+    return parser
+
+
+def _store(options: argparse.Namespace) -> int:
+    failed = store_runs(ResultStore(options.build / "results"), options.only or list(index()), options.workers)
+    print(f"{len(failed)} theorems without a result" if failed else "every theorem has a stored result")
+    return 0  # their pages say so
+
+
+def _write(options: argparse.Namespace) -> int:
+    contents = Contents.of_package()
+    written = write_sources(contents, ResultStore(options.build / "results"), options.build / "source")
+    print(f"{written} pages were generated in {options.build / 'source'}")
+    return 0
+
+
+def _inspect(options: argparse.Namespace) -> int:
+    found = inspect_site(options.build / "html")
+    print("\n".join([*found.faults, found.describe()]))
+    return 1 if found.faults else 0
+
+
+def _record(options: argparse.Namespace) -> int:
+    record_versions()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,64 @@
+"""Configuration of Sphinx. `python -m website pages` puts it beside the generated pages."""
+
+import jaxtyping  # noqa: F401  # before ftheta: signatures then state the shapes of arrays
+
+from website.contents import project_version
+from website.docstrings import to_restructured_text
+from website.formulas import formula_html, is_unread
+
+project = "ftheta"
+author = "The ftheta authors"
+copyright = "The ftheta authors, MIT licence"
+release = version = project_version()
+
+extensions = ["myst_parser", "sphinx.ext.autodoc"]
+myst_enable_extensions = ["dollarmath"]
+myst_heading_anchors = 4
+exclude_patterns = ["_static"]
+
+html_theme = "furo"
+html_title = f"ftheta {version}"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_copy_source = False
+html_show_sourcelink = False
+html_math_renderer = "mathml"
+
+autodoc_typehints = "signature"
+autodoc_typehints_format = "short"
+autodoc_preserve_defaults = True
+autodoc_member_order = "bysource"
+python_maximum_signature_line_length = 88
+add_module_names = False
+
+
+def setup(app):
+    """Our reader of formulas and of docstrings."""
+    app.add_html_math_renderer("mathml", (visit_inline, None), (visit_block, None))
+    app.connect("autodoc-process-docstring", process_docstring)
+
+
+def visit_inline(translator, node):
+    """A formula in a line."""
+    write_formula(translator, node, formula_html(node.astext(), display=False))
+
+
+def visit_block(translator, node):
+    """A formula of its own."""
+    write_formula(translator, node, formula_html(node.astext(), display=True, number=node.get("number") or ""))
+
+
+def write_formula(translator, node, made):
+    """Write the formula, and warn where it could not be read; a warning ends the build."""
+    from docutils.nodes import SkipNode  # pyright: ignore[reportMissingModuleSource]
+    from sphinx.util import logging  # pyright: ignore[reportMissingImports]
+
+    if is_unread(made):
+        logging.getLogger(__name__).warning("a formula that cannot be read: %s", node.astext(), location=node)
+    translator.body.append(made)
+    raise SkipNode
+
+
+def process_docstring(app, what, name, obj, options, lines):
+    """In place, as Sphinx asks for it."""
+    lines[:] = to_restructured_text(lines)

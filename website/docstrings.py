@@ -1,0 +1,46 @@
+"""Docstrings as Sphinx reads them: ours are plain text with formulas between dollars and code in single backticks."""
+
+import re
+from collections.abc import Sequence
+
+_ITEM = re.compile(r"^\s*(?:[-*]|\d+\.)\s")
+_PIECE = re.compile(
+    r"(?P<literal>``.+?``)|`(?P<code>[^`]+)`|(?<!\\)\$\$(?P<display>.+?)\$\$|(?<!\\)\$(?P<inline>.+?)(?<!\\)\$",
+    re.DOTALL,
+)
+_MARK = re.compile(r"(?<!\*)\*(?![*\s])|\||(?<=\w)_(?!\w)")  # letters that would begin emphasis or a reference
+
+
+def to_restructured_text(lines: Sequence[str]) -> list[str]:
+    """Code as literals, formulas as `:math:` roles, and an empty line before every list, as reStructuredText asks."""
+    text = "\n".join(lines)
+    parts = []
+    end = 0
+    for found in _PIECE.finditer(text):
+        parts += [_MARK.sub(r"\\\g<0>", text[end : found.start()]), _write_piece(found), _part_from(text, found.end())]
+        end = found.end()
+    parts.append(_MARK.sub(r"\\\g<0>", text[end:]))
+    return _part_lists("".join(parts).split("\n"))
+
+
+def _write_piece(found: re.Match[str]) -> str:
+    if found["literal"]:
+        return found["literal"]
+    if found["code"]:
+        return f"``{found['code'].strip()}``"
+    latex = " ".join((found["display"] or found["inline"]).split())
+    return f":math:`{latex}`"
+
+
+def _part_from(text: str, end: int) -> str:
+    """An escaped space, which is not printed, where a letter follows at once: `Step`s."""
+    return "\\ " if text[end : end + 1].isalnum() else ""
+
+
+def _part_lists(lines: Sequence[str]) -> list[str]:
+    parted: list[str] = []
+    for line in lines:
+        before = parted[-1] if parted else ""
+        begins = _ITEM.match(line) and before.strip() and not _ITEM.match(before) and not before.startswith(" ")
+        parted += ["", line] if begins else [line]
+    return parted
