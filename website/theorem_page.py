@@ -5,6 +5,7 @@ from html import escape
 from typing import Any
 
 from ftheta.bibliography import bibtex
+from ftheta.lab.contents import symbol_html
 from ftheta.logic import Check, Result
 from ftheta.report.explained import explain_statement
 from ftheta.report.letters import letters
@@ -151,7 +152,7 @@ def _options(entry: Entry) -> str:
 
 def _option(setting: Entry) -> tuple[str, ...]:
     knob = setting["knob"]
-    symbol = f"{words_html(knob['symbol'])}: " if knob["symbol"] else ""
+    symbol = f"{symbol_html(knob['symbol'])}: " if knob["symbol"] else ""
     ends = f"{knob['lo']:g} … {knob['hi']:g}" if setting["type"] in ("int", "float") else ", ".join(knob["choices"])
     name = f"<code>--{escape(setting['name'].replace('_', '-'))}</code>"
     return name, f"{symbol}{words_html(knob['says'])}", escape(ends), escape(str(setting["default"]))

@@ -15,6 +15,7 @@ from ftheta.report.verdicts import LOOKS, NOT_CHECKED, Look
 _INDICES = re.compile("[₀-₉]+")
 _POWERS = re.compile("[⁰¹²³⁴-⁹]+")
 _BARRED = re.compile("(.)\u0304")
+_ROOT = re.compile(r"√(\w)")
 _DIGITS = str.maketrans("₀₁₂₃₄₅₆₇₈₉⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789" * 2)
 
 
@@ -89,4 +90,5 @@ def symbol_html(symbol: str) -> str:
     """The symbol of a knob, which is written in Unicode, as a formula: `d₀` with a true index."""
     indices = _INDICES.sub(lambda found: f"_{{{found[0].translate(_DIGITS)}}}", symbol)
     powers = _POWERS.sub(lambda found: f"^{{{found[0].translate(_DIGITS)}}}", indices)
-    return mathml(_BARRED.sub(r"\\bar{\1}", powers)) if symbol else ""
+    barred = _BARRED.sub(r"\\bar{\1}", powers)
+    return mathml(_ROOT.sub(r"\\sqrt{\1}", barred)) if symbol else ""
