@@ -163,7 +163,7 @@ def robustness_accuracy_trade_off(
         numbers=numbers | exact | met,
         tables=(_tabulate(numbers | exact | met),),
         summary=f"right on {standard.middle:.2%} of all examples, on {shifted.middle:.2%} after a shift of the weak "
-        f"features by 2η = {2 * float(law.eta):.3g}; at most {min(limit.middle, 1.0):.2%} is possible",
+        f"features by {min(reach, 2.0):g}η = {float(shift):.3g}; at most {min(limit.middle, 1.0):.2%} is possible",
         examples=lambda: _examples(law),
     )
 

@@ -130,7 +130,7 @@ def double_descent_random_features(
     on $n$ rows $y=\langle\beta,x\rangle+\sigma\epsilon$, $x\sim\mathcal N(0,I_d)$. The risk
     $$a^\top Ka-\langle W\beta,a\rangle+r^2+\sigma^2,\qquad
     K_{jk}=\tfrac1{2\pi}(\sin\theta_{jk}+(\pi-\theta_{jk})\cos\theta_{jk}),$$ with $\theta_{jk}$ the angle of $w_j,w_k$,
-    rises up to $N=n$ and falls beyond; with the best ridge it has no peak. As $d\to\infty$ with $\frac Nd$, $\frac nd$
+    peaks at $N=n$ and falls beyond; with the best ridge it has no peak. As $d\to\infty$ with $\frac Nd$, $\frac nd$
     fixed it tends to the closed form of Mei and Montanari."""
     if isinstance(subject, Dataset):
         if subject.y is None:

@@ -140,11 +140,11 @@ def extrapolation_ood(
     draws: Annotated[int, Knob(100, 100_000, "training inputs drawn", "n", log=True, most=10**6)] = 20_000,
     rows: Annotated[int, Knob(0, 20, "rows tested against the hull of the others", "q", most=200)] = 6,
 ) -> Evidence:
-    r"""On a ray a ReLU network is $f(x+tv)=\alpha t+\beta$ for $t\ge t_0$; if its first layer is bounded, it tends to a
-    constant there: no such network continues $x^2$ or $\sin\pi x$. If inputs follow $q$ in the test and $p$ in
-    training, $\mathbb E_q\ell=\mathbb E_p[w\ell]$ with $w=q/p$. A query is in the hull of the rows, $\sum_i\lambda_i
-    x_i$ with $\lambda\ge0$, $\sum_i\lambda_i=1$, or some $u$ separates it: $\langle u,x\rangle>\max_i\langle u,
-    x_i\rangle$."""
+    r"""On a ray a ReLU network is $f(x+tv)=\alpha t+\beta$ for $t\ge t_0$; one whose first activation has
+    limits at $\pm\infty$ tends to a constant there: neither continues $x^2$ or $\sin\pi x$. If inputs follow $q$ in the
+    test and $p$ in training, $\mathbb E_q\ell=\mathbb E_p[w\ell]$ with $w=q/p$. A query is in the hull of the rows,
+    $\sum_i\lambda_ix_i$ with $\lambda\ge0$, $\sum_i\lambda_i=1$, or some $u$ separates it: $\langle u,x\rangle>\max_i
+    \langle u,x_i\rangle$."""
     data = given.data if isinstance(given, Network) else given
     shift = GaussianShift(move, spread)
     parts: list[_Part] = []
