@@ -87,13 +87,29 @@ def states_tell_monomials_apart(data: Dataset, *, degree: int) -> Finding:
     )
 
 
+def _is_lorenz(data: Dataset, x: np.ndarray, slopes: np.ndarray) -> bool:
+    """Whether the derivatives that come with the states are those of Lorenz' law."""
+    given = x.shape[1] == 3 and data.y is not None
+    return given and np.allclose(slopes, LORENZ.slopes(x), rtol=1e-9, atol=1e-9)
+
+
+@hypothesis(r"$\dot x=\Theta(x)\,\Xi$: the law is a polynomial of degree at most $q$", remedy="raise the degree")
+def law_among_monomials(data: Dataset, *, degree: int, step: float) -> Finding:
+    if len(data) < 5:
+        return Finding.undecided("states tell monomials apart")
+    if not _is_lorenz(data, *_states_and_slopes(data, step)):
+        return Finding.assumed("the law of these data is not known")
+    note = f"the law has degree {LORENZ.degree}, the monomials have degree {degree} at most"
+    return Finding.decide(degree >= LORENZ.degree, note, "counted", Enclosure.exact(LORENZ.degree), basis=Basis.EXACT)
+
+
 @theorem(
     title="Sparse identification of dynamics in a code",
     gist="From states and their derivatives the law of motion can be read off exactly, if it is a sum of a few known "
     "terms and the states seen tell the terms apart; this also works in the latent space of a reduced model.",
     see_also=("autoencoder-svd-rom", "autoencoder-svd-rom-deep", "ista-lista"),
     sources=("murari-slides", "brunton2016", "champion2019"),
-    assumes=(states_tell_monomials_apart,),
+    assumes=(states_tell_monomials_apart, law_among_monomials),
     on=lorenz_states,
     breaks_on=states_on_axis,
     presets={
@@ -117,7 +133,7 @@ def autoencoder_svd_rom_sindy(
     as many numbers as $x$ has, and the law in the code has the same degree. A decoder that is a polynomial of the code
     errs at most as much as a linear one."""
     x, slopes = _states_and_slopes(data, step)
-    known = x.shape[1] == 3 and data.y is not None and np.allclose(slopes, LORENZ.slopes(x), rtol=1e-9, atol=1e-9)
+    known = _is_lorenz(data, x, slopes)
     law = LORENZ if known else None
     terms = monomials(x.shape[1], degree)
     found = fit_sparse_coefficients(library(x, terms), slopes, level)

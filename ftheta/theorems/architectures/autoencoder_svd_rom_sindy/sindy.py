@@ -43,6 +43,11 @@ class Law:
     coordinates: tuple[str, ...]
     parts: tuple[dict[tuple[int, ...], Fraction], ...]
 
+    @property
+    def degree(self) -> int:
+        """The largest degree of a term."""
+        return max(len(term) for part in self.parts for term in part)
+
     def __call__(self, x: Sequence[Fraction] | np.ndarray) -> list:
         return [sum(c * prod(x[i] for i in t) for t, c in part.items()) for part in self.parts]
 
