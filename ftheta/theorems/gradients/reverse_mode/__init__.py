@@ -106,7 +106,7 @@ def reverse_mode(subject: Network | Target, rng: np.random.Generator) -> Evidenc
     $$\nabla_R\ell=1,\qquad\nabla_r\ell=\sum_{s\in\mathrm{Child}(r)}\partial_rg_s\,\nabla_s\ell,$$
     gives all partial derivatives. If no operation costs more than four on the way back, then
     $\mathrm{cost}(\ell,\nabla\ell)\le5K$ whatever the number $d$ of inputs (moving entries is free, undoing a copy is
-    one addition), and so does every order of the nodes in which parents come first. Forward mode takes $d$ passes,
+    one addition); every order of the nodes in which parents come first will do. Forward mode takes $d$ passes,
     finite differences $d+1$ evaluations; for $m$ outputs reverse mode takes $m$ sweeps. The price is memory: all
     values, or $O(\sqrt n)$ states of a chain of $n$ steps with checkpoints."""
     found = program(subject)
