@@ -64,6 +64,8 @@ def bound_slope(weights: Sequence[Real[np.ndarray, "_m _n"]], *, steps: int | No
     scaled, exponent = scale_chain(chain)
     neurons = sum(len(W) for W in chain[:-1])
     multipliers = _minimise(scaled, next(k for most, k in STEPS if neurons <= most) if steps is None else steps)
+    if not multipliers:
+        return SlopeCertificate(inf, ())
     return SlopeCertificate(scale_back(verify_multipliers(scaled, multipliers), exponent), multipliers)
 
 
@@ -164,8 +166,9 @@ def _estimate(weights: Sequence[Array], multipliers: Sequence[Array]) -> float:
 # ---- the search ------------------------------------------------------------------------------------------------------
 
 
+@np.errstate(all="ignore")
 def _minimise(weights: Sequence[Array], steps: int) -> tuple[Array, ...]:
-    """The best multipliers found; nothing here needs rigour."""
+    """The best multipliers found, none where floats are too coarse for a search; nothing here needs rigour."""
     problem = _Problem(_without_kernel(weights))
     options = {"maxiter": steps, "maxcor": 20, "ftol": 1e-10}
     minimize(problem, problem.start(), args=(POWER,), jac=True, method="L-BFGS-B", options=options)
@@ -236,7 +239,7 @@ class _Problem:
         for W, centred, raw in zip(reversed(self.weights[:-1]), map(_centre, reversed(z)), reversed(w)):
             try:
                 layer, Q = _eliminate(W, Q, centred, 0.5 + float(np.logaddexp(0.0, raw)))
-            except np.linalg.LinAlgError:
+            except (np.linalg.LinAlgError, ValueError):  # no factor, or entries that are no numbers
                 return 1e10, np.zeros_like(p)
             layers.append(layer)
         layers.reverse()

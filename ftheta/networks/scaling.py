@@ -15,9 +15,12 @@ from typing import Any, Literal
 import numpy as np
 
 from ftheta.lazy import jax
+from ftheta.shapes import Float
 
 from .description import Dense, Description
 
+U = 2.0**-53
+SMALLEST = 2.0**-1074  # of all floats above 0
 Operation = Literal["add", "sub", "mul", "div"]
 
 
@@ -55,6 +58,22 @@ class Scaling:
             if shift.any():
                 bias = np.array([fsum((b, *(row * shift).tolist())) for b, row in zip(bias, weight)])
         return Dense(weight, bias, first.activation)
+
+    def bound_folding_error(self, first: Dense) -> Float[np.ndarray, "m d"]:
+        """Of every entry of the matrix of `folded_into`, a bound of what rounding has changed it by.
+
+        Later factors multiply what earlier ones have lost: an entry that underflows on the way may end as a large one.
+        """
+        weight = first.weight
+        error = np.zeros(weight.shape)
+        for operation, constant in reversed(self.steps):
+            if operation not in ("mul", "div"):
+                continue
+            with np.errstate(all="ignore"):
+                weight = _apply_operation(operation, weight, constant)
+                carried = _apply_operation(operation, error, np.abs(constant))
+                error = (carried + U * np.abs(weight)) * (1 + 8 * U) + 4 * SMALLEST
+        return error
 
 
 def _apply_operation(operation: Operation, x: Any, constant: np.ndarray) -> Any:

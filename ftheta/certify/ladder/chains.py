@@ -16,7 +16,7 @@ from ftheta.networks.description import Dense, Description, is_realisation
 from ftheta.networks.scaling import ScaledLayers, Scaling
 from ftheta.shapes import Float
 
-from ..norms import U, frobenius_norm
+from ..norms import frobenius_norm
 from .curves import slope_range
 
 Ranges = tuple[tuple[Float[np.ndarray, "_n"], Float[np.ndarray, "_n"]], ...]
@@ -66,11 +66,9 @@ class Chain:
     @cached_property
     def first_error(self) -> float:
         r"""A bound of the Frobenius norm of what folding the scaling has changed $W_1$ by; 0 without one."""
-        if self.scaling is None:
+        if self.scaling is None or self.first is None:
             return 0.0
-        steps = sum(operation in ("mul", "div") for operation, _ in self.scaling.steps)
-        tiny = 2.0**-1070 * self.weights[0].size * (steps + 1)
-        return frobenius_norm(self.weights[0]).hi * (2 * (steps + 1) * U) + tiny
+        return frobenius_norm(self.scaling.bound_folding_error(self.first)).hi
 
     def pre_activations(self, x: Any) -> tuple[Any, ...]:
         """$z_1,\\dots,z_L$ and the output at one input, as a function of JAX with the exact constants."""

@@ -48,6 +48,7 @@ class Steep:
     tried: int
 
 
+@np.errstate(all="ignore")
 def find_steep(
     chain: Chain,
     norm: float,

@@ -139,7 +139,7 @@ def pairwise_product(weights: Sequence[Float[np.ndarray, "_m _n"]], slopes: floa
     wrong = [0.0, *(_defect(W, F, G) for W, (F, G) in zip(weights[1:-1], halves)), 0.0]
     for k, delta in enumerate(wrong):
         others = np.prod([n + w for j, (n, w) in enumerate(zip(norms, wrong)) if j != k])
-        total = nextafter(total + nextafter(delta * float(others) * (1 + 64 * U), inf), inf)
+        total = nextafter(total + nextafter(delta * float(others) * (1 + (64 + 4 * len(norms)) * U), inf), inf)
     return nextafter(total * slopes, inf)
 
 

@@ -66,7 +66,10 @@ class Setting:
         words = self.chain.words
         if self.is_local or not all(activation(word).monotone for word in words):
             return None
-        return float(np.prod([activation(word).lipschitz.hi for word in words]))
+        total = 1.0
+        for steepest in (activation(word).lipschitz.hi for word in words):
+            total = total if steepest == 1 else nextafter(total * steepest, inf)
+        return total
 
 
 def prepare_setting(chain: Chain, ranges: Ranges, norm: float, *, is_local: bool) -> Setting:
@@ -135,9 +138,9 @@ def _affine(setting: Setting) -> Iterator[Rung]:
 
         return spectral_norm(W).hi if setting.norm == 2 else sum_norm(W, inf)
 
-    value = 0.0 if not W.any() else None
     rung = _rung(setting, "norm of the matrix", "the network is affine here", bound)
-    yield rung if value is None else Rung(rung.method, "upper", 0.0, rung.seconds, rung.rests_on)
+    is_constant = not W.any() and not setting.chain.first_error  # a folded entry that is 0 may have underflowed
+    yield Rung(rung.method, "upper", 0.0, rung.seconds, rung.rests_on) if is_constant else rung
 
 
 def _euclidean(setting: Setting, work: float) -> Iterator[Rung]:

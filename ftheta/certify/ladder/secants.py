@@ -71,6 +71,7 @@ def measure_secant(
     return SteepestSecant(x, y, slope_between(chain, x, y, norm), tried, how)
 
 
+@np.errstate(all="ignore")
 def _slopes_in_floats(chain: Chain, x: Array, y: Array, norm: float) -> Array:
     """Slopes of many secants; differences are carried along, so that short ones do not drown in rounding."""
     h = (x + y) / 2

@@ -251,6 +251,7 @@ class _Problem:
         self.best_weights = np.ones(system.inputs)
         self._least = inf
 
+    @np.errstate(all="ignore")
     def minimise(self, steps: int) -> tuple[tuple[Array, ...], Array]:
         p = np.concatenate(
             [np.zeros(sum(self.sizes)), np.full(len(self.sizes), HALF), np.zeros(self.system.inputs * self.trace)]
@@ -271,7 +272,7 @@ class _Problem:
         for k in reversed(range(depth)):
             try:
                 step, V = _eliminate(rows[k], V, _centre(z[k]), 0.5 + float(np.logaddexp(0.0, raw[k])))
-            except np.linalg.LinAlgError:
+            except (np.linalg.LinAlgError, ValueError):  # no factor, or entries that are no numbers
                 return 1e10, np.zeros_like(p)
             steps.append(step)
         weights = np.exp(free - free.mean()) if self.trace else np.ones(len(V))

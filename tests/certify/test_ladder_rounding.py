@@ -1,0 +1,216 @@
+"""What the bounds of the Lipschitz ladder pay for: each rounding, decomposition and compression, against rationals."""
+
+from fractions import Fraction
+from itertools import pairwise, product
+from math import inf
+
+import numpy as np
+import pytest
+from flint import fmpq, fmpq_mat
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ftheta.certify import semidefinite
+from ftheta.certify.ladder import lipschitz
+from ftheta.certify.ladder import products as products_module
+from ftheta.certify.ladder.chains import Chain, read_chain
+from ftheta.certify.ladder.products import pairwise_product
+from ftheta.certify.ladder.rungs import climb_ladder, prepare_setting
+from ftheta.certify.ladder.sectors import System, bound_sectors, compress_inputs, reduce_chain
+from ftheta.certify.semidefinite import bound_slope
+from ftheta.networks import Dense, Description
+from ftheta.networks.scaling import ScaledLayers, Scaling
+from tests.thoroughness import max_examples
+
+NORMS = (1, 2, inf)
+
+
+def rational_matrix(A: np.ndarray) -> fmpq_mat:
+    return fmpq_mat(*A.shape, [fmpq(*float(v).as_integer_ratio()) for v in A.ravel()])
+
+
+def squared_size(A: fmpq_mat) -> Fraction:
+    """The squared Frobenius norm."""
+    return sum((Fraction(int(q.p), int(q.q)) ** 2 for q in A.entries()), Fraction(0))
+
+
+def is_positive_semidefinite(A: fmpq_mat) -> bool:
+    """By elimination in rationals."""
+    rows = [[A[i, j] for j in range(A.ncols())] for i in range(A.nrows())]
+    for k in range(len(rows)):
+        pivot = rows[k][k]
+        if pivot < 0 or (pivot == 0 and any(rows[k][j] != 0 for j in range(k + 1, len(rows)))):
+            return False
+        for i in range(k + 1, len(rows)) if pivot != 0 else ():
+            share = rows[i][k] / pivot
+            rows[i] = [a - share * b for a, b in zip(rows[i], rows[k])]
+    return True
+
+
+def scaled_chain(factors: list[float], weight: float, second: float) -> tuple[ScaledLayers, Fraction]:
+    """One input times the factors, then the weight, a ReLU and a second weight: with its Lipschitz constant."""
+    scaling = Scaling(tuple(("mul", np.array([factor])) for factor in factors))
+    layers = Description(
+        (Dense(np.array([[weight]]), np.zeros(1), "relu"), Dense(np.array([[second]]), np.zeros(1), "identity"))
+    )
+    slope = Fraction(weight) * Fraction(second)
+    for factor in factors:
+        slope *= Fraction(factor)
+    return ScaledLayers(scaling, layers), abs(slope)
+
+
+# ---- the scaling of the inputs ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("domain", [None, (-1.0, 1.0)])
+@pytest.mark.parametrize(
+    "factors, weight, second",
+    [([1e-200], 1e-200, 1e300), ([1e200, 1e-200], 1e-200, 1.0), ([1e-310], 0.7, 1e300)],
+    ids=["the product underflows", "a product on the way underflows", "a subnormal factor"],
+)
+def test_what_underflows_in_a_folded_scaling_is_paid_for(factors, weight, second, domain, norm):
+    layers, slope = scaled_chain(factors, weight, second)
+    found = lipschitz(layers, domain, norm, budget=0.1)
+    assert Fraction(found.lo) <= slope <= Fraction(found.hi)
+
+
+@max_examples(40)
+@given(
+    st.lists(st.floats(-1e3, 1e3).filter(lambda c: abs(c) > 1e-3), min_size=1, max_size=4),
+    st.lists(st.sampled_from(["mul", "div"]), min_size=4, max_size=4),
+    st.floats(-10, 10),
+)
+def test_the_error_of_a_folded_scaling_is_no_larger_than_its_bound(factors, operations, weight):
+    scaling = Scaling(tuple((word, np.array([c])) for word, c in zip(operations, factors)))
+    first = Dense(np.array([[weight]]), np.zeros(1), "relu")
+    exact = Fraction(weight)
+    for word, c in zip(operations, factors):
+        exact = exact * Fraction(c) if word == "mul" else exact / Fraction(c)
+    folded = scaling.folded_into(first).weight[0, 0]
+    assert abs(Fraction(folded) - exact) <= Fraction(scaling.bound_folding_error(first)[0, 0])
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_the_error_of_a_folded_scaling_is_added_to_every_bound(norm):
+    """A first matrix that is off by `first_error` at most stands for all matrices that near."""
+    layers, _ = scaled_chain([1 / 3], 0.7, 1.3)
+    chain = read_chain(layers)
+    assert isinstance(chain, Chain)
+    chain.__dict__["first_error"] = 0.25
+    setting = prepare_setting(chain, chain.global_ranges, norm, is_local=False)
+    steepest = (0.7 / 3 + 0.25) * 1.3
+    assert all(rung.value >= steepest for rung in climb_ladder(setting, 0.05))
+
+
+# ---- decompositions --------------------------------------------------------------------------------------------------
+
+
+def test_pairs_of_layers_are_a_bound_however_poor_the_decomposition_is(monkeypatch):
+    rng = np.random.default_rng(0)
+    weights = [rng.normal(size=shape) for shape in ((3, 2), (3, 3), (2, 3))]
+    steepest = max(
+        np.linalg.norm(weights[2] @ np.diag(second) @ weights[1] @ np.diag(first) @ weights[0], 2)
+        for first in product((0.0, 1.0), repeat=3)
+        for second in product((0.0, 1.0), repeat=3)
+    )
+    halves = products_module._halves
+    for share in (0.0, 0.3, 0.9):
+        monkeypatch.setattr(products_module, "_halves", lambda W, share=share: halves(share * W))
+        assert pairwise_product(weights, 1.0, 20) >= steepest
+
+
+# ---- ranges of slopes ------------------------------------------------------------------------------------------------
+
+
+def reduce_in_rationals(
+    weights: list[np.ndarray], ranges: list[tuple[np.ndarray, np.ndarray]]
+) -> tuple[list[fmpq_mat], fmpq_mat]:
+    """The matrices of `reduce_chain` without rounding."""
+    d = weights[0].shape[1]
+    h = rational_matrix(np.eye(d))
+    rows = []
+    for W, (low, high) in zip(weights, ranges):
+        z = rational_matrix(W) * h
+        moving = np.flatnonzero(high > low)
+        rows.append(fmpq_mat([[z[int(i), j] for j in range(z.ncols())] for i in moving]) if len(moving) else None)
+        straight = rational_matrix(np.diag(low)) * z
+        widened = np.zeros((len(low), len(moving)))
+        widened[moving, np.arange(len(moving))] = (high - low)[moving]
+        wide = rational_matrix(widened) if len(moving) else None
+        h = fmpq_mat(
+            [
+                [*(straight[i, j] for j in range(straight.ncols())), *(wide[i, j] for j in range(len(moving)))]
+                for i in range(straight.nrows())
+            ]
+        )
+    return rows, rational_matrix(weights[-1]) * h
+
+
+@max_examples(30)
+@given(st.integers(0, 2**32 - 1))
+def test_what_rounding_changes_in_a_reduced_chain_is_no_more_than_its_error(seed):
+    """With entries that cancel, a product is far from what it would be in exact arithmetic."""
+    rng = np.random.default_rng(seed)
+    sizes = (2, 3, 3, 2)
+    weights = [rng.normal(size=(m, n)) * 10.0 ** rng.integers(-8, 9, (m, n)) for n, m in pairwise(sizes)]
+    ends = [(0.0, 1.0), (1.0, 1.0), (0.25, 0.75), (0.3, 0.3)]
+    picks = [rng.integers(0, len(ends), n) for n in sizes[1:-1]]
+    ranges = [tuple(np.array([ends[k][side] for k in pick]) for side in (0, 1)) for pick in picks]
+    system = reduce_chain(weights, ranges)  # type: ignore[arg-type]
+    rows, out = reduce_in_rationals(weights, ranges)  # type: ignore[arg-type]
+    for computed, exact, error in zip((*system.rows, system.out), (*rows, out), (*system.errors, system.out_error)):
+        if len(computed):
+            # the range of a slope is rounded up by one unit in the last place, which only adds slopes
+            lost = squared_size(rational_matrix(computed) - exact)
+            assert lost <= Fraction(error) ** 2
+
+
+@pytest.mark.parametrize("norm", [2, inf])
+def test_a_chain_without_ranges_has_the_norm_of_its_product(norm):
+    rng = np.random.default_rng(3)
+    weights = [rng.normal(size=shape) for shape in ((4, 3), (4, 4), (1, 4))]
+    fixed = [(slopes, slopes) for slopes in (rng.choice([0.0, 1.0, 0.5], 4), rng.choice([1.0, 0.5], 4))]
+    J = weights[2] @ np.diag(fixed[1][0]) @ weights[1] @ np.diag(fixed[0][0]) @ weights[0]
+    size = np.linalg.norm(J, norm)
+    found = bound_sectors(reduce_chain(weights, fixed), steps=5, norm=norm).bound
+    assert size * (1 - 1e-14) <= found <= size * (1 + 1e-9)
+
+
+# ---- fewer inputs ----------------------------------------------------------------------------------------------------
+
+
+@max_examples(20)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([0.0, 1e-12, 0.1]))
+def test_what_stands_for_the_inputs_reaches_all_that_they_reach(seed, wrong):
+    r"""$LL^\top\succeq SS^\top$ in rationals, for every $S$ that is `wrong` away from the computed one."""
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(2, 6)) * 10.0 ** rng.integers(-3, 4)
+    if rng.random() < 0.5:
+        rows[1] = rows[0]  # a singular product, of which rounding makes anything
+    out = np.hstack([rng.normal(size=(2, 6)), rng.normal(size=(2, 2))])
+    system = System(6, (rows,), (wrong,), out, 0.0)
+    small = compress_inputs(system)
+    assert small.inputs == 4
+    L = rational_matrix(np.vstack([small.rows[0][:, :4], small.out[:, :4]]))
+    change = rng.normal(size=rows.shape)
+    moved = rational_matrix(rows) + rational_matrix(change * (0.999 * wrong / np.linalg.norm(change)))
+    S = fmpq_mat([*([row[j] for j in range(6)] for row in moved.table()), *rational_matrix(out[:, :6]).table()])
+    assert is_positive_semidefinite(L * L.transpose() - S * S.transpose())
+
+
+# ---- weights of every size -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_weights_near_the_ends_of_the_floats_give_a_bound_and_no_error(norm):
+    layers = [[[1e200], [1e-200]], [[0.0, 1e200], [1e-200, 0.0]]]
+    hidden = [Dense(np.array(W), np.zeros(2), "relu") for W in layers]
+    net = Description((*hidden, Dense(np.array([[1.0, 0.0]]), np.zeros(1), "identity")))
+    found = lipschitz(net, norm=norm, budget=0.3)
+    assert found.lo <= 1 <= found.hi
+
+
+def test_a_search_that_finds_no_multipliers_proves_nothing(monkeypatch):
+    monkeypatch.setattr(semidefinite, "_minimise", lambda weights, steps: ())
+    assert bound_slope([np.eye(2), 2 * np.eye(2), 0.5 * np.eye(2)]).bound == inf
