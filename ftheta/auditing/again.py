@@ -10,7 +10,7 @@ from ftheta.subjects import Network
 
 from .facts.inputs import outputs_at
 from .facts.pictures import draw_rows
-from .part import Part
+from .part import NOT_COMPUTED, Part
 from .performing import perform
 from .plan import plan_tasks
 
@@ -51,9 +51,15 @@ def _radii(robust: Part | Skipped) -> tuple[Fact, ...]:
     told = "in ℓ∞: no entry moves further"
     return (
         Fact("class → becomes", str(change)),
-        Fact("its class is certified within", Enclosure.equal(float(certified)), told),
-        Fact("another class was met at", Enclosure.equal(float(met)) if np.isfinite(met) else "no distance", told),
+        Fact("its class is certified within", _distance(certified), told),
+        Fact("another class was met at", _distance(met), told),
     )
+
+
+def _distance(cell: Any) -> Enclosure | str:
+    if cell == NOT_COMPUTED:
+        return "not computed for a network of this size"
+    return Enclosure.equal(float(cell)) if np.isfinite(cell) else "no distance"
 
 
 def _outputs(net: Network, outputs: np.ndarray) -> tuple[list[Fact], tuple[Bars, ...]]:

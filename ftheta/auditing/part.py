@@ -6,6 +6,7 @@ from typing import Any
 from ftheta.logic import AuditFinding, Basis, Chart, Diagram, Enclosure, Fact, Table
 
 RADII_TABLE = "radii of the rows tried, in ℓ∞"  # the title of the table that thresholds on robustness are read from
+NOT_COMPUTED = "–"  # in that table
 
 
 @dataclass(frozen=True, slots=True)

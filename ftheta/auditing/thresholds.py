@@ -9,11 +9,12 @@ import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from ftheta.estimates import binomial_interval
-from ftheta.logic import Audit, Comparison, Enclosure, Met, Requirement, Severity, Table, UsageError, suggest
+from ftheta.logic import Audit, Basis, Comparison, Enclosure, Met, Requirement, Severity, Table, UsageError, suggest
 
-from .part import RADII_TABLE
+from .part import NOT_COMPUTED, RADII_TABLE
 
 QUANTITIES = {
     "accuracy": "share of the rows that are classified rightly",
@@ -124,9 +125,10 @@ def parse_threshold(text: str) -> Threshold:
     if (name in ROBUST) != (radius is not None):
         remedy = f"write `{name}(linf, 0.01)`" if name in ROBUST else f"write `{name}`"
         raise UsageError("A radius is for certified and attacked accuracy, and needed there.", got=text, remedy=remedy)
-    return Threshold(
-        text.strip(), name, relation, _number(limit, text), None if radius is None else _number(radius, text)
-    )
+    within = None if radius is None else _number(radius, text)
+    if within is not None and within <= 0:
+        raise UsageError("A radius is a positive number.", got=text, remedy="`accuracy` is about the rows as they are")
+    return Threshold(text.strip(), name, relation, _number(limit, text), within)
 
 
 def _number(word: str, text: str) -> float:
@@ -160,8 +162,11 @@ def _known(document: Audit | Comparison, threshold: Threshold) -> Enclosure | No
     sections = audit.sections
     if threshold.quantity.startswith("against."):
         sections = (document.difference,) if isinstance(document, Comparison) else ()
-    values = [fact.value for s in sections for fact in s.facts if fact.key == threshold.quantity]
-    return next((value for value in values if isinstance(value, Enclosure)), None)
+    facts = reversed([fact for section in sections for fact in section.facts])
+    known = {fact.key: fact.value for fact in facts if isinstance(fact.value, Enclosure)}
+    found = known.get(threshold.quantity)
+    speaks_for_a_sample = found is not None and found.basis is Basis.SAMPLED and found.confidence is None
+    return known.get(f"{threshold.quantity}_interval", found) if speaks_for_a_sample else found
 
 
 def _robust_share(audit: Audit, quantity: str, radius: float) -> Enclosure | None:
@@ -170,20 +175,23 @@ def _robust_share(audit: Audit, quantity: str, radius: float) -> Enclosure | Non
     facts = {fact.key: fact.value for section in audit.sections for fact in section.facts}
     if not tables:
         return None
-    count, n = _count(tables[0], quantity, radius)
+    cells = _cells(tables[0], quantity)
+    reached = facts.get("attacked_within")
+    is_beyond = quantity == "attacked_accuracy" and isinstance(reached, Enclosure) and radius > reached.hi
+    if NOT_COMPUTED in cells or is_beyond or not cells:
+        return None
+    count = sum(cell >= radius if quantity == "certified_accuracy" else cell > radius for cell in cells)
+    n = len(cells)
     rows = facts.get("rows")
     if isinstance(rows, Enclosure) and rows.lo == n:
         return Enclosure.equal(count / n)
     return binomial_interval(count, n, CONFIDENCE)
 
 
-def _count(table: Table, quantity: str, radius: float) -> tuple[int, int]:
-    met, certified = (table.columns.index(name) for name in ("distance met", "certified radius"))
-    if quantity == "certified_accuracy":
-        held = [float(row[certified]) >= radius for row in table.rows]
-    else:
-        held = [float(row[met]) > radius for row in table.rows]
-    return sum(held), len(held)
+def _cells(table: Table, quantity: str) -> list[Any]:
+    """Of every row tried, the radius that a quantity is read from."""
+    column = table.columns.index("certified radius" if quantity == "certified_accuracy" else "distance met")
+    return [row[column] for row in table.rows]
 
 
 def exit_code_of(requirements: Iterable[Requirement]) -> int:

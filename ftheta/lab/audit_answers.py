@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from math import isfinite
 from typing import Any
 
-from ftheta.auditing.part import RADII_TABLE
+from ftheta.auditing.part import NOT_COMPUTED, RADII_TABLE
 from ftheta.auditing.plan import SECTIONS
 from ftheta.logic import Audit, AuditFinding, AuditProgress, Bars, Chart, Fact, Section
 from ftheta.report.answers import FAMILIES, count_findings, describe_subject, key_figures, status
@@ -106,9 +106,15 @@ def ended_message(n: int, audit: Audit, seconds: float) -> str:
     )
 
 
-def _radii(audit: Audit) -> list[tuple[float | None, float]]:
-    """Of each row tried, the distance at which its class changes (None: nowhere met) and its certified radius."""
+def _radii(audit: Audit) -> list[tuple[float | None, float | None]]:
+    """Of each row tried, the distance at which its class changes (None: nowhere met) and its certified radius; False
+    where that was not computed."""
     tables = [table for section in audit.sections for table in section.tables if table.title == RADII_TABLE]
     rows = tables[0].rows if tables else ()
-    radii = [(float(met), float(certified)) for *_, met, certified in rows]
-    return [(met if isfinite(met) else None, certified) for met, certified in radii]
+    return [(_read_radius(met), _read_radius(certified)) for *_, met, certified in rows]
+
+
+def _read_radius(cell: Any) -> float | None:
+    if cell == NOT_COMPUTED:
+        return False
+    return float(cell) if isfinite(cell) else None

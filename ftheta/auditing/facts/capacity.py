@@ -7,12 +7,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from ftheta.graph import Graph, Node, trace, values
-from ftheta.logic import Axis, Bars, Chart, Enclosure, Fact, SubjectError, Table
+from ftheta.logic import Axis, Bars, Basis, Chart, Enclosure, Fact, SubjectError, Table
 from ftheta.spectra.ranks import effective_rank as rank_of
 from ftheta.stability.simplification import simplify
 from ftheta.subjects import Network
 
-from ..part import Part
+from ..part import Part, no_better
 from ..rules import judge
 from .inputs import affordable, ensure_real_inputs, piecewise_affine, some_rows
 from .signals import is_activation, name_parameters
@@ -31,27 +31,31 @@ def units_on_the_box(net: Network, rng: np.random.Generator) -> Part:
     if data is None:
         raise SubjectError("This needs data.", got="no data", remedy="add --data: the box is the one around its rows")
     ensure_real_inputs(net)
-    piecewise_affine(net)
+    _, basis = piecewise_affine(net)
     rows = data.x.reshape(len(data), -1).astype(np.float64)
     found = simplify(net, (rows.min(0).reshape(net.input_shape), rows.max(0).reshape(net.input_shape)))
     dead = sum(map(len, found.dead))
     linear = sum(map(len, found.linear))
     before, after = (sum(form.widths[1:-1]) for form in (found.original, found.network))
     told = f"on the box around the rows of {data.name}, rounded outward"
+    if basis is not Basis.EXACT:
+        told = f"{told}; {found.original.meaning}"
+    counted = lambda count: no_better(Enclosure.exact(count), basis)
     facts = (
-        Fact("ReLUs proved dead on the box of the data", Enclosure.exact(dead), told, "proved_dead_neurons"),
-        Fact("ReLUs proved linear on the box of the data", Enclosure.exact(linear), told, "proved_linear_neurons"),
-        Fact("copies of other neurons there", Enclosure.exact(found.removed.copies), told),
-        Fact("neurons that can be left out there", Enclosure.exact(before - after), told, "removable_neurons"),
+        Fact("ReLUs proved dead on the box of the data", counted(dead), told, "proved_dead_neurons"),
+        Fact("ReLUs proved linear on the box of the data", counted(linear), told, "proved_linear_neurons"),
+        Fact("copies of other neurons there", counted(found.removed.copies), told),
+        Fact("neurons that can be left out there", counted(before - after), told, "removable_neurons"),
         Fact("widths of an equal network on the box", "-".join(map(str, found.network.widths)), told),
     )
     says = (
         f"{before - after:,} of {before:,} neurons can be left out at no change on the box of the data "
         f"({dead:,} dead, {linear:,} linear, {found.removed.copies:,} copies)."
     )
-    value = Enclosure.exact(before - after)
+    value = counted(before - after)
     command = f"`ftheta simplify {net.name} --box {data.name} --out small.onnx` writes the smaller network"
-    return Part(facts, findings=judge("removable-neurons", value, says, "proved, " + told, remedy=command))
+    word = "proved" if basis is Basis.EXACT else "computed in float64"
+    return Part(facts, findings=judge("removable-neurons", value, says, f"{word}, {told}", remedy=command))
 
 
 def effective_rank(net: Network, rng: np.random.Generator) -> Part:

@@ -48,28 +48,30 @@ def _data_of(net: Network) -> Dataset:
 
 
 def _columns_of(net: Network, data: Dataset, told: str) -> tuple[list[Fact], tuple]:
+    every = data.x.reshape(len(data), -1)
+    constant = np.flatnonzero(every.min(0) == every.max(0)) if len(data) > 1 else np.zeros(0, int)
     x = flatten(data.x[:ROWS])
-    constant = np.flatnonzero(np.ptp(x, axis=0) == 0) if len(x) > 1 else np.zeros(0, int)
+    some = describe_rows(len(x), data)
     repeated = _repeated_columns(x)
     spread = flatten(_seen_by_first_layer(net, data)[:ROWS]).std(0)
     spread = spread[spread > 0]
     ratio = float(spread.max() / spread.min()) if len(spread) else 1.0
     d = x.shape[1]
     verb = "repeats" if len(repeated) == 1 else "repeat"
-    counts = (Enclosure.exact(len(constant)), Enclosure.exact(len(repeated)), Enclosure.equal(ratio))
+    counts = (Enclosure.exact(len(constant)), Enclosure.equal(len(repeated)), Enclosure.equal(ratio))
     facts = [
         Fact("constant columns", counts[0], f"of {d:,}; {told}", "constant_columns"),
-        Fact("columns that repeat another one", counts[1], f"of {d:,}; {told}", "collinear_columns"),
-        Fact("largest ÷ smallest standard deviation of a column", counts[2], told, "column_scales"),
+        Fact("columns that repeat another one", counts[1], f"of {d:,}; {some}", "collinear_columns"),
+        Fact("largest ÷ smallest standard deviation of a column", counts[2], some, "column_scales"),
     ]
-    dependent = _dependent_columns(x, len(constant), len(repeated))
-    facts.append(Fact("columns that others add up to", Enclosure.equal(dependent), told, "dependent_columns"))
+    dependent = _dependent_columns(x, int((np.ptp(x, axis=0) == 0).sum()), len(repeated))
+    facts.append(Fact("columns that others add up to", Enclosure.equal(dependent), some, "dependent_columns"))
     is_known = net.description is not None  # else something may scale the columns before the first layer
     findings = (
         *judge(
             "dependent-columns", Enclosure.equal(dependent),
             f"{dependent:,} of {d:,} input columns are linear combinations of the others, beyond repeated ones.",
-            f"numerical rank in float64, {told}",
+            f"numerical rank in float64, {some}",
         ),
         *judge(
             "constant-columns", counts[0],
@@ -78,12 +80,13 @@ def _columns_of(net: Network, data: Dataset, told: str) -> tuple[list[Fact], tup
         ),
         *judge(
             "collinear-columns", counts[1],
-            f"{len(repeated):,} of {d:,} input columns {verb} another one ({_list(data, repeated)}).", f"exact, {told}",
+            f"{len(repeated):,} of {d:,} input columns {verb} another one ({_list(data, repeated)}).",
+            f"correlation within {1 - SAME:.0e} of ± 1 in float64, {some}",
         ),
         *judge(
             "column-scales", counts[2],
             f"The standard deviations of the columns that the first layer gets differ by a factor of {ratio:,.0f}.",
-            f"computed in float64, {told}", judged_by=ratio if is_known else 1.0,
+            f"computed in float64, {some}", judged_by=ratio if is_known else 1.0,
         ),
     )  # fmt: skip
     return facts, findings
@@ -172,7 +175,7 @@ def _judge_conflicts(group: np.ndarray, y: np.ndarray, clashing: np.ndarray, tol
     floor = n - int(counts.max(1).sum())
     facts = [
         Fact("rows with a twin that has another label", found, told, "conflicting_labels"),
-        Fact("noise floor: error of any classifier on these rows", Enclosure.exact(floor / n), told, "noise_floor"),
+        Fact("noise floor: error of any classifier on these rows", Enclosure.equal(floor / n), told, "noise_floor"),
     ]
     says = f"{len(clashing):,} of {n:,} rows have a twin with another label ({percent(len(clashing) / n)})."
     means = f"Any classifier is wrong on {floor:,} of these rows at least." if floor else ""

@@ -5,14 +5,14 @@ from dataclasses import replace
 import numpy as np
 
 from ftheta.estimates.paired import mcnemar
-from ftheta.logic import AuditFinding, Enclosure, Fact, FthetaError, Table
+from ftheta.logic import AuditFinding, Basis, Enclosure, Fact, FthetaError, Table
 from ftheta.pieces.domains import Box, Polygon, Segment
 from ftheta.pieces.questions.equality import equal
 from ftheta.pieces.slices import slice_of
 from ftheta.subjects import Network
 from ftheta.subjects.layers import MOST_WEIGHTS
 
-from ..part import Part
+from ..part import Part, no_better
 from ..rules import judge, percent
 from .inputs import choose_rows, classes_of, describe_rows, outputs_at, piecewise_affine, some_rows
 
@@ -107,24 +107,31 @@ def _flipped(
 
 def _decide_equality(before: Network, after: Network, rng: np.random.Generator) -> list[Fact]:
     try:
-        forms = [piecewise_affine(net)[0] for net in (before, after)]
+        one, two = (piecewise_affine(net)[0] for net in (before, after))
         if max(net.parameters for net in (before, after)) > MOST_WEIGHTS:
             return [Fact("equality", "not decided: too many weights for rationals")]
         domain = _domain(before, rng)
-        found = equal(forms[0], forms[1], domain, max_cells=MOST_CELLS)
+        found = equal(one, two, domain, max_cells=MOST_CELLS)
     except FthetaError as error:
         return [Fact("equality", f"not decided: {error.what} {error.got or ''}".strip())]
     where = {Segment: "on a segment", Polygon: "on a plane through the data", Box: "on the box around the data"}
     place = where.get(type(domain), "")
     if found.equal is None:
         return [Fact("equality", f"open: {found.how}", place)]
+    rounded = [form.meaning for form in (one, two) if form.basis is not Basis.EXACT]
     if found.equal:
-        everywhere = found.how == "equal normal forms"
-        return [Fact("equality", f"proved: {found.how}", "on all inputs" if everywhere else place)]
+        place = "on all inputs" if found.how == "equal normal forms" else place
+        word = f"open: normal forms are equal, but rounded ({rounded[0]})" if rounded else f"proved: {found.how}"
+        return [Fact("equality", word, place)]
     assert found.witness is not None
-    gap = Enclosure.exact(found.witness.gap)
+    gap = no_better(Enclosure.exact(found.witness.gap), Basis.FLOAT if rounded else Basis.EXACT)
+    word = (
+        f"open: normal forms differ, but are rounded ({rounded[0]})"
+        if rounded
+        else "refuted: a rational point where they differ"
+    )
     return [
-        Fact("equality", "refuted: a rational point where they differ", place),
+        Fact("equality", word, place),
         Fact("largest difference, at the witness", Enclosure(gap.lo, np.inf, gap.basis), place),
     ]
 

@@ -5,13 +5,15 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from ftheta.logic import SubjectError
+from ftheta.estimates import binomial_interval
+from ftheta.logic import Enclosure, Fact, SubjectError
 from ftheta.subjects import Dataset, Network
 
 from .inputs import affordable, classes_of, describe_misfit, describe_rows, outputs_at
 
 WORK = 2e10  # multiplications; of a large network some rows are drawn
 LEAST = 100  # rows, however large the network is
+CONFIDENCE = 0.95  # of what rows that were drawn tell of all
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +30,22 @@ class Evaluation:
     classes: np.ndarray | None
     names: tuple[str, ...]
     told: str
+    whole: int  # how many rows the data have
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every row of the data was evaluated."""
+        return len(self.rows) == self.whole
+
+    def know_share(self, count: int) -> Enclosure:
+        """`count` of the rows, as a share: of the data where all of them were evaluated, else of these alone."""
+        n = len(self.rows)
+        return Enclosure.equal(count / n) if self.is_complete else Enclosure.measured(count / n, samples=n)
+
+    def bound_share(self, what: str, count: int, key: str) -> tuple[Fact, ...]:
+        """An exact binomial interval of the same share of all rows, where not all were evaluated."""
+        known = binomial_interval(count, len(self.rows), CONFIDENCE)
+        return () if self.is_complete else (Fact(f"{what}, interval for all rows", known, self.told, key),)
 
     @property
     def guesses(self) -> np.ndarray:
@@ -61,7 +79,8 @@ def _evaluate(net: Network, data: Dataset, rows: np.ndarray) -> Evaluation:
     x = data.x[rows]
     labels = None if data.y is None else data.y.reshape(len(data), -1)[rows]
     classes = None if labels is None else classes_of(net, labels)
-    return Evaluation(rows, x, outputs_at(net, x), labels, classes, data.classes, describe_rows(len(rows), data))
+    told = describe_rows(len(rows), data)
+    return Evaluation(rows, x, outputs_at(net, x), labels, classes, data.classes, told, len(data))
 
 
 def evaluate_classes(net: Network, rng: np.random.Generator, *, train: bool = False) -> tuple[Evaluation, np.ndarray]:
@@ -73,7 +92,17 @@ def evaluate_classes(net: Network, rng: np.random.Generator, *, train: bool = Fa
         remedy = "give labels from 0 to the number of outputs − 1"
         got = describe_misfit(net, found.labels)
         raise SubjectError("This is about classifiers: the labels are no classes.", got=got, remedy=remedy)
+    refuse_infinite(found)
     return found, found.classes
+
+
+def refuse_infinite(found: Evaluation) -> None:
+    """Raise where an output is not finite: no prediction can be read off such a row, not even a wrong one."""
+    bad = int((~np.isfinite(found.outputs).all(1)).sum())
+    if bad:
+        remedy = "find the operation that overflows; scale the inputs as in training"
+        got = f"{bad:,} of {len(found.outputs):,} rows"
+        raise SubjectError("There are rows with an output that is not finite.", got=got, remedy=remedy)
 
 
 def flatten(x: np.ndarray) -> np.ndarray:

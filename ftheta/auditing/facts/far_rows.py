@@ -10,6 +10,7 @@ from ftheta.subjects.inputs import takes_tokens
 from ..part import Part
 from ..rules import judge, percent
 from .evaluation import flatten
+from .inputs import describe_rows
 from .pictures import draw_rows
 
 ROWS = 2000
@@ -28,8 +29,9 @@ def far_rows(net: Network, rng: np.random.Generator) -> Part:
         raise SubjectError("Token ids have no distances.", remedy="this is about inputs that are numbers")
     chosen = np.sort(rng.permutation(len(data))[:ROWS])
     x = flatten(data.x[chosen])
-    known = flatten(train.x[rng.permutation(len(train))[:REFERENCE]])
-    beyond = (x < known.min(0)) | (x > known.max(0))
+    every = flatten(train.x)
+    known = every[rng.permutation(len(train))[:REFERENCE]]
+    beyond = (x < every.min(0)) | (x > every.max(0))
     outside = int(beyond.any(1).sum())
     spread = known.std(0)
     scale = np.where(spread > 0, spread, 1.0)
@@ -37,11 +39,12 @@ def far_rows(net: Network, rng: np.random.Generator) -> Part:
     usual = nearest_distances(known / scale)
     far = np.flatnonzero(here > usual.max())
     n = len(x)
-    told = f"{n:,} rows of {data.name}, {len(known):,} of {train.name}"
+    ranged = f"{describe_rows(n, data)}, {describe_rows(len(train), train)}"
+    told = f"{describe_rows(n, data)}, {describe_rows(len(known), train)}"
     facts = (
-        Fact("rows outside the range of training in some column", Enclosure.exact(outside), told, "outside_range"),
+        Fact("rows outside the range of training in some column", Enclosure.exact(outside), ranged, "outside_range"),
         Fact(
-            "rows further from training than any of its rows", Enclosure.exact(len(far)), f"{told}, scaled", "far_rows"
+            "rows further from training than any of its rows", Enclosure.equal(len(far)), f"{told}, scaled", "far_rows"
         ),
     )
     worst = far[np.argsort(-here[far], kind="stable")][:SHOWN]
@@ -49,16 +52,17 @@ def far_rows(net: Network, rng: np.random.Generator) -> Part:
     heads = ("row", "distance ÷ largest in training", "columns out of range")
     tables = (Table("rows far from the rows of training", heads, tuple(rows)),) if rows else ()
     pictures = draw_rows("the rows furthest from training", net.input_shape, (data.x[chosen[worst]],)) if rows else ()
-    return Part(facts, tables, (_picture(here, usual), *pictures), _judge_far(far, n, told))
+    looked_at = "" if len(known) == len(train) else f" looked at ({len(known):,} of {len(train):,})"
+    return Part(facts, tables, (_picture(here, usual), *pictures), _judge_far(far, n, told, looked_at))
 
 
-def _judge_far(far: np.ndarray, n: int, told: str) -> tuple[AuditFinding, ...]:
+def _judge_far(far: np.ndarray, n: int, told: str, looked_at: str) -> tuple[AuditFinding, ...]:
     says = (
-        f"{len(far):,} of {n:,} rows ({percent(len(far) / n)}) lie further from every row of training than any row of "
-        "training from the others."
+        f"{len(far):,} of {n:,} rows ({percent(len(far) / n)}) lie further from every row of training{looked_at} than "
+        "any of these from the others."
     )
-    value = Enclosure.exact(len(far))
-    return judge("far-rows", value, says, f"exact, {told}", judged_by=len(far) / n)
+    value = Enclosure.equal(len(far))
+    return judge("far-rows", value, says, f"distances in float64, {told}", judged_by=len(far) / n)
 
 
 def _picture(here: np.ndarray, usual: np.ndarray) -> Histogram:

@@ -21,27 +21,43 @@ SHOWN = 12
 
 
 def train_test_gap(net: Network, rng: np.random.Generator) -> Part:
-    """The accuracy on the rows of training less the one on the data, with an interval from two exact ones."""
+    """The accuracy on the rows of training less the one on new rows, with an interval."""
     test, test_classes = evaluate_classes(net, rng)
     train, train_classes = evaluate_classes(net, rng, train=True)
     seen = int((train.guesses == train_classes).sum())
     new = int((test.guesses == test_classes).sum())
     n = len(test_classes)
     m = len(train_classes)
-    here = binomial_interval(new, n, CONFIDENCE)  # the rows of training are what they are: their accuracy is exact
     gap = seen / m - new / n
-    value = Enclosure(seen / m - here.hi, seen / m - here.lo, Basis.SAMPLED, n, CONFIDENCE)
+    is_complete = train.is_complete and test.is_complete
+    on_these = Enclosure.equal(gap) if is_complete else Enclosure.measured(gap, samples=min(n, m))
+    value = _enclose_gap(seen, m, new, n, complete=train.is_complete)
     told = f"{m:,} rows of training, {n:,} others"
     facts = (
-        Fact("accuracy on the rows of training", Enclosure.equal(seen / m), train.told, "train_accuracy"),
-        Fact("train–test gap on these rows", Enclosure.equal(gap), told, "gap"),
-        Fact("train–test gap, interval", value, "accuracy on the rows of training less that on new rows"),
+        Fact("accuracy on the rows of training", train.know_share(seen), train.told, "train_accuracy"),
+        *train.bound_share("accuracy on the rows of training", seen, "train_accuracy_interval"),
+        Fact("train–test gap on these rows", on_these, told, "gap"),
+        Fact(
+            "train–test gap, interval", value, "accuracy on the rows of training less that on new rows", "gap_interval"
+        ),
     )
     says = (
         f"Train–test gap {100 * gap:.1f} points ({100 * value.lo:.1f} to {100 * value.hi:.1f} at 95 %): "
         f"{percent(seen / m)} on rows of training, {percent(new / n)} on the data."
     )
     return Part(facts, findings=judge("gap", value, says, judged_by=max(value.lo, 0.0)))
+
+
+def _enclose_gap(seen: int, m: int, new: int, n: int, *, complete: bool) -> Enclosure:
+    """The accuracy on the rows of training, `seen` of `m`, less that on new rows, of which `new` of `n` are right.
+
+    The rows of training are what they are, so that their accuracy is known where they are all there; of some that were
+    drawn it has an interval too, and each of the two takes half of the error probability.
+    """
+    level = CONFIDENCE if complete else 1 - (1 - CONFIDENCE) / 2
+    here = binomial_interval(new, n, level)
+    there = Enclosure.equal(seen / m) if complete else binomial_interval(seen, m, level)
+    return Enclosure(there.lo - here.hi, there.hi - here.lo, Basis.SAMPLED, n, CONFIDENCE)
 
 
 def margins(net: Network, rng: np.random.Generator) -> Part:

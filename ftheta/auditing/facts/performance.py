@@ -6,7 +6,7 @@ import numpy as np
 
 from ftheta.estimates import binomial_interval
 from ftheta.estimates.concentration import hoeffding_radius
-from ftheta.logic import Axis, Bars, Enclosure, Fact, SubjectError, Table
+from ftheta.logic import Axis, Bars, Basis, Enclosure, Fact, SubjectError, Table
 from ftheta.subjects import Network
 
 from ..part import Part
@@ -58,10 +58,11 @@ def _classification(found: Evaluation, classes: np.ndarray) -> Part:
     most = int(np.bincount(classes).max())
     told = found.told
     facts = (
-        Fact("accuracy on the data", Enclosure.equal(1 - share), told, "accuracy"),
-        Fact("error on the data", Enclosure.equal(share), told, "error"),
+        Fact("accuracy on the data", found.know_share(n - wrong), told, "accuracy"),
+        *found.bound_share("accuracy", n - wrong, "accuracy_interval"),
+        Fact("error on the data", found.know_share(wrong), told, "error"),
         Fact("misclassified rows", Enclosure.exact(wrong), told, "wrong"),
-        Fact("majority-class error", Enclosure.equal(1 - most / n), told, "majority_error"),
+        Fact("majority-class error", Enclosure.equal((n - most) / n), told, "majority_error"),
         Fact("test error, exact binomial interval", exact, ASSUMED, "error_interval"),
         Fact("test error, Hoeffding", hoeffding, ASSUMED),
         Fact("rows for ± 1 % by Hoeffding", Enclosure.equal(ceil(log(2 / (1 - CONFIDENCE)) / (2 * WITHIN**2)))),
@@ -103,9 +104,24 @@ def _errors_of(found: Evaluation, classes: np.ndarray) -> list[tuple[int, int, i
 
 
 def _worst_class_fact(found: Evaluation, classes: np.ndarray) -> tuple[Fact, ...]:
-    k, rows, wrong = max(_errors_of(found, classes), key=lambda row: (row[2] / row[1], row[2]))
+    counted = _errors_of(found, classes)
+    k, rows, wrong = max(counted, key=lambda row: (row[2] / row[1], row[2]))
     told = f"class {found.name(k)}, {rows - wrong} of {rows} rows right"
-    return (Fact("accuracy of the worst class", Enclosure.equal(1 - wrong / rows), told, "worst_class_accuracy"),)
+    name = "accuracy of the worst class"
+    if found.is_complete:
+        return (Fact(name, Enclosure.equal((rows - wrong) / rows), told, "worst_class_accuracy"),)
+    return (
+        Fact(name, Enclosure.measured((rows - wrong) / rows, samples=rows), told, "worst_class_accuracy"),
+        Fact(f"{name}, interval for all rows", _least_accuracy(counted), found.told, "worst_class_accuracy_interval"),
+    )
+
+
+def _least_accuracy(counted: list[tuple[int, int, int]]) -> Enclosure:
+    """Of the class that fares worst among all rows, from some of them: intervals that hold for all classes together."""
+    level = 1 - (1 - CONFIDENCE) / len(counted)
+    known = [binomial_interval(rows - wrong, rows, level) for _, rows, wrong in counted]
+    total = sum(rows for _, rows, _ in counted)
+    return Enclosure(min(e.lo for e in known), min(e.hi for e in known), Basis.SAMPLED, total, CONFIDENCE)
 
 
 def _worst_class(found: Evaluation, classes: np.ndarray, overall: Enclosure) -> tuple:

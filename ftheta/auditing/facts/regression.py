@@ -13,7 +13,7 @@ from ftheta.subjects import Network
 
 from ..part import Part
 from ..rules import judge, percent
-from .evaluation import Evaluation, evaluate_data, flatten
+from .evaluation import Evaluation, evaluate_data, flatten, refuse_infinite
 from .inputs import describe_misfit, name_other_kind
 from .pictures import draw_rows
 
@@ -64,6 +64,7 @@ def evaluate_regression(net: Network, rng: np.random.Generator) -> Residuals:
         remedy = "give one class per row, or one number per output"
         got = describe_misfit(net, found.labels)
         raise SubjectError("The labels are neither classes nor outputs.", got=got, remedy=remedy)
+    refuse_infinite(found)
     return Residuals(found, found.labels.astype(np.float64), found.labels.shape[1] == 1)
 
 

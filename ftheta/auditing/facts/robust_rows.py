@@ -12,7 +12,7 @@ from ftheta.stability.certifying import Certifier
 from ftheta.stability.radii import certified_radius
 from ftheta.subjects import Network
 
-from ..part import RADII_TABLE, Part
+from ..part import NOT_COMPUTED, RADII_TABLE, Part
 from ..rules import INVISIBLE, SMALL, judge
 from .inputs import affordable, choose_rows, classes_of, ensure_real_inputs, multiplications, outputs_at, some_rows
 from .large import is_large, loss_gradients
@@ -86,7 +86,8 @@ def certified_rows(net: Network, rng: np.random.Generator) -> Part:
     if is_small:
         facts.append(_median_distance(found))
     charts = (_chart(found, attacked=is_small), *_draw_fragile(net, found))
-    return Part(tuple(facts), _tables(found), charts, _judge_rows(net, found) if is_small else ())
+    tables = _tables(found, attacked=is_small)
+    return Part(tuple(facts), tables, charts, _judge_rows(net, found) if is_small else ())
 
 
 def _attacked_rows(net: Network) -> Part:
@@ -110,8 +111,17 @@ def _attacked_rows(net: Network) -> Part:
     ]
     facts.append(Fact("rows tried", Enclosure.exact(n), told, "rows_tried"))
     facts.append(Fact("certified accuracy", "not computed for a network of this size"))
+    largest = Enclosure.equal(_attack_radii(net, x)[-1])
+    facts.append(Fact("largest ε of the attacks", largest, "absolute", "attacked_within"))
     charts = (_chart(found, attacked=True, radii=TOLD), *_draw_fragile(net, found))
-    return Part(tuple(facts), _tables(found), charts, _judge_rows(net, found))
+    return Part(tuple(facts), _tables(found, certified=False), charts, _judge_rows(net, found))
+
+
+def _attack_radii(net: Network, x: np.ndarray) -> list[float]:
+    """The distances at which rows of a large network are tried, growing."""
+    size, _ = _range_of_inputs(net.input_shape, x)
+    scale = float(np.abs(x).max()) or 1.0
+    return sorted([*(scale * radius for radius in TOLD), INVISIBLE * size, SMALL * size])
 
 
 def _attack_along_signs(net: Network, x: np.ndarray, classes: np.ndarray, signs: np.ndarray) -> _Rows:
@@ -121,9 +131,7 @@ def _attack_along_signs(net: Network, x: np.ndarray, classes: np.ndarray, signs:
     met = np.where(right, inf, 0.0)
     there = x.copy()
     changes_to = labels.copy()
-    size, _ = _range_of_inputs(net.input_shape, x)
-    scale = float(np.abs(x).max()) or 1.0
-    for radius in sorted([*(scale * radius for radius in TOLD), INVISIBLE * size, SMALL * size]):
+    for radius in _attack_radii(net, x):
         rows = np.flatnonzero(np.isinf(met))
         if not len(rows):
             break
@@ -223,10 +231,16 @@ def _range_of_inputs(shape: tuple[int, ...], x: np.ndarray) -> tuple[float, str]
     return (float(np.ptp(x)), "the input range") if is_picture else (float(used.min()), "the narrowest column's range")
 
 
-def _tables(found: _Rows) -> tuple[Table, ...]:
+def _tables(found: _Rows, *, attacked: bool = True, certified: bool = True) -> tuple[Table, ...]:
+    """The radii of every row; what nothing was computed of is no number, but that wrong rows are lost at 0 anyway."""
     order = np.argsort(np.where(found.met > 0, found.met, inf), kind="stable")
     rows = [
-        (int(found.numbers[i]), _describe_change(found, i), float(found.met[i]), float(found.certified[i]))
+        (
+            int(found.numbers[i]),
+            _describe_change(found, i),
+            float(found.met[i]) if attacked or found.met[i] == 0 else NOT_COMPUTED,
+            float(found.certified[i]) if certified else NOT_COMPUTED,
+        )
         for i in order
     ]
     columns = ("row", "class → becomes", "distance met", "certified radius")

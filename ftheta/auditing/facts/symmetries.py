@@ -7,13 +7,25 @@ import numpy as np
 
 from ftheta.groups import dihedral, layout_of, on_images
 from ftheta.groups.defects import representations_for
-from ftheta.logic import AuditFinding, Axis, Bars, Curves, Enclosure, Fact, Heatmap, Series, SubjectError, UsageError
+from ftheta.logic import (
+    AuditFinding,
+    Axis,
+    Bars,
+    Curves,
+    Enclosure,
+    Fact,
+    Heatmap,
+    Series,
+    Status,
+    SubjectError,
+    UsageError,
+)
 from ftheta.relu.describe import plain_form
 from ftheta.relu.exact import from_description
 from ftheta.relu.symmetry.canonical import canonical, path_norm
 from ftheta.relu.symmetry.copies import measure_norms
 from ftheta.subjects import Network
-from ftheta.subjects.layers import MOST_WEIGHTS
+from ftheta.subjects.layers import MOST_WEIGHTS, describes_this_function
 
 from ..part import Part
 from ..rules import judge, percent
@@ -39,8 +51,9 @@ MOVES = {  # of the plane, rows downwards and columns to the right
 
 def canonical_form(net: Network, rng: np.random.Generator) -> Part:
     """Neurons that are left when duplicates are merged and dead ones dropped, in rationals; their least rescaling."""
-    told = net.behind_scaling().description  # norms are those of the parameters
-    why = plain_form(told)
+    behind = net.behind_scaling()
+    told = behind.description  # norms are those of the parameters
+    why = plain_form(told) or _misdescription(behind)
     if told is None or why:
         raise SubjectError(
             "The canonical form is that of a list of ReLU layers.",
@@ -71,6 +84,14 @@ def canonical_form(net: Network, rng: np.random.Generator) -> Part:
     says = f"{before - after:,} of {before:,} neurons are duplicate or dead: the function needs {after:,}."
     return Part(
         tuple(facts), findings=judge("duplicate-neurons", Enclosure.exact(before - after), says, "proved, in rationals")
+    )
+
+
+def _misdescription(net: Network) -> str:
+    """Why a list of layers is not known to be what the network computes; empty where it is."""
+    found = describes_this_function(net, {})
+    return (
+        "" if found.status is Status.PROVED else f"a list of layers that is not shown to be the function: {found.note}"
     )
 
 

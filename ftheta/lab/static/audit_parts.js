@@ -42,7 +42,7 @@ export class Explore {
     Object.values(this.views).forEach((view) => (view.node.hidden = true));
   }
 
-  /** @param {[number | null, number][]} radii of each row tried: the distance met and the certified radius @param {number} rows */
+  /** @param {[number | null | false, number | false][]} radii of each row tried: the distance met and the certified radius, false where not computed @param {number} rows */
   offer(radii, rows) {
     this.radii = radii;
     this.epsilon.hidden = !radii.length;
@@ -62,10 +62,15 @@ export class Explore {
   count() {
     const epsilon = Math.exp(this.low + (Number(this.slider.value) / STEPS) * (this.high - this.low));
     const n = this.radii.length;
-    const certified = this.radii.filter(([, radius]) => radius >= epsilon).length;
-    const attacked = this.radii.filter(([met]) => met === null || met > epsilon).length;
-    const share = (k) => `${Math.round((100 * k) / n)} % (${k} of ${n})`;
-    const words = `ε = ${epsilon.toPrecision(3)}: certified ${share(certified)}, attacked ${share(attacked)} of the rows tried`;
+    const share = (column, holds) => {
+      const cells = this.radii.map((row) => row[column]);
+      if (cells.includes(false)) return "not computed";
+      const k = cells.filter(holds).length;
+      return `${Math.round((100 * k) / n)} % (${k} of ${n})`;
+    };
+    const certified = share(1, (radius) => radius >= epsilon);
+    const attacked = share(0, (met) => met === null || met > epsilon);
+    const words = `ε = ${epsilon.toPrecision(3)}: certified ${certified}, attacked ${attacked} of the rows tried`;
     write(this.said, words);
     this.slider.setAttribute("aria-valuetext", words);
   }
