@@ -53,9 +53,9 @@ def biases_left_out(rng: np.random.Generator) -> Network:
         "broken on purpose": {"forgets": "activations", "activation": "tanh"},
     },
     errata=r"""Murari's slides type the output matrix of a shallow network $\mathbb R^d\to\mathbb R^c$ as
-    $d\times h$, must be
-    $c\times h$; it swaps $(c,d)$ between slides and numbers the $L+1$ affine maps around $L$ activations $1,\dots,L$,
-    must be $0,\dots,L$. Scaman's slides date the multi-layer perceptron “75”; it is of 1986.""",
+    $d\times h$, must be $c\times h$; they swap $(c,d)$ between slides and number the $L+1$ affine maps around $L$
+    activations $1,\dots,L$, must be $0,\dots,L$. Scaman's slides date the multi-layer perceptron “75”; it is
+    of 1986.""",
 )
 def network_description_realisation(
     net: Network,

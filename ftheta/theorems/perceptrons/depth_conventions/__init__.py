@@ -87,11 +87,9 @@ def activated_between(net: Network) -> Finding:
         "at the edge": {"kind": "random", "maps": 1},
         "broken on purpose": {"kind": "random", "idle": True},
     },
-    errata=r"""Peyré's slides put the activation on the output as well and then states universality: a ReLU output
-    is never
-    negative, so the last activation has to go. Murari's slides call a network deep “if $L>1$” in two conventions
-    that differ by
-    one: with one hidden layer it is deep in one and shallow in the other.""",
+    errata=r"""Peyré's slides put the activation on the output as well and then state universality: a ReLU output
+    is never negative, so the last activation has to go. Murari's slides call a network deep “if $L>1$” in two
+    conventions that differ by one: with one hidden layer it is deep in one and shallow in the other.""",
 )
 def depth_conventions(
     net: Network,
