@@ -226,7 +226,7 @@ def _summarise(found: Curve) -> str:
     peak = int(test.argmax())
     return (
         f"labels just fitted at {found.along} {found.at[i]}; test error {error[:i].min():.1%} before it, "
-        f"{error[max(0, i - 1) : i + 2].max():.1%} there, {error[-1]:.1%} at {found.along} {found.at[-1]}; "
+        f"{error[max(0, i - 1) : i + 2].max():.1%} near it, {error[-1]:.1%} at {found.along} {found.at[-1]}; "
         f"largest test loss {test[peak]:.3g} at {found.at[peak]}; {found.seeds} seeds"
     )
 
