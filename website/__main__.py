@@ -8,7 +8,7 @@ from ftheta.catalogue import index
 
 from .contents import Contents, record_versions
 from .inspection import inspect_site
-from .results import MOST_WORKERS, ResultStore, store_runs
+from .results import MOST_WORKERS, ResultStore, list_runs, store_runs
 from .writing import write_sources
 
 BUILD = Path("build/site")
@@ -34,8 +34,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _store(options: argparse.Namespace) -> int:
-    failed = store_runs(ResultStore(options.build / "results"), options.only or list(index()), options.workers)
-    print(f"{len(failed)} theorems without a result" if failed else "every theorem has a stored result")
+    entries = [index()[id] for id in options.only or index()]
+    failed = store_runs(ResultStore(options.build / "results"), list_runs(entries), options.workers)
+    print(f"{len(failed)} runs failed: {', '.join(failed)}" if failed else "every run is stored")
     return 0  # their pages say so
 
 

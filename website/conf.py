@@ -22,6 +22,7 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sourcelink = False
+html_show_search_summary = False  # it would fetch every page found, which browsers forbid to files
 html_math_renderer = "mathml"
 
 autodoc_typehints = "signature"
@@ -36,6 +37,7 @@ def setup(app):
     """Our reader of formulas and of docstrings."""
     app.add_html_math_renderer("mathml", (visit_inline, None), (visit_block, None))
     app.connect("autodoc-process-docstring", process_docstring)
+    app.connect("autodoc-process-signature", shorten_signature)
 
 
 def visit_inline(translator, node):
@@ -62,3 +64,12 @@ def write_formula(translator, node, made):
 def process_docstring(app, what, name, obj, options, lines):
     """In place, as Sphinx asks for it."""
     lines[:] = to_restructured_text(lines)
+
+
+def shorten_signature(app, what, name, obj, options, signature, returned):
+    """`ArrayLike` by its name, where Python has put the union that it stands for."""
+    from numpy.typing import ArrayLike
+    from sphinx.util.typing import stringify_annotation  # pyright: ignore[reportMissingImports]
+
+    union = stringify_annotation(ArrayLike, "smart")
+    return tuple(text.replace(union, "ArrayLike") if text else text for text in (signature, returned))

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 
+_RULE = re.compile("-{3,}")
 _ITEM = re.compile(r"^\s*(?:[-*]|\d+\.)\s")
 _PIECE = re.compile(
     r"(?P<literal>``.+?``)|`(?P<code>[^`]+)`|(?<!\\)\$\$(?P<display>.+?)\$\$|(?<!\\)\$(?P<inline>.+?)(?<!\\)\$",
@@ -20,7 +21,7 @@ def to_restructured_text(lines: Sequence[str]) -> list[str]:
         parts += [_MARK.sub(r"\\\g<0>", text[end : found.start()]), _write_piece(found), _part_from(text, found.end())]
         end = found.end()
     parts.append(_MARK.sub(r"\\\g<0>", text[end:]))
-    return _part_lists("".join(parts).split("\n"))
+    return _part_lists(_list_parameters("".join(parts).split("\n")))
 
 
 def _write_piece(found: re.Match[str]) -> str:
@@ -35,6 +36,21 @@ def _write_piece(found: re.Match[str]) -> str:
 def _part_from(text: str, end: int) -> str:
     """An escaped space, which is not printed, where a letter follows at once: `Step`s."""
     return "\\ " if text[end : end + 1].isalnum() else ""
+
+
+def _list_parameters(lines: Sequence[str]) -> list[str]:
+    """A section `Parameters` in NumPy's form as fields: each name stands alone, its meaning indented below."""
+    listed: list[str] = []
+    inside = False
+    for number, line in enumerate(lines):
+        below = lines[number + 1] if number + 1 < len(lines) else ""
+        if line == "Parameters" and _RULE.fullmatch(below):
+            inside = True
+        elif not inside:
+            listed.append(line)
+        elif line.strip() and not _RULE.fullmatch(line):
+            listed.append(line if line.startswith(" ") else f":param {line.strip()}:")
+    return listed
 
 
 def _part_lists(lines: Sequence[str]) -> list[str]:

@@ -1,12 +1,14 @@
-"""Default runs of the theorems, stored as documents of JSON, so that a build of the site runs no theorem."""
+"""Runs of the theorems, stored as documents of JSON, so that a build of the site runs no theorem: the default run of
+each, and its negative control, forced."""
 
 import hashlib
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 import ftheta
 from ftheta.logic import Result, SubjectError
@@ -15,6 +17,7 @@ from ftheta.report.document import from_json, to_json
 PACKAGE = Path(ftheta.__file__).parent
 STAMP = "sources.json"
 MOST_WORKERS = 2
+_CONTROL = ".control"
 _SHOW_ONLY = {"cli", "courses", "lab", "report"}  # rooms that change no result
 
 
@@ -29,33 +32,36 @@ def digest_sources(package: Path = PACKAGE) -> str:
 
 
 class ResultStore:
-    """A folder with one document per theorem, `<id>.json`, and the digest of the sources that made each."""
+    """A folder with one document per run, `<name>.json`, and the digest of the sources that made each.
+
+    The name of a run is the id of the theorem, or that of its negative control (`control_of`).
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def read(self, id: str) -> Result | None:
-        """The stored run of a theorem; None where there is none that can be read."""
+    def read(self, name: str) -> Result | None:
+        """A stored run; None where there is none that can be read."""
         try:
-            document = from_json(self._path(id).read_bytes())
+            document = from_json(self._path(name).read_bytes())
         except (OSError, SubjectError):
             return None
         return document if isinstance(document, Result) else None
 
-    def write(self, result: Result, digest: str) -> None:
+    def write(self, name: str, result: Result, digest: str) -> None:
         """Store a run that these sources made."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        self._path(result.id).write_text(to_json(result), encoding="utf-8")
-        stamp = json.dumps({**self._digests(), result.id: digest}, indent=1)
+        self._path(name).write_text(to_json(result), encoding="utf-8")
+        stamp = json.dumps({**self._digests(), name: digest}, indent=1)
         (self.folder / STAMP).write_text(stamp, encoding="utf-8")
 
-    def missing(self, ids: Iterable[str], digest: str) -> list[str]:
-        """The theorems without a run by these sources."""
+    def missing(self, names: Iterable[str], digest: str) -> list[str]:
+        """Those of the runs that these sources have not made."""
         known = self._digests()
-        return [id for id in ids if known.get(id) != digest or not self._path(id).is_file()]
+        return [name for name in names if known.get(name) != digest or not self._path(name).is_file()]
 
-    def _path(self, id: str) -> Path:
-        return self.folder / f"{id}.json"
+    def _path(self, name: str) -> Path:
+        return self.folder / f"{name}.json"
 
     def _digests(self) -> dict[str, str]:
         try:
@@ -64,37 +70,50 @@ class ResultStore:
             return {}
 
 
-def store_runs(store: ResultStore, ids: Iterable[str], workers: int = MOST_WORKERS) -> list[str]:
-    """Run what is missing, and say which theorems could not be run; the others are stored all the same."""
+def control_of(id: str) -> str:
+    """The name of the run of a theorem's negative control."""
+    return f"{id}{_CONTROL}"
+
+
+def list_runs(entries: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The runs that pages of these entries of the index show."""
+    entries = list(entries)
+    return [e["id"] for e in entries] + [control_of(e["id"]) for e in entries if e["breakable"]]
+
+
+def store_runs(store: ResultStore, names: Iterable[str], workers: int = MOST_WORKERS) -> list[str]:
+    """Run what is missing, and say which runs failed; the others are stored all the same."""
     digest = digest_sources()
-    waiting = store.missing(ids, digest)
+    waiting = store.missing(names, digest)
     failed = []
-    for number, (id, outcome) in enumerate(_run_all(waiting, min(workers, MOST_WORKERS)), 1):
+    for number, (name, outcome) in enumerate(_run_all(waiting, min(workers, MOST_WORKERS)), 1):
         if isinstance(outcome, Result):
-            store.write(outcome, digest)
+            store.write(name, outcome, digest)
         else:
-            failed.append(id)
-            print(f"{id} has no result: {outcome}", file=sys.stderr)
-        print(f"{number} of {len(waiting)}: {id}", file=sys.stderr, flush=True)
+            failed.append(name)
+            print(f"{name} has no result: {outcome}", file=sys.stderr)
+        print(f"{number} of {len(waiting)}: {name}", file=sys.stderr, flush=True)
     return failed
 
 
-def _run_all(ids: list[str], workers: int) -> Iterator[tuple[str, Result | str]]:
+def _run_all(names: list[str], workers: int) -> Iterator[tuple[str, Result | str]]:
     """Runs as they end, each with its result or why there is none."""
-    if workers < 2 or len(ids) < 2:
-        yield from ((id, run_default(id)) for id in ids)
+    if workers < 2 or len(names) < 2:
+        yield from ((name, run_by_name(name)) for name in names)
         return
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        runs = {pool.submit(run_default, id): id for id in ids}
+        runs = {pool.submit(run_by_name, name): name for name in names}
         for run in as_completed(runs):
             yield runs[run], repr(run.exception()) if run.exception() else run.result()
 
 
-def run_default(id: str) -> Result | str:
-    """One theorem with its defaults, on its built-in subject; or why it could not be run."""
+def run_by_name(name: str) -> Result | str:
+    """One theorem with its defaults, on its built-in subject or on its negative control; or why it could not be run."""
     from ftheta.checking import check
 
     try:
-        return check(id)
+        if name.endswith(_CONTROL):
+            return check(name.removesuffix(_CONTROL), breaker=True, force=True)
+        return check(name)
     except Exception as error:
         return repr(error)

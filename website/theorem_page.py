@@ -6,7 +6,7 @@ from typing import Any
 
 from ftheta.bibliography import bibtex
 from ftheta.lab.contents import symbol_html
-from ftheta.logic import Check, Result
+from ftheta.logic import Check, Result, Verdict
 from ftheta.report.explained import explain_statement
 from ftheta.report.letters import letters
 from ftheta.report.mathml import statement_html, words_html
@@ -14,7 +14,7 @@ from ftheta.report.page import data_table, figure_html, pill, table
 from ftheta.report.reproduce import check_call, check_line
 from ftheta.report.theorem_html import claims_html, examples_html, numbers_html, printed_claims_html, summary_html
 from ftheta.report.verdicts import MARKS, look
-from ftheta.report.words import describe_status
+from ftheta.report.words import describe_status, failing_checks
 
 from .contents import Contents
 from .lab_lines import lab_address, lab_line
@@ -27,8 +27,9 @@ MOST_RELATED = 6  # theorems of a column of the graph
 NO_RUN = "There is no stored run of this theorem in this build of the site; the line below runs it on your machine."
 
 
-def theorem_page(entry: Entry, result: Result | None, contents: Contents) -> str:
-    """The source of the page; without a stored `result` it says so."""
+def theorem_page(entry: Entry, result: Result | None, contents: Contents, control: Result | None = None) -> str:
+    """The source of the page. `result` is the default run and `control` the forced run of the negative control; without
+    a stored `result` the page says so."""
     lesson = entry["lesson"] or {}
     symbols = lesson.get("symbols", {})
     return join(
@@ -44,7 +45,7 @@ def theorem_page(entry: Entry, result: Result | None, contents: Contents) -> str
         *_section("Idea of the proof", paragraph(lesson["idea"]) if lesson else ""),
         *_section("What a run finds", "\n".join(_findings(result))),
         *_section("Try this", trials_html(entry["id"], lesson["trials"]) if lesson else ""),
-        *_section("What breaks it", _breaking(entry, lesson)),
+        *_section("What breaks it", _breaking(entry, lesson, control)),
         *_section("Options and presets", _options(entry) + _presets(entry)),
         *_section(
             "Errata in the sources", f'<div class="note">{_paragraphs(entry["errata"])}</div>' * bool(entry["errata"])
@@ -132,14 +133,30 @@ def _remedy(words: str) -> str:
     return f'<br><span class="faint">To meet it: {words_html(words.rstrip("."))}.</span>' if words else ""
 
 
-def _breaking(entry: Entry, lesson: Entry) -> str:
+def _breaking(entry: Entry, lesson: Entry, control: Result | None) -> str:
     """What fails without a hypothesis, and the control that shows it."""
     told = paragraph(lesson["breaks"]) if lesson else ""
+    why = words_html(entry["unbreakable"].rstrip("."))
     if not entry["breakable"]:
-        return f"{told}<p>It has no negative control: {words_html(entry['unbreakable'].rstrip('.'))}.</p>"
+        return f"{told}<p>It has no negative control: {why}.</p>"
     id = entry["id"]
-    control = "<p>Its negative control breaks a hypothesis; forced, the run looks for the claim that fails:</p>"
-    return told + control + code_lines(f"ftheta check {id} --breaker", f"ftheta check {id} --breaker --force")
+    lines = code_lines(f"ftheta check {id} --breaker", f"ftheta check {id} --breaker --force")
+    unrefuted = f"<p>{why}.</p>" if why else ""
+    return told + (_control(control) if control is not None else "") + unrefuted + lines
+
+
+def _control(control: Result) -> str:
+    """Which hypotheses the negative control breaks, and what becomes of the claims when the run is forced."""
+    origin = control.provenance
+    subject = f"<p>The negative control is the {escape(origin.subject_kind)} “{words_html(origin.subject)}”.</p>"
+    failed = "".join(
+        f"<li><b>{words_html(check.says or check.name)}</b> fails: {words_html(check.finding.note)}.</li>"
+        for check in failing_checks(control)
+    )
+    refuted = [judged for judged in control.claims if judged.judgement.verdict is Verdict.REFUTED]
+    forced = f"<p>Forced, {pill(look(control.verdict))}</p>{claims_html(refuted)}"
+    picture = fold("Its picture", figure_html(control.charts[0])) if control.charts else ""
+    return f"{subject}<ul>{failed}</ul>{forced}{picture}"
 
 
 # -- how to run it ------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from .gallery import chapter_page, gallery_page
 from .narrative import cite_page, copy_pages, guide
 from .pictures import write_pictures
 from .reference import reference_index, reference_page
-from .results import ResultStore
+from .results import ResultStore, control_of
 from .style import write_style
 from .theorem_page import theorem_page
 
@@ -41,7 +41,7 @@ def make_pages(contents: Contents, store: ResultStore) -> Iterator[tuple[str, st
     for chapter in contents.chapters:
         yield f"chapters/{chapter}", chapter_page(chapter, contents, read)
     for id, entry in contents.theorems.items():
-        yield f"theorems/{id}", theorem_page(entry, read(id), contents)
+        yield f"theorems/{id}", theorem_page(entry, read(id), contents, read(control_of(id)))
     for name, course in contents.courses.items():
         yield f"courses/{name}", course_page(name, course, read)
     for name in dir(ftheta):

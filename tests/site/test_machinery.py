@@ -11,7 +11,7 @@ from website.docstrings import to_restructured_text
 from website.formulas import formula_html, is_unread
 from website.markup import heading, html_block, toctree
 from website.reference import THEMES, public_names, reference_index, reference_page
-from website.results import ResultStore, digest_sources, store_runs
+from website.results import ResultStore, control_of, digest_sources, list_runs, store_runs
 from website.style import MOST_SYMBOLS, style_sheet, top_rules
 
 
@@ -23,6 +23,12 @@ def test_runs_are_stored_once_and_one_that_fails_stops_no_other(tmp_path, capsys
     capsys.readouterr()
     assert store_runs(store, ["hat-function"], workers=1) == []
     assert "hat-function" not in capsys.readouterr().err
+
+
+def test_every_theorem_has_a_default_run_and_a_control_where_it_can_be_broken():
+    runs = list_runs(index().values())
+    assert set(index()) <= set(runs)
+    assert {control_of(id) for id, entry in index().items() if entry["breakable"]} == set(runs) - set(index())
 
 
 def test_a_stored_run_of_other_sources_or_that_cannot_be_read_is_no_run(tmp_path):
@@ -106,6 +112,11 @@ def test_marks_of_markdown_in_a_title_are_letters():
         ("``code`` and **bold**", "``code`` and **bold**"),
         ("Options:\n- one\n- two", "Options:\n\n- one\n- two"),
         ("$$\n x \n$$", ":math:`x`"),
+        (
+            "What it does.\n\nParameters\n----------\nnet\n    A `Network`,\n    or a file.\nseed\n    Of the search.",
+            "What it does.\n\n:param net:\n    A ``Network``,\n    or a file.\n:param seed:\n    Of the search.",
+        ),
+        ("No constant is smaller: there is a secant.", "No constant is smaller: there is a secant."),
     ],
 )
 def test_docstrings_become_restructured_text(docstring, written):

@@ -34,8 +34,8 @@ def contents():
 
 
 @cache
-def stored(id):
-    return from_json(to_json(check(id)))
+def stored(id, **options):
+    return from_json(to_json(check(id, **options)))
 
 
 @pytest.mark.parametrize("id", [HAT, RATE])
@@ -65,6 +65,18 @@ def test_a_misprint_of_a_source_is_shown_refuted(contents):
     page = theorem_page(index()[HAT], stored(HAT), contents)
     assert "As printed in the source" in page and "✗ refuted" in page
     assert "\n## Errata in the sources\n" in page
+
+
+def test_the_negative_control_shows_what_fails_and_is_refuted(contents):
+    control = stored(RATE, breaker=True, force=True)
+    page = theorem_page(index()[RATE], None, contents, control)
+    _, _, below = page.partition("## What breaks it")
+    assert "✗ refuted" in below and "fails:" in below and "The negative control is the Training" in below
+
+
+def test_a_theorem_without_a_negative_control_says_why(contents):
+    entry = next(entry for entry in index().values() if not entry["breakable"])
+    assert "It has no negative control: " in theorem_page(entry, None, contents)
 
 
 def test_a_theorem_without_a_stored_run_says_so_and_keeps_the_rest(contents):
