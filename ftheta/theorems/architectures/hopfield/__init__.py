@@ -66,7 +66,7 @@ def patterns(
     x = random_patterns(rng, stored, bits)
     if values != VALUES[0]:
         x[:, ::3] = 0
-    return Dataset(f"{stored} patterns of {bits} random bits", x)
+    return Dataset(f"{stored} pattern{'s' * (stored > 1)} of {bits} random bits", x)
 
 
 def with_zeros(rng: np.random.Generator) -> Dataset:
@@ -81,7 +81,7 @@ def _rows_of(data: Dataset) -> np.ndarray:
 def two_values(data: Dataset) -> Finding:
     x = _rows_of(data)
     values = len(np.unique(x))
-    note = f"{len(x):,} patterns of {x.shape[1]:,} entries"
+    note = f"{len(x):,} pattern{'s' * (len(x) > 1)} of {x.shape[1]:,} entries"
     fits = as_signs(x) is not None and x.shape[1] <= MOST_NEURONS
     return Finding.decide(fits, f"{note} with {values:,} different values", "counted", basis=Basis.EXACT)
 

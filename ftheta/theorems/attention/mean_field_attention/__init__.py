@@ -59,7 +59,12 @@ def gaussian_tokens(
 ) -> Measure:
     atoms = np.zeros((bumps, dimension))
     atoms[:, 0] = offset + 1.5 * (np.arange(bumps) - (bumps - 1) / 2)
-    return Measure(f"{bumps} Gaussian of variance {variance:g}", atoms, np.full(bumps, 1 / bumps), float(variance**0.5))
+    return Measure(
+        f"{bumps} Gaussian{'s' * (bumps > 1)} of variance {variance:g}",
+        atoms,
+        np.full(bumps, 1 / bumps),
+        float(variance**0.5),
+    )
 
 
 def measure_of_rows(data: Dataset) -> Measure:
@@ -97,7 +102,9 @@ def gaussian(tokens: Measure) -> Finding:
     if is_sample(tokens):
         return check_normality(tokens.atoms)
     holds = len(tokens.atoms) == 1 and tokens.spread > 0
-    return Finding.decide(holds, f"{len(tokens.atoms)} atoms with spread {tokens.spread:.4g}", "the law is given so")
+    count = len(tokens.atoms)
+    note = f"{count} atom{'s' * (count > 1)} with spread {tokens.spread:.4g}"
+    return Finding.decide(holds, note, "the law is given so")
 
 
 @hypothesis("$t$ is before the blow-up", remedy="look at an earlier time, or scale the tokens down")

@@ -55,7 +55,7 @@ def attention_layers(net: Network) -> Finding:
     found = attention_of(net)
     if found is None or not found.heads:
         return Finding.failed("its graph cannot be laid out" if found is None else "its graph has no such average")
-    note = f"{len(found.heads)} such products among {len(found.graph.nodes):,} nodes"
+    note = f"{len(found.heads)} such product{'s' * (len(found.heads) != 1)} among {len(found.graph.nodes):,} nodes"
     return Finding.proved(note, "products of two values that depend on the tokens, read off the graph")
 
 
@@ -133,8 +133,8 @@ def self_attention(
         ),
         numbers,
         (_products_table(heads),),
-        summary=f"{len(found.heads)} attention products at {len(rows)} inputs; steepness {steep.lo:.4g} at the first"
-        + ordered,
+        summary=f"{len(found.heads)} attention product{'s' * (len(found.heads) != 1)} at {len(rows)} inputs; "
+        f"steepness {steep.lo:.4g} at the first" + ordered,
         examples=partial(_examples, radius, tokens, kernel, signal),
     )
 

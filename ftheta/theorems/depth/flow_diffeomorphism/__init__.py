@@ -42,7 +42,9 @@ def residual_flow(
     depth: Annotated[int, Knob(1, 64, "number of blocks", "T", log=True, most=512)] = 16,
 ) -> Network:
     field = FLOWS[flow](rate)
-    return Network(f"{depth} blocks of the {flow} field", field.output, field.layers(depth), field.start.shape)
+    return Network(
+        f"{depth} block{'s' * (depth > 1)} of the {flow} field", field.output, field.layers(depth), field.start.shape
+    )
 
 
 @hypothesis(
@@ -65,7 +67,7 @@ def steepness_below_one(net: Network) -> Finding:
         return (Finding.failed if bad else Finding.sampled)(note, steepest.bound)
     above = [c.number for c in found if c.bound.hi >= 1]
     note = f"the largest bound is {worst.bound.hi:.6g}, at block {worst.number} of {len(found)}"
-    note += f"; {len(above)} blocks are at 1 or above: {', '.join(map(str, above[:8]))}" if above else ""
+    note += f"; at 1 or above: block {', '.join(map(str, above[:8]))} ({len(above)} in all)" if above else ""
     return Finding.decide(not above, note, "bounds rounded outward", Enclosure.at_most(worst.bound.hi))
 
 
