@@ -1,5 +1,7 @@
 """What breaks a theorem on generative models, through its knobs: inapplicable, and refuted when forced."""
 
+from fractions import Fraction
+
 import pytest
 
 import ftheta as ft
@@ -36,3 +38,15 @@ def test_on_the_line_and_for_commuting_covariances_straight_is_optimal():
 
 def test_reverse_sde_of_a_gaussian_is_proved():
     assert ft.check("girsanov", spread=0.25).verdict is Verdict.PROVED
+
+
+def test_without_guidance_the_flow_and_the_tilted_law_agree():
+    result = ft.check("guidance-is-not-tilting", scale=0.0)
+    assert result.verdict is Verdict.CERTIFIED
+    assert not result.as_printed
+
+
+def test_guidance_with_another_base_says_where_the_flow_really_ends():
+    numbers = ft.check("guidance-is-not-tilting", base=2.0, force=True).numbers
+    assert 1 / 64 in numbers["variance of the guided flow"]  # τ⁴ s⁻², τ = ½, s = 2
+    assert Fraction(4, 31) in numbers["variance of the tilted law"]  # 1/(2/τ² − 1/s²)
