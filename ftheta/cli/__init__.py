@@ -25,6 +25,7 @@ from .course import course
 from .generate import generate
 from .lab import lab
 from .lipschitz import lipschitz
+from .notebook import notebook
 from .range_of import range_
 from .robustness import robustness
 from .simplify import simplify
@@ -44,7 +45,7 @@ app = App(
 app.command(list_, name="list")
 app.command(range_, name="range")
 ANSWERS = (show, check, verify, supports, robustness, lipschitz, simplify, audit)
-TOOLS = (graph, pieces, fit, approximate, generate, transport, distance, sweep, course, lab, doctor)
+TOOLS = (graph, pieces, fit, approximate, generate, transport, distance, sweep, course, notebook, lab, doctor)
 for command in (*ANSWERS, *TOOLS):
     app.command(command)
 app.command(make_completion(app), name="completion")
