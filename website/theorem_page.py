@@ -190,7 +190,9 @@ def _run_lines(entry: Entry) -> str:
     takes = f"<p>It takes a {' or a '.join(map(escape, entry['takes']))}; <code>--on</code> hands in yours.</p>"
     audited = "<p>It is part of every audit.</p>" if entry["audited"] else ""
     lab = f'<p class="faint">In the lab its address ends in <code>{escape(lab_address(id))}</code>.</p>'
-    lines = code_lines(f"ftheta show {id}", check_line(id), f"ftheta check {id} --out {id}.svg", lab_line(id))
+    lines = code_lines(
+        f"ftheta show {id}", check_line(id), f"ftheta check {id} --out {id}.svg", f"ftheta notebook {id}", lab_line(id)
+    )
     return takes + audited + lines + code_lines("import ftheta as ft", "", f"result = {check_call(id)}") + lab
 
 
