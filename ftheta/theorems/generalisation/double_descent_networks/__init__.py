@@ -245,7 +245,7 @@ def draw_errors(found: Curve, classes: bool) -> Curves | None:
     if found.threshold is not None:
         here = float(found.at[found.threshold])
         series.append(Series("labels just fitted", [here, here], [0, 100 * float(found.test_error.max())], "bound"))
-    return Curves(_title(found), Axis(AXES[found.along], "log"), Axis("error in %"), tuple(series))
+    return Curves(_title(found, "error"), Axis(AXES[found.along], "log"), Axis("error in %"), tuple(series))
 
 
 def draw_losses(found: Curve) -> Curves:
@@ -255,7 +255,7 @@ def draw_losses(found: Curve) -> Curves:
         _draw_band("training loss", found.at, np.maximum(found.train_loss, 1e-5), "reference"),
     )
     axis = Axis("loss", "linear" if found.along == "steps" else "log")
-    return Curves(_title(found), Axis(AXES[found.along], "log"), axis, series)
+    return Curves(_title(found, "loss"), Axis(AXES[found.along], "log"), axis, series)
 
 
 def _draw_band(name: str, at: np.ndarray, rows: np.ndarray, role: Any) -> Series:
@@ -263,7 +263,7 @@ def _draw_band(name: str, at: np.ndarray, rows: np.ndarray, role: Any) -> Series
     return Series(name, at, rows.mean(0), role, **band)
 
 
-def _title(found: Curve) -> str:
+def _title(found: Curve, of: str) -> str:
     s = found.setting
     fixed = {
         "width": f"{s.rows} rows",
@@ -272,4 +272,4 @@ def _title(found: Curve) -> str:
     }
     kind = {"width": "model-wise", "rows": "sample-wise", "steps": "epoch-wise"}[found.along]
     noise = f", {s.noise:.0%} label noise" if s.noise else ""
-    return f"{kind} double descent: {fixed[found.along]}{noise}"
+    return f"{kind} double descent of the {of}: {fixed[found.along]}{noise}"
