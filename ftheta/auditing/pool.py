@@ -35,7 +35,7 @@ from .plan import Task
 TICK = 0.25  # seconds between two looks at the clock
 TURN = 0.25  # of its share that a task takes before others have a turn
 LONGER = {True: 4, False: 2}  # times, that the next turn of a fact, and of a theorem, ends later
-WORTH = 1.5  # times what a new process takes to get ready: shorter turns would waste more than they save
+WORTH = 3  # times what a new process takes to get ready: it also compiles again what the others have
 MOST_SUSPENDED = 6  # processes
 
 

@@ -11,6 +11,8 @@ from ftheta.processes.serving import Channel, connect
 
 from .part import Setup
 
+SMALL = 200_000  # multiplications of one evaluation
+
 
 def main() -> None:
     """Read the set-up, then do tasks until the input ends."""
@@ -21,6 +23,7 @@ def main() -> None:
         from .subjects import unpickle_networks
 
         networks = unpickle_networks(setup.recipe)
+        _hurry_small(networks)
         _record_compilation(setup.record)
         portraits = _portraits(networks) if setup.describes else ()
     except Exception as error:
@@ -31,6 +34,16 @@ def main() -> None:
         task, assessment = load(_body(channel))
         found = look(task, networks, setup.seed) if task.looking else perform(task, networks, setup.seed, assessment)
         channel.send({"kind": "outcome"}, dump(found))
+
+
+def _hurry_small(networks: Any) -> None:
+    """Of a small network a program takes longer to compile than to run."""
+    from ftheta.graph.hurry import compile_quickly
+
+    from .facts.inputs import multiplications
+
+    if max(map(multiplications, networks)) <= SMALL:
+        compile_quickly()
 
 
 def _body(channel: Channel) -> bytes:

@@ -1,5 +1,6 @@
 """Options for programs that take longer to compile than to run: several times less of the one, more of the other."""
 
+import os
 from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
@@ -13,6 +14,17 @@ _HURRIED = {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": 
 def quick_compiler_options() -> Mapping[str, int | bool]:
     """For `compiler_options` of `jax.jit`: those of the wanted options that this version of XLA knows."""
     return MappingProxyType({name: value for name, value in _HURRIED.items() if _known(name, value)})
+
+
+def compile_quickly() -> None:
+    """Let every program of this process be compiled so, from now on.
+
+    XLA reads its flags once, before the first program: where one was compiled already, nothing changes. What the user
+    has said in XLA_FLAGS stays as it is. A flag that this version of XLA does not know ends the process here.
+    """
+    quick = [f"--{name}={str(value).lower()}" for name, value in _HURRIED.items()]
+    os.environ["XLA_FLAGS"] = " ".join([*quick, os.environ.get("XLA_FLAGS", "")])  # the last word on a flag counts
+    jax.devices()  # makes XLA read them
 
 
 def _known(name: str, value: int | bool) -> bool:

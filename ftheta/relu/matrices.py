@@ -6,6 +6,7 @@ The calculus of networks is written once, for any `Algebra`; `FLOATS` rounds, `R
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from itertools import pairwise
 from math import isfinite
 from typing import Any, Protocol, TypeAlias
@@ -108,6 +109,18 @@ class ExactMatrix:
             for j, b in other.rows[k].items():
                 total[j] = total[j] + a * b if j in total else a * b
         return {j: v for j, v in total.items() if v}
+
+    def times(self, table: Sequence[Sequence[fmpq]]) -> list[list[fmpq]]:
+        """The rows of the product with a dense matrix, given by its rows."""
+        if 4 * self.nnz > self.shape[0] * self.shape[1]:
+            return (self._dense * fmpq_mat([list(row) for row in table])).tolist()
+        columns = range(len(table[0]))
+        return [[sum((a * table[j][k] for j, a in row.items()), fmpq(0)) for k in columns] for row in self.rows]
+
+    @cached_property
+    def _dense(self) -> fmpq_mat:
+        zero = fmpq(0)
+        return fmpq_mat(*self.shape, [row.get(j, zero) for row in self.rows for j in range(self.shape[1])])
 
     def apply(self, x: Sequence[fmpq]) -> tuple[fmpq, ...]:
         return tuple(sum((a * x[j] for j, a in row.items() if x[j]), fmpq(0)) for row in self.rows)

@@ -158,3 +158,32 @@ def test_convex_data_are_met_exactly():
     found = convex_cpa_and_dc.measure(Dataset("bowl", x, (x**2).sum(axis=1)), np.random.default_rng(0))
     assert all(claim.judge().verdict is Verdict.PROVED for claim in found.claims)
     assert not made.difference.ridges
+
+
+def test_facets_are_where_an_inner_point_of_one_lies_in_the_other():
+    net = exact(random_network((2, 5, 3, 1)))
+    pieces = pieces_of(net, everywhere(2), plenty())
+    found = {(facet.below, facet.above) for facet in facets(pieces)}
+    # a second way: two cells have a facet in common if a linear program finds a segment in both
+    for i, one in enumerate(pieces):
+        for j, other in enumerate(pieces[:i]):
+            assert ((i, j) in found or (j, i) in found) == share_a_segment(one.cell.sides, other.cell.sides)
+
+
+def random_network(widths: tuple[int, ...]):
+    from ftheta.relu.exact import from_description
+
+    return from_description(random_mlp(np.random.default_rng(5), widths, bias=0.4))
+
+
+def share_a_segment(one: tuple[tuple[int, ...], ...], other: tuple[tuple[int, ...], ...]) -> bool:
+    """Whether both polyhedra, cut by a large box, have more than a point in common along one of their sides."""
+    rows = np.array([np.array(side, float) / max(map(abs, side)) for side in (*one, *other)])
+    for direction in ((1.0, 0.3), (-0.4, 1.0)):
+        ends = [
+            linprog(sign * np.array(direction), -rows[:, :-1], rows[:, -1] + 1e-9, bounds=[(-1e3, 1e3)] * 2)
+            for sign in (1, -1)
+        ]
+        if ends[0].status == 0 and -ends[1].fun - ends[0].fun > 1e-4:
+            return True
+    return False

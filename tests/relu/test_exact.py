@@ -12,7 +12,7 @@ from scipy import sparse
 from ftheta.logic import SubjectError
 from ftheta.networks.description import Dense, Description, random_mlp
 from ftheta.relu.exact import exact, from_description, round_weights
-from ftheta.relu.matrices import FLOATS, RATIONALS, ExactMatrix, rational
+from ftheta.relu.matrices import FLOATS, RATIONALS, ExactMatrix, fraction, rational
 from ftheta.relu.network import ExactNetwork, ReluNetwork, Step
 
 from .nets import networks, points
@@ -96,3 +96,13 @@ def test_the_two_algebras_agree(table: list[list[int]]) -> None:
         assert ExactMatrix.of(np.asarray(floats)) == rationals
     assert RATIONALS.nnz(ExactMatrix.of(A)) == FLOATS.nnz(A)
     assert RATIONALS.image(ExactMatrix.of(A), (fmpq(1), fmpq(2))) == tuple(map(rational, A @ np.array([1.0, 2.0])))
+
+
+@pytest.mark.parametrize("share", [0.1, 0.9])
+def test_a_product_with_a_dense_matrix_is_that_of_fractions(share):
+    rng = np.random.default_rng(3)
+    one = np.where(rng.random((6, 5)) < share, rng.integers(-9, 9, (6, 5)) / 8, 0.0)
+    other = rng.integers(-9, 9, (5, 3)) / 4
+    found = ExactMatrix.of(one).times([[rational(t) for t in row] for row in other.tolist()])
+    meant = [[sum(Fraction(one[i, j]) * Fraction(other[j, k]) for j in range(5)) for k in range(3)] for i in range(6)]
+    assert [[fraction(t) for t in row] for row in found] == meant

@@ -48,10 +48,29 @@ def facets(pieces: Sequence[Piece]) -> list[Facet]:
     return [
         Facet(plane, i, j, _jump(plane, pieces[i].rows[0], pieces[j].rows[0]))
         for plane, lower in below.items()
-        for i in lower
-        for j in above[plane]
+        for i, j in _near(plane, lower, above[plane], pieces)
         if _touch(plane, pieces[i].cell, pieces[j].cell)
     ]
+
+
+def _near(plane: Side, lower: Sequence[int], upper: Sequence[int], pieces: Sequence[Piece]) -> list[tuple[int, int]]:
+    """Pairs of pieces on either side of a hyperplane whose facets in it have boxes that meet: all that may touch."""
+    one = np.array([_facet_box(plane, pieces[i].cell) for i in lower])
+    other = np.array([_facet_box(plane, pieces[j].cell) for j in upper])
+    if not len(one) or not len(other):
+        return []
+    apart = (one[:, None, 0] > other[None, :, 1]) | (one[:, None, 1] < other[None, :, 0])
+    return [(lower[i], upper[j]) for i, j in np.argwhere(~apart.any(axis=2)).tolist()]
+
+
+def _facet_box(plane: Side, cell: Polyhedron) -> np.ndarray:
+    """The ends of a box around the facet, `(2, d)`: rounded outward, infinite where there are no corners or some are at
+    infinity."""
+    corners = [c for c in cell.corners if not at(plane, c)]
+    if not corners or not all(c[-1] for c in corners):
+        return np.array([np.full(cell.dimension, -np.inf), np.full(cell.dimension, np.inf)])
+    points = np.array([[x / c[-1] for x in c[:-1]] for c in corners])
+    return np.array([np.nextafter(points.min(0), -np.inf), np.nextafter(points.max(0), np.inf)])
 
 
 def _touch(plane: Side, one: Polyhedron, other: Polyhedron) -> bool:

@@ -6,7 +6,7 @@ have the same full-dimensional part as pre-image. *The owner* is the one that th
 $(\varepsilon,\varepsilon^2,\dots)$: owners alone form a partition.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -61,7 +61,17 @@ class Piece:
 
     def halves(self, side: Side) -> tuple["Piece | None", "Piece | None"]:
         above, below = self.cell.halves(side)
-        return above and replace(self, cell=above), below and replace(self, cell=below)
+        return self._on(above), self._on(below)
+
+    def _on(self, cell: Polyhedron | None) -> "Piece | None":
+        """The part on this `cell`, if there is one."""
+        if cell is None or cell is self.cell:
+            return cell and self
+        return Piece(cell, self.rows, self.pattern, self.source, self.owner)
+
+    def with_neuron(self, active: bool, owner: bool) -> "Piece":
+        """The piece, with the sign of one neuron more."""
+        return Piece(self.cell, self.rows, (*self.pattern, active), self.source, owner)
 
 
 def coordinates(d: int) -> tuple[Form, ...]:
@@ -151,18 +161,19 @@ class _Walk:
         branches = [branch]
         for k in np.flatnonzero(self.step.rectified).tolist():
             self.budget.spend(self.before + len(branches))
-            branches = [part for b in branches for part in self._split_by_sign(b, k, rows[k])]
+            side = primitive(rows[k]) if any(rows[k][:-1]) else None
+            branches = [part for b in branches for part in self._split_by_sign(b, k, rows[k][-1], side)]
         return [self._rectify(b, rows, b.piece.pattern[known:]) for b in branches]
 
-    def _split_by_sign(self, branch: _Branch, k: int, form: Form) -> Iterator[_Branch]:
-        """The parts of a branch on which one neuron is active, and inactive."""
+    def _split_by_sign(self, branch: _Branch, k: int, constant: fmpq, side: Side | None) -> Iterator[_Branch]:
+        """The parts of a branch where neuron `k` is active, and inactive: on the `side`, unless it is constant."""
         piece = branch.piece
-        if any(form[:-1]):
-            for part, active in zip(piece.halves(primitive(form)), (True, False)):
+        if side is not None:
+            for part, active in zip(piece.halves(side), (True, False)):
                 if part is not None:
-                    yield replace(branch, piece=replace(part, pattern=(*part.pattern, active)))
-        elif form[-1] or not self.listed:
-            yield replace(branch, piece=replace(piece, pattern=(*piece.pattern, bool(form[-1] > 0))))
+                    yield _Branch(part.with_neuron(active, part.owner), branch.touched)
+        elif constant or not self.listed:
+            yield _Branch(piece.with_neuron(bool(constant > 0), piece.owner), branch.touched)
         else:
             yield from _either_side(branch, self._neuron(k, piece.pattern))
 
@@ -185,26 +196,19 @@ def _either_side(branch: _Branch, neuron: Form) -> Iterator[_Branch]:
     piece = branch.piece
     leading = next((a for a in neuron[:-1] if a), None)
     if leading is None:  # zero near the image: inactive, and no boundary of a cell
-        yield replace(branch, piece=replace(piece, pattern=(*piece.pattern, False)))
+        yield _Branch(piece.with_neuron(False, piece.owner), branch.touched)
         return
     for active in (True, False):
         side = (*(a if active else -a for a in neuron[:-1]), ZERO)
         touched = (*branch.touched, side)
         if has_interior(touched, len(neuron) - 1) is not None:  # else no cell of the outer network lies there
             owner = piece.owner and (leading > 0) == active
-            yield _Branch(replace(piece, pattern=(*piece.pattern, active), owner=owner), touched)
+            yield _Branch(piece.with_neuron(active, owner), touched)
 
 
 def _after(step: ExactStep, forms: Sequence[Form]) -> list[Form]:
     """The rows of a step, before its ReLU, as forms."""
-    return [_combine(row, b, forms) for row, b in zip(step.matrix.rows, step.offset)]
-
-
-def _combine(row: Mapping[int, fmpq], offset: fmpq, forms: Sequence[Form]) -> Form:
-    total = [ZERO] * (len(forms[0]) - 1) + [offset]
-    for j, a in row.items():
-        total = [t + a * x for t, x in zip(total, forms[j])]
-    return tuple(total)
+    return [(*slope, constant + b) for (*slope, constant), b in zip(step.matrix.times(forms), step.offset)]
 
 
 def _mask(step: ExactStep, rows: Sequence[Form], signs: Sequence[bool]) -> tuple[Form, ...]:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, permutations
 from math import factorial, gcd, lcm
+from operator import mul, neg
 
 import numpy as np
 from flint import fmpq, fmpq_mat, fmpz_mat  # type: ignore[import-untyped]
@@ -38,12 +39,12 @@ def coprime(numbers: Sequence[int]) -> tuple[int, ...]:
 
 def opposite(side: Side) -> Side:
     """The same hyperplane seen from its other side."""
-    return tuple(-a for a in side)
+    return tuple(map(neg, side))
 
 
 def at(side: Side, corner: Sequence[int]) -> int:
     """The value of the form `side` at a point in homogeneous whole numbers."""
-    return sum(a * x for a, x in zip(side, corner))
+    return sum(map(mul, side, corner))
 
 
 def rationals(sides: Sequence[Side]) -> list[Form]:
@@ -81,21 +82,25 @@ class Polyhedron:
             return self, None
         if max(signs) <= 0:
             return None, self
-        return self._half(side, signs), self._half(opposite(side), [-s for s in signs])
+        between = self._crossings(signs)
+        above = [c for c, v in zip(self.corners, signs) if v >= 0]
+        below = [c for c, v in zip(self.corners, signs) if v <= 0]
+        return self._half(side, (*above, *between)), self._half(opposite(side), (*below, *between))
 
-    def _half(self, side: Side, signs: Sequence[int]) -> "Polyhedron":
-        """Corners on the right side, and where edges cross: two corners with $d-1$ facets (infinity too) in common."""
-        d = self.dimension
+    def _crossings(self, signs: Sequence[int]) -> list[Corner]:
+        """Where edges cross the zeros of a form with these `signs` at the corners; an edge joins two corners with $d-1$
+        facets (infinity too) in common."""
         planes = (*self.sides, (*[0] * self.dimension, 1))
         tight = [{k for k, s in enumerate(planes) if not at(s, c)} for c in self.corners]
-        kept = {c: None for c, v in zip(self.corners, signs) if v >= 0}
-        for i, p in enumerate(signs):
-            for j, n in enumerate(signs):
-                if p > 0 > n and len(tight[i] & tight[j]) >= d - 1:
-                    here = self.corners[i]
-                    there = self.corners[j]
-                    kept[coprime([p * b - n * a for a, b in zip(here, there)])] = None
-        return bounded_by((*self.sides, side), tuple(kept), d)
+        return [
+            coprime([p * b - n * a for a, b in zip(self.corners[i], self.corners[j])])
+            for i, p in enumerate(signs)
+            for j, n in enumerate(signs)
+            if p > 0 > n and len(tight[i] & tight[j]) >= self.dimension - 1
+        ]
+
+    def _half(self, side: Side, corners: Sequence[Corner]) -> "Polyhedron":
+        return bounded_by((*self.sides, side), tuple(dict.fromkeys(corners)), self.dimension)
 
     def _half_by_program(self, side: Side) -> "Polyhedron | None":
         d = self.dimension
