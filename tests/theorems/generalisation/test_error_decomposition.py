@@ -66,10 +66,10 @@ def test_lines_in_rationals_are_those_of_numpy_and_the_terms_add_up(n, seed):
     assert found.drifted == found.best_true
 
 
-def test_a_sample_from_half_of_the_law_has_another_expectation():
-    weights = LAW.lower_half()
+def test_a_sample_from_a_third_of_the_law_has_another_expectation():
+    weights = LAW.lower_third()
     found = exact_terms(LAW, LAW.count(LAW.draw(np.random.default_rng(0), 5, weights)), weights)
-    assert found.drifted != found.best_true
+    assert abs(found.drifted - found.best_true) > 0.01  # more than rounding: it refutes the forced control
     assert weights.sum() == pytest.approx(1) and (weights[X[:, 0] > 0] == 0).all()
 
 

@@ -35,7 +35,7 @@ ROUNDING = 1e-15
 Numbers = dict[str, Enclosure | float]
 ROWS = 400  # of data that are taken as a law
 CURVES = ("sine", "step", "line")
-SOURCES = ("the law", "its lower half")
+SOURCES = ("the law", "its lower third")
 
 
 def draw_curve(
@@ -89,14 +89,14 @@ def drawn_from_the_law(subject: Dataset | Network, *, drawn: str) -> Finding:
     sources=("scaman-slides", "bottou2008"),
     assumes=(targets_known, drawn_from_the_law),
     on=draw_curve,
-    unbreakable="""No law breaks it: the samples are drawn here. The preset `broken on purpose` draws them from one half
+    unbreakable="""No law breaks it: the samples are drawn here. The preset `broken on purpose` draws them from a third
     of the law; forced, the mean of the statistical term is refuted.""",
     presets={
         "textbook": {},
         "many examples": {"n": 200, "p": 20},
         "no noise": {"noise": 0.0, "curve": "step"},
         "at the edge": {"n": 7, "p": 5, "steps": 1000},
-        "broken on purpose": {"drawn": "its lower half"},
+        "broken on purpose": {"drawn": "its lower third"},
     },
     errata=r"""The slides of Scaman and Even leave out the hat of $\widehat{\mathcal D}_n$ in the third bracket; read as
     $\mathcal D$ the sum misses the statistical term. "By universality the approximation error is arbitrarily small"
@@ -121,7 +121,7 @@ def error_decomposition(
     if isinstance(subject, Network):
         return _estimate_terms(subject, rng, steps)
     law = Law.of(subject.x[:ROWS], np.zeros(len(subject.x[:ROWS])) if subject.y is None else subject.y[:ROWS])
-    source = None if drawn == SOURCES[0] else law.lower_half()
+    source = None if drawn == SOURCES[0] else law.lower_third()
     return gather_on_law(Experiment.of(law, width, steps, source, rng), rng, n, p)
 
 
