@@ -14,6 +14,7 @@ from .problems import Array, U
 Number = int | float | Fraction
 
 
+@np.errstate(over="ignore")
 def line_cost(
     x: Real[np.ndarray, "n"],
     y: Real[np.ndarray, "m"],
@@ -47,7 +48,10 @@ def line_cost(
 
 
 def _around(value: float, terms: int, p: float, extra: float = 0.0) -> Enclosure:
-    """Differences, powers and a pairwise sum of non-negative terms: each rounds by a few units in the last place."""
+    """Differences, powers and a pairwise sum of non-negative terms: each rounds by a few units in the last place. What
+    overflows on the way tells nothing: a mean may be finite whose sum is not."""
+    if not np.isfinite(value):
+        return Enclosure.between(0.0, np.inf)
     relative = (200 + 4 * p + int(terms).bit_length()) * U
     return Enclosure.between(max(0.0, value * (1 - relative) - extra), value * (1 + relative) + extra + 1e-300)
 

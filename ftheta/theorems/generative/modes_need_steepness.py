@@ -37,6 +37,7 @@ from ftheta.networks.description import Dense, Description
 from ftheta.subjects import Network
 from ftheta.subjects.roles import ask_role, values_at
 
+LATENTS = 64  # at which gradients are looked at
 SHARES = (0.02, 0.1, 0.25, 0.4, 0.45, 0.48)
 CONFIDENCE = 0.999
 BUDGET = 1.0
@@ -121,8 +122,10 @@ def modes_need_steepness(
     so two modes of mass $\frac{1-\varepsilon}2$ each need $L\ge D/(-2\Phi^{-1}(\frac{1-\varepsilon}2))$. On the line
     $L\ge\varphi(0)/p(\text{median})$."""
     L = _steepest(net)
+    known = Enclosure.at_most(L, Basis.EXACT)
     if inf == L:  # forced: what gradients alone would say
         L = _steepest_gradient(net, rng)
+        known = Enclosure.at_least(L, samples=LATENTS)
     y = values_at(net, rng.normal(size=(2 * samples, net.input_shape[0])))
     centred = y - y.mean(0)
     direction = np.linalg.svd(centred[: min(len(y), 4000)], full_matrices=False)[2][0]
@@ -131,12 +134,12 @@ def modes_need_steepness(
     claims, gaps, bounds = _compare(chosen, fresh, L)
     claims += _claim_jump(net, L)
     widest = int(np.argmax([g / max(b, 1e-300) if np.isfinite(b) else 0.0 for g, b in zip(gaps, bounds)]))
-    numbers = {"L": Enclosure.at_most(L, Basis.EXACT) if inf > L else Enclosure.unknown()}
+    said = "L ≤" if known.basis is Basis.EXACT else "largest gradient found"
     return Evidence(
         claims=tuple(claims),
         charts=(_draw_gaps(gaps, bounds), _draw_outputs(fresh)),
-        numbers=numbers,
-        summary=f"L ≤ {L:.5g}: modes that hold {SHARES[widest]:g} each are {gaps[widest]:.4g} apart, and can be no "
+        numbers={"L": known},
+        summary=f"{said} {L:.5g}: modes that hold {SHARES[widest]:g} each are {gaps[widest]:.4g} apart, and can be no "
         f"farther than {bounds[widest]:.4g}",
         examples=_examples,
     )
@@ -168,7 +171,7 @@ def _compare(chosen: np.ndarray, fresh: np.ndarray, L: float) -> tuple[list[Clai
 
 def _steepest_gradient(net: Network, rng: np.random.Generator) -> float:
     """The largest norm of a Jacobian at random latents: no bound, and 0 for a step."""
-    z = rng.normal(size=(64, net.input_shape[0]))
+    z = rng.normal(size=(LATENTS, net.input_shape[0]))
     jacobians = np.asarray(jax.vmap(jax.jacfwd(partial(net.apply, net.params)))(jnp.asarray(z)))
     return float(np.linalg.norm(jacobians, 2, axis=(1, 2)).max())
 

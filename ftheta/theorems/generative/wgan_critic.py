@@ -128,7 +128,7 @@ def wgan_critic(net: Network, rng: np.random.Generator) -> Evidence:
     values = _values(net, np.concatenate([x, y]))
     gap = float(values[: len(x)].mean() - values[len(x) :].mean())
     constant, certificate = _constant_of(net, np.concatenate([x, y]))
-    below = abs(gap) / constant
+    below = abs(gap) / constant if constant else 0.0 if certificate or gap == 0 else inf
     distance = transport(x, y, cost="euclidean").value
     share = below / distance.middle if distance.middle else 1.0
     return Evidence(

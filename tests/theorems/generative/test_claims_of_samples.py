@@ -1,0 +1,66 @@
+"""What theorems on samples take for shown: diameters of rows, constants of networks, sizes that overflow."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ftheta.catalogue import theorem
+from ftheta.logic import Basis, Status, Verdict
+from ftheta.networks import Dense, Description
+from ftheta.running import assess, run
+from ftheta.subjects import Dataset, Network
+from ftheta.theorems.generative.wasserstein_sampling import farthest_apart
+from ftheta.transport.line import exact_line_cost, line_cost
+from tests.thoroughness import max_examples
+
+
+def test_rows_that_are_farther_apart_than_the_diameter_are_told_so():
+    """No column is wider than 1, but the diagonal of the cube is."""
+    x = np.repeat([[0.0] * 50, [1.0] * 50], 8, axis=0)
+    found = run(theorem("wasserstein-sampling"), Dataset("two corners", x), diameter=1.0)
+    assert found.verdict is Verdict.INAPPLICABLE
+
+
+def test_a_diameter_that_the_rows_have_is_shown_by_all_pairs():
+    x = np.random.default_rng(0).normal(size=(40, 3))
+    x /= np.linalg.norm(x, axis=1, keepdims=True)  # a sphere of diameter 2 in a box of diagonal 2√3
+    found = run(theorem("wasserstein-sampling"), Dataset("sphere", x), diameter=2.001)
+    assert found.verdict is not Verdict.INAPPLICABLE
+    assert all(check.finding.status is Status.PROVED for check in found.checks)
+
+
+@max_examples(20)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 5))
+def test_the_largest_distance_of_two_rows_lies_in_its_enclosure(seed, d):
+    x = np.random.default_rng(seed).normal(size=(6, d)) * 10.0 ** np.random.default_rng(seed).integers(-5, 6)
+    rows = [[Fraction(v) for v in row] for row in x.tolist()]
+    square = max(sum((a - b) ** 2 for a, b in zip(p, q)) for p in rows for q in rows)
+    found = farthest_apart(x)
+    assert Fraction(found.lo) ** 2 <= square <= Fraction(found.hi) ** 2
+
+
+def test_gradients_that_were_looked_at_are_no_bound_of_the_lipschitz_constant():
+    found = run(theorem("modes-need-steepness"), breaker=True, force=True)
+    assert found.numbers["L"].basis is Basis.SAMPLED and "largest gradient found" in found.summary
+
+
+def test_a_constant_critic_sees_nothing_of_the_distance():
+    net = Network.described(Description((Dense(np.zeros((1, 2)), np.ones(1), "identity"),)))
+    rng = np.random.default_rng(0)
+    data = Dataset("two", np.concatenate([rng.normal(size=(5, 2)), 1 + rng.normal(size=(5, 2))]), np.repeat([0, 1], 5))
+    subject = net.with_data(data)
+    assert assess(theorem("wgan-critic"), subject).applies
+    assert run(theorem("wgan-critic"), subject).verdict.holds
+
+
+@pytest.mark.parametrize(
+    "x, y, p", [([1e200], [-1e200], 2), ([1e308], [-1e308], 1), ([1e308] * 3, [0.0] * 3, 1), ([1e-160], [0.0], 2)]
+)
+def test_costs_beyond_the_floats_are_enclosed_all_the_same(x, y, p):
+    found = line_cost(np.array(x), np.array(y), p=p)
+    cost = exact_line_cost(x, y, p=p)
+    assert Fraction(found.lo) <= cost
+    assert found.hi == np.inf or cost <= Fraction(found.hi)
