@@ -146,7 +146,7 @@ def round_down(value: Fraction) -> float:
 
 def round_up(value: Fraction) -> float:
     """The smallest float64 that is at least a rational."""
-    return -round_down(-value)
+    return 0.0 - round_down(-value)  # not −0.0
 
 
 def nearest(value: Fraction) -> float:

@@ -83,6 +83,14 @@ class UnitLipschitz:
         rows = np.asarray(x, np.float64)
         labels = np.asarray(labels)
         found = bounds(self, (rows, rows), method="interval")
+        classes = found.lower.shape[1]
+        if labels.shape != (len(rows),) or labels.dtype.kind not in "iu" or not np.isin(labels, range(classes)).all():
+            raise UsageError(
+                "A label is the number of an output, one for each row.",
+                where="labels",
+                got=f"{labels.dtype} of shape {labels.shape}, from {labels.min()} to {labels.max()}",
+                remedy=f"whole numbers from 0 to {classes - 1}, {len(rows)} of them",
+            )
         own = np.eye(found.lower.shape[1], dtype=bool)[labels]
         margin = found.lower[own] - np.where(own, -inf, found.upper).max(axis=1)
         # three roundings: of the margin, of the product and of the quotient

@@ -75,6 +75,12 @@ class Decreases(Behaviour):
             raise UsageError(
                 "Both boxes are of states.", got=f"{len(self.box.lo)} and {len(self.inner.lo)} entries", where="outside"
             )
+        if not cut_out(self.box, self.inner):
+            raise UsageError(
+                "The smaller box leaves no state of the box outside it: there is nothing to show.",
+                where="outside",
+                remedy="give a box around the equilibrium that is smaller than the box of the states",
+            )
 
     def decide(self, net: "AnyNetwork", seconds: float, threads: int) -> Verification:
         """The difference as the output of one network, over the parts of the box around the smaller one."""

@@ -119,13 +119,19 @@ def _evaluating(module: torch.nn.Module) -> Iterator[None]:
 
 
 def stability_limit(optimiser: Any) -> tuple[float | None, float | None]:
-    r"""The step size η and the largest stable sharpness: $2(1+\beta)/\eta$ of gradient descent with momentum β; none is
-    known of methods that scale every coordinate."""
+    r"""The step size η and the largest stable sharpness: $2(1+\beta)/\eta-\lambda$ of gradient descent with momentum β
+    and weight decay λ; none is known of methods that scale every coordinate.
+
+    Of groups with steps of their own the smallest one counts: $P^{1/2}HP^{1/2}$ has an eigenvalue of
+    $\min\eta\cdot\lambda_{\max}(H)$ or more, so that beyond this limit the steps are unstable for certain."""
     groups = getattr(optimiser, "param_groups", None)
     if not groups:
         return None, None
     step = max(float(group["lr"]) for group in groups)
-    if not isinstance(optimiser, torch.optim.SGD) or step <= 0 or any(group.get("nesterov") for group in groups):
+    least = min(float(group["lr"]) for group in groups)
+    others = any(group.get(name) for group in groups for name in ("nesterov", "dampening", "maximize"))
+    if not isinstance(optimiser, torch.optim.SGD) or least <= 0 or others:
         return step, None
-    momentum = min(float(group.get("momentum", 0.0)) for group in groups)
-    return step, 2 * (1 + momentum) / step
+    momentum = max(float(group.get("momentum", 0.0)) for group in groups)
+    decay = min(float(group.get("weight_decay", 0.0)) for group in groups)
+    return step, 2 * (1 + momentum) / least - decay

@@ -163,6 +163,20 @@ def test_sums_of_zeros_have_no_error():
     assert found.high[0, 0] >= 0.1
 
 
+@pytest.mark.parametrize(
+    "box, answers",
+    [
+        (([0, 0], [1, 0]), ["unsat", "unknown"]),
+        (([-1, 0.5], [1, 0.5]), ["sat"]),
+        (([0, 0], [0, 0]), ["unsat", "unknown"]),
+    ],
+)
+def test_boxes_without_width_are_boxes_all_the_same(box, answers):
+    bowl = ReluNetwork.dense([np.array([[1.0, 1.0], [-1.0, 2.0]]), np.ones((1, 2))], [np.zeros(2), np.zeros(1)])
+    assert ft.verify(bowl, ft.Convex(box), threads=1, budget=5).holds
+    assert ft.verify(bowl, ft.Monotone(box, increasing=[0]), threads=1, budget=1).answer in answers
+
+
 def test_a_convex_function_whose_neurons_are_not_is_found_by_its_facets():
     net = ReluNetwork.dense([[[1.0, 1.0]] * 2, [[1.0, -0.5]]], [np.zeros(2), np.zeros(1)])
     found = ft.verify(net, ft.Convex(SQUARE), budget=4, threads=1)
@@ -374,6 +388,8 @@ def test_parts_around_a_box_cover_the_rest_of_it(ends, point):
         lambda: ft.verify(LINEAR, ft.Decreases(np.eye(3), (A, B), SQUARE, outside=INNER)),
         lambda: ft.verify(LINEAR, ft.Decreases(np.eye(2), (A, B.T), SQUARE, outside=INNER)),
         lambda: ft.Decreases(np.eye(2), (A, B), SQUARE, outside=([0], [1])),
+        lambda: ft.Decreases(np.eye(2), (A, B), SQUARE, outside=SQUARE),  # nothing would be shown of no state
+        lambda: ft.Decreases(np.eye(2), (A, B), SQUARE, outside=([-2, -2], [2, 2])),
         lambda: ft.reach(LINEAR, lambda x, u: u, SQUARE),
         lambda: ft.range(LINEAR, SQUARE, rows=[[1, 2]]),
         lambda: ft.range(LINEAR, SQUARE, tolerance=0),

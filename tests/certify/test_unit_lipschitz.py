@@ -123,6 +123,14 @@ def test_radii_of_a_linear_classifier_are_exact():
     assert radius[0] == pytest.approx(1.4, rel=1e-12) and radius[0] <= 1.4 + 1e-15 and radius[1] == 0
 
 
+@pytest.mark.parametrize("labels", [[-1, 0], [0, 3], [0.0, 1.0], [0]])
+def test_labels_that_are_no_outputs_have_no_radius(labels):
+    stack = Stack("plain", (Dense(3),), (2,))
+    certificate = certify_unit_lipschitz((stack.initial(RNG), stack.apply))
+    with pytest.raises(UsageError, match="number of an output"):
+        certificate.radii(np.ones((2, 2)), np.array(labels))
+
+
 def test_layers_without_a_certificate_are_refused_by_name():
     stack = Stack("images", (Conv(3, channels=2), Flatten(), Dense(2)), (1, 4, 4))
     with pytest.raises(SubjectError, match="conv"):

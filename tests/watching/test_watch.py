@@ -138,6 +138,24 @@ def test_the_limit_is_that_of_gradient_descent_with_momentum_on_a_quadratic(tmp_
     assert stability_limit(torch.optim.Adam(weight, lr=0.1)) == (0.1, None)
 
 
+def test_a_limit_is_only_said_of_steps_that_are_unstable_beyond_it():
+    from ftheta.watching.torch_probe import stability_limit
+
+    flat, steep = (nn.Parameter(torch.ones(1, dtype=torch.float64)) for _ in range(2))
+    groups = [{"params": [flat], "lr": 1.0}, {"params": [steep], "lr": 0.1}]
+    optimiser = torch.optim.SGD(groups, lr=0.1)
+    _, limit = stability_limit(optimiser)
+    assert limit is not None
+    for _ in range(100):  # the sharpness 15 is beyond 2/1, but the steep direction has the small step
+        optimiser.zero_grad()
+        (flat**2 / 2 + 15 * steep**2 / 2).sum().backward()
+        optimiser.step()
+    assert steep.abs().item() < 1e-9 and limit >= 15
+    assert stability_limit(torch.optim.SGD([steep], lr=0.1, weight_decay=3.0))[1] == pytest.approx(17)
+    for other in ({"momentum": 0.9, "dampening": 0.5}, {"maximize": True}, {"momentum": 0.9, "nesterov": True}):
+        assert stability_limit(torch.optim.SGD([steep], lr=0.1, **other))[1] is None
+
+
 def test_looks_never_take_more_than_their_share_after_the_first(monkeypatch):
     now = [0.0]
     monkeypatch.setattr(pace, "perf_counter", lambda: now[0])
