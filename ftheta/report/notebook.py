@@ -67,7 +67,7 @@ def mimebundle(document: "Result | Audit", include: Any = None, exclude: Any = N
         bundle = {"text/html": _audit_html(document), "text/plain": plain_text(audit_card(document))}
     else:
         latex = {"text/latex": _latex(document)}
-        bundle = {"text/html": _html(document), **latex, "text/plain": plain_text(card(document))}
+        bundle = {"text/html": card_html(document), **latex, "text/plain": plain_text(card(document))}
     wanted = set(include) if include else set(bundle)
     return {kind: text for kind, text in bundle.items() if kind in wanted and kind not in (exclude or ())}
 
@@ -98,10 +98,13 @@ def _latex(result: "Result") -> str:
     return f"\\textbf{{{title}}}\n\n{result.statement}\n\n$\\textbf{{{look(result.verdict).word}}}$"
 
 
-def _html(result: "Result") -> str:
+def card_html(result: "Result", *, mathml: bool = False) -> str:
+    """The card of a result. Its formulas stand between dollars, for notebooks that typeset them and strip MathML where
+    they do not trust it; with `mathml` they are MathML."""
     from html import escape
 
     from .letters import letters
+    from .mathml import statement_html
     from .reproduce import command
     from .verdicts import look, remarks
 
@@ -109,7 +112,7 @@ def _html(result: "Result") -> str:
     parts = [
         f"<h4 style='margin:0 0 .4em'>{escape(result.title)} {_pill(here)}</h4>",
         f"<p><em>{escape(letters(result.gist))}</em></p>" if result.gist else "",
-        f"<p>{escape(result.statement)}</p>",
+        f"<p>{statement_html(result.statement) if mathml else escape(result.statement)}</p>",
         f"<p>{escape(letters(result.summary))}</p>" if result.summary else "",
         *(f"<p><b>{escape(remark)}</b></p>" for remark in remarks(result)),
         _picture(result),

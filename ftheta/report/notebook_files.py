@@ -79,11 +79,11 @@ def _():
     import marimo as mo
 
     import ftheta as ft
-    from ftheta.report.notebook import mimebundle
+    from ftheta.report.notebook import card_html
 
     def show(result):
         """The card of a result."""
-        return mo.md(mimebundle(result)["text/html"])
+        return mo.Html(card_html(result, mathml=True))
 
     return ft, mo, show
 '''

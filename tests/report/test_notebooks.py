@@ -42,6 +42,7 @@ class Marimo(ModuleType):
         returned = [function.body[-1].value for function in functions]
         self.definitions = [[name.id for name in value.elts] if value else [] for value in returned]
         self.words = []
+        self.cards = []
         self.names = {}
 
     def App(self):
@@ -49,6 +50,10 @@ class Marimo(ModuleType):
 
     def md(self, text):
         self.words.append(text)
+        return text
+
+    def Html(self, text):
+        self.cards.append(text)
         return text
 
     def cell(self, function=None, *, hide_code=False):
@@ -86,7 +91,8 @@ def test_the_same_cells_run_in_marimo(monkeypatch):
     stub = run_marimo(to_marimo(cells), monkeypatch)
     assert isinstance(stub.names["result"], Result)
     assert stub.names["forced"].provenance.forced
-    assert len(stub.words) == len(cells)  # words, and the card of every run
+    assert len(stub.words) + len(stub.cards) == len(cells)
+    assert all("<math" in card and "$" not in card for card in stub.cards)
 
 
 @pytest.mark.parametrize("name", ALL)
