@@ -63,7 +63,7 @@ nightly: $(VENV)/.installed-dev $(VENV)/.installed-docs chromium
 
 # The documentation site, in build/site/html. Theorems whose default run is not stored yet are run first.
 docs: $(VENV)/.installed-docs
-	$(BIN)/python -m website results
+	$(BIN)/python -m website results --workers $(WORKERS)
 	$(BIN)/python -m website pages
 	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going build/site/source build/site/html
 	$(BIN)/python -m website inspect

@@ -8,6 +8,8 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ftheta.logic import Chart, Check, Judged, Result
     from ftheta.logic.result import Audit
     from ftheta.subjects import Network
@@ -104,7 +106,7 @@ def card_html(result: "Result", *, mathml: bool = False) -> str:
     from html import escape
 
     from .letters import letters
-    from .mathml import statement_html
+    from .mathml import statement_html, words_html
     from .reproduce import command
     from .verdicts import look, remarks
 
@@ -117,7 +119,9 @@ def card_html(result: "Result", *, mathml: bool = False) -> str:
         *(f"<p><b>{escape(remark)}</b></p>" for remark in remarks(result)),
         _picture(result),
         f"<details><summary>{escape(here.word)}: {escape(here.means)}</summary>",
-        "<ul>" + "".join(_check(c) for c in result.checks) + "</ul>" if result.checks else "",
+        "<ul>" + "".join(_check(c, words_html if mathml else escape) for c in result.checks) + "</ul>"
+        if result.checks
+        else "",
         _claims(result.claims),
         f"<p><b>Examples (not about the subject)</b></p>{_claims(result.examples)}" if result.examples else "",
         f"<p>See also: {escape(', '.join(result.see_also))}</p>" if result.see_also else "",
@@ -149,12 +153,11 @@ def _image(chart: "Chart") -> str:
     return f'<img alt="{label}" style="max-width:100%;width:680px" src="data:image/png;base64,{data}">'
 
 
-def _check(check: "Check") -> str:
-    from html import escape
-
+def _check(check: "Check", write: "Callable[[str], str]") -> str:
+    """A hypothesis; `write` makes HTML of its words."""
     from .card import MARKS
 
-    return f"<li>{MARKS[check.finding.status][0]} {escape(check.says or check.name)}: {escape(check.finding.note)}</li>"
+    return f"<li>{MARKS[check.finding.status][0]} {write(check.says or check.name)}: {write(check.finding.note)}</li>"
 
 
 def _claims(claims: "tuple[Judged, ...]") -> str:
