@@ -3,12 +3,13 @@ sources as one line each."""
 
 import json
 import pkgutil
+import sys
 from collections.abc import Mapping
 from dataclasses import asdict
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from types import MappingProxyType
+from types import MappingProxyType, ModuleType
 from typing import Any
 
 import ftheta.theorems as root
@@ -31,6 +32,16 @@ def theorems() -> Mapping[str, Theorem]:
                     raise ValueError(f"Two theorems have the id {item.id}; the second is in {info.name}.")
     ordered = sorted(found.values(), key=lambda t: (root.CHAPTERS.index(t.chapter), t.id))
     return MappingProxyType({t.id: t for t in ordered})
+
+
+class _CallableModule(ModuleType):
+    """`ft.theorems` is the package of the theorems as soon as it is imported; called, it is the function."""
+
+    def __call__(self) -> Mapping[str, Theorem]:
+        return theorems()
+
+
+sys.modules[root.__name__].__class__ = _CallableModule
 
 
 @cache

@@ -1,6 +1,7 @@
 """The Python reference: one page per public name, for autodoc to fill."""
 
 import inspect
+from importlib import import_module
 from types import ModuleType
 from typing import Any, get_args, get_type_hints
 
@@ -53,16 +54,24 @@ def reference_index() -> str:
 
 def reference_page(name: str) -> str:
     """The page of a public name: the object itself, then the classes of this package that it returns."""
-    found = getattr(ftheta, name)
+    found, path = locate(name)
     if isinstance(found, ModuleType):
         return _package_page(name, found)
     returned = _returned_classes(found)
     below = [_directive("autoclass", path, ":no-index:") for path in returned]
     return join(
         heading(1, f"ft.{name}"),
-        _directive(_kind(found), f"ftheta.{name}"),
+        _directive(_kind(found), path),
         *([heading(2, "What it returns"), *below] if below else []),
     )
+
+
+def locate(name: str) -> tuple[Any, str]:
+    """What a public name stands for, and its path. `ft.theorems` is the function, though a package has that name."""
+    home = ftheta._HOME.get(name)
+    if isinstance(getattr(ftheta, name), ModuleType) and home is not None:
+        return getattr(import_module(home), name), f"{home}.{name}"
+    return getattr(ftheta, name), f"ftheta.{name}"
 
 
 def _package_page(name: str, package: ModuleType) -> str:
@@ -118,7 +127,7 @@ def _returned_classes(item: Any) -> list[str]:
 
 def summary_of(name: str) -> str:
     """The first sentence of what a name says of itself."""
-    text = " ".join(_first_paragraph(inspect.getdoc(getattr(ftheta, name)) or "").split())
+    text = " ".join(_first_paragraph(inspect.getdoc(locate(name)[0]) or "").split())
     end = text.find(". ")
     return text if end < 0 else text[: end + 1]
 

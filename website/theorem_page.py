@@ -154,7 +154,7 @@ def _control(control: Result) -> str:
         for check in failing_checks(control)
     )
     refuted = [judged for judged in control.claims if judged.judgement.verdict is Verdict.REFUTED]
-    forced = f"<p>Forced, {pill(look(control.verdict))}</p>{claims_html(refuted)}"
+    forced = f"<p>Forced: {pill(look(control.verdict))}</p>{claims_html(refuted)}"
     picture = fold("Its picture", figure_html(control.charts[0])) if control.charts else ""
     return f"{subject}<ul>{failed}</ul>{forced}{picture}"
 

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+import ftheta
 from ftheta.catalogue import entry_of, index, make_index, theorem, theorems
 from ftheta.logic import Theorem, UsageError
 from ftheta.theorems import CHAPTERS
@@ -28,6 +29,10 @@ def test_ids_resolve_with_underscores_and_dashes():
 def test_an_unknown_id_suggests_the_nearest():
     with pytest.raises(UsageError, match="gd-strongly-convex"):
         entry_of("gd-strongly-konvex")
+
+
+def test_theorems_of_the_public_interface_can_be_called_when_their_package_is_imported():
+    assert ftheta.theorems() is theorems()
 
 
 def test_the_catalogue_is_read_only():

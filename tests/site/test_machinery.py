@@ -132,6 +132,7 @@ def test_every_public_name_is_in_the_reference_once():
 
 def test_functions_classes_and_packages_are_documented_by_what_they_are():
     assert "autofunction:: ftheta.check\n" in reference_page("check")
+    assert "autofunction:: ftheta.catalogue.theorems\n" in reference_page("theorems")
     assert "autoclass:: ftheta.Network\n   :members:" in reference_page("Network")
     pieces = reference_page("pieces")
     assert "autofunction:: ftheta.pieces.pieces" in pieces and "autoclass:: ftheta.pieces.Box" in pieces
