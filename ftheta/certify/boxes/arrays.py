@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numba.extending import register_jitable
 
 from ftheta.certify.ball_parts import FloatBall
@@ -31,11 +30,6 @@ def compiled(function: Any) -> Any:
     What a call from Python needs (to take apart tuples of forty arrays) would be most of the work of compiling it, and
     counting references to arrays most of the rest: no array is made in here."""
     return register_jitable(error_model="numpy", _nrt=False)(function)
-
-
-def kept(function: Any) -> Any:
-    """A function compiled once and kept on disk. Sums are not re-ordered: there is no fast-math."""
-    return njit(cache=True, nogil=True, error_model="numpy", _nrt=False)(function)  # type: ignore[call-overload]
 
 
 def inlined(function: Any) -> Any:

@@ -9,8 +9,9 @@ looked at again with the bounds of its rows as cuts: they bound the neurons wher
 """
 
 from ftheta.certify.loading import load_directly
+from ftheta.loops import entry
 
-from .arrays import HUGE, compiled, copy, kept
+from .arrays import HUGE, compiled, copy
 from .ball_kernels import bring_inside, gain_of_form, place_in_ball
 from .products import add_column
 from .relaxations import measure_reach, tighten_row, weigh_gaps
@@ -33,7 +34,7 @@ LOOKS_WITH_MANY = 4  # how often a part is bounded there, each time with the row
 
 
 @load_directly
-@kept
+@entry
 def search_boxes(
     net, rows, zonotope, bounds, scratch, lower, upper, signs, top, finest, steps, margin, witness, counts
 ):
@@ -111,11 +112,13 @@ def search_boxes(
 def _bound_part(net, rows, lo, hi, sign, zonotope, bounds, scratch):
     """Bound all rows over a part of a box, once or, with many inputs, some times over; returns what `_bound_once`
     does."""
-    generators = _bound_once(net, rows, lo, hi, sign, 0, zonotope, bounds, scratch)
-    for _ in range(LOOKS_WITH_MANY - 1 if len(lo) > MANY_INPUTS else 0):
-        kept = keep_rows(rows, generators, bounds, zonotope.cuts) if generators > 0 else 0
-        if kept == 0:
-            break
+    generators = 0
+    kept = 0
+    for look in range(LOOKS_WITH_MANY if len(lo) > MANY_INPUTS else 1):
+        if look > 0:
+            kept = keep_rows(rows, generators, bounds, zonotope.cuts) if generators > 0 else 0
+            if kept == 0:
+                break
         generators = _bound_once(net, rows, lo, hi, sign, kept, zonotope, bounds, scratch)
     return generators
 

@@ -7,6 +7,8 @@ it: this is the graph of the polytope whose facets are moved by amounts that gro
 the next. So every graph stays simple, corners sit at their true places, and the combinatorics depend on signs alone.
 """
 
+from ftheta.loops import entry, inner, woven
+
 from .box_corners import BOUND
 from .box_split import split
 from .box_volume import polytope_volume
@@ -33,7 +35,6 @@ from .parts import (
     WORK,
     add_columns,
     centre_test,
-    compiled,
     decide,
     descend,
     finish,
@@ -50,7 +51,7 @@ from .parts import (
 )  # fmt: skip
 
 
-@compiled(fastmath={"contract"})
+@inner(fastmath={"contract"})
 def evaluate(forms, k, path, stack, scratch, t, value):
     """The form at every corner; its least, greatest and smallest absolute value. Three and four dimensions by hand."""
     n = stack.corners[t]
@@ -85,7 +86,7 @@ def evaluate(forms, k, path, stack, scratch, t, value):
     return low, high, small
 
 
-@compiled()
+@inner()
 def bounding_box(stack, path, t):
     """Centre and half-width of every coordinate over the corners of a polytope."""
     n = stack.corners[t]
@@ -100,7 +101,7 @@ def bounding_box(stack, path, t):
         path.box[2 * c + 1] = 0.5 * (high - low)
 
 
-@compiled()
+@woven()
 def enter(weights, stack, path, scratch, gauges, t, layer, size, need_map):
     """On entering a layer: sort its coordinates into active, inactive and candidates, and add up the active ones."""
     d = path.facet.shape[1]
@@ -144,7 +145,7 @@ def enter(weights, stack, path, scratch, gauges, t, layer, size, need_map):
     stack.position[t] = 0
 
 
-@compiled()
+@woven()
 def keep(stack, path, cells, counters, t, want_maps):
     """Write a finished cell into the buffers; False when they are full."""
     n = stack.corners[t]
@@ -162,7 +163,7 @@ def keep(stack, path, cells, counters, t, want_maps):
     return True
 
 
-@compiled()
+@woven()
 def walk(weights, stack, path, scratch, counters, gauges, t, layer, size, ask, need_map):
     """Try candidates of the layer until one splits the polytope: SPLIT. SETTLED if none does, SIGN if one is open."""
     forms = path.forms[layer]
@@ -194,7 +195,7 @@ def walk(weights, stack, path, scratch, counters, gauges, t, layer, size, ask, n
     return SETTLED
 
 
-@compiled()
+@inner()
 def crossing_parts(stack, scratch, gauges, t, allowance):
     """Two cuts of a polytope make 4 parts if the second form has both signs on the first cut, else 3; 0 if open."""
     first = scratch.trial[0]
@@ -217,7 +218,7 @@ def crossing_parts(stack, scratch, gauges, t, allowance):
     return 3
 
 
-@compiled()
+@inner()
 def count_parts(stack, path, scratch, gauges, t, layer, size):
     """Into how many parts the last layer cuts a polytope if at most two of its neurons do; 0 if more, or if open."""
     allowance = threshold(path, layer, stack.worst[t], size, path.facet.shape[1])
@@ -239,7 +240,7 @@ def count_parts(stack, path, scratch, gauges, t, layer, size):
     return cuts + 1 if cuts < 2 else crossing_parts(stack, scratch, gauges, t, allowance)
 
 
-@compiled()
+@inner()
 def has_room(stack, path, scratch, t):
     """Whether the polytope on top of the stack can be split: no more than half of all edge ends are cut."""
     n = stack.corners[t]
@@ -247,7 +248,7 @@ def has_room(stack, path, scratch, t):
     return n + new <= scratch.value.shape[0] and stack.top[t] + new <= path.point.shape[0]
 
 
-@compiled()
+@entry
 def run(weights, stack, path, scratch, cells, counters, gauges, size, ask, store, want_maps, max_cells, pause):
     """Enumerate until done or until something is needed; the stack holds all that is left, so a call can be resumed."""
     last = weights.sizes.shape[0] - 2

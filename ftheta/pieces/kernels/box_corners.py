@@ -14,7 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .parts import FLAT, U, compiled
+from ftheta.loops import inner
+
+from .parts import FLAT, U
 
 
 class Stack(NamedTuple):
@@ -70,7 +72,7 @@ BOUND, WIDTH, RESIDUAL, DETERMINANT = range(4)
 SHORT = 1e-7  # edges whose ends are that close, in units of the domain, are not used to pass on what is known
 
 
-@compiled(fastmath={"contract"})
+@inner(fastmath={"contract"})
 def determinant(m, d):
     """By hand up to four dimensions, else by elimination with row pivots (destroys m)."""
     if d == 2:
@@ -99,7 +101,7 @@ def determinant(m, d):
     return result
 
 
-@compiled(fastmath={"contract"})
+@inner(fastmath={"contract"})
 def set_plane(path, row, forms, k, error, size):
     """Form k becomes the hyperplane of a facet, with unit normal in a bounded body. Returns the length of the normal.
 
@@ -121,7 +123,7 @@ def set_plane(path, row, forms, k, error, size):
     return norm
 
 
-@compiled(fastmath={"contract"})
+@inner(fastmath={"contract"})
 def inspect(path, scratch, row, sides, size):
     """Width, residual and error bound of a corner from its hyperplanes themselves, by a determinant.
 
@@ -178,7 +180,7 @@ def inspect(path, scratch, row, sides, size):
         path.know[row, BOUND] = min(bound, unknown)
 
 
-@compiled(fastmath={"contract"})
+@inner(fastmath={"contract"})
 def distance(path, plane, corner):
     """The value of a hyperplane's form at a corner: in a bounded body the signed distance."""
     v = 0.0
@@ -187,7 +189,7 @@ def distance(path, plane, corner):
     return v
 
 
-@compiled(fastmath={"contract"})
+@inner(fastmath={"contract"})
 def pass_on(path, scratch, row, v, u, left, new, rise, norm, allowance, worst, sides, size):
     """The same for a corner on the edge from v to u, from what is known of the two.
 

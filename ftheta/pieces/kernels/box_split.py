@@ -1,10 +1,11 @@
 """Cutting a simple polytope in two by a hyperplane (compiled): new corners on cut edges, joined to a simple graph."""
 
+from ftheta.loops import inner
+
 from .box_corners import BOUND, pass_on, set_plane
-from .parts import compiled
 
 
-@compiled()
+@inner()
 def cut_edges(stack, scratch, t):
     """The edges from a corner with sign >= 0 to one with sign < 0; returns their number."""
     d = stack.along.shape[2]
@@ -24,7 +25,7 @@ def cut_edges(stack, scratch, t):
     return m
 
 
-@compiled(fastmath={"contract"})
+@inner(fastmath={"contract"})
 def place_corner(path, scratch, row, v, u, w, number):
     """The point where the neuron vanishes on the edge w, and its facets: those of the edge, then the neuron."""
     d = path.facet.shape[1]
@@ -47,7 +48,7 @@ def place_corner(path, scratch, row, v, u, w, number):
     return high + low
 
 
-@compiled()
+@inner()
 def pair_up(path, scratch, row, w, sides, mask):
     """Join new corner w to the others on the cut that share all but one of its old facets."""
     d = path.facet.shape[1]
@@ -70,7 +71,7 @@ def pair_up(path, scratch, row, w, sides, mask):
             scratch.table[z, 1] = stamp << 30 | w << 6 | j
 
 
-@compiled()
+@inner()
 def new_corners(stack, path, scratch, t, m, number, norm, allowance, sides, size):
     """A corner on every edge that the neuron cuts, next to those of the path; and the edges between them."""
     top = stack.top[t]
@@ -88,7 +89,7 @@ def new_corners(stack, path, scratch, t, m, number, norm, allowance, sides, size
         pair_up(path, scratch, top + w, w, sides, mask)
 
 
-@compiled()
+@inner()
 def join(stack, path, scratch, t, slot, old, m, end):
     """Put the new corners behind the old ones of a part, and their edges; returns the largest error of the part."""
     d = path.facet.shape[1]
@@ -108,7 +109,7 @@ def join(stack, path, scratch, t, slot, old, m, end):
     stack.corners[slot], stack.worst[slot] = old + m, worst
 
 
-@compiled()
+@inner()
 def split(weights, stack, path, scratch, t, layer, k, allowance, size):
     """Slot t keeps the part where the neuron is negative; slot t+1 gets the other."""
     d = path.facet.shape[1]

@@ -10,11 +10,12 @@ almost orthogonal to an edge, and cancel; so several directions are tried.
 
 import numpy as np
 
+from ftheta.loops import inner, outlined
+
 from .box_corners import DETERMINANT, SHORT, WIDTH, distance
-from .parts import compiled
 
 
-@compiled(fastmath={"contract"})
+@inner(fastmath={"contract"})
 def eliminate(m):
     """Solve for the last column of the d × (d+1) matrix, in place, with row pivots. Returns the determinant."""
     d = m.shape[0]
@@ -43,7 +44,7 @@ def eliminate(m):
     return result
 
 
-@compiled(fastmath={"contract"})
+@inner(fastmath={"contract"})
 def gradient_product(path, row, pattern, sides, direction, m):
     """|det| times the product of all γ of a corner, from its normals: edges may be short or of no length."""
     d = path.facet.shape[1]
@@ -59,7 +60,7 @@ def gradient_product(path, row, pattern, sides, direction, m):
     return result
 
 
-@compiled(fastmath={"contract"})
+@inner(fastmath={"contract"})
 def weigh_corners(path, stack, scratch, t, sides, size):
     """The product of the n·(u-v) over |det| of every corner, 0 if an edge is short; False if a corner is unknown."""
     d = path.facet.shape[1]
@@ -75,7 +76,7 @@ def weigh_corners(path, stack, scratch, t, sides, size):
     return True
 
 
-@compiled(fastmath={"contract"})
+@inner(fastmath={"contract"})
 def sum_corners(path, stack, scratch, t, sides, direction):
     """Lawrence's sum for one direction, and the sum of its absolute terms."""
     d = path.facet.shape[1]
@@ -111,7 +112,7 @@ def sum_corners(path, stack, scratch, t, sides, direction):
     return abs(total), magnitude
 
 
-@compiled()
+@outlined()
 def polytope_volume(path, stack, scratch, t, sides, size):
     """The volume of the finished cell in slot t of the stack, by the best of several directions."""
     if not weigh_corners(path, stack, scratch, t, sides, size):

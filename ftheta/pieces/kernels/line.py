@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ftheta.loops import entry, inner, woven
+
 from .parts import (
     ASKED,
     BASE,
@@ -35,7 +37,6 @@ from .parts import (
     VOLUME,
     WORK,
     U,
-    compiled,
     copy_slot,
     descend,
     finish,
@@ -75,7 +76,7 @@ class Scratch(NamedTuple):
     forced: np.ndarray  # (2,)
 
 
-@compiled()
+@inner()
 def product_error(a, b, p):
     """What rounding lost in p = a·b, by Dekker's splitting; a bound where the splitting could over- or underflow."""
     if p == 0.0 and (a == 0.0 or b == 0.0):
@@ -91,14 +92,14 @@ def product_error(a, b, p):
     return abs(((a_high * b_high - p) + a_high * b_low + a_low * b_high) + a_low * b_low)
 
 
-@compiled()
+@inner()
 def sum_error(a, b, s):
     """What rounding lost in s = a + b (Knuth's two-sum)."""
     virtual = s - a
     return abs((a - (s - virtual)) + (b - virtual))
 
 
-@compiled()
+@inner()
 def product_bound(a, b):
     """An upper bound on a·b for a, b ≥ 0: zero only if one of them is."""
     if a == 0.0 or b == 0.0:
@@ -106,13 +107,13 @@ def product_bound(a, b):
     return max(a * b * SLACK, TINY)
 
 
-@compiled()
+@inner()
 def pad_sum(total):
     """A sum of bounds with the rounding of the sum."""
     return 0.0 if total == 0.0 else max(total * SLACK, TINY)
 
 
-@compiled()
+@inner()
 def add_form(target, j, w, blur, a, c, error, size):
     """Form j += w·(form), with the bound on its error; the weight itself is off by `blur` times its size at most."""
     slope = w * a
@@ -129,7 +130,7 @@ def add_form(target, j, w, blur, a, c, error, size):
     target[1, j] = new_constant
 
 
-@compiled()
+@inner()
 def add_coordinate(weights, layer, forms, k, target, size):
     """Add to `target` what coordinate `k` of `layer` (its form and error) contributes to the next layer."""
     a = forms[0, k]
@@ -149,7 +150,7 @@ def add_coordinate(weights, layer, forms, k, target, size):
         add_form(target, j, column[j], weights.blur[begin + j], a, c, error, size)
 
 
-@compiled()
+@inner()
 def sign_of(forms, k, x, radius, gauges):
     """The sign of form k at an end that is off by `radius` at most; UNKNOWN where float64 cannot tell."""
     a = forms[0, k]
@@ -165,7 +166,7 @@ def sign_of(forms, k, x, radius, gauges):
     return 0 if allowance == 0.0 else UNKNOWN
 
 
-@compiled()
+@inner()
 def breakpoint_of(forms, k, low, high, size):
     """The zero of form k between two ends, with a bound on its error from its residual."""
     a = forms[0, k]
@@ -184,7 +185,7 @@ def breakpoint_of(forms, k, low, high, size):
     return x, min(pad_sum(residual / steepness + TINY), 2.0 * size)
 
 
-@compiled()
+@inner()
 def enter(weights, stack, path, gauges, t, layer, size, need_map):
     """On entering a layer: coordinates that keep one sign are settled, the others wait."""
     forms = path.forms[layer]
@@ -213,7 +214,7 @@ def enter(weights, stack, path, gauges, t, layer, size, need_map):
     stack.position[t] = 0
 
 
-@compiled()
+@inner()
 def split(weights, stack, counters, t, layer, k, forms, left_is_active, size, need_map):
     """Slot t keeps the right part; slot t+1 gets the left one, which is finished first."""
     x, radius = breakpoint_of(forms, k, stack.ends[t, 0], stack.ends[t, 1], size)
@@ -232,7 +233,7 @@ def split(weights, stack, counters, t, layer, k, forms, left_is_active, size, ne
     settle(weights, stack, t + 1 if left_is_active else t, layer, k, forms, size, need_map)
 
 
-@compiled()
+@inner()
 def settle(weights, stack, t, layer, k, forms, size, need_map):
     """Coordinate k is active on all of slot t."""
     set_active(weights, layer, k, t, stack)
@@ -240,7 +241,7 @@ def settle(weights, stack, t, layer, k, forms, size, need_map):
         add_coordinate(weights, layer, forms, k, stack.partial[t], size)
 
 
-@compiled()
+@woven()
 def keep(stack, cells, counters, t, want_maps):
     """Write a finished cell into the buffers; False when they are full."""
     if is_full(cells, counters, 2):
@@ -254,7 +255,7 @@ def keep(stack, cells, counters, t, want_maps):
     return True
 
 
-@compiled()
+@inner()
 def read_signs(stack, scratch, counters, gauges, t, forms, k, ask):
     """The signs of a form at both ends, certain or answered; OPEN or NOWHERE instead, if it is so, and 0 otherwise."""
     for i in range(2):
@@ -272,7 +273,7 @@ def read_signs(stack, scratch, counters, gauges, t, forms, k, ask):
     return NOWHERE if answer == VANISHES else 0
 
 
-@compiled()
+@woven()
 def walk(weights, stack, path, scratch, counters, gauges, t, layer, size, ask, need_map):
     """Try candidates of the layer until one splits the interval: SPLIT. SETTLED if none does, SIGN if one is open."""
     forms = path.forms[layer]
@@ -301,7 +302,7 @@ def walk(weights, stack, path, scratch, counters, gauges, t, layer, size, ask, n
     return SETTLED
 
 
-@compiled()
+@entry
 def run(weights, stack, path, scratch, cells, counters, gauges, size, ask, store, want_maps, max_cells, pause):
     """Enumerate until done or until something is needed; a call can be resumed."""
     last = weights.sizes.shape[0] - 2

@@ -14,6 +14,8 @@ What can be proved neither way is decided in rational arithmetic. A cell whose i
 *thin*: all decisions about it and its parts are rational.
 """
 
+from ftheta.loops import entry, inner, outlined, woven
+
 from .lp_cells import (
     ACTIVE,
     ACTIVES,
@@ -52,14 +54,12 @@ from .parts import (
     add_column,
     add_columns,
     centre_test,
-    compiled,
     copy_and_add_column,
     descend,
     measure_forms,
     set_active,
     threshold,
 )
-from .simplex import inner
 
 SHALLOW = 1e-6  # interior points nearer to a row are drawn inwards on entering a layer
 # positions of a cell before it is split by the neurons of a layer
@@ -76,7 +76,7 @@ def start_forms(weights, path, layer, target):
             target[c, j] = weights.offset[begin + j] * path.unit[c]
 
 
-@inner()
+@woven()
 def enter(weights, stack, path, t, layer, size):
     """On entering a layer: how large its forms are, and which neurons keep one sign on the whole box."""
     measure_forms(weights, path, layer, size)
@@ -90,7 +90,7 @@ def enter(weights, stack, path, t, layer, size):
     stack.position[t] = SORTING
 
 
-@inner()
+@woven()
 def verdict(stack, path, counters, gauges, t, layer, k, allowance, ask):
     """The decision about one neuron, or the exact answer that was given to it; without answers a guess."""
     forced = counters[FORCED]
@@ -104,7 +104,7 @@ def verdict(stack, path, counters, gauges, t, layer, k, allowance, ask):
     return found
 
 
-@inner()
+@woven()
 def sort_layer(weights, stack, path, counters, gauges, t, layer, allowance, need_map, ask):
     """Sort the coordinates into active, inactive and candidates; False if an exact answer is needed first."""
     begin = weights.first[layer]
@@ -152,7 +152,7 @@ def note_vertex(path):
         path.mean[c] += path.vertex[c]
 
 
-@inner()
+@outlined()
 def recentre(stack, path, counters, t):
     """Draw the interior point towards the vertices that were met, and if it is near a row still, away from it."""
     met = path.progress[VISITED]
@@ -165,7 +165,7 @@ def recentre(stack, path, counters, t):
         deepen(stack, path, counters, t)
 
 
-@inner()
+@woven()
 def split_by(weights, stack, path, counters, t, layer, k, allowance, proved, need_map):
     """Split the cell on top of the stack by a candidate that takes both signs."""
     error = allowance * take_form(path.forms[layer], k, path.form)
@@ -183,7 +183,7 @@ def split_by(weights, stack, path, counters, t, layer, k, allowance, proved, nee
     counters[WORK] += stack.count[t] * 32 + weights.sizes[layer + 1]
 
 
-@inner()
+@woven()
 def keep(stack, cells, counters, t, outputs, want_maps):
     """Store cell `t` of the stack among the `cells` found; False if there is no room."""
     c = counters[KEPT]
@@ -204,7 +204,7 @@ def keep(stack, cells, counters, t, outputs, want_maps):
     return True
 
 
-@compiled()
+@entry
 def run(weights, stack, path, cells, counters, gauges, size, ask, store, want_maps, max_cells, pause):
     """Enumerate until done or until something is needed; a call can be resumed."""
     last = weights.sizes.shape[0] - 2

@@ -5,8 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ftheta.loops import inner, outlined
+
 from .parts import WORK, loose, note_margin
-from .simplex import CROSSED, OPTIMAL, exchange, inner, load, minimise, rebuild, vertex
+from .simplex import CROSSED, OPTIMAL, exchange, load, minimise, rebuild, vertex
 
 OPEN, ACTIVE, INACTIVE, BOTH = range(4)
 NEXT, ACTIVES, WAITING, VISITED, COLUMN, SIDE = range(6)  # the state of one layer's sorting, and of the last decision
@@ -169,7 +171,7 @@ def load_form(stack, path, t):
     load(*arrays, path.low, path.high, path.form)
 
 
-@inner()
+@outlined()
 def refresh(stack, path, t):
     """Compute the table of cell `t` anew from its rows, which rounding has worn."""
     table = stack.table[t]
@@ -187,7 +189,7 @@ def turn_form(path):
         path.form[c] = -path.form[c]
 
 
-@inner()
+@outlined()
 def leave_zero(stack, path, counters, t, error):
     """Move the interior point to where the form under way has a certain sign, halfway to a vertex, if it can."""
     n = path.vertex.shape[0]
@@ -204,7 +206,7 @@ def leave_zero(stack, path, counters, t, error):
     return False
 
 
-@inner()
+@outlined()
 def deepen(stack, path, counters, t):
     """Draw the interior point towards the mean of the vertices that are farthest from each row and each near side."""
     n = path.vertex.shape[0]

@@ -4,10 +4,10 @@ This module imports numba; nothing imports it before the first enumeration.
 """
 
 from math import sqrt
-from typing import Any
 
 import numpy as np
-from numba import njit
+
+from ftheta.loops import inner
 
 # why a kernel returned, or what became of the cell on top of its stack
 DONE, SIGN, DEEPER, WIDER, FULL, LIMIT, PAUSE, SPLIT, SETTLED = range(9)
@@ -27,16 +27,10 @@ VANISHING = 1e-150  # covers squares that underflow: their sum is lower by less 
 FLAT = 1e-150  # shorter normals have squares that underflow
 
 
-def compiled(fastmath: Any = False) -> Any:
-    """Compiled on first use and kept on disk. Nothing is allocated inside, so references need not be counted either."""
-    options: dict[str, Any] = {"error_model": "numpy", "fastmath": fastmath, "_nrt": False}
-    return njit(cache=True, nogil=True, forceinline=True, **options)
-
-
 loose = {"contract", "reassoc", "nnan", "nsz"}  # for sums of magnitudes, where the order does not matter
 
 
-@compiled(fastmath={"contract"})
+@inner(fastmath={"contract"})
 def add_columns(weights, layer, forms, active, count, target):
     """target += Σ over active coordinates k of (form of k) ⊗ (column k of the step after `layer`).
 
@@ -74,7 +68,7 @@ def add_columns(weights, layer, forms, active, count, target):
         i += 1
 
 
-@compiled(fastmath={"contract"})
+@inner(fastmath={"contract"})
 def add_column(weights, layer, forms, k, target):
     """Add to `target` the next maps that coordinate `k` of `layer`, with the forms `forms[:, k]`, contributes."""
     rows = target.shape[0]
@@ -95,7 +89,7 @@ def add_column(weights, layer, forms, k, target):
             line[j] += column[j] * a
 
 
-@compiled(fastmath={"contract"})
+@inner(fastmath={"contract"})
 def copy_and_add_column(weights, layer, forms, k, source, target):
     """target = source + (form of k) ⊗ (column k): the active child of a split."""
     rows = target.shape[0]
@@ -116,7 +110,7 @@ def copy_and_add_column(weights, layer, forms, k, source, target):
             new[j] = old[j] + column[j] * a
 
 
-@compiled(fastmath=loose)
+@inner(fastmath=loose)
 def form_sizes(forms, width, size, sizes):
     """Frobenius norm of the forms and the largest norm of one, with the coordinates scaled by the domain's size."""
     d = forms.shape[0] - 1
@@ -134,7 +128,7 @@ def form_sizes(forms, width, size, sizes):
     return 1.0001 * sqrt(total) + VANISHING, 1.0001 * sqrt(largest) + VANISHING
 
 
-@compiled()
+@inner()
 def measure_forms(weights, path, layer, size):
     """On entering a layer: how large its forms are, and how wrong those of the next layer can be."""
     total, largest = form_sizes(path.forms[layer], weights.sizes[layer], size, path.gap)
@@ -144,7 +138,7 @@ def measure_forms(weights, path, layer, size):
     path.form_error[layer + 1] = carried + norms[2] * (norms[1] * total + norms[3]) * 1.0001 + LEAST * (1.0 + size)
 
 
-@compiled()
+@inner()
 def threshold(path, layer, worst, size, d):
     """A bound on the error of any form of the layer at any corner of a cell; the corners are off by at most `worst`."""
     root = 1.001 * sqrt(d + 1.0)
@@ -154,7 +148,7 @@ def threshold(path, layer, worst, size, d):
     return root * error + 1.001 * position + 8.0 * (d + 2) * root * U * largest + LEAST
 
 
-@compiled(fastmath=loose)
+@inner(fastmath=loose)
 def centre_test(forms, width, box, allowance, middle, gap):
     """The value of every form at the centre of a bounding box, and by how much it beats its variation over the box."""
     d = forms.shape[0] - 1
@@ -171,7 +165,7 @@ def centre_test(forms, width, box, allowance, middle, gap):
         gap[k] += abs(middle[k])
 
 
-@compiled()
+@inner()
 def set_active(weights, layer, k, slot, stack):
     """Mark coordinate k as active in the name and the pattern of a cell."""
     number = weights.neuron[weights.first[layer] + k]
@@ -179,7 +173,7 @@ def set_active(weights, layer, k, slot, stack):
     stack.pattern[slot, number >> 6] |= np.uint64(1) << np.uint64(number & 63)
 
 
-@compiled()
+@inner()
 def start_partial(weights, layer, target):
     """The next layer's map before any coordinate is added: the offsets."""
     width = weights.sizes[layer + 1]
@@ -192,7 +186,7 @@ def start_partial(weights, layer, target):
         target[d, j] = weights.offset[begin + j]
 
 
-@compiled()
+@inner()
 def descend(weights, path, layer, slot, stack):
     """The finished map of a cell becomes the forms of the next layer; the slot enters that layer afresh."""
     width = weights.sizes[layer + 1]
@@ -206,7 +200,7 @@ def descend(weights, path, layer, slot, stack):
     stack.position[slot] = -1
 
 
-@compiled()
+@inner()
 def mark_zeros(weights, path, layer, pattern):
     """Which forms of the next layer are zero because nothing reaches them: there is no weight from a coordinate that is
     on and not zero itself, and so, the form being zero in float64, no offset. That is exact (a sum of terms that cancel
@@ -241,14 +235,14 @@ def mark_zeros(weights, path, layer, pattern):
 # -- signs ----------------------------------------------------------------------------------------
 
 
-@compiled()
+@inner()
 def note_margin(gauges, smallest, allowance):
     """Remember the narrowest certain decision, as a multiple of its error bound."""
     if smallest < gauges[MARGIN] * allowance:
         gauges[MARGIN] = smallest / allowance
 
 
-@compiled()
+@inner()
 def decide(scratch, n, low, high, small, allowance, counters, gauges, ask):
     """What a neuron does on a cell, from its values at the n corners; if it cuts the cell, the signs at the corners.
 
@@ -284,7 +278,7 @@ def decide(scratch, n, low, high, small, allowance, counters, gauges, ask):
     return ABOVE if positive else BELOW
 
 
-@compiled()
+@inner()
 def sign_at_zero(a, b, p, q, allowance, gauges):
     """The sign of a form with values p, q at the ends of an edge where another, with values a, b, vanishes on it.
 
@@ -304,7 +298,7 @@ def sign_at_zero(a, b, p, q, allowance, gauges):
 # -- the stack ------------------------------------------------------------------------------------
 
 
-@compiled()
+@inner()
 def copy_slot(stack, t):
     """Slot t+1 begins as slot t, its geometry and its map apart."""
     stack.name[t + 1] = stack.name[t]
@@ -314,7 +308,7 @@ def copy_slot(stack, t):
     stack.position[t + 1] = stack.position[t]
 
 
-@compiled()
+@inner()
 def fork(weights, stack, path, counters, t, layer, k, need_map):
     """Slot t has been split: slot t+1 is the part where coordinate k is active."""
     copy_slot(stack, t)
@@ -325,7 +319,7 @@ def fork(weights, stack, path, counters, t, layer, k, need_map):
     counters[CUTS] += 1
 
 
-@compiled()
+@inner()
 def settle(weights, stack, path, t, layer, k, need_map):
     """Coordinate k is active on all of slot t."""
     set_active(weights, layer, k, t, stack)
@@ -333,7 +327,7 @@ def settle(weights, stack, path, t, layer, k, need_map):
         add_column(weights, layer, path.forms[layer], k, stack.partial[t])
 
 
-@compiled()
+@inner()
 def keep_rest(stack, cells, counters, t, n, want_maps):
     """Name, pattern and map of a finished cell whose n corners have been written."""
     c = counters[KEPT]
@@ -350,13 +344,13 @@ def keep_rest(stack, cells, counters, t, n, want_maps):
                 cells.maps[c, j, i] = stack.partial[t, i, j]
 
 
-@compiled()
+@inner()
 def is_full(cells, counters, n):
     """Whether there is no room to keep a cell of n corners."""
     return counters[KEPT] == cells.name.shape[0] or counters[KEPT_CORNERS] + n > cells.radius.shape[0]
 
 
-@compiled()
+@inner()
 def finish(counters, found):
     """The cell on top of the stack is done: it counts as `found` cells."""
     counters[CELLS] += found

@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ftheta.loops import entry, inner, woven
+
 from .parts import (
     ABOVE,
     ASKED,
@@ -35,7 +37,6 @@ from .parts import (
     U,
     add_columns,
     centre_test,
-    compiled,
     decide,
     descend,
     finish,
@@ -88,7 +89,7 @@ class Scratch(NamedTuple):
     spare_label: np.ndarray
 
 
-@compiled(fastmath={"contract"})
+@inner(fastmath={"contract"})
 def evaluate(forms, k, polygon, n, value):
     """The form at every corner; its least, greatest and smallest absolute value."""
     a = forms[0, k]
@@ -106,7 +107,7 @@ def evaluate(forms, k, polygon, n, value):
     return low, high, small
 
 
-@compiled()
+@inner()
 def enter(weights, stack, path, scratch, gauges, t, layer, size, need_map):
     """On entering a layer: sort its coordinates into active, inactive and candidates, and add up the active ones."""
     n = stack.corners[t]
@@ -164,7 +165,7 @@ def enter(weights, stack, path, scratch, gauges, t, layer, size, need_map):
     stack.position[t] = 0
 
 
-@compiled()
+@inner()
 def line(weights, path, label):
     """The form of an edge and the bound on its error: a neuron on the current path, or a side of the domain."""
     if label < 0:
@@ -176,7 +177,7 @@ def line(weights, path, label):
     return forms[0, k], forms[1, k], forms[2, k], path.form_error[layer]
 
 
-@compiled(fastmath={"contract"})
+@inner(fastmath={"contract"})
 def crossing(weights, path, scratch, polygon, i, j, edge, number, size):
     """The point of edge i–j where the neuron vanishes, with a bound on its error.
 
@@ -202,7 +203,7 @@ def crossing(weights, path, scratch, polygon, i, j, edge, number, size):
     return x, y, error
 
 
-@compiled()
+@inner()
 def put(polygon, label, n, x, y, error, edge):
     """Append the corner (x, y), its error and the label of the edge behind it; the new number of corners."""
     polygon[0, n] = x
@@ -212,7 +213,7 @@ def put(polygon, label, n, x, y, error, edge):
     return n + 1
 
 
-@compiled()
+@inner()
 def split(weights, stack, path, scratch, t, number, size):
     """Slot t keeps the part where the neuron is negative; slot t+1 gets the part where it is positive."""
     n = stack.corners[t]
@@ -256,7 +257,7 @@ def split(weights, stack, path, scratch, t, number, size):
     stack.corners[t] = below
 
 
-@compiled()
+@inner()
 def area(polygon, n):
     """The area of a polygon; differences to its first corner keep small polygons accurate."""
     x = polygon[0, 0]
@@ -267,7 +268,7 @@ def area(polygon, n):
     return 0.5 * doubled
 
 
-@compiled()
+@woven()
 def keep(stack, cells, counters, t, want_maps):
     """Write a finished cell into the buffers; False when they are full."""
     n = stack.corners[t]
@@ -283,7 +284,7 @@ def keep(stack, cells, counters, t, want_maps):
     return True
 
 
-@compiled()
+@woven()
 def walk(weights, stack, path, scratch, counters, gauges, t, layer, size, ask, need_map):
     """Try candidates of the layer until one splits the polygon: SPLIT. SETTLED if none does, SIGN if one is open."""
     forms = path.forms[layer]
@@ -315,7 +316,7 @@ def walk(weights, stack, path, scratch, counters, gauges, t, layer, size, ask, n
     return SETTLED
 
 
-@compiled()
+@inner()
 def count_parts(stack, path, scratch, gauges, t, layer, size):
     """Into how many parts the last layer cuts a polygon, if at most two of its candidates do; 0 if more, or if open.
 
@@ -353,7 +354,7 @@ def count_parts(stack, path, scratch, gauges, t, layer, size):
     return 4 if total == 0 else 3
 
 
-@compiled()
+@entry
 def run(weights, stack, path, scratch, cells, counters, gauges, size, ask, store, want_maps, max_cells, pause):
     """Enumerate until done or until something is needed; the stack holds all that is left, so a call can be resumed."""
     last = weights.sizes.shape[0] - 2

@@ -10,19 +10,11 @@ Nothing here is trusted: what a dictionary suggests (a point, multipliers) is ch
 """
 
 from math import inf
-from typing import Any
 
-from numba import njit
+from ftheta.loops import inner, outlined
 
 OPTIMAL, CROSSED, STUCK = range(3)
 NEGLIGIBLE = 1e-9  # entries below are no pivots; rows are scaled to size one
-
-
-def inner(fastmath: Any = False) -> Any:
-    """Compiled, for use by other compiled functions alone: that halves the time it takes."""
-    options: dict[str, Any] = {"error_model": "numpy", "fastmath": fastmath, "_nrt": False}
-    options |= {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-    return njit(cache=True, nogil=True, **options)
 
 
 @inner(fastmath={"contract"})
@@ -133,7 +125,7 @@ def leaving(table, rows, basic, width, q, limit):
     return chosen, upper, step
 
 
-@inner()
+@outlined()
 def minimise(table, rows, basic, nonbasic, flipped, width, goal):
     """Lower the form in the row below the dictionary; stop before the step that takes it below `goal`.
 
@@ -183,7 +175,7 @@ def vertex(table, rows, basic, nonbasic, flipped, low, high, q, step, point):
             point[v] = high[v] - t if flipped[v] else low[v] + t
 
 
-@inner()
+@outlined()
 def rebuild(table, rows, basic, nonbasic, flipped, low, high, width, given, wanted, room):
     """The same dictionary computed afresh from the rows: rounding errors of many pivots are forgotten."""
     n = table.shape[1] - 1
