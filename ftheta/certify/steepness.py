@@ -3,24 +3,27 @@ r"""Lipschitz constants read off a graph: node by node, how much a change of one
 Every rule bounds the Euclidean length of what changes. A map that is linear in the input has the spectral norm of its
 weights, a convolution at most the sum of the norms of its taps; functions of single entries have their steepest slope.
 Sums add, concatenations add squares. Products of two things that change have no constant: there is no rule for them,
-and the error names the node.
+and the error names the node. What does not change but is computed on the way (a weight that is normalised) is enclosed
+with outward rounding: the bound is of the real function.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from math import inf, prod
+from math import inf, nextafter, prod
 from typing import Any
 
 import numpy as np
 
+from ftheta.graph.domains.interval import INTERVAL
+from ftheta.graph.domains.interval.intervals import Interval
 from ftheta.graph.errors import GraphError
 from ftheta.graph.graph import Node, Slot
 from ftheta.graph.primitives import CUSTOM_CALLS, body
 from ftheta.logic.enclosure import Enclosure
 from ftheta.networks import activation
 
-from .norms import convolution_norm, spectral_norm
+from .norms import convolution_norm, frobenius_norm, spectral_norm
 
-Known = Enclosure | np.ndarray  # the constant of a slot that changes, or the value of one that does not
+Known = Enclosure | Interval  # the constant of a slot that changes, or the value of one that does not
 MOST_ENTRIES = 1 << 24  # of a matrix whose norm is asked for
 MOST_SYMBOLS = 1 << 21  # entries of the matrices of all frequencies of a convolution
 
@@ -46,7 +49,8 @@ SAME = frozenset(
         ),
     )
 )
-"""Primitives that never lengthen a change, where only their first (or only) changing operand changes."""
+"""Primitives that never lengthen a change, where only one operand changes."""
+OPERANDS = {"pad": 0, "clamp": 1}  # which operand that is: a changing number beside an array would change all entries
 
 
 def steepness(nodes: Sequence[Node], start: Slot, end: Slot, still: Mapping[int, Any]) -> Enclosure:
@@ -54,18 +58,23 @@ def steepness(nodes: Sequence[Node], start: Slot, end: Slot, still: Mapping[int,
 
     `still` holds the values of all other slots that they use. A node without a rule is a GraphError.
     """
-    known: dict[int, Known] = {slot: np.asarray(value) for slot, value in still.items()}
+    known: dict[int, Known] = {slot: _lift(value) for slot, value in still.items()}
     known[start.id] = ONE
     makers = {slot.id: node for node in nodes for slot in node.outputs}
     for node in nodes:
         given = [known[slot.id] for slot in node.inputs]
         if not any(isinstance(g, Enclosure) for g in given):
-            found = [np.asarray(value) for value in node.evaluate(*given)]
+            made = INTERVAL.rule(node)(node, *given)
+            found = [made] if len(node.outputs) == 1 else list(made)
         else:
             found = [_bound(node, given, makers, still)] * len(node.outputs)
         known.update(zip((slot.id for slot in node.outputs), found))
     bound = known[end.id]
     return bound if isinstance(bound, Enclosure) else Enclosure.exact(0)
+
+
+def _lift(value: Any) -> Interval:
+    return value if isinstance(value, Interval) else Interval.point(np.asarray(value))
 
 
 def _bound(node: Node, given: list[Known], makers: Mapping[int, Node], still: Mapping[int, Any]) -> Enclosure:
@@ -77,7 +86,7 @@ def _bound(node: Node, given: list[Known], makers: Mapping[int, Node], still: Ma
         name in SAME
         and len(moving) == 1
         and node.outputs[0].is_real
-        and not (name == "pad" and moving[0] is not given[0])
+        and moving[0] is given[OPERANDS.get(name, given.index(moving[0]))]
     ):
         return moving[0]
     if name in SLOPES:
@@ -98,7 +107,7 @@ def _inside(node: Node, given: list[Known]) -> Enclosure:
     if len(changing) != 1 or len(graph.outputs) != 1:
         raise GraphError(f"no Lipschitz constant is known for {node.label!r}", where=node.source)
     (k,) = changing
-    fixed = {s.id: np.asarray(g) for s, g in zip(graph.inputs, given) if not isinstance(g, Enclosure)}
+    fixed = {s.id: g for s, g in zip(graph.inputs, given) if not isinstance(g, Enclosure)}
     before = given[k]
     inner = steepness(graph.nodes, graph.inputs[k], graph.outputs[0], {**graph.constants, **fixed})
     return before * inner if isinstance(before, Enclosure) else inner
@@ -126,16 +135,17 @@ def _mul(node: Node, given: list[Known], makers: Mapping[int, Node], still: Mapp
             if maker is not None and maker.primitive == "logistic" and maker.inputs[0].id == node.inputs[x].id:
                 return (a, b)[x] * activation("silu").lipschitz
         return None
-    if isinstance(a, Enclosure):
-        return a * _largest(np.asarray(b))
-    return b * _largest(a) if isinstance(b, Enclosure) else None
+    change, factor = (a, b) if isinstance(a, Enclosure) else (b, a)
+    if not isinstance(change, Enclosure) or isinstance(factor, Enclosure) or not _is_bounded(factor):
+        return None
+    return change * float(factor.magnitude.max(initial=0.0))
 
 
 def _div(node: Node, given: list[Known], *_: Any) -> Enclosure | None:
     change, by = given
-    if not isinstance(change, Enclosure) or isinstance(by, Enclosure) or not np.all(by):
+    if not isinstance(change, Enclosure) or isinstance(by, Enclosure) or np.any((by.lo <= 0) & (by.hi >= 0)):
         return None
-    return change / float(np.abs(by).min())
+    return change / float(np.minimum(np.abs(by.lo), np.abs(by.hi)).min())
 
 
 def _broadcast(node: Node, given: list[Known], *_: Any) -> Enclosure:
@@ -153,23 +163,29 @@ def _dot(node: Node, given: list[Known], *_: Any) -> Enclosure | None:
     (contracted, batch) = node.params["dimension_numbers"]
     fixed = int(isinstance(given[0], Enclosure))
     change = given[1 - fixed]
-    W = given[fixed]
-    if not isinstance(change, Enclosure) or isinstance(W, Enclosure) or W.size > MOST_ENTRIES:
+    weights = given[fixed]
+    if not isinstance(change, Enclosure) or isinstance(weights, Enclosure) or not _is_bounded(weights):
         return None
+    if weights.lo.size > MOST_ENTRIES:
+        return None
+    W, doubt = _centre(weights)
     inner = contracted[fixed]
     outer = batch[fixed]
     free = [k for k in range(W.ndim) if k not in inner and k not in outer]
     stacked = np.transpose(W, (*outer, *inner, *free))
     stacked = stacked.reshape(prod(W.shape[k] for k in outer), prod(W.shape[k] for k in inner), -1)
-    return change * max((spectral_norm(matrix) for matrix in stacked), key=lambda e: e.hi)
+    return change * _widen(max((spectral_norm(matrix) for matrix in stacked), key=lambda e: e.hi), doubt)
 
 
 def _convolution(node: Node, given: list[Known], *_: Any) -> Enclosure | None:
     """The smaller of two bounds, the largest among groups: the sum over the taps of the norms of their matrices, and
     the norm of the periodic convolution on a grid that is so large that nothing comes round."""
-    change, kernel = given
-    if not isinstance(change, Enclosure) or isinstance(kernel, Enclosure) or node.params["batch_group_count"] != 1:
+    change, weights = given
+    if not isinstance(change, Enclosure) or isinstance(weights, Enclosure) or not _is_bounded(weights):
         return None
+    if node.params["batch_group_count"] != 1:
+        return None
+    kernel, doubt = _centre(weights)
     groups, (out, into, *space) = node.params["feature_group_count"], node.params["dimension_numbers"].rhs_spec
     extent = [kernel.shape[k] for k in space]
     taps = np.transpose(kernel, (*space, out, into)).reshape(
@@ -183,7 +199,8 @@ def _convolution(node: Node, given: list[Known], *_: Any) -> Enclosure | None:
             _dilate(taps[:, k].reshape(*extent, *taps.shape[2:]), node.params["rhs_dilation"]) for k in range(groups)
         ]
         bounds.append(max((convolution_norm(part, grid) for part in spread), key=lambda e: e.hi))
-    return change * min(bounds, key=lambda e: e.hi)
+    all_taps = Enclosure.exact(len(taps)).sqrt() * doubt  # the norms of the taps of what the kernel may be off by
+    return change * _widen(min(bounds, key=lambda e: e.hi), all_taps.hi)
 
 
 def _grid_without_wrapping(node: Node, extent: Sequence[int]) -> tuple[int, ...]:
@@ -215,7 +232,7 @@ def _select(node: Node, given: list[Known], makers: Mapping[int, Node], still: M
         test is None
         or test.primitive not in ("ge", "gt")
         or len(others) != 1
-        or np.any(still.get(test.inputs[1].id, 1))
+        or np.any(_lift(still.get(test.inputs[1].id, 1)).magnitude)
     ):
         return None
     x = others[0]
@@ -225,15 +242,33 @@ def _select(node: Node, given: list[Known], makers: Mapping[int, Node], still: M
     factors = [still.get(s.id) for s in scaled.inputs if s.id != x.id]
     if len(factors) != 1 or factors[0] is None:
         return None
-    return given[2] * max(1.0, float(np.abs(factors[0]).max()))
+    return given[2] * max(1.0, float(_lift(factors[0]).magnitude.max(initial=0.0)))
 
 
 def _compare(node: Node, given: list[Known], *_: Any) -> Enclosure:
     return Enclosure(inf, inf)  # true or false jumps: whoever chooses by it has a rule of its own
 
 
-def _largest(values: np.ndarray) -> float:
-    return float(np.abs(values).max(initial=0.0))
+def _is_bounded(values: Interval) -> bool:
+    return bool(np.isfinite(values.lo).all() and np.isfinite(values.hi).all())
+
+
+def _centre(weights: Interval) -> tuple[np.ndarray, float]:
+    """An array in the middle of an interval, and a bound of how far any other one is from it in the Frobenius norm."""
+    if weights.is_point:
+        return weights.lo, 0.0
+    middle = weights.lo + (weights.hi - weights.lo) / 2
+    radius = np.nextafter(np.maximum(weights.hi - middle, middle - weights.lo), inf)
+    return middle, frobenius_norm(radius).hi
+
+
+def _widen(norm: Enclosure, doubt: float) -> Enclosure:
+    """The norm of every matrix within `doubt` of one that has this norm."""
+    return (
+        Enclosure.between(max(0.0, nextafter(norm.lo - doubt, -inf)), nextafter(norm.hi + doubt, inf))
+        if doubt
+        else norm
+    )
 
 
 Rule = Callable[..., Enclosure | None]

@@ -1,6 +1,7 @@
 """Lipschitz constants read off graphs."""
 
 from contextlib import suppress
+from fractions import Fraction
 from typing import Any
 
 import jax
@@ -123,3 +124,41 @@ def test_the_bound_of_a_convolution_lies_above_its_matrix_and_near_it(stride, pa
         assert bound < taps
     if stride == between == apart == 1:
         assert bound <= 1.3 * truth
+
+
+# ---- what does not change, but is computed on the way ----------------------------------------------------------------
+
+
+def test_constants_that_cancel_are_those_of_the_real_function():
+    """(2⁵⁶ + 1) − 2⁵⁶ is 1, and 0 in float64."""
+    limit = bound(lambda x, big: ((big + 1.0) - big) * x, (1,), np.array([2.0**56]))
+    assert limit.hi >= 1
+
+
+@pytest.mark.parametrize("share", ["product", "quotient", "matrix", "convolution"])
+def test_weights_that_are_normalised_on_the_way_are_enclosed(share):
+    """Division by three is exact in rationals and by no float: seven of them, and the norm is still no smaller."""
+    third = lambda w: w / 3 / 3 / 3 / 3 / 3 / 3 / 3
+    w = 0.1 + np.arange(1.0, 4.0)
+    f = {
+        "product": lambda x, w: third(w)[0] * x,
+        "quotient": lambda x, w: x / third(w)[0],
+        "matrix": lambda x, w: third(w)[None, :1] @ x,
+        "convolution": lambda x, w: jnp.convolve(x, third(w)[:1]),
+    }[share]
+    for first in w + np.arange(40)[:, None] / 7:
+        exact = Fraction(first[0]) / 3**7
+        exact = 1 / exact if share == "quotient" else exact
+        assert Fraction(bound(f, (1,), first).hi) >= exact
+
+
+def test_a_number_that_changes_beside_an_array_changes_all_of_its_entries():
+    """The bound of a clamp may be a scalar, which would move four entries at once."""
+    with pytest.raises(GraphError, match="clamp"):
+        bound(lambda x, y: jax.lax.clamp(x[0], y, jnp.asarray(10.0)), (1,), np.full(4, -5.0))
+
+
+def test_constants_that_are_not_bounded_have_no_norm():
+    for f in (lambda x, w: (1.0 / (w - w)) * x, lambda x, w: (1.0 / (w - w))[None] @ x):
+        with pytest.raises(GraphError):
+            bound(f, (2,), np.ones(2))
