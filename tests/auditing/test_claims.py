@@ -211,3 +211,15 @@ def test_a_list_of_layers_that_is_not_the_function_proves_nothing_of_it():
     other = replace(told, apply=lambda params, x: layers.apply(params, x) + 1e-13 * jnp.sin(x))
     found = perform(TASKS["canonical-form"], [other], 0)
     assert isinstance(found, Skipped) and "not shown" in found.reason
+
+
+def test_blocks_whose_weights_are_computed_on_the_way_are_invertible_up_to_rounding():
+    W = np.random.default_rng(0).normal(size=(2, 2))
+
+    def apply(x):
+        for _ in range(2):
+            x = x + jnp.tanh((0.5 * W / jnp.linalg.norm(W)) @ x)
+        return x
+
+    known = facts_of(part_of("residual-blocks", Network.of(apply, np.zeros(2))))["invertible_blocks"]
+    assert known.lo == 2 and known.basis is Basis.FLOAT

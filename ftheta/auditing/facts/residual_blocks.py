@@ -82,8 +82,8 @@ def _invertible(constants: list[BlockConstant]) -> list[Fact]:
         return []
     sure = sum(c.bound.hi < 1 for c in constants)
     known = sum(c.bound.hi < inf for c in constants)
-    told = f"of {len(constants)}; Lip(v) < 1, bounds rounded outward, of {known} blocks there is one"
-    return [Fact("blocks certified to be invertible", Enclosure.exact(sure), told, "invertible_blocks")]
+    told = f"of {len(constants)}; Lip(v) < 1 with weights as float64 computes them, of {known} blocks there is a bound"
+    return [Fact("blocks certified to be invertible", Enclosure.equal(sure), told, "invertible_blocks")]
 
 
 def _flow_facts(net: Network, chain: Chain, weights: list, x: np.ndarray, told: str) -> list[Fact]:
