@@ -23,7 +23,7 @@ def related_svg(title: str, origins: Mapping[str, str], leads: Mapping[str, str]
     arrows = [_arrow(place, here) for _, place in before] + [_arrow(here, place) for _, place in after]
     boxes = [_box(words, place, address) for (address, words), place in (*before, *after)]
     label = f"Theorems that lead to “{letters(title)}”, and where it leads"
-    head = f'<svg class="related" role="img" aria-label="{escape(label)}" viewBox="0 0 {_WIDTH} {height}">'
+    head = f'<svg class="related" role="group" aria-label="{escape(label)}" viewBox="0 0 {_WIDTH} {height}">'
     return "".join([head, *arrows, _box(title, here), *boxes, "</svg>"])
 
 

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from collections.abc import Iterator
 from functools import cache
 from html import escape
@@ -17,6 +18,7 @@ from .letters import letters
 from .vega import vega
 
 Format: TypeAlias = Literal["svg", "png", "pdf", "html", "csv"]
+_OF_MARKS = re.compile(r' (?:role|aria-[a-z]+)="[^"]*"')
 FORMATS: tuple[Format, ...] = ("svg", "png", "pdf", "html", "csv")
 
 
@@ -56,9 +58,10 @@ def png(spec: Spec, scale: float = 2.0) -> bytes:
 def figure(chart: Chart, *, width: float | None = None, height: float | None = None) -> str:
     """The chart as an SVG element to be put into a page: named for screen readers, transparent, without its title.
 
+    It is one image with one description; the roles that Vega gives to its marks would have each of them announced.
     Nothing inside it has an id, so any number of figures may share a page.
     """
-    drawn = svg({**vega(chart, width=width, height=height, title=False), "background": None})
+    drawn = _OF_MARKS.sub("", svg({**vega(chart, width=width, height=height, title=False), "background": None}))
     label = escape(describe_chart(chart), quote=True)
     return drawn.replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)
 

@@ -140,6 +140,12 @@ def test_the_gallery_shows_every_theorem_with_the_picture_of_its_run(contents):
     assert "_static/pictures/hat-function-dark.svg" in page
 
 
+def test_a_figure_is_one_image_with_one_description(contents):
+    page = theorem_page(index()[HAT], stored(HAT), contents)
+    assert page.count('role="img"') == len(stored(HAT).charts)
+    assert "graphics-symbol" not in page and "aria-roledescription" not in page
+
+
 def test_the_graph_of_related_theorems_is_an_image_with_a_link_per_theorem():
     drawn = related_svg(
         "A & B", {"a.html": "one"}, {"b.html": "two <b>", "c.html": "a title that is longer than two lines " * 3}
