@@ -65,7 +65,7 @@ nightly: $(VENV)/.installed-dev $(VENV)/.installed-docs chromium
 docs: $(VENV)/.installed-docs
 	$(BIN)/python -m website results --workers $(WORKERS)
 	$(BIN)/python -m website pages
-	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going build/site/source build/site/html
+	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --doctree-dir build/site/doctrees build/site/source build/site/html
 	$(BIN)/python -m website inspect
 
 index: $(VENV)/.installed-dev
