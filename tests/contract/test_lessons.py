@@ -1,4 +1,4 @@
-"""Lessons: those that there are say what is so of their theorem, and no new theorem comes without one."""
+"""Lessons: every theorem has one, and it says what is so of its theorem."""
 
 from pathlib import Path
 
@@ -11,24 +11,21 @@ from ftheta.logic.knob import parse_knobs
 
 from .test_contract import default_result
 
-WITHOUT = (Path(__file__).parent / "without_lesson.txt").read_text().split()
-TAUGHT = [theorems()[id] for id, entry in index().items() if entry["lesson"]]
-each_lesson = pytest.mark.parametrize("theorem", TAUGHT, ids=lambda t: t.id)
+each_theorem = pytest.mark.parametrize("theorem", list(theorems().values()), ids=lambda t: t.id)
 
 
-def test_the_list_of_theorems_without_a_lesson_only_becomes_shorter():
-    missing = {id for id, entry in index().items() if not entry["lesson"]}
-    assert missing <= set(WITHOUT), "write the lesson of a new theorem: CONTRIBUTING.md says how"
-    assert not {theorem.id for theorem in TAUGHT} & set(WITHOUT), "take it from without_lesson.txt"
+@each_theorem
+def test_every_theorem_has_a_lesson(theorem: Theorem):
+    assert index()[theorem.id]["lesson"], "write it beside the theorem: CONTRIBUTING.md says how"
 
 
 def test_every_lesson_belongs_to_a_theorem():
     folder = Path(__file__).parents[2] / "ftheta" / "theorems"
     named = {path.stem.replace("_", "-") for path in folder.glob("*/*.toml")}
-    assert named == {theorem.id for theorem in TAUGHT}
+    assert named == theorems().keys()
 
 
-@each_lesson
+@each_theorem
 def test_every_claim_and_chart_belongs_to_a_part_of_the_statement(theorem: Theorem):
     result = default_result(theorem.id)
     parts = index()[theorem.id]["lesson"]["parts"]
@@ -41,7 +38,7 @@ def test_every_claim_and_chart_belongs_to_a_part_of_the_statement(theorem: Theor
     assert titles == sorted(chart.title for chart in result.charts), "name each chart in one part"
 
 
-@each_lesson
+@each_theorem
 def test_what_a_lesson_asks_to_try_can_be_tried(theorem: Theorem):
     entry = index()[theorem.id]
     for trial in entry["lesson"]["trials"]:
