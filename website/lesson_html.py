@@ -1,25 +1,13 @@
-"""The lesson of a theorem as HTML: parts, symbols, things to try."""
+"""The lesson of a theorem as HTML: symbols, things to try."""
 
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from ftheta.report.letters import letters
 from ftheta.report.mathml import words_html
 from ftheta.report.reproduce import check_line
 
 from .lab_lines import lab_address
-
-
-def parts_html(parts: Sequence[Mapping[str, Any]]) -> str:
-    """The results of a statement, (a), (b), …, each with what checks it."""
-    items = []
-    for part in parts:
-        claims = [f"claim “{letters(words)} …”" for words in part["claims"]]
-        checks = [*claims, *(f"picture “{letters(title)}”" for title in part["charts"])]
-        below = f'<p class="faint">Checked by {escape("; ".join(checks))}.</p>' if checks else ""
-        items.append(f"<li><p>{words_html(part['says'])}</p>{below}</li>")
-    return f'<ol class="parts">{"".join(items)}</ol>'
 
 
 def symbols_html(symbols: Mapping[str, str]) -> str:

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import ftheta.report
 from ftheta.report.charts.theme import dark_colours
+from ftheta.report.explained import hint_rules
 
 REPORT = Path(ftheta.report.__file__).parent
 OWN = Path(__file__).parent / "static" / "site.css"
-MOST_SYMBOLS = 40  # of a lesson that are explained on hover
 _DARK = "@media screen and (prefers-color-scheme: dark)"
 _OF_THE_WHOLE_PAGE = (":root", "*", "html", "body", "main", "a", "@media print", _DARK)
 _FONTS = ("ftheta-math.woff2", "DejaVuSans.ttf", "DejaVuSans-Bold.ttf")
@@ -45,7 +45,7 @@ def style_sheet() -> str:
             f'@media (prefers-color-scheme: dark){{body:not([data-theme="light"]) .ftheta{{{dark}}}}}',
             f".ftheta{{{shared}}}",
             OWN.read_text(encoding="utf-8"),
-            *(f".explained:has(.symbol-{k}:hover) .hint-{k}{{display:block}}" for k in range(MOST_SYMBOLS)),
+            hint_rules(),
             "",
         ]
     )

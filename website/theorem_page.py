@@ -11,6 +11,7 @@ from ftheta.report.explained import explain_statement
 from ftheta.report.letters import letters
 from ftheta.report.mathml import statement_html, words_html
 from ftheta.report.page import data_table, figure_html, pill, table
+from ftheta.report.parts_html import parts_html
 from ftheta.report.reproduce import check_call, check_line
 from ftheta.report.theorem_html import claims_html, examples_html, numbers_html, printed_claims_html, summary_html
 from ftheta.report.verdicts import MARKS, look
@@ -18,7 +19,7 @@ from ftheta.report.words import describe_status, failing_checks
 
 from .contents import Contents
 from .lab_lines import lab_address, lab_line
-from .lesson_html import parts_html, symbols_html, trials_html
+from .lesson_html import symbols_html, trials_html
 from .markup import code_lines, fold, heading, html_block, join, link, paragraph
 from .related import related_svg
 
@@ -39,7 +40,7 @@ def theorem_page(entry: Entry, result: Result | None, contents: Contents, contro
         heading(2, "Statement"),
         html_block(explain_statement(entry["statement"], symbols)),
         *_section("Why one cares", paragraph(lesson["why"]) if lesson else ""),
-        *_section("Its parts", parts_html(lesson["parts"]) if lesson else ""),
+        *_section("Its parts", parts_html(lesson["parts"], symbols) if lesson else ""),
         *_section("Symbols", symbols_html(symbols)),
         *_section("Hypotheses", _hypotheses(entry, result)),
         *_section("Idea of the proof", paragraph(lesson["idea"]) if lesson else ""),
@@ -83,7 +84,7 @@ def _verdict_card(entry: Entry, result: Result | None) -> str:
     mark = pill(here, ", vacuous" if result.vacuous else "")
     subject = f"{result.provenance.subject_kind} “{letters(result.provenance.subject)}”, defaults, seed 0"
     told = f'<p class="verdict">{mark} <span class="faint">{escape(subject)}</span></p>{summary_html(result, here)}'
-    picture = figure_html(result.charts[0]) if result.charts else ""
+    picture = figure_html(result.charts[0], id=result.id) if result.charts else ""
     return f'<div class="card">{told}{picture}</div>'
 
 
@@ -92,9 +93,9 @@ def _findings(result: Result | None) -> Iterator[str]:
     if result is None:
         yield f"<p>{NO_RUN}</p>"
         return
-    yield claims_html(result.claims)
+    yield claims_html(result.claims, result.id)
     yield printed_claims_html(result.as_printed)
-    further = "".join(map(figure_html, result.charts[1:]))
+    further = "".join(figure_html(chart, id=result.id) for chart in result.charts[1:])
     yield f'<div class="gallery">{further}</div>' if further else ""
     tables = "".join(map(data_table, result.tables))
     yield fold("Numbers", numbers_html(result.numbers, title="")) if result.numbers else ""

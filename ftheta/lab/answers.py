@@ -14,6 +14,7 @@ from ftheta.report.document import to_json
 from ftheta.report.letters import letters
 from ftheta.report.mathml import words_html
 from ftheta.report.numbers import basis, enclosure, number, typeset
+from ftheta.report.parts import part_of_chart, part_of_claim
 from ftheta.report.render import describe_chart
 from ftheta.report.reproduce import command, snippet, versions
 from ftheta.report.sides import sides
@@ -35,7 +36,10 @@ def answer(
     shape = {} if size is None else {**size.model_dump(), "title": False}
     drawn = partial(vega, theme="dark" if dark else "light", **shape)
     chosen = min(front, len(result.charts) - 1)
-    charts = [chart_json(c, drawn(c) if i == chosen else None) for i, c in enumerate(result.charts)]
+    charts = [
+        chart_json(c, drawn(c) if i == chosen else None, part_of_chart(result.id, c.title))
+        for i, c in enumerate(result.charts)
+    ]
     rest = {
         "verdict": _verdict(result),
         "html": _html(result),
@@ -48,10 +52,11 @@ def answer(
     return f'{strict_json(head)[:-1]},"document":{document},{strict_json(rest)[1:]}'.encode()
 
 
-def chart_json(chart: Chart, spec: Spec | None) -> dict[str, Any]:
-    """A chart with its words; without a specification where it is not in front."""
+def chart_json(chart: Chart, spec: Spec | None, part: str = "") -> dict[str, Any]:
+    """A chart with its words; without a specification where it is not in front. `part` of the statement, as (a), is
+    what it shows."""
     words = {"title": letters(chart.title), "title_html": words_html(chart.title), "described": describe_chart(chart)}
-    return {**words, "kind": chart.kind, "spec": spec}
+    return {**words, "kind": chart.kind, "spec": spec, "part": part}
 
 
 def strict_json(value: Any) -> str:
@@ -83,7 +88,7 @@ def _verdict(result: Result) -> dict[str, Any]:
 def _html(result: Result) -> dict[str, Any]:
     return {
         "checks": [_check(c) for c in result.checks],
-        "claims": [_claim(j) for j in result.claims],
+        "claims": [_claim(j, result.id) for j in result.claims],
         "examples": [_claim(j) for j in result.examples],
         "as_printed": [_claim(j) for j in result.as_printed],
         "example_numbers": _numbers(result.example_numbers),
@@ -113,10 +118,12 @@ def _check(check: Check) -> dict[str, Any]:
     }
 
 
-def _claim(judged: Judged) -> dict[str, Any]:
+def _claim(judged: Judged, id: str = "") -> dict[str, Any]:
+    """A judged claim; one of the theorem `id` with the letter of the part that it checks."""
     row = sides(judged.claim)
     judgement = judged.judgement
     return {
+        "part": part_of_claim(id, judged.claim.what),
         "what_html": words_html(judged.claim.what),
         **look_as_json(look(judgement.verdict)),
         "measured": typeset(row.measured),

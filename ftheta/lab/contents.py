@@ -9,6 +9,7 @@ from importlib.metadata import version
 from typing import Any
 
 from ftheta.catalogue import index
+from ftheta.report.explained import mark_symbols
 from ftheta.report.mathml import formulas, mathml, plain, statement_html, words_html
 from ftheta.report.verdicts import LOOKS, NOT_CHECKED, Look
 
@@ -51,12 +52,13 @@ def look_as_json(look: Look) -> dict[str, str]:
 
 
 def _theorem(entry: dict[str, Any]) -> dict[str, Any]:
+    symbols = entry["lesson"]["symbols"] if entry.get("lesson") else {}
     return {
         **entry,
         "plain": " ".join(plain(entry["statement"]).split()),
         "gist_html": words_html(entry["gist"]),
         "headline_html": mathml(formulas(entry["statement"])[0]) if formulas(entry["statement"]) else "",
-        "statement_html": statement_html(entry["statement"]),
+        "statement_html": mark_symbols(statement_html(entry["statement"]), symbols),
         "errata_html": statement_html(entry["errata"]),
         "assumes": [
             {**a, "says_html": words_html(a["says"]), "remedy_html": words_html(a["remedy"])} for a in entry["assumes"]
@@ -72,7 +74,9 @@ def _lesson(lesson: dict[str, Any]) -> dict[str, Any]:
     """A lesson with its words as HTML."""
     return {
         "why": words_html(lesson["why"]),
-        "parts": [{**part, "says": words_html(part["says"])} for part in lesson["parts"]],
+        "parts": [
+            {**part, "says": mark_symbols(words_html(part["says"]), lesson["symbols"])} for part in lesson["parts"]
+        ],
         "symbols": [[words_html(symbol), words_html(means)] for symbol, means in lesson["symbols"].items()],
         "idea": words_html(lesson["idea"]),
         "trials": [{**trial, "look": words_html(trial["look"])} for trial in lesson["trials"]],

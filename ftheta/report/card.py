@@ -7,6 +7,7 @@ from ftheta.logic import Check, Curves, Enclosure, Judged, Result, Status, Table
 
 from .letters import letters
 from .numbers import basis, enclosure, number
+from .parts import part_of_chart, part_of_claim
 from .plain import plain
 from .reproduce import command, versions
 from .sides import sides
@@ -41,8 +42,8 @@ def _parts(result: Result, plot: bool) -> Iterator["RenderableType"]:
         yield from map(_check, result.checks)
         yield line("")
     if result.claims:
-        yield heading("Claims")
-        yield _claims(result.claims)
+        yield line(("Claims", f"bold {FAINT}"), _explain_letters(result))
+        yield _claims(result.claims, result.id)
         yield from _reasons(result.claims)
         yield line("")
     if result.examples or result.example_numbers:
@@ -72,12 +73,20 @@ def _check(check: Check) -> "RenderableType":
     )
 
 
-def _claims(claims: tuple[Judged, ...]) -> "RenderableType":
+def _explain_letters(result: Result) -> Styled:
+    """What (a), (b), … before claims stand for, where there are such."""
+    lettered = any(part_of_claim(result.id, judged.claim.what) for judged in result.claims)
+    return (f"  (a), (b), … are the parts of the statement: ftheta show {result.id}", FAINT) if lettered else ""
+
+
+def _claims(claims: tuple[Judged, ...], id: str = "") -> "RenderableType":
+    """A table of claims; those of the theorem `id` with the letters of the parts that they check."""
     rows: list[list[Styled]] = []
     for i, judged in enumerate(claims, 1):
         here = look(judged.judgement.verdict)
         row = sides(judged.claim)
-        what = f"{i}. {letters(judged.claim.what)}" if len(claims) > 1 else letters(judged.claim.what)
+        count = f"{i}." if len(claims) > 1 else ""
+        what = " ".join(filter(None, (count, part_of_claim(id, judged.claim.what), letters(judged.claim.what))))
         word = f"{here.sign} {here.word}" + (" (vacuous)" if judged.judgement.vacuous else "")
         rows.append([what, (word, here.style), row.measured, row.bound, row.slack])
     return Columns(("claim", "verdict", "measured", "bound", "slack"), rows, left=(0, 1))
@@ -114,7 +123,7 @@ def _extras(result: Result, plot: bool) -> Iterator["RenderableType"]:
         yield line("")
     first = result.charts[0] if result.charts else None
     if plot and isinstance(first, Curves):
-        yield Plot(first)
+        yield Plot(first, part_of_chart(result.id, first.title))
 
 
 def _numbers(numbers: Mapping[str, Enclosure]) -> Iterator["RenderableType"]:

@@ -45,7 +45,7 @@ def result_page(result: Result) -> str:
     body = [
         f"<h1>{text(result.title)} {pill(look(result.verdict))}</h1>",
         f'<p class="under">{text(under)}</p>',
-        theorem_html(result, "t0", headed=False),
+        theorem_html(result, "t0", headed=False, taught=True),
         _reproduce(result),
     ]
     return page(result.title, body)

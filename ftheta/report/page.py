@@ -11,9 +11,11 @@ from ftheta.logic import Diagram, Table
 from ftheta.logic.chart import Chart, Dag
 
 from .charts.theme import dark_colours
+from .explained import hint_rules
 from .letters import letters, visible
 from .mathml import words_html as prose
 from .numbers import number, typeset
+from .parts import part_of_chart
 from .render import figure
 from .verdicts import Look
 
@@ -59,7 +61,7 @@ def _style() -> str:
         for light, dark in dark_colours().items()
     )
     css = (_FOLDER / "page.css").read_text(encoding="utf-8")
-    return f"{face}\n{css}\n@media screen and (prefers-color-scheme:dark){{{swaps}}}"
+    return f"{face}\n{css}\n{hint_rules()}\n@media screen and (prefers-color-scheme:dark){{{swaps}}}"
 
 
 def text(plain: str) -> str:
@@ -106,9 +108,15 @@ def _cell(cell: float | int | str) -> str:
     return prose(cell) if isinstance(cell, str) else numerals(number(cell))
 
 
-def figure_html(chart: Chart, *, captioned: bool = True) -> str:
-    """A chart as an SVG figure with its title below."""
+def part_mark(part: str) -> str:
+    """The letter of a part of a statement, as (a), before what checks it."""
+    return f'<b class="of-part" title="checks part {part} of the statement">{part}</b> ' if part else ""
+
+
+def figure_html(chart: Chart, *, captioned: bool = True, id: str = "") -> str:
+    """A chart as an SVG figure with its title below; one of the theorem `id` with the letter of the part it checks."""
     wide = 1000 if isinstance(chart, Dag) else 760 if isinstance(chart, Diagram) and captioned else 540
     height = _HEIGHTS.get(chart.kind, 300 if isinstance(chart, Diagram) else None)
-    caption = f"<figcaption>{prose(chart.title)}</figcaption>" if captioned and chart.title else ""
+    letter = part_mark(part_of_chart(id, chart.title))
+    caption = f"<figcaption>{letter}{prose(chart.title)}</figcaption>" if captioned and chart.title else ""
     return f"<figure>{figure(chart, width=wide, height=height)}{caption}</figure>"

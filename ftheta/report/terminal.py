@@ -116,10 +116,11 @@ class Columns:
 
 
 class Plot:
-    """Curves as a Braille picture, as wide as the terminal allows."""
+    """Curves as a Braille picture, as wide as the terminal allows; `part`, as (a), is what of a statement they show."""
 
-    def __init__(self, chart: Curves) -> None:
+    def __init__(self, chart: Curves, part: str = "") -> None:
         self.chart = chart
+        self.part = part
 
     def __rich_console__(self, console: "Console", options: "ConsoleOptions") -> "Iterator[RenderableType]":
         from rich.text import Text
@@ -130,7 +131,7 @@ class Plot:
         if not rows:
             return
         styles = [_SERIES[s.role] for s in self.chart.series]
-        yield heading(f"{letters(self.chart.title)}: {letters(self.chart.y.label)}")
+        yield heading(f"{self.part} {letters(self.chart.title)}: {letters(self.chart.y.label)}".lstrip())
         for i, row in enumerate(rows):
             edge = high if i == 0 else low if i == len(rows) - 1 else ""
             dots = [(letter, styles[index] if index >= 0 else "") for letter, index in row]

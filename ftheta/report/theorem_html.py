@@ -2,15 +2,20 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from html import escape
 from types import MappingProxyType
+from typing import Any
 
 from ftheta.logic import Check, Diagram, Enclosure, Judged, Result, Status
 from ftheta.logic.chart import Dag
 
+from .explained import explain_statement
 from .mathml import formulas, statement_html
 from .numbers import basis, enclosure
-from .page import data_table, figure_html, numerals, pill, prose, table, text
+from .page import data_table, figure_html, numerals, part_mark, pill, prose, table, text
+from .parts import lesson_of, part_of_claim
+from .parts_html import parts_html
 from .plain import formula
 from .sides import sides
 from .verdicts import MARKS, Look, look, remarks
@@ -20,16 +25,25 @@ _LONGEST_BESIDE = 46  # letters of a formula beside a figure
 
 
 def theorem_html(
-    result: Result, anchor: str, *, headed: bool = True, anchors: Mapping[str, str] = MappingProxyType({})
+    result: Result,
+    anchor: str,
+    *,
+    headed: bool = True,
+    taught: bool = False,
+    anchors: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
-    """Everything about one result; `anchor` is what links lead to, `anchors` those of other theorems on the page."""
+    """Everything about one result; `anchor` is what links lead to, `anchors` those of other theorems on the page. Where
+    it is `taught`, once on a page, parts and symbols are those of its lesson."""
     here = look(result.verdict)
     mark = pill(here, ", vacuous" if result.vacuous else "")
     title = f'<h3 class="title">{text(result.title)} {mark}</h3>' if headed else ""
+    lesson = lesson_of(result.id) if taught else None
+    lettered = result.id if lesson else ""
     wide = [chart for chart in result.charts if isinstance(chart, (Dag, Diagram))]
     small = [chart for chart in result.charts if not isinstance(chart, (Dag, Diagram))]
     gist = f'<p class="gist">{prose(result.gist)}</p>' if result.gist else ""
-    statement = f'{gist}<div class="statement">{statement_html(result.statement)}</div>'
+    statement = gist + _statement(result, lesson)
+    draw = partial(figure_html, id=lettered)
     beside = all(len(formula(f)) <= _LONGEST_BESIDE for f in formulas(result.statement))
     left = [
         statement if beside else "",
@@ -39,18 +53,25 @@ def theorem_html(
         printed_claims_html(result.as_printed),
         _errata(result),
     ]
-    first = f"<div>{figure_html(small[0])}</div>" if small else ""
-    gallery = f'<div class="gallery">{"".join(map(figure_html, small[1:]))}</div>' if small[1:] else ""
+    first = f"<div>{draw(small[0])}</div>" if small else ""
+    gallery = f'<div class="gallery">{"".join(map(draw, small[1:]))}</div>' if small[1:] else ""
     tables = [
-        claims_html(result.claims),
+        claims_html(result.claims, lettered),
         examples_html(result),
         numbers_html(result.numbers),
         *map(data_table, result.tables),
     ]
-    below = "".join([*tables, gallery, *map(figure_html, wide), _sources(result), _see_also(result, anchors)])
+    below = "".join([*tables, gallery, *map(draw, wide), _sources(result), _see_also(result, anchors)])
     told = f"<div{'' if first else ' class=wide'}>{''.join(left)}</div>"
     above = "" if beside else statement
     return f'<article id="{anchor}">{title}{above}<div class="sides">{told}{first}</div>{below}</article>'
+
+
+def _statement(result: Result, lesson: Mapping[str, Any] | None) -> str:
+    if lesson is None:
+        return f'<div class="statement">{statement_html(result.statement)}</div>'
+    parts = parts_html(lesson["parts"], lesson["symbols"])
+    return f"{explain_statement(result.statement, lesson['symbols'])}<h2>Its parts</h2>{parts}"
 
 
 def summary_html(result: Result, here: Look) -> str:
@@ -111,8 +132,8 @@ def _errata(result: Result) -> str:
     )
 
 
-def claims_html(claims: Sequence[Judged]) -> str:
-    """Every claim with its numbers and the evidence for it."""
+def claims_html(claims: Sequence[Judged], id: str = "") -> str:
+    """Every claim with its numbers and the evidence for it; those of the theorem `id` with the part that they check."""
     rows = []
     for judged in claims:
         row = sides(judged.claim)
@@ -120,7 +141,8 @@ def claims_html(claims: Sequence[Judged]) -> str:
         told = [escape(judgement.reason), *map(escape, remarks(judgement)), *map(escape, describe_witness(judged))]
         cells = (numerals(row.measured), numerals(row.bound), numerals(row.slack))
         mark = pill(look(judgement.verdict), ", vacuous" if judgement.vacuous else "")
-        rows.append((prose(judged.claim.what), mark, *cells, f'<td class="wraps">{"<br>".join(told)}</td>'))
+        what = part_mark(part_of_claim(id, judged.claim.what)) + prose(judged.claim.what)
+        rows.append((what, mark, *cells, f'<td class="wraps">{"<br>".join(told)}</td>'))
     head = ("Claim", "Verdict", "Measured", "Bound", "Slack", "Evidence")
     return table(head, rows, kind="claims", left=2) if rows else ""
 

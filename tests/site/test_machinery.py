@@ -1,18 +1,20 @@
 """Stored runs, the style sheet, formulas and docstrings of the site."""
 
 import json
+from xml.etree import ElementTree
 
 import pytest
 
 import ftheta
 from ftheta.catalogue import index
-from ftheta.report.explained import explain_statement, split_symbols
+from ftheta.report.explained import MOST_SYMBOLS, explain_statement, mark_symbols, split_symbols
+from ftheta.report.mathml import statement_html
 from website.docstrings import to_restructured_text
 from website.formulas import formula_html, is_unread
 from website.markup import heading, html_block, toctree
 from website.reference import THEMES, public_names, reference_index, reference_page
 from website.results import ResultStore, control_of, digest_sources, list_runs, store_runs
-from website.style import MOST_SYMBOLS, style_sheet, top_rules
+from website.style import style_sheet, top_rules
 
 
 def test_runs_are_stored_once_and_one_that_fails_stops_no_other(tmp_path, capsys):
@@ -71,6 +73,20 @@ def test_a_symbol_is_explained_wherever_it_stands_and_the_longest_wins():
     made = explain_statement(r"$W_\ell x\le W$ for $W_\ell$", {r"$W_\ell$": "a layer", "$W$": "all", "$z$": "absent"})
     assert made.count("symbol-0") == 2 and made.count("symbol-1") == 1 and "symbol-2" not in made
     assert made.count('class="hint ') == 3
+
+
+def test_the_tab_key_reaches_each_symbol_once_and_all_are_described():
+    made = explain_statement("$x+x=2x$ for $y$", {"$x$": "a number", "$y$": "another"})
+    assert made.count('tabindex="0"') == 2 and made.count('tabindex="-1"') == 2
+    assert made.count('aria-describedby="hint-0"') == 3 and made.count('id="hint-0"') == 1
+
+
+def test_the_children_of_a_fraction_are_not_taken_together_as_a_product():
+    made = mark_symbols(statement_html(r"$ab+\frac ab+x_a^b+\sqrt{ab}$"), {"$ab$": "a product"})
+    assert made.count("symbol-0") == 2
+    for formula in ElementTree.fromstring(f"<p>{made}</p>").iter():
+        places = {"mfrac": 2, "msubsup": 3}.get(formula.tag, len(formula))
+        assert len(formula) == places
 
 
 def test_statements_without_a_lesson_are_left_as_they_are():

@@ -12,12 +12,13 @@ from ftheta.catalogue import index
 from ftheta.checking import check
 from ftheta.courses import NAMES
 from ftheta.report.document import from_json, to_json
+from ftheta.report.parts_html import parts_html
 from website.contents import Contents
 from website.course_page import course_page
 from website.formulas import is_unread
 from website.gallery import gallery_page
 from website.lab_lines import lab_address
-from website.lesson_html import parts_html, trials_html
+from website.lesson_html import trials_html
 from website.narrative import cite_page, guide
 from website.related import related_svg
 from website.results import ResultStore
@@ -92,7 +93,7 @@ def test_a_lesson_is_shown_with_what_checks_each_part(contents):
     assert page.count("Checked by claim") == sum(bool(part["claims"]) for part in lesson["parts"])
     assert "ftheta check gd-strongly-convex --preset &#x27;at the edge&#x27;" in page
     assert "#/gd-strongly-convex?step=0.5" in page
-    assert 'class="symbol symbol-2"><mi>τ</mi>' in page
+    assert 'class="symbol symbol-2" tabindex="0" aria-describedby="hint-2"><mi>τ</mi>' in page
 
 
 def test_the_order_of_parts_and_trials_is_that_of_the_lesson():

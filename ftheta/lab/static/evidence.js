@@ -1,5 +1,6 @@
 /** The evidence: meaning of the verdict, claims with their numbers, tables, provenance; and errata in the sources. */
 import { el, rendered, withHtml } from "./dom.js";
+import { partMark } from "./verdict.js";
 
 /** A folded panel that is filled only while it is open. */
 export class Evidence {
@@ -63,7 +64,7 @@ function claims(rows, title = "Claims") {
     el(
       "tr",
       {},
-      withHtml("th", claim.what_html, { scope: "row" }),
+      withHtml("th", partMark(claim.part) + claim.what_html, { scope: "row" }),
       el("td", {}, pill(claim)),
       ...["measured", "bound", "slack"].map((key) => el("td", { class: "right", text: claim[key] })),
       el("td", {}, withHtml("span", claim.reason_html), ...claim.remarks.map((text) => el("p", { text }))),

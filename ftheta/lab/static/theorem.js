@@ -2,10 +2,11 @@
 import { Stage } from "./chart.js";
 import { byId, el, escaped, rendered, withHtml, write } from "./dom.js";
 import { Errata, Evidence } from "./evidence.js";
+import { Hints } from "./hints.js";
 import { LessonPanel } from "./lesson.js";
 import { Progress } from "./progress.js";
 import { PROJECTOR_ZOOM, projector } from "./theme.js";
-import { VerdictBar } from "./verdict.js";
+import { VerdictBar, partMark } from "./verdict.js";
 
 const LEAST_HEIGHT = 360;
 const MOST_HEIGHT = 1000;
@@ -47,6 +48,7 @@ export class TheoremPage {
       this.stage.node,
     );
     this.lesson = new LessonPanel(this.titles);
+    this.hints = new Hints([this.statement, this.lesson.node]);
     this.errata = new Errata();
     this.evidence = new Evidence(catalogue.verdicts);
     this.related = el("p", { class: "related" });
@@ -71,6 +73,7 @@ export class TheoremPage {
       this.errata.node,
       this.evidence.node,
       this.about,
+      this.hints.node,
     );
     this.observer = new ResizeObserver(() => this.resized());
   }
@@ -91,6 +94,7 @@ export class TheoremPage {
     this.tabs.hidden = true;
     rendered(this.caption, "");
     this.lesson.show(theorem);
+    this.hints.take(theorem.lesson?.symbols ?? []);
     this.errata.show(theorem.errata_html, []);
     this.evidence.clear();
     this.sources.replaceChildren(...Object.values(theorem.sources).map((text) => el("li", { text })));
@@ -146,7 +150,7 @@ export class TheoremPage {
   /** Show a result; resolves when its chart is painted. */
   async show(result, state) {
     this.result = result;
-    this.bar.show(result.verdict, result.html.checks, state.force);
+    this.bar.show(result.verdict, result.html, state.force);
     this.errata.show(this.theorem.errata_html, result.html.as_printed);
     this.evidence.show(result);
     this.showTabs(result.charts, state.chart);
@@ -235,4 +239,4 @@ function fit(statement) {
   }
 }
 
-const captioned = (chart) => chart.title_html ?? escaped(chart.title);
+const captioned = (chart) => partMark(chart.part) + (chart.title_html ?? escaped(chart.title));

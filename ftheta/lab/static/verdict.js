@@ -5,11 +5,15 @@ import { speak } from "./toast.js";
 const MARKS = { proved: ["✓", "holds"], sampled: ["~", "open"], assumed: ["?", "open"], failed: ["✗", "refuted"] };
 const STATUS = { proved: "holds", sampled: "checked on samples", assumed: "assumed", failed: "fails" };
 
+/** The letter of a part of the statement, as (a), before what checks it: as HTML. */
+export const partMark = (part) => (part ? `<b class="of-part" title="checks part ${escaped(part)}">${escaped(part)}</b> ` : "");
+
 export class VerdictBar {
   constructor(force) {
     this.sign = el("span", { class: "sign", "aria-hidden": "true" });
     this.word = el("strong", { class: "word" });
     this.summary = el("span", { class: "summary" });
+    this.parts = el("ul", { class: "part-verdicts", "aria-label": "Claims by the part of the statement that they check" });
     this.force = el("button", { type: "button", class: "force", hidden: true, on: { click: force } });
     this.node = el(
       "section",
@@ -18,6 +22,7 @@ export class VerdictBar {
       this.word,
       this.summary,
       this.force,
+      this.parts,
     );
     this.wait();
   }
@@ -32,17 +37,31 @@ export class VerdictBar {
     write(this.word, word);
     this.node.title = title || "";
     rendered(this.summary, html);
+    this.parts.hidden = true;
   }
 
-  /** @param {any} verdict of the result @param {any[]} checks @param {boolean} forced */
-  show(verdict, checks, forced) {
+  /** @param {any} verdict of the result @param {{checks: any[], claims: any[]}} html @param {boolean} forced */
+  show(verdict, { checks, claims }, forced) {
     const failed = checks.filter((check) => check.status === "failed");
     const why = failed.map((check) => `${check.says_html}: ${check.note_html}`).join("; ");
     const vacuous = verdict.remarks.length ? ` <span class="remark">${escaped(verdict.remarks.join("; "))}</span>` : "";
     this.look(verdict, (verdict.summary_html || why) + vacuous);
+    this.showParts(claims.filter((claim) => claim.part));
     this.force.hidden = !failed.length && !forced;
     write(this.force, forced ? "Respect the hypotheses" : "Measure anyway");
     speak(`${verdict.word}. ${this.summary.textContent}`);
+  }
+
+  /** What each claim earned, beside the letter of the part that it checks. */
+  showParts(claims) {
+    this.parts.hidden = !claims.length;
+    const item = (claim) => {
+      const pill = el("span", { class: `pill ${claim.family}`, text: `${claim.part} ${claim.sign}` });
+      const said = el("span", { class: "hidden-visually" }, ` ${claim.word}: `, withHtml("span", claim.what_html));
+      const title = `${claim.word}: ${withHtml("span", claim.what_html).textContent}`;
+      return el("li", { title }, pill, said);
+    };
+    this.parts.replaceChildren(...claims.map(item));
   }
 
   /** The computation did not give a result. */
