@@ -298,6 +298,8 @@ def test_a_network_is_given_bounds_with_numbers_marked_vacuous():
     result = run(vc_uniform_convergence, net.with_data(data), draws=1000)
     assert result.verdict is Verdict.CONSISTENT and result.vacuous
     assert result.numbers["VC"].hi > 1 > result.numbers["Clopper–Pearson"].hi
+    for name in ("VC", "Clopper–Pearson"):  # bounds that hold with a probability are not exact
+        assert result.numbers[name].confidence == pytest.approx(0.95) and result.numbers[name].assuming
     assert run(vc_uniform_convergence, net).verdict is Verdict.INAPPLICABLE
 
 

@@ -189,7 +189,9 @@ def _bound_risk(net: Network, setting: Setting, rng: np.random.Generator, draws:
         bound = Enclosure.exact(found.randomised.seeger)
         claims.append(AtMost("risk with random weights, by PAC-Bayes", scattered, bound, 1.0))
         numbers["risk with random weights, held-out rows"] = scattered
-    numbers |= {b.name: Enclosure.at_most(b.value, Basis.EXACT) for b in found.bounds}
+    numbers |= {
+        b.name: Enclosure(0.0, b.value, Basis.SAMPLED, b.rows, 1 - b.delta, assuming=b.assumes) for b in found.bounds
+    }
     told = ", ".join(f"{b.name} {b.value:.4g}{' (vacuous)' if b.vacuous else ''}" for b in found.bounds)
     return Evidence(tuple(claims), (draw_bounds(found),), numbers, (found.table,), summary=f"risk at most: {told}")
 
