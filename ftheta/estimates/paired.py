@@ -27,6 +27,8 @@ def sign_flip_test(differences: Float[np.ndarray, "n"], rng: np.random.Generator
     The mean of their `differences` is compared with those under random signs, the signs as they are being one of the
     draws: the level is exact.
     """
+    if not np.isfinite(differences).all():
+        raise ValueError("A sign-flip test needs finite differences.")
     sizes = differences / max(float(np.abs(differences).max(initial=0.0)), 1e-300)
     met = abs(float(sizes.sum()))
     beaten = 0

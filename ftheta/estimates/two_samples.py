@@ -27,7 +27,7 @@ def energy_test(
     rows are exchangeable, $P(p\le\alpha)\le\alpha$ for every $\alpha$, whatever the law: the rows as they are count as
     one of the permutations.
     """
-    rows = np.concatenate([x, y])
+    rows, size = _standardise(np.concatenate([x, y]))
     n = len(x)
     m = len(y)
     apart = _distances(rows)
@@ -38,7 +38,19 @@ def energy_test(
     found = _energies(apart, weights, n, m)
     slack = 1e-12 * apart.mean() + 1e-300  # ties count against the first
     beaten = int((found[1:] >= found[0] - slack).sum())
-    return TwoSampleTest(float(found[0]), (1 + beaten) / (permutations + 1), permutations)
+    return TwoSampleTest(size * float(found[0]), (1 + beaten) / (permutations + 1), permutations)
+
+
+def _standardise(rows: np.ndarray) -> tuple[np.ndarray, float]:
+    """The rows about 0, of size 1 at most, and what they were divided by: no permutation changes that, and squares
+    neither overflow nor cancel."""
+    if not np.isfinite(rows).all():
+        raise ValueError("A test of two samples needs finite rows.")
+    largest = float(np.abs(rows).max(initial=0.0)) or 1.0
+    centred = rows / largest
+    centred -= centred.mean(0)
+    widest = float(np.abs(centred).max(initial=0.0)) or 1.0
+    return centred / widest, largest * widest
 
 
 def _energies(apart: np.ndarray, weights: np.ndarray, n: int, m: int) -> np.ndarray:

@@ -30,6 +30,7 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 PERMUTATIONS = 999
 WORK = 2e8  # rows times permutations
 FEWEST = 99
+LARGEST = 1e100  # entry of a row whose squares and products are floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,11 +122,24 @@ def distance(x: ArrayLike, y: ArrayLike, kind: Kind = "w1", confidence: float = 
     if rows.shape[1] != others.shape[1]:
         got = f"x has {rows.shape[1]} columns, y has {others.shape[1]}"
         raise SubjectError("The rows of the two samples have different lengths.", got=got)
+    _require_squares(rows, others)
     if kind in ("w1", "w2"):
         return _wasserstein(rows, others, kind, confidence, seed)
     if kind == "bures":
         return _bures(rows, others, confidence, seed)
     return _discrepancy(rows, others, kind, confidence, seed)
+
+
+def _require_squares(x: Array, y: Array) -> None:
+    """Raise where squares of distances would overflow, or vanish although the rows differ."""
+    pooled = np.concatenate([x, y])
+    largest = float(np.abs(pooled).max(initial=0.0))
+    widest = 0.0 if largest > LARGEST else float(np.ptp(pooled, axis=0).max(initial=0.0))
+    if largest > LARGEST or 0 < widest < 1 / LARGEST:
+        got = f"entries up to {largest:.2g}" if largest > LARGEST else f"rows within {widest:.2g} of one another"
+        raise SubjectError(
+            "Squares of these distances are no float64 numbers.", got=got, remedy="scale the rows of both samples alike"
+        )
 
 
 # -- Wasserstein -------------------------------------------------------------------------------------------------------

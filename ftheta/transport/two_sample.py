@@ -13,6 +13,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from ftheta.logic.errors import SubjectError
 from ftheta.shapes import Float
 
 from .problems import Array
@@ -53,6 +54,10 @@ def permutation_test(
     h = median_distance(pooled) if bandwidth is None and kernel == "gaussian" else (bandwidth or 1.0)
     weights, exact = draw_assignments(n, len(y), permutations, rng or np.random.default_rng(0))
     values, size = _statistics(pooled, weights, kernel, h)
+    if not np.isfinite(values).all():
+        raise SubjectError(
+            "The rows are too large for float64.", got="squares that overflow", remedy="scale all rows alike"
+        )
     observed = float(values[0])
     reaches = values >= observed - 64 * np.finfo(float).eps * size  # equal up to rounding counts as equal
     null = values if exact else values[1:]

@@ -11,7 +11,7 @@ from ftheta.subjects.inputs import takes_tokens
 
 from ..part import Part
 from ..rules import judge
-from .evaluation import Evaluation, evaluate_data, flatten
+from .evaluation import Evaluation, evaluate_data, flatten, refuse_infinite
 from .inputs import name_other_kind
 from .pictures import draw_rows
 
@@ -63,6 +63,7 @@ def _evaluate_reconstruction(net: Network, rng: np.random.Generator) -> Evaluati
     x = flatten(found.x)
     if found.labels is not None and not np.array_equal(found.labels, x):
         raise name_other_kind()
+    refuse_infinite(found)
     if x.shape[1] > MOST_COLUMNS:
         raise SubjectError("The inputs are too large for PCA.", got=f"{x.shape[1]:,} columns", remedy="smaller inputs")
     return found
