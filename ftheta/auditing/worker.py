@@ -3,6 +3,7 @@
 One `Setup` comes in, then tasks; what the networks are goes out when it is ready, then the outcome of each task.
 """
 
+import gc
 from typing import Any
 
 from ftheta.processes import compilation
@@ -37,13 +38,16 @@ def main() -> None:
 
 
 def _hurry_small(networks: Any) -> None:
-    """Of a small network a program takes longer to compile than to run."""
+    """Of a small network a program takes longer to compile than to run. Tracing it makes millions of small objects, of
+    which hardly one is garbage in a cycle."""
     from ftheta.graph.hurry import compile_quickly
 
     from .facts.inputs import multiplications
 
     if max(map(multiplications, networks)) <= SMALL:
         compile_quickly()
+        gc.freeze()
+        gc.set_threshold(50_000, 20, 100)
 
 
 def _body(channel: Channel) -> bytes:

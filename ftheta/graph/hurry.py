@@ -7,7 +7,11 @@ from types import MappingProxyType
 
 import jax
 
-_HURRIED = {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False}
+_HURRIED = {
+    "xla_backend_optimization_level": 0,
+    "xla_cpu_use_fusion_emitters": False,
+    "xla_cpu_parallel_codegen_split_count": 1,
+}
 
 
 @cache
@@ -17,7 +21,7 @@ def quick_compiler_options() -> Mapping[str, int | bool]:
 
 
 def compile_quickly() -> None:
-    """Let every program of this process be compiled so, from now on.
+    """Let every program of this process be compiled so, from now on, and without the lines that it was written in.
 
     XLA reads its flags once, before the first program: where one was compiled already, nothing changes. What the user
     has said in XLA_FLAGS stays as it is. A flag that this version of XLA does not know ends the process here.
@@ -25,6 +29,7 @@ def compile_quickly() -> None:
     quick = [f"--{name}={str(value).lower()}" for name, value in _HURRIED.items()]
     os.environ["XLA_FLAGS"] = " ".join([*quick, os.environ.get("XLA_FLAGS", "")])  # the last word on a flag counts
     jax.devices()  # makes XLA read them
+    jax.config.update("jax_traceback_in_locations_limit", 0)
 
 
 def _known(name: str, value: int | bool) -> bool:

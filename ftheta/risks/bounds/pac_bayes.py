@@ -111,7 +111,9 @@ class Cloud:
         errors = 0
         for done in range(0, draws, block):
             rows = rng.integers(0, len(self.x), block)  # the last block is drawn whole: one program serves all
-            weights = self.theta + spread * rng.standard_normal((block, self.theta.size))
+            weights = rng.standard_normal((block, self.theta.size))
+            weights *= spread
+            weights += self.theta
             found = np.asarray(self.tried(weights, self.x[rows], self.y[rows]))
             errors += int(found[: min(block, draws - done)].sum())
         return errors
