@@ -163,10 +163,16 @@ def __getattr__(name: str) -> Any:
     found = getattr(import_module(_HOME[name]), name)
     if name not in _TAKE_MODULES:
         return found
-    from ftheta.subjects.accepting import accept_modules
-
     globals()[name] = accept_modules(found)  # the same object at the next use
     return globals()[name]
+
+
+def accept_modules(function: Any) -> Any:
+    """The function, which takes modules of torch where it takes networks. (`ft.pieces` and `ft.graph` are packages that
+    can be called, and ask for it here: what reads a module stands above them.)"""
+    from ftheta.subjects import accepting
+
+    return accepting.accept_modules(function)
 
 
 def __dir__() -> "builtins.list[str]":

@@ -78,7 +78,9 @@ class _CallableModule(ModuleType):
     """`ft.graph` is this package; called, it differentiates a function."""
 
     def __call__(self, f: Any, *args: Any, **options: Any) -> Tableau:
-        return tableau(f, *args, **options)
+        from ftheta import accept_modules
+
+        return accept_modules(tableau)(f, *args, **options)
 
 
 sys.modules[__name__].__class__ = _CallableModule

@@ -8,7 +8,7 @@ Printed, it is the table of a worked example: read downwards for the forward swe
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, wraps
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -220,8 +220,8 @@ class Tableau:
 def tableau(
     f: Callable[..., Any] | str, *args: Any, names: Sequence[str] | None = None, budget: int = BUDGET
 ) -> Tableau:
-    """`f` differentiated at the arguments: a JAX function of any arguments that returns one number, or an expression
-    such as `"t2*exp(t1)"`, whose variables are taken in order of appearance.
+    """`f` differentiated at the arguments: a JAX function of any arguments that returns one number, or an array of one,
+    or an expression such as `"t2*exp(t1)"`, whose variables are taken in order of appearance.
 
     `names` renames the inputs, one name a leaf. Computed in the precision of the arguments: float64 for Python floats
     and NumPy's float64, without a change of JAX's configuration.
@@ -229,7 +229,21 @@ def tableau(
     program = Expression.parse(f) if isinstance(f, str) else f
     with jax.enable_x64(True):
         graph = _trace_program(program, args, names, budget)
+        if len(graph.outputs) == 1 and set(graph.outputs[0].shape) == {1}:
+            program = _as_number(program)
+            graph = _trace_program(program, args, names, budget)
+        _ensure_number(graph, program)
         return Tableau(program, args, graph, *_both_sweeps(graph, args))
+
+
+def _as_number(f: Callable[..., Any]) -> Callable[..., Any]:
+    """The only entry of the array that `f` returns."""
+
+    @wraps(f)
+    def entry(*args: Any) -> Any:
+        return jax.numpy.reshape(f(*args), ())
+
+    return entry
 
 
 def _trace_program(
@@ -250,6 +264,10 @@ def _trace_program(
                 remedy="write it in jax.numpy, with jnp.where or lax.cond instead of `if` on values; ft.check_gradient "
                 "also takes functions that cannot be traced",
             ) from error
+    return graph
+
+
+def _ensure_number(graph: Graph, program: Callable[..., Any]) -> None:
     if [slot.shape for slot in graph.outputs] != [()] or not graph.outputs[0].is_real:
         raise UsageError(
             "Only one real number has adjoints.",
@@ -257,7 +275,6 @@ def _trace_program(
             got="a result " + (", ".join(map(str, graph.outputs)) or "without arrays"),
             remedy="return a scalar: a loss, a sum, or one entry; of real arguments, 3.0 instead of 3",
         )
-    return graph
 
 
 def _both_sweeps(graph: Graph, args: tuple[Any, ...]) -> tuple[Interpretation[Any], Interpretation[Any]]:

@@ -52,7 +52,9 @@ class _CallableModule(ModuleType):
     """`ft.pieces` is this package; called, it is the function of the same name."""
 
     def __call__(self, *args: Any, **options: Any) -> Complex:
-        return pieces(*args, **options)
+        from ftheta import accept_modules
+
+        return accept_modules(pieces)(*args, **options)
 
 
 sys.modules[__name__].__class__ = _CallableModule

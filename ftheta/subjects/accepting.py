@@ -45,7 +45,7 @@ def _network_of(module: Any, others: Iterable[Any]) -> Any:
 
 
 def _shape_of_row(part: Any) -> tuple[int, ...] | None:
-    """The shape of one input, of rows, a pair (x, y), data, or a property or region around an input."""
+    """The shape of one input, of rows, a pair (x, y), data, a domain, or a property or region around an input."""
     if type(part) is tuple:
         return _shape_of_row(part[0]) if part and np.ndim(part[0]) > 1 else None
     if hasattr(part, "x") and hasattr(part, "y"):
@@ -53,6 +53,8 @@ def _shape_of_row(part: Any) -> tuple[int, ...] | None:
     for name in ("x", "centre"):
         if np.ndim(getattr(part, name, 0)) > 0:
             return np.shape(getattr(part, name))
+    if hasattr(part, "chart"):  # a domain of inputs
+        return np.shape(part.chart.origin)
     shape = getattr(part, "shape", ())
     return tuple(shape[1:]) if len(shape) > 1 else None
 

@@ -40,3 +40,16 @@ def test_the_catalogue_can_be_listed_and_shown():
     assert "The hat function" in repr(ft.show("hat-function"))
     with pytest.raises(UsageError, match="Unknown chapter"):
         ft.list("nothing")
+
+
+def test_packages_that_can_be_called_take_modules_too():
+    torch.manual_seed(0)
+    layers = (torch.nn.Linear(2, 6), torch.nn.ReLU(), torch.nn.Linear(6, 1))
+    module = torch.nn.Sequential(*layers).double()
+    domain = ft.pieces.Box([-1, -1], [1, 1])
+    assert len(ft.pieces(module, domain)) == ft.count_pieces(module, domain).lo
+    x = torch.tensor([0.3, -0.2], dtype=torch.float64, requires_grad=True)
+    y = module(x)
+    y.backward()
+    found = ft.graph(module, x.detach())
+    assert found.result == pytest.approx(y.item()) and found.gradient == pytest.approx(x.grad.numpy())

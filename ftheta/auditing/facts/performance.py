@@ -70,7 +70,7 @@ def _classification(found: Evaluation, classes: np.ndarray) -> Part:
     )
     mistakes = _most_confident_mistakes(found, classes)
     tables = (_confusions(found, classes), _by_class(found, classes), *_list_mistakes(found, classes, mistakes))
-    title = "the most confident mistakes, from the left as in the table"
+    title = "the most confident mistakes, in the order of the table"
     charts = (*_class_chart(found, classes), *draw_rows(title, found.x.shape[1:], (found.x[mistakes],)))
     return Part(facts, tables, charts, _worst_class(found, classes, exact))
 

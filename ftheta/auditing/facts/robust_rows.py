@@ -271,4 +271,4 @@ def _draw_fragile(net: Network, found: _Rows) -> tuple[Chart, ...]:
     """The rows that change soonest, above the same as they have changed, where they are images."""
     order = np.argsort(np.where((found.met > 0) & np.isfinite(found.met), found.met, inf), kind="stable")[:DRAWN]
     order = order[np.isfinite(found.met[order]) & (found.met[order] > 0)]
-    return draw_rows("most fragile rows; below, changed", net.input_shape, (found.x[order], found.there[order]))
+    return draw_rows("most fragile rows; below each, changed", net.input_shape, (found.x[order], found.there[order]))
