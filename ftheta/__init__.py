@@ -8,6 +8,8 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from ftheta.calling import let_accept_modules
+
 _HOME = {
     "Ball": "ftheta.certify.bounds",
     "Close": "ftheta.verifying.relations",
@@ -163,16 +165,17 @@ def __getattr__(name: str) -> Any:
     found = getattr(import_module(_HOME[name]), name)
     if name not in _TAKE_MODULES:
         return found
-    globals()[name] = accept_modules(found)  # the same object at the next use
+    globals()[name] = _accept_modules(found)  # the same object at the next use
     return globals()[name]
 
 
-def accept_modules(function: Any) -> Any:
-    """The function, which takes modules of torch where it takes networks. (`ft.pieces` and `ft.graph` are packages that
-    can be called, and ask for it here: what reads a module stands above them.)"""
-    from ftheta.subjects import accepting
+def _accept_modules(function: Any) -> Any:
+    from ftheta.subjects.accepting import accept_modules
 
-    return accepting.accept_modules(function)
+    return accept_modules(function)
+
+
+let_accept_modules(_accept_modules)
 
 
 def __dir__() -> "builtins.list[str]":

@@ -9,6 +9,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
+from ftheta.calling import accept_modules
 from ftheta.graph.domains.adjoints import adjoints, sweep
 from ftheta.graph.domains.cost import Cost, CostReport, cost
 from ftheta.graph.domains.interval import Interval, intervals
@@ -78,8 +79,6 @@ class _CallableModule(ModuleType):
     """`ft.graph` is this package; called, it differentiates a function."""
 
     def __call__(self, f: Any, *args: Any, **options: Any) -> Tableau:
-        from ftheta import accept_modules
-
         return accept_modules(tableau)(f, *args, **options)
 
 

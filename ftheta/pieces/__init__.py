@@ -11,6 +11,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from ftheta.calling import accept_modules
+
 from .cells import Cell as Cell
 from .cells import Certificate as Certificate
 from .complex import Complex as Complex
@@ -52,8 +54,6 @@ class _CallableModule(ModuleType):
     """`ft.pieces` is this package; called, it is the function of the same name."""
 
     def __call__(self, *args: Any, **options: Any) -> Complex:
-        from ftheta import accept_modules
-
         return accept_modules(pieces)(*args, **options)
 
 

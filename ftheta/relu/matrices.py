@@ -112,10 +112,14 @@ class ExactMatrix:
 
     def times(self, table: Sequence[Sequence[fmpq]]) -> list[list[fmpq]]:
         """The rows of the product with a dense matrix, given by its rows."""
-        if 4 * self.nnz > self.shape[0] * self.shape[1]:
+        if self._is_dense:
             return (self._dense * fmpq_mat([list(row) for row in table])).tolist()
         columns = range(len(table[0]))
         return [[sum((a * table[j][k] for j, a in row.items()), fmpq(0)) for k in columns] for row in self.rows]
+
+    @cached_property
+    def _is_dense(self) -> bool:
+        return 4 * self.nnz > self.shape[0] * self.shape[1]
 
     @cached_property
     def _dense(self) -> fmpq_mat:
@@ -123,6 +127,8 @@ class ExactMatrix:
         return fmpq_mat(*self.shape, [row.get(j, zero) for row in self.rows for j in range(self.shape[1])])
 
     def apply(self, x: Sequence[fmpq]) -> tuple[fmpq, ...]:
+        if self._is_dense:
+            return tuple(value for (value,) in self.times([[t] for t in x]))
         return tuple(sum((a * x[j] for j, a in row.items() if x[j]), fmpq(0)) for row in self.rows)
 
     def map(self, f: Any) -> "ExactMatrix":

@@ -6,15 +6,13 @@ Most often where $g=0$ no way is left, or the ways cancel one another soon: $\ma
 $b>a$. So few numbers tell, long before the maps themselves are compared.
 """
 
-from collections.abc import Mapping
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from flint import fmpq  # type: ignore[import-untyped]
 from scipy import sparse
 
-from ftheta.relu.matrices import fraction
-from ftheta.relu.network import LongRow
+from ftheta.relu.matrices import rational
 from ftheta.shapes import Bool
 
 from ..plan import Plan
@@ -29,6 +27,7 @@ class Ways:
         self.plan = plan
         self._columns = [_columns(step.matrix) for step in plan.net.steps]
         self._long_rows = [step.long_rows for step in plan.net.steps]
+        self._exact: dict[tuple[int, int], list[tuple[int, fmpq]]] = {}
         first = plan.weights.first[1:]
         self._neurons = [plan.weights.neuron[a : a + len(s.offset)] for a, s in zip(first, plan.net.steps)]
 
@@ -37,20 +36,36 @@ class Ways:
         passing = np.append(active, True)  # coordinates that are passed through count as the last neuron
         step, coordinate = self.plan.units[neuron].tolist()
         reached = np.array([coordinate])
-        gains = {coordinate: Fraction(1)}
-        after = zip(self._columns[step + 1 :], self._long_rows[step + 1 :], self._neurons[step + 1 :])
-        for columns, long_rows, neurons in after:
+        gains = {coordinate: fmpq(1)}
+        for i in range(step + 1, len(self._columns)):
             if len(reached) <= FEW and gains:
-                gains = _gains(columns, long_rows, gains)
+                gains = self._gains(i, gains)
                 met = np.array(sorted(gains), np.int64)
             else:
                 gains = {}
-                met = _met(columns, reached)
-            reached = met[passing[neurons[met]]]
+                met = _met(self._columns[i], reached)
+            reached = met[passing[self._neurons[i][met]]]
             gains = {k: gains[k] for k in reached.tolist()} if gains else {}
             if not len(reached):
                 return False
         return True
+
+    def _gains(self, step: int, before: dict[int, fmpq]) -> dict[int, fmpq]:
+        """The gains one step later, in rationals; what cancels is left out."""
+        after: dict[int, fmpq] = {}
+        for k, gain in before.items():
+            for row, weight in self._exact_column(step, k):
+                after[row] = after[row] + gain * weight if row in after else gain * weight
+        return {row: gain for row, gain in after.items() if gain}
+
+    def _exact_column(self, step: int, k: int) -> list[tuple[int, fmpq]]:
+        """The rows of a step with a weight in column `k`, and these weights in rationals: kept, for many cells ask."""
+        if (step, k) not in self._exact:
+            long_rows = self._long_rows[step]
+            found = zip(*(part.tolist() for part in _column(self._columns[step], k)))
+            exact = [(row, long_rows[row][0][k] if row in long_rows else rational(weight)) for row, weight in found]
+            self._exact[step, k] = exact
+        return self._exact[step, k]
 
 
 def _columns(matrix: Any) -> Any:
@@ -76,13 +91,3 @@ def _met(columns: Any, reached: np.ndarray) -> np.ndarray:
     if not sparse.issparse(columns):
         return np.flatnonzero(columns[:, reached].any(axis=1))
     return np.unique(np.concatenate([_column(columns, k)[0] for k in reached]))
-
-
-def _gains(columns: Any, long_rows: Mapping[int, LongRow], before: dict[int, Fraction]) -> dict[int, Fraction]:
-    """The gains one step later, in rationals; what cancels is left out."""
-    after: dict[int, Fraction] = {}
-    for k, gain in before.items():
-        for row, weight in zip(*(part.tolist() for part in _column(columns, k))):
-            exact = fraction(long_rows[row][0][k]) if row in long_rows else Fraction(weight)
-            after[row] = after.get(row, 0) + gain * exact
-    return {row: gain for row, gain in after.items() if gain}
