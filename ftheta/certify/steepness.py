@@ -8,6 +8,7 @@ with outward rounding: the bound is of the real function.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from math import inf, nextafter, prod
 from typing import Any
 
@@ -53,6 +54,10 @@ SAME = frozenset(
 OPERANDS = {"pad": 0, "clamp": 1}  # which operand that is: a changing number beside an array would change all entries
 
 
+ELEMENTWISE = frozenset(("add", "add_any", "sub", "mul", "div", "max", "min", "clamp", "select_n"))
+"""Primitives of several operands that repeat those that have fewer entries."""
+
+
 def steepness(nodes: Sequence[Node], start: Slot, end: Slot, still: Mapping[int, Any]) -> Enclosure:
     """An upper bound of the Lipschitz constant of the map from `start` to `end` that the nodes compute.
 
@@ -79,6 +84,8 @@ def _lift(value: Any) -> Interval:
 
 def _bound(node: Node, given: list[Known], makers: Mapping[int, Node], still: Mapping[int, Any]) -> Enclosure:
     name = node.primitive
+    if name in ELEMENTWISE or (name in CUSTOM_CALLS and node.label in CUSTOM):
+        given = [_repeat(g, slot, node.outputs[0]) for g, slot in zip(given, node.inputs)]
     moving = [g for g in given if isinstance(g, Enclosure)]
     if name in CUSTOM_CALLS and node.label not in CUSTOM:
         return _inside(node, given)
@@ -98,6 +105,13 @@ def _bound(node: Node, given: list[Known], makers: Mapping[int, Node], still: Ma
             f"no Lipschitz constant is known for {node.label or name!r} of what changes", where=node.source
         )
     return found
+
+
+def _repeat(known: Known, operand: Slot, result: Slot) -> Known:
+    """The constant of an operand as large as the result: a smaller one is repeated without a node that says so."""
+    if not isinstance(known, Enclosure) or operand.size in (0, result.size):
+        return known
+    return known * Enclosure.exact(Fraction(max(result.size, operand.size), operand.size)).sqrt()
 
 
 def _inside(node: Node, given: list[Known]) -> Enclosure:

@@ -162,3 +162,28 @@ def test_constants_that_are_not_bounded_have_no_norm():
     for f in (lambda x, w: (1.0 / (w - w)) * x, lambda x, w: (1.0 / (w - w))[None] @ x):
         with pytest.raises(GraphError):
             bound(f, (2,), np.ones(2))
+
+
+REPEATED = {
+    "scalar times array": lambda x: x[0] * jnp.arange(1.0, 4.0),
+    "outer product": lambda x: jnp.outer(x, jnp.ones(3)),
+    "column plus row": lambda x: x[:, None] + jnp.ones((1, 3)),
+    "column less row": lambda x: x[:, None] - x[None, :],
+    "column over row": lambda x: x[:, None] / jnp.array([[0.5, 1.0, 2.0]]),
+    "largest of column and row": lambda x: jnp.maximum(x[:, None], jnp.zeros((1, 3))),
+    "sum of exponentials": lambda x: jnp.logaddexp(x[:, None], jnp.zeros((1, 3))),
+    "difference to one entry": lambda x: x[0] - jnp.concatenate([x, -x]),
+    "clamp of a column": lambda x: jax.lax.clamp(-1.0, x[:, None], jnp.ones((2, 1))),
+    "sigmoid gate": lambda x: jax.nn.silu(x[:1]) * jnp.ones(4),
+}
+
+
+@pytest.mark.parametrize("name", sorted(REPEATED))
+def test_what_is_repeated_without_a_node_counts_as_often_as_it_is_there(name):
+    f = REPEATED[name]
+    rng = np.random.default_rng(0)
+    limit = bound(f, (2,))
+    with jax.enable_x64(True):
+        jacobians = np.asarray(jax.vmap(jax.jacfwd(lambda x: jnp.ravel(f(x))))(rng.normal(size=(200, 2))))
+    steepest = np.linalg.norm(jacobians, 2, axis=(1, 2)).max()
+    assert steepest <= limit.hi * (1 + 1e-12) and limit.hi < np.inf
