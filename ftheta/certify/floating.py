@@ -7,7 +7,6 @@ set at which the network was run: a chain with sums from left to right, each pro
 last; any other network operator by operator, each rounding its results.
 """
 
-import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from fractions import Fraction
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ftheta.processes.compilation import clock
 from ftheta.relu.network import ReluNetwork
 from ftheta.shapes import Bool, Float, Int
 
@@ -198,7 +198,7 @@ def search_in_floats(
     `wide` is asked for a proof, `written` are the readings that a counter-example has to meet. With `splits`, boxes
     that cannot be decided are halved: rounding errs by less over smaller ones.
     """
-    ends = time.perf_counter() + seconds
+    ends = clock() + seconds
     waiting = [tuple(np.array(side, np.float64) for side in wide.box.outer())]
     looked_at = 0
     is_open = 0
@@ -207,7 +207,7 @@ def search_in_floats(
     if first.sample():
         return first.witness, SAMPLES, 0
     while waiting:
-        left = ends - time.perf_counter()
+        left = ends - clock()
         low, high = waiting.pop()
         if left <= 0:
             return None, looked_at, is_open + len(waiting) + 1

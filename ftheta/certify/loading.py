@@ -9,8 +9,24 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from numba.core import event
 from numba.core.caching import FunctionCache
 from numba.core.runtime.nrt import rtsys
+
+from ftheta.processes.compilation import restart_clock, stop_clock
+
+
+class _StopsClock(event.Listener):
+    """While Numba compiles anything, in whatever thread, no budget is spent."""
+
+    def on_start(self, event: Any) -> None:
+        stop_clock()
+
+    def on_end(self, event: Any) -> None:
+        restart_clock()
+
+
+event.register("numba:compile", _StopsClock())
 
 
 class _Shelf(FunctionCache):

@@ -6,13 +6,13 @@ affine in inputs and outputs, and is bounded by linear relaxation with outward r
 quadratically as boxes shrink. Counter-examples are checked in rationals.
 """
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 
+from ftheta.processes.compilation import clock
 from ftheta.relu.exact import exact
 from ftheta.relu.network import ReluNetwork
 
@@ -59,7 +59,7 @@ class ProductSolver:
         self._outputs = net.widths[-1]
 
     def decide(self, question: Question, seconds: float) -> ProductSearch:
-        ends = time.perf_counter() + seconds
+        ends = clock() + seconds
         boxes = 0
         is_open = 0
         for case in question.cases:
@@ -82,7 +82,7 @@ class ProductSolver:
         boxes = 0
         stuck = 0
         while waiting:
-            if time.perf_counter() > ends:
+            if clock() > ends:
                 return ProductSearch(None, boxes, len(waiting) + stuck)
             low, high = waiting.pop()
             boxes += 1

@@ -20,6 +20,7 @@ import numpy as np
 from ftheta.lazy import is_sparse
 from ftheta.logic.errors import SubjectError
 from ftheta.processes import interrupts
+from ftheta.processes.compilation import clock
 from ftheta.relu.exact import ExactNetwork, exact
 from ftheta.relu.network import ReluNetwork, Step
 from ftheta.shapes import Bool, Float, Int
@@ -119,7 +120,7 @@ def decide(
     net: "ReluNetwork | TracedNetwork", question: Question, *, seconds: float = 60.0, threads: int = 1
 ) -> Verification:
     """Answer a question about a network within so many seconds."""
-    began = time.perf_counter()
+    began = clock()
     began_cpu = time.process_time()
     _ensure_fit(net, question)
     subproblems = 0
@@ -130,7 +131,7 @@ def decide(
     least = -math.inf if net.rounded else 0.0
     try:
         for case in _parts(net, question):
-            remaining = began + seconds - time.perf_counter()
+            remaining = began + seconds - clock()
             if remaining <= 0:
                 open += 1
                 least = -math.inf
@@ -152,7 +153,7 @@ def decide(
         interrupted = True
         open += 1
         least = -math.inf
-    elapsed = time.perf_counter() - began
+    elapsed = clock() - began
     answer = _conclude(witness, open, elapsed >= seconds)
     if answer == "unsat" and net.rounded:  # the proof is about another function than the one that was read
         answer = "unknown"
@@ -199,7 +200,7 @@ def decide_in_floats(
     constants of the question may be read as they are written or as the nearest numbers of the type: an answer holds for
     both.
     """
-    began = time.perf_counter()
+    began = clock()
     began_cpu = time.process_time()
     _ensure_fit(net, question)
     kind = FLOAT_TYPES[element_type]
@@ -222,7 +223,7 @@ def decide_in_floats(
     interrupted = False
     try:
         for part in (part for case in cases for part in split_disjuncts(case, MANY)):
-            left = began + seconds - time.perf_counter()
+            left = began + seconds - clock()
             wide = cover_readings(part, kind) if rounds_constants else part
             if wide.box.is_empty:
                 continue
@@ -239,7 +240,7 @@ def decide_in_floats(
         interrupts.heed()
         interrupted = True
         open += 1
-    elapsed = time.perf_counter() - began
+    elapsed = clock() - began
     answer = _conclude(witness, open, elapsed >= seconds)
     method = "input splitting" if few else "neuron splitting" if isinstance(net, ReluNetwork) else "range splitting"
     cpu_seconds = time.process_time() - began_cpu
@@ -294,13 +295,13 @@ def _search(
         centre = np.array([float((a + b) / 2) for a, b in zip(case.box.lo, case.box.hi)])
         judge.propose(centre)
         return "one point", Search(False, centre, -np.inf, 1, 0 if judge.witness else 1)
-    began = time.perf_counter()
+    began = clock()
     relaxed = relax_equations(case)
     if relaxed is not None:  # no point meets an equation by chance: such that almost do are moved
         attack(net, relaxed, np.random.default_rng(0), ATTACK * seconds, judge.propose, rounds=ROUNDS)
         if judge.witness is not None:
             return "attack", Search(False, None, -np.inf, 1, 1)
-        seconds -= time.perf_counter() - began
+        seconds -= clock() - began
     if not _splits_inputs(net):
         search = search_neurons(net, case, seconds=seconds, propose=judge.propose, finish=judge.finish, threads=threads)
         return "neuron splitting", search
@@ -311,7 +312,7 @@ def _search_inputs(
     net: ReluNetwork, case: Case, judge: Judge | FloatJudge, seconds: float, threads: int
 ) -> tuple[str, Search]:
     """Boxes, with an attack in between: from the centre, from many starts, by linear programs."""
-    ends = time.perf_counter() + seconds
+    ends = clock() + seconds
     boxes = InputSearch(net, case, judge.propose, judge.finish)
     search = boxes.go_on(min(GLANCE, seconds))
     rng = np.random.default_rng(0)
@@ -323,10 +324,10 @@ def _search_inputs(
     for strike, patience in strikes:
         if search.closed or search.found is not None or judge.witness is not None:
             break
-        point = strike(ATTACK * (ends - time.perf_counter()))
+        point = strike(ATTACK * (ends - clock()))
         if point is not None or judge.witness is not None:
             return "attack", Search(False, None, -np.inf, search.boxes, search.open)
-        search = boxes.go_on(min(patience, ends - time.perf_counter()), threads)
+        search = boxes.go_on(min(patience, ends - clock()), threads)
     if not search.closed and search.found is None:
         search = replace(search, least=_bound_open(net, case, boxes))
     return "input splitting", search

@@ -2,12 +2,13 @@
 
 import csv
 import sys
-import time
 from collections.abc import Generator, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ftheta.logic.errors import FthetaError, UsageError
+from ftheta.processes.compilation import clock
 
 from .common import print_json
 
@@ -89,18 +90,19 @@ class _Batch:
         self.folder = folder
         self.witnesses = witnesses
         self.seconds = seconds
-        self.ends = time.monotonic() + budget
+        self.ends = clock() + budget
         self.meaning = meaning
         self.interrupted = False
 
     @property
     def left(self) -> float:
-        return self.ends - time.monotonic()
+        return self.ends - clock()
 
     def decide_here(self, instances: list[tuple[int, str, str]], threads: int | None) -> Rows:
         """One after the other in this process, while there is time."""
         from ftheta.certify.vnnlib import read_query
         from ftheta.verifying import verify
+        from ftheta.verifying.deadlines import decide_in_time
 
         for k, network, property in instances:
             seconds = min(self.seconds, self.left)
@@ -109,7 +111,8 @@ class _Batch:
             try:
                 query = read_query(self.folder / property)
                 path = str(self.folder / network)
-                result = verify(path, query, budget=seconds, threads=threads, meaning=self.meaning)
+                ask = partial(verify, path, query, budget=seconds, threads=threads, meaning=self.meaning)
+                result = decide_in_time(ask, seconds)
             except FthetaError as error:
                 yield k, _failed_row(network, property, error.what)
                 continue

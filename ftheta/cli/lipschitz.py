@@ -35,7 +35,7 @@ def lipschitz(
     data
         Rows to start the search for steep places from: a file with x, `package.module:attribute`, or a built-in name.
     budget
-        Work that takes about so long: 5s, 2m.
+        Work that takes about so long on an idle machine: 5s, 2m. It is counted: the answer is the same everywhere.
     seed
         Seed of the search.
     figure
@@ -45,7 +45,9 @@ def lipschitz(
 
     if figure is not None:
         ensure_savable(figure, DRAWN)
+    from ftheta.certify.ladder import INTERRUPTED
     from ftheta.certify.ladder import lipschitz as enclose
+    from ftheta.processes import interrupts
     from ftheta.subjects import Dataset, Network
     from ftheta.subjects.resolve import load_as
 
@@ -60,7 +62,7 @@ def lipschitz(
         print_json(found.to_dict())
     else:
         print(found)
-    return 0
+    return interrupts.EXIT_CODE if INTERRUPTED in found.remarks else 0
 
 
 def _read_box(words: str) -> tuple[float, float]:

@@ -4,6 +4,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from ftheta.processes import interrupts
+
 from .common import Json, print_json, read_box_for
 
 
@@ -29,17 +31,18 @@ def range_(
     tolerance
         Stop where both ends are within this, times the larger of 1 and the numbers themselves.
     budget
-        Stop after so long, with what is shown by then: 10s, 2m.
+        Stop after so long by the clock, with what is shown by then: 10s, 2m.
     """
     from ftheta.verifying.networks import read_network
     from ftheta.verifying.relations import range
 
     net = read_network(subject)
     found = range(net, read_box_for(net, box), minus=minus, tolerance=tolerance, budget=budget)
+    code = interrupts.EXIT_CODE if found.interrupted else 0
     if json:
         names = ("lo", "least", "greatest", "hi")
         print_json({name: getattr(found, name).tolist() for name in names} | {"is_tight": found.is_tight})
-        return 0
+        return code
     for j, (lo, least, greatest, hi) in enumerate(zip(found.lo, found.least, found.greatest, found.hi)):
         print(f"output {j}: least between {lo:.9g} and {least:.9g}, greatest between {greatest:.9g} and {hi:.9g}")
-    return 0
+    return code

@@ -75,7 +75,9 @@ def verify(
     eps
         The tolerance of --close; decimals are exact.
     timeout
-        How long one question may take, such as 60s or 5m.
+        How long one question may take by the clock, such as 60s or 5m, with the reading of its network; then the answer
+        is timeout, about a second later at most. What is done once, compiling kernels after an installation and loading
+        libraries, is not counted.
     witness
         A file for the counter-example.
     real
@@ -86,9 +88,9 @@ def verify(
     instances
         A .csv file with a network, a property and perhaps a time limit in each row; paths are relative to it.
     each
-        How long each instance may take.
+        How long each instance may take, counted as for --timeout.
     budget
-        How long all of them may take.
+        How long all of them may take by the clock; those that are left then are rows with "not run within the budget".
     out
         The results as .csv; rows that are there already are not computed again.
     witnesses
@@ -121,7 +123,9 @@ def verify(
     from ftheta.certify.vnnlib import read_query
     from ftheta.processes.budgets import parse_seconds
     from ftheta.verifying import verify as decide
+    from ftheta.verifying.deadlines import decide_in_time
 
+    seconds = parse_seconds(timeout)
     if any((box, increasing, decreasing, convex, close, eps)):
         from ftheta.verifying.networks import read_network
 
@@ -129,16 +133,15 @@ def verify(
             raise UsageError("A property of options is about one network.", got=f"{first} {second or network or ''}")
         net = read_network(first)
         asked = _read_behaviour(net, box, increasing, decreasing, convex, close, eps)
-        with _clock(parse_seconds(timeout), progress):
-            result = decide(net, asked, budget=timeout, threads=threads)
+        with _clock(seconds, progress):
+            result = decide_in_time(lambda: decide(net, asked, budget=seconds, threads=threads), seconds)
         _print_behaviour(result, json)
         return INTERRUPTED if result.interrupted else EXIT[result.answer]
     networks, path = _choose_files(first, second, network)
     query = read_query(path)
-    with _clock(parse_seconds(timeout), progress):
-        result = decide(
-            networks, query, budget=timeout, threads=threads, real=real, meaning=meaning, on=_choose_workers(on)
-        )
+    options = {"threads": threads, "real": real, "meaning": meaning, "on": _choose_workers(on)}
+    with _clock(seconds, progress):
+        result = decide_in_time(lambda: decide(networks, query, budget=seconds, **options), seconds)
     _print_result(result, query, json)
     if witness is not None and result.witness is not None:
         witness.write_text(_witness_text(result, query))

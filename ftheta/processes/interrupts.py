@@ -6,6 +6,8 @@ therefore watches the key itself: a press is remembered, and KeyboardInterrupt i
 but not where it would be lost and not while it is on its way out. A second press ends the process at once, in the
 middle of native code too: it is heard by a thread.
 
+An alarm (`alarm_at`) ends what does not look at the clock itself, in the same way as a press.
+
 `watch` is for the process of a command. Where nobody watches (a script, a notebook, a worker), Python's own handling
 stays, and `heed` and `held` change nothing.
 """
@@ -22,6 +24,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
+
+from .compilation import clock
 
 EXIT_CODE = 130
 TICK = 0.05  # seconds until an unheeded press is raised again
@@ -41,6 +45,7 @@ class _Watch:
         self.pressed = False
         self.heeded = False
         self.holds = 0
+        self.alarm: Alarm | None = None
         self._heard_at: float | None = None
         self._repeats = 0  # signals of our own among those that are still to be read
         self._commented = False
@@ -137,8 +142,53 @@ def was_pressed() -> bool:
 
 def heed() -> None:
     """Whoever catches KeyboardInterrupt and goes on to its own orderly end says so here."""
-    if _watch is not None:
+    if _watch is None:
+        return
+    rang = _watch.alarm is not None and _watch.alarm.rang
+    if _watch.alarm is not None:
+        _watch.alarm.heeded = rang
+    if _watch.pressed or not rang:  # after an alarm, a press that is still to come is another matter
         _watch.heeded = True
+
+
+class Alarm:
+    """Whether an alarm `rang`, and whether the interrupt it raised was heeded."""
+
+    rang = False
+    heeded = False
+
+
+@contextmanager
+def alarm_at(end: float) -> Iterator[Alarm]:
+    """Interrupt the block as a press would, once `clock` has passed `end`; `rang` tells the one from the other.
+
+    It rings in the main thread of a watched process, and nowhere else: a script or a notebook keeps its own alarms.
+    """
+    alarm = Alarm()
+    main = threading.current_thread() is threading.main_thread()
+    watch = _watch
+    if watch is None or not main or not hasattr(signal, "setitimer"):
+        yield alarm
+        return
+
+    def ring(_: int, frame: FrameType | None) -> None:
+        left = end - clock()
+        if left > 0:  # kernels were compiled meanwhile
+            signal.setitimer(signal.ITIMER_REAL, max(left, TICK), TICK)
+            return
+        must_wait = watch.holds or _on_its_way() or _would_be_lost(frame)
+        if watch.alarm is alarm and not alarm.heeded and not must_wait:
+            alarm.rang = True
+            raise Interrupted
+
+    watch.alarm = alarm
+    signal.signal(signal.SIGALRM, ring)  # it stays: a signal on its way at the end finds that the alarm is over
+    signal.setitimer(signal.ITIMER_REAL, max(end - clock(), TICK), TICK)
+    try:
+        yield alarm
+    finally:
+        watch.alarm = None
+        signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 @contextmanager

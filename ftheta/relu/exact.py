@@ -5,16 +5,59 @@ every weight survived; `net.in_floats()` goes back and keeps, beside the nearest
 constructions of this package are made in rationals first.
 """
 
+import threading
+from collections import OrderedDict
 from dataclasses import dataclass
 from fractions import Fraction
+from hashlib import blake2b
 
 import numpy as np
 
+from ftheta.lazy import is_sparse
 from ftheta.logic.errors import SubjectError
 from ftheta.networks.description import Description
 
 from .matrices import fraction, nearest
 from .network import ExactNetwork, ReluNetwork, Step, compact_rows
+
+MOST_KEPT = 1_000_000  # weights of the networks whose rationals are kept: about a hundred megabytes
+
+
+class _Kept:
+    """The rationals of the networks that were asked for last, by the numbers of their weights: arrays may be changed
+    in place, and a file that is read twice gives two networks with the same numbers."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._found = OrderedDict[bytes, tuple[ExactNetwork, int]]()
+
+    def find(self, net: ReluNetwork) -> ExactNetwork:
+        size = sum(step.matrix.nnz if is_sparse(step.matrix) else step.matrix.size for step in net.steps)
+        if size > MOST_KEPT or net.is_long:
+            return net.in_rationals()
+        key = _digest(net)
+        with self._lock:
+            if key not in self._found:
+                self._found[key] = (net.in_rationals(), size)
+            self._found.move_to_end(key)
+            while sum(size for _, size in self._found.values()) > MOST_KEPT:
+                self._found.popitem(last=False)
+            return self._found[key][0]
+
+
+def _digest(net: ReluNetwork) -> bytes:
+    """Two networks without long rows have the same one if all their numbers agree, bit by bit, and nobody tries."""
+    hashed = blake2b(net.rounded.encode())
+    for step in net.steps:
+        matrix = step.matrix
+        parts = (matrix.data, matrix.indices, matrix.indptr) if is_sparse(matrix) else (matrix,)
+        for part in (*parts, step.offset, step.rectified):
+            hashed.update(f"{part.dtype} {part.shape};".encode())
+            hashed.update(np.ascontiguousarray(part).data)
+    return hashed.digest()
+
+
+_kept = _Kept()
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,8 +70,10 @@ class Rounded:
 
 
 def exact(net: ReluNetwork | ExactNetwork | Description) -> ExactNetwork:
-    """The network with its weights at their exact binary values."""
-    return (from_description(net) if isinstance(net, Description) else net).in_rationals()
+    """The network with its weights at their exact binary values; those of the last networks are kept."""
+    if isinstance(net, Description):
+        net = from_description(net)
+    return _kept.find(net) if isinstance(net, ReluNetwork) else net
 
 
 def from_description(description: Description) -> ReluNetwork:

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import inf
-from time import monotonic
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -23,6 +22,7 @@ from ftheta.certify.perturbations import attack, read_problem
 from ftheta.logic.enclosure import Enclosure
 from ftheta.logic.errors import UsageError, suggest
 from ftheta.processes.budgets import parse_seconds
+from ftheta.processes.compilation import clock
 from ftheta.shapes import Float, Int, Shaped
 
 from .certifying import RELAXATIONS, Certifier
@@ -42,7 +42,7 @@ class CertifiedRadius:
 
     `by_method` holds the radius that each method shows by itself, but for branch and bound, which begins where the
     others end; each is found to the relative `tolerance`, unless the budget was over. Given one input, all are of that
-    one. `meaning` says of which function this is shown.
+    one. `meaning` says of which function this is shown, `interrupted` whether Ctrl-C ended branch and bound.
     """
 
     label: Int[Any, "*rows"]
@@ -54,6 +54,7 @@ class CertifiedRadius:
     norm: float
     tolerance: float
     meaning: str = "the real function with the stored weights"
+    interrupted: bool = False
 
     @property
     def enclosures(self) -> tuple[Enclosure, ...]:
@@ -119,7 +120,8 @@ def certified_radius(
     tolerance
         Relative: a method stops where a radius larger by this share is not shown.
     budget
-        For branch and bound, of all rows together.
+        For branch and bound, of all rows together, by the clock on the wall (as for `ft.verify`). Ctrl-C ends that
+        search, too, with what is known by then.
     """
     for name in methods:
         if name not in METHODS:
@@ -145,6 +147,7 @@ def certified_radius(
         bracket.x[of],
         norm,
         tolerance,
+        interrupted=bracket.interrupted,
     )
 
 
@@ -159,6 +162,7 @@ class _Bracket:
         self.radius = np.zeros(len(distance))
         self.method = np.full(len(distance), "", dtype=object)
         self.by_method = dict[str, Array]()
+        self.interrupted = False
 
     def bisect(self, name: Any) -> Array:
         """The largest radius that one method shows, of every row; what it shows is taken over."""
@@ -182,18 +186,21 @@ class _Bracket:
 
     def search(self, seconds: float) -> None:
         """Narrow the bracket of every row by branch and bound, the widest first, until the time is over."""
-        end = monotonic() + seconds
+        end = clock() + seconds
         waiting = [int(k) for k in np.argsort(-self._width()) if self._width()[k] > self.tolerance]
         for count, row in enumerate(waiting):
-            turn = (end - monotonic()) / (len(waiting) - count)
-            self._search_row(row, monotonic() + turn)
+            turn = (end - clock()) / (len(waiting) - count)
+            self._search_row(row, clock() + turn)
+            if self.interrupted:
+                return
 
     def _search_row(self, row: int, end: float) -> None:
-        while self._width()[row] > self.tolerance and monotonic() < end:
+        while self._width()[row] > self.tolerance and clock() < end:
             guess = float(_next_guesses(self.radius[row : row + 1], self.distance[row : row + 1])[0])
             if not 0 < guess < inf:
                 return
-            found = self.certifier.decide(row, guess, max(0.05, end - monotonic()))
+            found = self.certifier.decide(row, guess, max(0.05, end - clock()))
+            self.interrupted = found.interrupted
             if found.answer == "unsat":
                 self.radius[row] = guess
                 self.method[row] = "branch and bound"

@@ -16,6 +16,7 @@ from ftheta.certify.searches import Verification
 from ftheta.certify.verification import MOST_BISECTED_INPUTS, decide, decide_in_floats
 from ftheta.certify.vnnlib.queries import Query
 from ftheta.logic.errors import SubjectError, UsageError, suggest
+from ftheta.processes.compilation import clock
 from ftheta.relu.network import ReluNetwork
 
 from .networks import read_float_program, read_network, require_normal_form
@@ -48,6 +49,10 @@ def verify(
     `threads` search at once, one for
     each core by default.
 
+    `budget` is counted by the clock on the wall from this call on, the reading of the network included; what is done
+    once, compiling kernels and loading libraries, is not counted. A busy machine decides less in it. When it is over,
+    the answer is "timeout", with the best enclosure by then.
+
     `meaning` is "real", "float32" or "float64": the last two ask about what a program of that type computes, in any
     order of summation. A query says so by its element types; `real` answers it over the real numbers all the same.
 
@@ -56,7 +61,7 @@ def verify(
     """
     from ftheta.processes.budgets import parse_seconds
 
-    seconds = parse_seconds(budget)
+    ends = clock() + parse_seconds(budget)
     count = os.cpu_count() or 1 if threads is None else threads
     if count < 1:
         raise UsageError("A search needs a thread.", got=threads, remedy="give a positive number")
@@ -73,9 +78,9 @@ def verify(
         kind = _element_type(property) if asked is None else asked
         instance = _make_instance(net, property, kind, any_type=asked is not None)
         if property.products:
-            result = _decide_products(instance, property, seconds)
+            result = _decide_products(instance, property, _left(ends))
         else:
-            result = _decide(instance.network, instance.question, kind, True, seconds, count, on)
+            result = _decide(instance.network, instance.question, kind, True, _left(ends), count, on)
         if result.witness is None:
             return result
         return replace(result, witness=replace(result.witness, x=instance.lift(result.witness.x)))
@@ -85,9 +90,15 @@ def verify(
     if isinstance(property, Behaviour):
         if kind != "real" or on is not None:
             raise UsageError("This property is decided here, for the real function.", got=f"meaning={kind}, on={on}")
-        return property.decide(read_network(net), seconds, count)
+        read = read_network(net)
+        return property.decide(read, _left(ends), count)
     network = read_network(net) if kind == "real" else read_float_program(net)
-    return _decide(network, read_question_for(network, property), kind, False, seconds, count, on)
+    question = read_question_for(network, property)
+    return _decide(network, question, kind, False, _left(ends), count, on)
+
+
+def _left(ends: float) -> float:
+    return max(ends - clock(), 0.0)
 
 
 def _decide(
@@ -122,10 +133,10 @@ def _decide_products(instance: Instance, query: Query, seconds: float) -> Verifi
             got=f"{network.widths[0]} inputs",
             remedy="write the comparison without a product",
         )
-    began = time.perf_counter()
+    began = clock()
     began_cpu = time.process_time()
     found = ProductSolver(network, instance.factors).decide(instance.question, seconds)
-    elapsed = time.perf_counter() - began
+    elapsed = clock() - began
     answer = "sat" if found.witness is not None else "unsat" if not found.open else "unknown"
     if answer == "unknown" and elapsed >= seconds:
         answer = "timeout"

@@ -3,6 +3,7 @@ where there is none."""
 
 import os
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -11,6 +12,7 @@ import numpy as np
 from ftheta.certify.joining import network_of_tensors, stack_on_one_input
 from ftheta.certify.networks import normal_form_or_program
 from ftheta.logic.errors import SubjectError
+from ftheta.processes.compilation import clock_stopped
 from ftheta.relu.network import ReluNetwork, Step
 
 if TYPE_CHECKING:
@@ -121,8 +123,10 @@ def is_onnx(net: Any) -> bool:
 def _load(net: Any, **asked: Any) -> Any:
     if not isinstance(net, (str, os.PathLike)):
         return net
-    from ftheta.subjects import Network
-    from ftheta.subjects.resolve import Asked, load_as, read_file
+    with clock_stopped():  # JAX is loaded once, which is no time of this question
+        import_module("ftheta.networks.programs.importing")
+        from ftheta.subjects import Network
+        from ftheta.subjects.resolve import Asked, load_as, read_file
 
     if is_onnx(net) and Path(net).exists():
         return read_file(Path(net), str(net), Asked((Network,), joins_inputs=True, **asked))

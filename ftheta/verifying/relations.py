@@ -24,6 +24,7 @@ from ftheta.certify.questions import Case, Question, Row, round_down, round_up
 from ftheta.certify.verification import Verification, decide
 from ftheta.logic.errors import UsageError
 from ftheta.processes.budgets import parse_seconds
+from ftheta.processes.compilation import clock
 from ftheta.relu.network import ReluNetwork
 from ftheta.shapes import Float
 
@@ -131,7 +132,7 @@ class Range:
 
     `lo` and `hi` are proved of the whole box (infinite where no bound is known), `least` and `greatest` are attained at
     the points `argmin` and `argmax`, exactly; all are rounded outward to floats. `is_tight` says that both pairs meet
-    to the tolerance.
+    to the tolerance. It was `interrupted` if Ctrl-C ended it: then this is what was known by then.
     """
 
     lo: Float[Array, "n"]
@@ -142,6 +143,7 @@ class Range:
     argmax: tuple[tuple[Fraction, ...], ...]
     is_tight: bool
     meaning: str
+    interrupted: bool = False
 
     def __str__(self) -> str:
         rows = zip(self.lo, self.least, self.greatest, self.hi)
@@ -173,7 +175,8 @@ def range(
     tolerance
         The ends meet where they are within this, times the larger of 1 and the numbers themselves.
     budget
-        The time for all of them; when it is over, what was proved and attained until then is the answer.
+        The time for all of them, by the clock on the wall (as for `ft.verify`); when it is over, what was proved and
+        attained until then is the answer.
     """
     network = read_network(net)
     chosen = _read_rows(rows, network.widths[-1])
@@ -211,14 +214,14 @@ def _enclose(
         )
     if not tolerance > 0:
         raise UsageError("The tolerance is positive.", where="tolerance", got=tolerance)
-    from time import monotonic
-
-    ends = monotonic() + seconds
+    ends = clock() + seconds
     signed = [sign * row for row in rows for sign in (-1.0, 1.0)]
     found = list[Extreme]()
     for n, row in enumerate(signed):
-        share = max(ends - monotonic(), 0.0) / (len(signed) - n)
+        share = max(ends - clock(), 0.0) / (len(signed) - n)
         found.append(maximise(net, row, inputs, seconds=share, tolerance=tolerance, threads=threads))
+        if found[-1].interrupted:
+            ends = clock()  # of the other rows, what is known at once
     least, greatest = found[::2], found[1::2]
     return Range(
         np.array([-np.inf if e.bound is None else round_down(-e.bound) for e in least]),
@@ -229,6 +232,7 @@ def _enclose(
         tuple(e.x for e in greatest),
         all(e.is_tight for e in found),
         net.meaning,
+        any(e.interrupted for e in found),
     )
 
 

@@ -138,6 +138,55 @@ def test_a_second_press_ends_native_code_too():
     assert code == 130 and "interrupted" in err and time.monotonic() - started < 60
 
 
+ALARM = "from ftheta.processes.compilation import clock\n"
+
+
+def test_an_alarm_ends_what_runs_on_though_it_is_swallowed_once():
+    body = """
+    with interrupts.alarm_at(clock() + 0.1) as alarm:
+        try:
+            time.sleep(1)
+        except BaseException:
+            pass
+        run_on()
+    """
+    code, out, err = ended(ALARM + textwrap.dedent(body))
+    assert (code, out, err) == (0, "heeded", "")
+
+
+def test_a_press_is_heard_after_an_alarm_was_heeded():
+    body = """
+    with interrupts.alarm_at(clock() + 0.1) as alarm:
+        try:
+            run_on()
+        except KeyboardInterrupt:
+            interrupts.heed()
+        time.sleep(0.3)
+        print(alarm.rang)
+    time.sleep(0.3)
+    press(); run_on()
+    """
+    assert ended(ALARM + textwrap.dedent(body))[:2] == (0, "True\nheeded")
+
+
+def test_what_ends_in_time_hears_no_alarm():
+    body = "with interrupts.alarm_at(clock() + 0.2) as alarm:\n    pass\ntime.sleep(0.4)\nprint(alarm.rang)"
+    assert ended(ALARM + body)[:2] == (0, "False")
+
+
+def test_a_question_that_never_ends_is_a_timeout():
+    """Whatever goes on in it: here the reading of the network does not look at the clock."""
+    body = """
+    import ftheta.certify.vnnlib, ftheta.verifying
+    from ftheta.cli import run
+    ftheta.certify.vnnlib.read_query = lambda path: type("Asked", (), {"version": (1, 0)})()
+    ftheta.verifying.verify = lambda *_, **__: run_on()
+    print(run(["verify", "net.onnx", "never.vnnlib", "--timeout", "0.1"]))
+    """
+    code, out, err = ended(body)
+    assert (code, out.splitlines()) == (0, ["timeout", "3"]) and "no search" in err
+
+
 def test_two_signals_of_one_press_are_one_press():
     body = "try:\n    press(); press(); time.sleep(1)\nexcept KeyboardInterrupt:\n    interrupts.heed()\n"
     assert ended(f"{body}\npress()\ntime.sleep(0.6)\nprint('in order')")[:2] == (0, "in order")

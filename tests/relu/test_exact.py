@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
+import ftheta.relu.exact as exact_forms
 from ftheta.logic import SubjectError
 from ftheta.networks.description import Dense, Description, random_mlp
 from ftheta.relu.exact import exact, from_description, round_weights
@@ -106,3 +107,25 @@ def test_a_product_with_a_dense_matrix_is_that_of_fractions(share):
     found = ExactMatrix.of(one).times([[rational(t) for t in row] for row in other.tolist()])
     meant = [[sum(Fraction(one[i, j]) * Fraction(other[j, k]) for j in range(5)) for k in range(3)] for i in range(6)]
     assert [[fraction(t) for t in row] for row in found] == meant
+
+
+def test_rationals_are_kept_by_the_numbers_of_the_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A copy shares them, a weight that is changed in place does not; few are kept."""
+    W, V = np.array([[1.0, 2.0]]), np.array([[1.5]])
+    net, twin = (ReluNetwork.dense([W.copy(), V.copy()], [np.zeros(1), np.zeros(1)]) for _ in range(2))
+    kept = exact(net)
+    assert exact(twin) is kept
+    net.steps[0].matrix[0, 0] = 3.0
+    assert exact(net)([1, 0]) == (Fraction(9, 2),) and exact(twin)([1, 0]) == (Fraction(3, 2),)
+    monkeypatch.setattr(exact_forms, "MOST_KEPT", 3)
+    assert exact(net) is exact(net) and exact(twin) is not kept
+    monkeypatch.setattr(exact_forms, "MOST_KEPT", 2)
+    assert exact(net) is not exact(net)
+
+
+def test_a_sparse_network_has_its_own_rationals() -> None:
+    A = np.array([[0.0, 1.5], [0.25, 0.0]])
+    matrices = sparse.csr_array(A), sparse.csr_array(A.T)
+    one, other = (ReluNetwork((Step(matrix, np.zeros(2), np.zeros(2, bool)),)) for matrix in matrices)
+    assert exact(one)([1, 2]) == (Fraction(3), Fraction(1, 4))
+    assert exact(other)([1, 2]) == (Fraction(1, 2), Fraction(3, 2))

@@ -7,7 +7,6 @@ either lowers the bound to $t$ or finds a point with a greater value.
 
 from dataclasses import dataclass
 from fractions import Fraction
-from time import monotonic
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +15,7 @@ from ftheta.certify.attacks import propagate, pull_back
 from ftheta.certify.questions import Box, Case, Question, Row
 from ftheta.certify.verification import decide
 from ftheta.processes import interrupts
+from ftheta.processes.compilation import clock
 from ftheta.relu.network import ReluNetwork
 from ftheta.shapes import Float
 
@@ -54,7 +54,7 @@ def maximise(
 ) -> Extreme:
     r"""Enclose $\sup c\cdot y$ over a box, for a `row` $c$ of the outputs, until its ends are within `tolerance` times
     the larger of 1 and the numbers themselves, or the time is over."""
-    ends = monotonic() + seconds
+    ends = clock() + seconds
     row = np.asarray(row, np.float64)
     evaluate = Evaluator(net)
     attained, x = _climb(net, row, box, evaluate)
@@ -63,7 +63,7 @@ def maximise(
     share = FIRST_SHARE
     interrupted = False
     while not interrupted:
-        left = ends - monotonic()
+        left = ends - clock()
         if left <= 0 or _is_tight(attained, bound, tolerance):
             break
         size = max(abs(attained), Fraction(1))

@@ -3,7 +3,6 @@
 import heapq
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from time import monotonic
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from ftheta.certify.neurons.frames import BeyondRange
 from ftheta.certify.neurons.inputs import Inputs
 from ftheta.certify.questions import Box
 from ftheta.certify.searches import Search
+from ftheta.processes.compilation import clock
 from ftheta.relu.network import ReluNetwork
 from ftheta.shapes import Float
 
@@ -68,7 +68,7 @@ class SlopeSearch:
 
     def run(self, propose: Propose, finish: Finish, seconds: float) -> Search:
         """Until nothing is open, a counter-example is found, or the time is over; Ctrl-C ends it too."""
-        ends = monotonic() + seconds
+        ends = clock() + seconds
         first = self._begin()
         parts = [] if first is None or first.least >= 0 else [first]
         stuck = 0
@@ -76,7 +76,7 @@ class SlopeSearch:
         interrupted = False
         found = None
         try:
-            while parts and monotonic() < ends:
+            while parts and clock() < ends:
                 part = heapq.heappop(parts)
                 if self.boxes % LOOKS < 2:
                     low, high = self._aim(part)

@@ -15,6 +15,7 @@ from ftheta.certify.ball_parts import FloatBall
 from ftheta.certify.loading import is_at_hand, say_that_it_compiles
 from ftheta.certify.questions import Case
 from ftheta.certify.searches import Search
+from ftheta.processes.compilation import clock
 from ftheta.relu.network import ReluNetwork
 
 from .arrays import OFF, Net, Rows, allocate, net_arrays, row_arrays
@@ -63,7 +64,7 @@ class _Pool:
     @property
     def is_over(self) -> bool:
         done = not self.boxes and self.working == 0
-        return done or self.found is not None or self.error is not None or time.perf_counter() >= self.ends
+        return done or self.found is not None or self.error is not None or clock() >= self.ends
 
     def take(self) -> list[_Part]:
         """An equal share of the parts, large ones and small ones, for each thread that is idle; none when the search is
@@ -182,7 +183,7 @@ class InputSearch:
         if generators * int((widths[1:] * widths[:-1]).sum()) <= SMALL:
             pool = self._pool
             pool.threads = 1
-            pool.ends = time.perf_counter() + PATIENCE
+            pool.ends = clock() + PATIENCE
             with np.errstate(all="ignore"):
                 _work(pool, self._net, self._rows, self._ball, search_boxes.py_func)
 
@@ -190,7 +191,7 @@ class InputSearch:
         pool = self._pool
         self.compile()
         pool.threads = max(threads, 1)
-        pool.ends = time.perf_counter() + seconds
+        pool.ends = clock() + seconds
         work = (pool, self._net, self._rows, self._ball, search_boxes)
         helpers = [threading.Thread(target=_work, args=work, daemon=True) for _ in range(threads - 1)]
         for helper in helpers:

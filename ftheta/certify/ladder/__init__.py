@@ -24,6 +24,7 @@ import numpy as np
 
 from ftheta.logic.errors import UsageError
 from ftheta.networks.activations import activation
+from ftheta.processes import interrupts
 from ftheta.processes.budgets import parse_seconds
 
 from ..input_regions import Region
@@ -42,6 +43,7 @@ LOCAL_SHARES = {"search": 0.15, "ladder": 0.15, "pieces": 0.2, "parts": 0.5}
 """Of the budget, over all of space (with few inputs, where steep pieces are tiny, and with many) and on a set: the
 search for steep points, the bounds, all pieces, the parts."""
 SECONDS_OF_A_PART = {1: 0.03, 2: 0.08, inf: 0.03}  # in each norm
+INTERRUPTED = "interrupted: these are the bounds that were known by then"
 ENOUGH = 1 + 1e-6  # a ratio at which nothing is left to be gained
 
 
@@ -66,7 +68,8 @@ def lipschitz(
     norm
         Of inputs and outputs: 1, 2 or infinity (`"inf"`).
     budget
-        Seconds of processor time, about, as counted work: the same budget gives the same answer on every machine.
+        Seconds of processor time, about, as counted work: the same budget gives the same answer on every machine, and a
+        busy one takes longer. Ctrl-C ends it with the bounds that are known by then, a remark says so.
     points
         Rows to start the search for steep places from, such as data; none are needed.
     seed
@@ -134,16 +137,21 @@ def _bound_chain(
     if unbounded is not None:
         return LipschitzConstant(name, norm, domain.says, tuple(ladder), witness, (unbounded,))
     setting = prepare_setting(chain, ranges, norm, is_local=domain.region is not None)
-    ladder.extend(climb_ladder(setting, shares["ladder"] * seconds))
-    exact = _enumerate(chain, domain, norm, shares["pieces"] * seconds)
-    ladder.extend(exact)
-    best = min(rung.value for rung in ladder if rung.end == "upper")
-    least = ladder[0].value if witness is not None else 0.0
-    if program is not None and not exact and best > least * ENOUGH:
-        more, better = _split(chain, program, domain, norm, LOCAL_SHARES["parts"] * seconds, least, best)
-        ladder.extend(more)
-        witness = better or witness
-    return LipschitzConstant(name, norm, domain.says, tuple(ladder), witness)
+    remarks = ()
+    try:
+        ladder.extend(climb_ladder(setting, shares["ladder"] * seconds))
+        exact = _enumerate(chain, domain, norm, shares["pieces"] * seconds)
+        ladder.extend(exact)
+        best = min(rung.value for rung in ladder if rung.end == "upper")
+        least = ladder[0].value if witness is not None else 0.0
+        if program is not None and not exact and best > least * ENOUGH:
+            more, better = _split(chain, program, domain, norm, LOCAL_SHARES["parts"] * seconds, least, best)
+            ladder.extend(more)
+            witness = better or witness
+    except KeyboardInterrupt:
+        interrupts.heed()
+        remarks = (INTERRUPTED,)
+    return LipschitzConstant(name, norm, domain.says, tuple(ladder), witness, remarks)
 
 
 def _lower_rung(chain: Chain, witness: SteepestSecant, norm: float, seconds: float, method: str) -> Rung:

@@ -10,11 +10,11 @@ program. `optimise` looks for it in single precision, `bound_below` proves what 
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from time import monotonic
 from typing import Any
 
 import numpy as np
 
+from ftheta.processes.compilation import clock
 from ftheta.shapes import Bool, Float, Int
 
 from .frames import Array, Frame, Layer, times
@@ -123,7 +123,7 @@ class Optimum:
 
 @dataclass(frozen=True)
 class Climb:
-    """How long and how fast to climb; `deadline` is a time of the monotonic clock, `enough` a bound to stop at."""
+    """How long and how fast to climb; `deadline` is a time of `clock`, `enough` a bound to stop at."""
 
     steps: int
     rate: float = 0.1
@@ -229,7 +229,7 @@ def _climb(batch: _Rough, plan: Climb, mixture: Mixture | None) -> Optimum:
             best_weights[better] = mixture.weights[better]
         keep_best(value, best, batch.lower, batch.push, best_lower, best_push)
         is_last = (
-            step == plan.steps or monotonic() > plan.deadline or (plan.enough is not None and best.min() > plan.enough)
+            step == plan.steps or clock() > plan.deadline or (plan.enough is not None and best.min() > plan.enough)
         )
         H = batch.corner
         states = []

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
-from time import monotonic
 from typing import Any
 
 import numpy as np
 
+from ftheta.processes.compilation import clock
 from ftheta.shapes import Float
 
 from .domains import Domains
@@ -19,7 +19,7 @@ from .splitting import Task, bound_domains, first_domains, halve
 
 @dataclass(frozen=True)
 class Effort:
-    """`rounds` of splitting until a `deadline` of the monotonic clock, by `workers` (threads)."""
+    """`rounds` of splitting until a `deadline` of `clock`, by `workers` (threads)."""
 
     rounds: int
     deadline: float
@@ -54,7 +54,7 @@ def refine_rows(
     pool = bound_domains(task, first, replace(plan, steps=2)).open
     for _ in range(effort.rounds):
         worst = _pick_worst(pool)
-        if not len(worst) or monotonic() > effort.deadline:
+        if not len(worst) or clock() > effort.deadline:
             break
         parts = [halve(pool.select(worst[i : i + CHUNK])) for i in range(0, len(worst), CHUNK)]
         rest = np.ones(len(pool), bool)

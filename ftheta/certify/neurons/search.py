@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from time import monotonic
 
 import numpy as np
 
@@ -10,6 +9,7 @@ from ftheta.certify.attacks import attack, descend, propagate
 from ftheta.certify.goals import FloatSet, set_goal
 from ftheta.certify.questions import Case
 from ftheta.certify.searches import Search
+from ftheta.processes.compilation import clock
 from ftheta.relu.network import ReluNetwork
 
 from .domains import Domains, Pool
@@ -83,7 +83,7 @@ class _Run:
     ) -> None:
         self.net = net
         self.case = case
-        self.begun = monotonic()
+        self.begun = clock()
         self.end = self.begun + seconds
         self.attacking = 0.0
         self.propose = propose
@@ -115,14 +115,14 @@ class _Run:
         found = self._attack(from_centre=True)
         plan = Climb(NEURON_STEPS, deadline=self.end)
         rounds = 0
-        while found is None and self.open and monotonic() < self.end:
+        while found is None and self.open and clock() < self.end:
             # some time is kept for what the better bounds are good for
-            until = self.end - LAST_SHARE * (self.end - monotonic())
+            until = self.end - LAST_SHARE * (self.end - clock())
             effort = Effort(rounds, until, self.workers if self.threads > 1 else None) if rounds else None
             frame, bounds = enclose(self.net, self.inputs, plan, bounds, effort)
             can_refine = any(layer.undecided for layer in frame.layers[1:])
-            turn = max(LEAST_TURN, monotonic() - self.begun)
-            is_last = not can_refine or monotonic() + turn > until
+            turn = max(LEAST_TURN, clock() - self.begun)
+            is_last = not can_refine or clock() + turn > until
             found, is_stuck = self._split(frame, None if is_last else turn)
             rounds = 3 * rounds if rounds else FIRST_ROUNDS
             if is_stuck:
@@ -135,13 +135,13 @@ class _Run:
 
     def _attack(self, from_centre: bool = False) -> Array | None:
         """One round of attacks on the disjuncts that are open; their time is counted."""
-        begun = monotonic()
+        begun = clock()
         aims = np.flatnonzero(~self.is_closed)
         found = attack(
             self.net, self.case, self.rng, self.end - begun, self.propose,
             rounds=1, disjuncts=aims, from_centre=from_centre,
         )  # fmt: skip
-        self.attacking += monotonic() - begun
+        self.attacking += clock() - begun
         return found
 
     def _split(self, frame: Frame, seconds: float | None) -> tuple[Array | None, bool]:
@@ -151,13 +151,13 @@ class _Run:
         """
         front = _Front(self, frame)
         found = front.open_roots(Climb(ROOT_STEPS, deadline=self.end))
-        end = self.end if seconds is None else monotonic() + seconds
+        end = self.end if seconds is None else clock() + seconds
         begun = self.boxes
         turn = 0
-        while found is None and len(front.pool) and monotonic() < end:
+        while found is None and len(front.pool) and clock() < end:
             turn += 1
             found = front.advance(turn % ATTACK_EVERY == 1)
-            if found is None and len(front.pool) and self.attacking < ATTACK_SHARE * (monotonic() - self.begun):
+            if found is None and len(front.pool) and self.attacking < ATTACK_SHARE * (clock() - self.begun):
                 found = self._attack()
             self._report(front)
             if seconds is not None and turn >= TRIAL_TURNS and len(front.pool) > HOPELESS * (self.boxes - begun):
@@ -229,7 +229,7 @@ class _Front:
                 break
         for batch in leaves:
             for r in range(len(batch)):
-                if found is not None or monotonic() > self.run.end:
+                if found is not None or clock() > self.run.end:
                     self.pool.add(batch.select(np.arange(r, len(batch))))
                     break
                 found = self._finish(batch, r)
@@ -239,7 +239,7 @@ class _Front:
         """A domain without open neurons: closed by its linear program, or a witness, or stuck within rounding."""
         target = int(leaves.target[r])
         rows = self.run.targets.members[target]
-        leaf = close_leaf(self.frame, self.run.targets.goal, rows, leaves.sign[r], self.run.end - monotonic())
+        leaf = close_leaf(self.frame, self.run.targets.goal, rows, leaves.sign[r], self.run.end - clock())
         if self.run.targets.closes(np.array([leaf.bound]), leaf.weights[None])[0]:
             self.closed_least[target] = min(self.closed_least[target], leaf.bound)
             return None
