@@ -17,7 +17,9 @@ _HURRIED = {
 @cache
 def quick_compiler_options() -> Mapping[str, int | bool]:
     """For `compiler_options` of `jax.jit`: those of the wanted options that this version of XLA knows."""
-    return MappingProxyType({name: value for name, value in _HURRIED.items() if _known(name, value)})
+    if _are_known(_HURRIED):
+        return MappingProxyType(_HURRIED)
+    return MappingProxyType({name: value for name, value in _HURRIED.items() if _are_known({name: value})})
 
 
 def compile_quickly() -> None:
@@ -32,9 +34,9 @@ def compile_quickly() -> None:
     jax.config.update("jax_traceback_in_locations_limit", 0)
 
 
-def _known(name: str, value: int | bool) -> bool:
+def _are_known(options: Mapping[str, int | bool]) -> bool:
     try:
-        jax.jit(lambda: 0.0, compiler_options={name: value}).lower().compile()
+        jax.jit(lambda: 0.0, compiler_options=dict(options)).lower().compile()
     except jax.errors.JaxRuntimeError:
         return False
     return True

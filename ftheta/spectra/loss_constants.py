@@ -185,7 +185,7 @@ def signals(objective: Objective, description: Description | None, rows: int = S
     x = objective.examples.x[:rows]
     y = objective.examples.y[:rows]
     with jax.enable_x64(True):
-        slope = jax.vmap(jax.grad(objective.loss.of))
+        slope = jax.jit(jax.vmap(jax.grad(objective.loss.of)))
         return layer_gradients(description, x, lambda outputs: np.asarray(slope(outputs, y)))
 
 

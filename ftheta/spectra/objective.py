@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
+from ftheta.graph.hurry import quick_compiler_options
 from ftheta.logic.errors import SubjectError, UsageError
 from ftheta.shapes import Float, Real
 from ftheta.training.examples import Examples, examples_of
@@ -28,6 +29,7 @@ from .operators import Operator
 
 KEPT = 1 << 29  # bytes that a linearised sweep, or a Jacobian, may hold
 BLOCK = 1 << 27  # bytes that a block of rows may hold
+SMALL = 1 << 24  # bytes that a sweep holds, up to which a program takes longer to compile than to run
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,24 +92,33 @@ class Objective:
         """The weighted sum of the losses of some rows."""
         return jnp.sum(jax.vmap(self.loss.of)(self._outputs(theta, x), y) * weights)
 
+    def _held(self, rows: int) -> int:
+        """Bytes that the linearised reverse sweep over so many rows keeps."""
+        shapes = [jax.ShapeDtypeStruct((rows, *a.shape[1:]), a.dtype) for a in (self.examples.x, self.examples.y)]
+        weights = jax.ShapeDtypeStruct((rows,), self.dtype)
+        theta = jax.ShapeDtypeStruct((self.size,), self.dtype)
+        with jax.enable_x64(True):
+            kept = jax.eval_shape(self._linearise, theta, *shapes, weights)
+        return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(kept))
+
+    @cached_property
+    def _most_held(self) -> int:
+        """No fewer bytes than for all rows: what does not grow with the rows is counted for each of them."""
+        return self._held(1) * len(self.examples)
+
     @cached_property
     def _bytes_a_row(self) -> int:
-        """What the linearised reverse sweep keeps, a row."""
-
-        def held(rows: int) -> int:
-            shapes = [jax.ShapeDtypeStruct((rows, *a.shape[1:]), a.dtype) for a in (self.examples.x, self.examples.y)]
-            weights = jax.ShapeDtypeStruct((rows,), self.dtype)
-            theta = jax.ShapeDtypeStruct((self.size,), self.dtype)
-            kept = jax.eval_shape(self._linearise, theta, *shapes, weights)
-            return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(kept))
-
-        with jax.enable_x64(True):
-            return max(held(3) - held(2), 1)
+        """What it keeps, a row."""
+        return max(self._held(3) - self._held(2), 1)
 
     @cached_property
     def fits(self) -> bool:
         """Whether the reverse sweep over all rows can be linearised once and kept."""
-        return self._bytes_a_row * len(self.examples) <= self.kept
+        return self._most_held <= self.kept or self._bytes_a_row * len(self.examples) <= self.kept
+
+    def _jit(self, program: Callable[..., Any]) -> Callable[..., Any]:
+        """Compiled, in a hurry where the work is small."""
+        return jax.jit(program, compiler_options=dict(quick_compiler_options()) if self._most_held <= SMALL else None)
 
     @cached_property
     def _blocks(self) -> tuple[jax.Array, jax.Array, jax.Array]:
@@ -136,7 +147,7 @@ class Objective:
             value, slope = self._over_blocks(lambda *part: jax.value_and_grad(self._partial)(theta, *part), zero, data)
             return value + self.ridge * jnp.sum(theta**2), slope + 2 * self.ridge * theta
 
-        return jax.jit(both)
+        return self._jit(both)
 
     def value_and_gradient(self, theta: Float[np.ndarray, "p"] | None = None) -> tuple[float, Float[np.ndarray, "p"]]:
         with jax.enable_x64(True):
@@ -167,7 +178,7 @@ class Objective:
     def _sweep(self) -> tuple[Callable[..., Any], Callable[..., Any]]:
         """The linearised reverse sweep over all rows, and its product with a vector."""
         keep = lambda theta, data: self._linearise(theta, *(part[0] for part in data))
-        return jax.jit(keep), jax.jit(lambda sweep, v: sweep(v) + 2 * self.ridge * v)
+        return self._jit(keep), self._jit(lambda sweep, v: sweep(v) + 2 * self.ridge * v)
 
     @cached_property
     def _blockwise(self) -> Callable[..., Any]:
@@ -175,7 +186,7 @@ class Objective:
             of_block = lambda *part: jax.jvp(lambda t: jax.grad(self._partial)(t, *part), (theta,), (v,))[1]
             return self._over_blocks(of_block, jnp.zeros_like(v), data) + 2 * self.ridge * v
 
-        return jax.jit(product)
+        return self._jit(product)
 
     def hessian(self, theta: Float[np.ndarray, "p"] | None = None) -> Operator:
         r"""$v\mapsto\nabla^2\mathcal L(\theta)v$."""
@@ -201,7 +212,7 @@ class Objective:
 
             return self._over_blocks(of_block, jnp.zeros_like(v), data) + 2 * self.ridge * v
 
-        return jax.jit(product)
+        return self._jit(product)
 
     def _operator(self, product: Callable[..., Any], theta: np.ndarray | None) -> Operator:
         with jax.enable_x64(True):
@@ -236,7 +247,7 @@ class Objective:
 
     @cached_property
     def _predict(self) -> Callable[..., Any]:
-        return jax.jit(self._outputs)
+        return self._jit(self._outputs)
 
     def tangent_kernel(self, theta: Float[np.ndarray, "p"] | None = None) -> Operator:
         r"""$u\mapsto JJ^\top u$ for the Jacobian $J$ of all outputs at all rows, of size `rows × outputs`."""
@@ -261,7 +272,7 @@ class Objective:
             pushed = lambda x: jax.jvp(lambda t: self._outputs(t, x), (theta,), (back,))[1]
             return jax.lax.map(lambda x: pushed(x).reshape(len(x), -1), x)
 
-        return jax.jit(product)
+        return self._jit(product)
 
     def kernel_matrix(self, theta: Float[np.ndarray, "p"] | None = None) -> Float[np.ndarray, "m m"] | None:
         r"""$JJ^\top$ entry by entry, where the Jacobian fits into memory."""
@@ -277,7 +288,7 @@ class Objective:
             J = jax.vmap(of_row)(x).reshape(-1, self.size)
             return J @ J.T
 
-        return jax.jit(gram)
+        return self._jit(gram)
 
 
 @dataclass(frozen=True, eq=False)
