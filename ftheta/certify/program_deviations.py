@@ -232,9 +232,23 @@ def _divide(run: Deviations, node: Node) -> Array:
 
 
 def _evaluate(node: Node, *operands: Array) -> Array:
-    """The node applied to numbers that are not negative."""
+    """The node, a sum of products or of entries, applied to numbers that are not negative; `pay` covers its rounding.
+
+    A program that casts to a narrower type is evaluated in that type: what this loses is added.
+    """
     typed = [x.astype(slot.dtype) for x, slot in zip(operands, node.inputs)]
-    return np.asarray(node.evaluate(*typed)[0], np.float64)
+    found = np.asarray(node.evaluate(*typed)[0], np.float64)
+    narrowest = max((np.finfo(slot.dtype) for slot in (*node.inputs, *node.outputs)), key=lambda kind: kind.eps)
+    if narrowest.eps == np.finfo(np.float64).eps:
+        return found
+    terms = max(x.size for x in operands) + len(operands) + 2
+    largest = max(float(x.max(initial=1.0)) for x in operands)
+    lost = terms * float(narrowest.eps)
+    return (
+        found / (1.0 - lost) + 4 * terms * float(narrowest.tiny) * largest
+        if lost < 0.5
+        else np.full_like(found, np.inf)
+    )
 
 
 def _bilinear(count: Callable[[Node], int]) -> Rule:

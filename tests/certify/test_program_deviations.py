@@ -10,7 +10,7 @@ from jax import lax
 
 import ftheta as ft
 from ftheta.certify.deviations import FLOAT_TYPES
-from ftheta.certify.program_deviations import Deviations, bound_program_deviations
+from ftheta.certify.program_deviations import Deviations, _evaluate, bound_program_deviations
 from ftheta.certify.programs.network import TracedNetwork
 from ftheta.graph.domains.linear.program import needed_nodes
 from ftheta.logic.errors import SubjectError
@@ -45,6 +45,8 @@ PROGRAMS = {
     "clip": lambda x: jnp.clip(3 * x, -1.0, 1.0) + jnp.max(x) - jnp.minimum(x, 0.0),
     "powers": lambda x: x**3 - jnp.sqrt(x * x + 1.0),
 }  # fmt: skip
+
+ONES = np.ones(999, np.float32)
 
 
 def traced(name: str) -> TracedNetwork:
@@ -156,3 +158,12 @@ def test_overflow_is_not_proved_away():
     net = ft.Network.of(lambda x: jnp.exp(x), example=(1,))
     assert bound_program_deviations(TracedNetwork(net).program, np.zeros(1), np.full(1, 100.0), SINGLE) is None
     assert bound_program_deviations(TracedNetwork(net).program, np.zeros(1), np.full(1, 100.0), DOUBLE) is not None
+
+
+def test_a_bound_evaluated_in_a_narrow_type_pays_for_that_type():
+    """2²⁴ + 1 is 2²⁴ in float32: a sum there forgets all the ones."""
+    net = TracedNetwork(ft.Network.of(lambda x: jnp.dot(jnp.repeat(x.astype(jnp.float32), 999), ONES), example=(1,)))
+    (product,) = [node for node in net.program.graph.nodes if node.primitive == "dot_general"]
+    terms = np.ones(999)
+    terms[0] = 2.0**24
+    assert _evaluate(product, terms, np.ones(999)) >= 2**24 + 998
