@@ -13,7 +13,7 @@ from ftheta.checking import check
 from ftheta.courses import NAMES
 from ftheta.report.document import from_json, to_json
 from ftheta.report.parts_html import parts_html
-from website.contents import Contents
+from website.contents import Contents, project_version
 from website.course_page import course_page
 from website.formulas import is_unread
 from website.gallery import gallery_page
@@ -167,4 +167,4 @@ def test_theorems_that_lead_here_are_those_that_name_it(contents):
 
 def test_every_narrative_page_stands_in_the_guide_and_the_citation_has_the_version():
     assert len(guide()) == len(set(guide().values())) and all(guide().values())
-    assert "version = {0.2.0}" in cite_page()
+    assert f"version = {{{project_version()}}}" in cite_page()
