@@ -11,26 +11,42 @@ from .common import Flag, Json, console, print_json
 _LISTED = ("id", "chapter", "chapter_title", "title", "gist", "see_also", "takes")
 
 
-def list_(*, chapter: str | None = None, json: Json = False) -> int:
-    """Name every theorem, or those of one chapter with what each says."""
+def list_(*words: str, chapter: str | None = None, json: Json = False) -> int:
+    """Name every theorem, or those of one chapter with what each says, or those that are found by words.
+
+    Parameters
+    ----------
+    words
+        What to search for: `ftheta list overfitting`. Synonyms and both spellings are known.
+    chapter
+        The chapter to keep to.
+    """
     if chapter is not None and chapter not in CHAPTERS:
         raise UsageError(
             "Unknown chapter.", got=chapter, remedy=suggest(chapter, CHAPTERS, f"choose one of {', '.join(CHAPTERS)}")
         )
     entries = [e for e in index().values() if chapter in (None, e["chapter"])]
+    if words:
+        from ftheta.searching import matches
+
+        entries = [e for e in entries if matches(e, words)]
     if json:
         print_json([{k: e[k] for k in _LISTED} for e in entries])
+        return 0
+    if not entries:
+        console().print(f"No theorem is found by “{' '.join(words)}”. `ftheta list` names them all.", markup=False)
         return 0
     from rich.markup import escape
     from rich.table import Table
 
     from ftheta.report.letters import letters
 
+    spoken = chapter is not None or words
     table = Table(box=None, pad_edge=False, header_style="dim")
     for column in ("chapter", "theorem", "title"):
         table.add_column(column, no_wrap=column != "title")
     for e in entries:
-        gist = f"\n[dim]{escape(letters(e['gist']))}[/]" if chapter is not None and e["gist"] else ""
+        gist = f"\n[dim]{escape(letters(e['gist']))}[/]" if spoken and e["gist"] else ""
         table.add_row(f"[dim]{e['chapter']}[/]", f"[bold]{e['id']}[/]", escape(e["title"]) + gist)
     console().print(table)
     return 0

@@ -12,6 +12,7 @@ from ftheta.catalogue import index
 from ftheta.report.explained import mark_symbols
 from ftheta.report.mathml import formulas, mathml, plain, statement_html, words_html
 from ftheta.report.verdicts import LOOKS, NOT_CHECKED, Look
+from ftheta.searching import search_text
 
 _INDICES = re.compile("[₀-₉]+")
 _POWERS = re.compile("[⁰¹²³⁴-⁹]+")
@@ -55,6 +56,7 @@ def _theorem(entry: dict[str, Any]) -> dict[str, Any]:
     symbols = entry["lesson"]["symbols"] if entry.get("lesson") else {}
     return {
         **entry,
+        "search": search_text(entry),
         "plain": " ".join(plain(entry["statement"]).split()),
         "gist_html": words_html(entry["gist"]),
         "headline_html": mathml(formulas(entry["statement"])[0]) if formulas(entry["statement"]) else "",

@@ -73,6 +73,20 @@ def test_ticks_stand_on_their_axis_in_order(values: list[float], scale: str, nic
     assert all(0 <= axis.fraction(v) <= 1 for v in usable)
 
 
+@pytest.mark.parametrize("counts", [[1, 2, 3], [3, 3], [0, 2], [-1, 0, 2], [5, 250]])
+def test_ticks_of_counts_are_whole_numbers(counts: list[float]) -> None:
+    for nice in (False, True):
+        axis = make_scale(Axis(), counts, nice=nice)
+        assert axis is not None
+        ticks = axis.ticks(8)
+        assert len(ticks) >= 2 and all(t.value == round(t.value) and "." not in t.label for t in ticks)
+
+
+def test_shares_have_ticks_between_0_and_1() -> None:
+    axis = make_scale(Axis(), [0, 1])
+    assert axis is not None and len(axis.ticks(6)) > 3
+
+
 def test_logarithmic_ticks_are_powers_of_ten() -> None:
     axis = make_scale(Axis("", "log"), [3e-20, 0.0, -1.0, 5e3])
     assert axis is not None

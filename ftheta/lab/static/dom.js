@@ -50,5 +50,8 @@ export function write(node, text) {
 /** The element of this id. */
 export const byId = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
 
+/** Whether the window is that of a phone, as in the style sheet. */
+export const narrow = () => matchMedia("(max-width: 720px)").matches;
+
 /** Whether the person asked for less motion. */
 export const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;

@@ -1,6 +1,6 @@
 /** The bar at the top: where we are, how fast it was, and the buttons with their keys. */
 import { byId, el, write } from "./dom.js";
-import { dark, onTheme, projector, toggleDark, toggleProjector } from "./theme.js";
+import { dark, hides, onTheme, projector, toggleDark, togglePanel, toggleProjector, toggleStatement } from "./theme.js";
 
 /** @param {{link: () => void, exporting: (button: HTMLElement) => void, help: () => void, side: () => void}} actions */
 export function header(actions) {
@@ -13,6 +13,8 @@ export function header(actions) {
     );
   const theme = button("Dark", "D", toggleDark, { "aria-pressed": "false" });
   const big = button("Projector", "P", toggleProjector, { "aria-pressed": "false" });
+  const statement = button("Statement", "T", toggleStatement, { "aria-pressed": "true" });
+  const panel = button("Controls", "C", togglePanel, { "aria-pressed": "true" });
   const link = button("Copy link", "S", actions.link);
   const save = button("Export", "E", () => actions.exporting(save), {
     "aria-haspopup": "menu",
@@ -44,6 +46,8 @@ export function header(actions) {
     crumb,
     el("span", { class: "grow" }),
     pace,
+    statement,
+    panel,
     link,
     save,
     big,
@@ -54,6 +58,8 @@ export function header(actions) {
   const pressed = () => {
     theme.setAttribute("aria-pressed", String(dark()));
     big.setAttribute("aria-pressed", String(projector()));
+    statement.setAttribute("aria-pressed", String(!hides("statement")));
+    panel.setAttribute("aria-pressed", String(!hides("panel")));
   };
   onTheme(pressed);
   pressed();
@@ -63,7 +69,7 @@ export function header(actions) {
     /** Show where we are; on the catalogue there is nothing to link or export. */
     place(text, theorem) {
       write(crumb, text);
-      link.hidden = save.hidden = pace.hidden = !theorem;
+      for (const part of [statement, panel, link, save, pace]) part.hidden = !theorem;
     },
     /** @param {number} whole ms to the painted chart @param {number} compute ms of it in the computation */
     pace(whole, compute) {

@@ -6,6 +6,8 @@ export const KEYS = [
   ["← →", "previous and next theorem"],
   ["space", "play or pause the slider in focus, the chart if it moves, or the first slider"],
   ["P", "projector: larger letters, no list"],
+  ["T", "show or hide the statement"],
+  ["C", "show or hide the controls"],
   ["D", "dark or light"],
   ["S", "copy the link with everything as it is"],
   ["E", "export figure, data, code"],

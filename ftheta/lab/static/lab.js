@@ -6,7 +6,7 @@ import { warmUp } from "./chart.js";
 import { copy } from "./copy.js";
 import { Outline, Strip, coursePage, coursesPage } from "./course_pages.js";
 import { Courses } from "./courses.js";
-import { byId, el } from "./dom.js";
+import { byId, el, narrow } from "./dom.js";
 import { ExportMenu } from "./export.js";
 import { header } from "./header.js";
 import { helpDialog, listen } from "./keys.js";
@@ -16,10 +16,10 @@ import { Router } from "./router.js";
 import { Runner } from "./runner.js";
 import { Side } from "./side.js";
 import { Line } from "./socket.js";
-import { BREAKER, fresh, toHash, withKnob } from "./state.js";
+import { BREAKER, BROKEN, fresh, toHash, withKnob } from "./state.js";
 import { Subjects } from "./subjects.js";
 import { TheoremPage } from "./theorem.js";
-import { dark, onTheme, toggleDark, toggleProjector } from "./theme.js";
+import { dark, onTheme, toggleDark, togglePanel, toggleProjector, toggleStatement } from "./theme.js";
 import { banner, toast } from "./toast.js";
 
 export class Lab {
@@ -64,8 +64,9 @@ export class Lab {
             ...fresh(this.state.theorem),
             seed: this.state.seed,
             preset: name === this.firstPreset ? null : name,
+            force: name === BROKEN, // to be seen broken, it has to be measured
           }),
-        breaker: () => this.go({ ...fresh(this.state.theorem), seed: this.state.seed, subject: BREAKER }),
+        breaker: () => this.go({ ...fresh(this.state.theorem), seed: this.state.seed, subject: BREAKER, force: true }),
         knob: (name, value) => this.slide(withKnob(this.theorem, this.state, name, value)),
         seed: (seed) => this.slide({ ...this.state, seed }),
         reset: () => this.go(fresh(this.state.theorem)),
@@ -118,6 +119,8 @@ export class Lab {
       " ": onPage(() => this.panel.playSome(this.page.stage.motion)),
       p: toggleProjector,
       d: toggleDark,
+      t: onPage(toggleStatement),
+      c: onPage(togglePanel),
       s: onPage(() => this.copyLink()),
       e: onPage(() => this.menu.toggle(this.top.save)),
       r: onPage(() => this.go(fresh(this.state.theorem))),
@@ -244,6 +247,7 @@ export class Lab {
     this.state = state;
     this.router.follow(state);
     this.panel.presetState(state);
+    if (narrow()) this.page.chart.scrollIntoView({ block: "nearest" }); // chart and slider are seen together
     this.ask();
   }
 

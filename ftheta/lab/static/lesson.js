@@ -1,6 +1,6 @@
 /** The lesson of a theorem: why one cares, its parts with what checks them, the proof's idea, things to try, what breaks it. */
 import { el, withHtml } from "./dom.js";
-import { fresh, toHash } from "./state.js";
+import { BROKEN, fresh, toHash } from "./state.js";
 
 export class LessonPanel {
   /** @param {Map<string, string>} titles of the theorems by id */
@@ -16,7 +16,8 @@ export class LessonPanel {
     this.node.open = false;
     if (!lesson) return this.node.replaceChildren();
     const trials = lesson.trials.map((trial) => {
-      const state = { ...fresh(theorem.id), preset: trial.preset || null, knobs: { ...trial.knobs } };
+      const chosen = { preset: trial.preset || null, knobs: { ...trial.knobs }, force: trial.preset === BROKEN };
+      const state = { ...fresh(theorem.id), ...chosen };
       return el("li", {}, el("a", { href: toHash(state), text: "Try" }), " ", withHtml("span", trial.look));
     });
     const leads = lesson.leads.map(([id, why]) =>

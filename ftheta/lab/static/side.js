@@ -1,5 +1,5 @@
 /** The list of theorems by chapter, with a search that also filters the catalogue. */
-import { byId, el } from "./dom.js";
+import { byId, el, narrow } from "./dom.js";
 import { keep, kept } from "./theme.js";
 
 export class Side {
@@ -39,14 +39,14 @@ export class Side {
     return { node, theorems };
   }
 
-  /** Every word has to occur somewhere in the title, the id, the chapter, the gist or the statement. */
+  /** Every word has to occur in what the server says that a theorem is found by. */
   filter() {
-    const words = this.input.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const words = wordsOf(this.input.value);
     const hits = new Set();
     for (const { node, theorems } of this.groups) {
       let any = false;
       for (const theorem of theorems) {
-        const hit = words.every((word) => haystack(theorem).includes(word));
+        const hit = words.every((word) => theorem.search.includes(word));
         this.links.get(theorem.id).parentElement.hidden = !hit;
         if (hit) hits.add(theorem.id);
         any ||= hit;
@@ -64,9 +64,16 @@ export class Side {
       this.filter();
       this.input.blur();
     }
-    const first = this.hits && this.catalogue.theorems.find((t) => this.hits.has(t.id));
+    const first = this.first();
     if (event.key === "Enter" && first && this.input.value) location.hash = `#/${first.id}`;
     if (event.key === "ArrowDown") byId("side").querySelector("li:not([hidden]) a")?.focus();
+  }
+
+  /** The first theorem that was found, those with the words in their titles before others. */
+  first() {
+    const found = this.catalogue.theorems.filter((t) => this.hits?.has(t.id));
+    const words = wordsOf(this.input.value);
+    return found.find((t) => words.every((word) => wordsOf(t.title).join(" ").includes(word))) ?? found[0];
   }
 
   /** Mark the theorem that is shown. */
@@ -75,6 +82,7 @@ export class Side {
       if (other === id) link.setAttribute("aria-current", "page");
       else link.removeAttribute("aria-current");
     }
+    if (narrow() && this.open) this.toggle(false); // on a phone it lies over the page
     const link = this.links.get(id);
     if (link) link.scrollIntoView({ block: "nearest" });
   }
@@ -95,12 +103,4 @@ export class Side {
   }
 }
 
-const texts = new WeakMap();
-
-function haystack(theorem) {
-  if (!texts.has(theorem)) {
-    const parts = [theorem.title, theorem.id, theorem.chapter_title, theorem.gist, theorem.statement, ...theorem.takes];
-    texts.set(theorem, parts.join(" ").toLowerCase());
-  }
-  return texts.get(theorem);
-}
+const wordsOf = (text) => text.toLowerCase().replaceAll("-", " ").split(/\s+/).filter(Boolean);

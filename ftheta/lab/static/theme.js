@@ -1,4 +1,4 @@
-/** Dark and projector: choices of the person who looks, kept in this browser and not part of a link. */
+/** Dark, projector, and what is hidden: choices of the person who looks, kept in this browser and not part of a link. */
 
 const root = document.documentElement;
 const system = matchMedia("(prefers-color-scheme: dark)");
@@ -23,13 +23,26 @@ export function toggleProjector() {
   changed();
 }
 
-/** Be told when dark or projector change. */
+/** Without its statement, or without the panel at the right, a page has more room for its chart. */
+export const hides = (part) => root.dataset[part] === "hidden";
+export const toggleStatement = () => toggleHidden("statement");
+export const togglePanel = () => toggleHidden("panel");
+
+function toggleHidden(part) {
+  if (hides(part)) delete root.dataset[part];
+  else root.dataset[part] = "hidden";
+  keep(part, hides(part) ? "hidden" : "");
+  changed();
+}
+
+/** Be told when any of them changes. */
 export const onTheme = (listener) => listeners.push(listener);
 
 export function restoreTheme() {
   const theme = kept("theme");
   if (theme === "dark" || theme === "light") root.dataset.theme = theme;
   if (kept("projector") === "on") root.dataset.projector = "on";
+  for (const part of ["statement", "panel"]) if (kept(part) === "hidden") root.dataset[part] = "hidden";
   system.addEventListener("change", changed);
 }
 

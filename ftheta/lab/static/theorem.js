@@ -125,7 +125,7 @@ export class TheoremPage {
 
   /** The room for a chart in its own pixels: the width of the column, the height that is left of the window. */
   measure() {
-    fit(this.statement);
+    fit(this.node);
     const style = getComputedStyle(this.chart);
     const width = this.chart.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
     const rows = [this.tabs, this.caption, this.stage.motion.node].reduce((sum, row) => sum + row.offsetHeight, 0);
@@ -209,6 +209,8 @@ export class TheoremPage {
       tab.setAttribute("aria-selected", String(i === front));
       tab.tabIndex = i === front ? 0 : -1;
     });
+    const { offsetLeft = 0 } = this.tabs.children[front] ?? {};
+    this.tabs.scrollLeft = offsetLeft - this.tabs.offsetLeft;
     this.caption.hidden = charts.length > 1;
     this.fitTabs();
   }
@@ -231,8 +233,13 @@ export class TheoremPage {
 }
 
 /** Long displayed formulas in smaller letters, so that they are seen whole; what is longer still can be scrolled. */
-function fit(statement) {
-  for (const formula of statement.querySelectorAll('math[display="block"]')) {
+function fit(page) {
+  for (const formula of page.querySelectorAll('math:not([display="block"])')) {
+    formula.classList.remove("wide");
+    const room = formula.parentElement.closest("p, div, li, dd").clientWidth;
+    formula.classList.toggle("wide", formula.getBoundingClientRect().width > room);
+  }
+  for (const formula of page.querySelectorAll('.statement math[display="block"]')) {
     formula.style.fontSize = "";
     const share = formula.clientWidth / formula.scrollWidth;
     if (share < 1) formula.style.fontSize = `${Math.max(LEAST_LETTERS, 0.97 * share) * FORMULA}em`;

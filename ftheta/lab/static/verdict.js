@@ -45,7 +45,8 @@ export class VerdictBar {
     const failed = checks.filter((check) => check.status === "failed");
     const why = failed.map((check) => `${check.says_html}: ${check.note_html}`).join("; ");
     const vacuous = verdict.remarks.length ? ` <span class="remark">${escaped(verdict.remarks.join("; "))}</span>` : "";
-    this.look(verdict, (verdict.summary_html || why) + vacuous);
+    const told = [why && `<b>${why}</b>`, verdict.summary_html].filter(Boolean).join("; ");
+    this.look(verdict, told + vacuous);
     this.showParts(claims.filter((claim) => claim.part));
     this.force.hidden = !failed.length && !forced;
     write(this.force, forced ? "Respect the hypotheses" : "Measure anyway");

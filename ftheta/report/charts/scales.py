@@ -21,12 +21,14 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class Scaled:
-    """An axis with the values it spans. `linear` is the width around zero that a symlog axis draws linearly."""
+    """An axis with the values it spans. `linear` is the width around zero that a symlog axis draws linearly; `finest`
+    is the least step between its ticks, 1 where whole numbers are counted."""
 
     axis: Axis
     lo: float
     hi: float
     linear: float = 1.0
+    finest: float = 0.0
 
     def keeps(self, value: float) -> bool:
         """Whether the value can be drawn at all."""
@@ -79,7 +81,7 @@ class Scaled:
             return _log_ticks(self.lo, self.hi, most)
         if self.axis.scale == "symlog":
             return self._symlog_ticks(most)
-        return _linear_ticks(self.lo, self.hi, most, "" if self.axis.years else ",")
+        return _linear_ticks(self.lo, self.hi, most, "" if self.axis.years else ",", self.finest)
 
     def write_ends(self) -> tuple[str, str]:
         """The two values that the axis spans, as they are written beside it."""
@@ -116,20 +118,26 @@ def make_scale(axis: Axis, values: Iterable[float], *, nice: bool = False, zero:
     if zero:
         lo = min(lo, 0.0)
         hi = max(hi, 0.0)
-    lo, hi = _linear_ends(lo, hi, nice and axis.scale == "linear")
+    finest = 1.0 if axis.scale == "linear" and _are_counts(kept) else 0.0
+    lo, hi = _linear_ends(lo, hi, nice and axis.scale == "linear", finest)
     reach = max(abs(lo), abs(hi))
     sizes = [abs(v) for v in kept if v]
     linear = 10.0 ** floor(log10(max(min(sizes, default=1.0), reach * 1e-8)))
-    return Scaled(axis, lo, hi, linear)
+    return Scaled(axis, lo, hi, linear, finest)
 
 
-def _linear_ends(lo: float, hi: float, nice: bool) -> tuple[float, float]:
+def _are_counts(values: Sequence[float]) -> bool:
+    """Whether all are whole numbers, beyond the 0 and 1 that shares and coordinates have too."""
+    return max(map(abs, values)) > 1 and all(float(v).is_integer() for v in values)
+
+
+def _linear_ends(lo: float, hi: float, nice: bool, finest: float) -> tuple[float, float]:
     if hi - lo <= 1e-12 * max(abs(lo), abs(hi)) or hi - lo < TINY:
         room = 0.5 * abs(lo) if abs(lo) > TINY else 1.0
         return lo - room, hi + room
     if not nice:
         return lo, hi
-    step = _step(lo, hi, 6)
+    step = max(_step(lo, hi, 6), finest)
     below = step * floor(lo / step)
     above = step * ceil(hi / step)
     return below, above
@@ -162,8 +170,8 @@ def _step(lo: float, hi: float, most: int) -> float:
     return next(m * power for m in (1.0, 2.0, 5.0, 10.0) if m * power >= rough * (1 - 1e-9))
 
 
-def _linear_ticks(lo: float, hi: float, most: int, comma: str = ",") -> tuple[Tick, ...]:
-    step = _step(lo, hi, most)
+def _linear_ticks(lo: float, hi: float, most: int, comma: str = ",", finest: float = 0.0) -> tuple[Tick, ...]:
+    step = max(_step(lo, hi, most), finest)
     first = ceil(lo / step - 1e-9)
     last = floor(hi / step + 1e-9)
     values = [k * step for k in range(first, last + 1)]
