@@ -10,12 +10,12 @@ from typing import Any
 
 from ftheta.logic import Chart, Check, Enclosure, Judged, Result, Status, Table
 from ftheta.report.charts.frame import Spec
+from ftheta.report.described import describe_chart
 from ftheta.report.document import to_json
 from ftheta.report.letters import letters
 from ftheta.report.mathml import words_html
 from ftheta.report.numbers import basis, enclosure, number, typeset
 from ftheta.report.parts import part_of_chart, part_of_claim
-from ftheta.report.render import describe_chart
 from ftheta.report.reproduce import command, snippet, versions
 from ftheta.report.sides import sides
 from ftheta.report.vega import vega

@@ -145,7 +145,8 @@ def _image(chart: "Chart") -> str:
     from base64 import b64encode
     from html import escape
 
-    from .render import describe_chart, png
+    from .described import describe_chart
+    from .render import png
     from .vega import vega
 
     data = b64encode(png(vega(chart), 2.0)).decode()

@@ -14,6 +14,7 @@ from ftheta.logic.chart import Bars, Chart, Curves, Dag, Diagram, Heatmap, Histo
 from .charts.frame import Spec
 from .charts.measure import FONTS
 from .charts.theme import ThemeName
+from .described import describe_chart
 from .letters import letters
 from .vega import vega
 
@@ -64,29 +65,6 @@ def figure(chart: Chart, *, width: float | None = None, height: float | None = N
     drawn = _OF_MARKS.sub("", svg({**vega(chart, width=width, height=height, title=False), "background": None}))
     label = escape(describe_chart(chart), quote=True)
     return drawn.replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)
-
-
-def describe_chart(chart: Chart) -> str:
-    """A sentence that says what the chart shows, for those who cannot see it."""
-    match chart:
-        case Curves(series=series):
-            named = "; ".join(letters(s.name) for s in series)
-            return f"{letters(chart.title)}: {letters(chart.y.label)} against {letters(chart.x.label)}; {named}"
-        case Bars(groups=groups, categories=categories):
-            return f"{letters(chart.title)}: {', '.join(groups)} for {', '.join(categories[:12])}"
-        case Regions(polygons=polygons, classes=classes, points=points):
-            of = f" of {', '.join(classes[:12])}" if classes else ""
-            wrong = sum(p[2] >= 0 and p[2] != p[3] for p in points)
-            among = f"; {len(points):,} rows of data, {wrong:,} of them given another class" if points else ""
-            return f"{letters(chart.title)}: {len(polygons):,} regions{of}{among}"
-        case Motion(times=times, groups=groups):
-            named = "; ".join(dict.fromkeys(map(letters, groups)))
-            return f"{letters(chart.title)}: points that move, {len(times)} moments" + (f"; {named}" if named else "")
-        case Diagram(layers=layers):
-            return f"{letters(chart.title)}: " + ", ".join(f"{layer.name} {layer.units:,}" for layer in layers[:12])
-        case Dag(vertices=vertices, edges=edges):
-            return f"{letters(chart.title)}: graph of {len(vertices)} nodes and {len(edges)} edges"
-    return letters(chart.title)
 
 
 def _page(chart: Chart, drawn: str) -> str:

@@ -5,9 +5,10 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .described import describe_chart
 from .letters import letters
 from .page import data_table, page
-from .render import describe_chart, figure, png
+from .render import figure, png
 from .save import _write as write
 from .save import ensure_savable, save
 from .vega import vega

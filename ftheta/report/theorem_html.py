@@ -39,6 +39,7 @@ def theorem_html(
     title = f'<h3 class="title">{text(result.title)} {mark}</h3>' if headed else ""
     lesson = lesson_of(result.id) if taught else None
     lettered = result.id if lesson else ""
+    level = 2 if taught else 4
     wide = [chart for chart in result.charts if isinstance(chart, (Dag, Diagram))]
     small = [chart for chart in result.charts if not isinstance(chart, (Dag, Diagram))]
     gist = f'<p class="gist">{prose(result.gist)}</p>' if result.gist else ""
@@ -48,7 +49,7 @@ def theorem_html(
     left = [
         statement if beside else "",
         summary_html(result, here),
-        checks_html(result.checks),
+        checks_html(result.checks, level),
         _remedies(result.checks),
         printed_claims_html(result.as_printed),
         _errata(result),
@@ -57,8 +58,8 @@ def theorem_html(
     gallery = f'<div class="gallery">{"".join(map(draw, small[1:]))}</div>' if small[1:] else ""
     tables = [
         claims_html(result.claims, lettered),
-        examples_html(result),
-        numbers_html(result.numbers),
+        examples_html(result, level),
+        numbers_html(result.numbers, heading("Numbers", level)),
         *map(data_table, result.tables),
     ]
     below = "".join([*tables, gallery, *map(draw, wide), _sources(result), _see_also(result, anchors)])
@@ -71,7 +72,7 @@ def _statement(result: Result, lesson: Mapping[str, Any] | None) -> str:
     if lesson is None:
         return f'<div class="statement">{statement_html(result.statement)}</div>'
     parts = parts_html(lesson["parts"], lesson["symbols"])
-    return f"{explain_statement(result.statement, lesson['symbols'])}<h2>Its parts</h2>{parts}"
+    return f"{explain_statement(result.statement, lesson['symbols'])}{heading('Its parts', 2)}{parts}"
 
 
 def summary_html(result: Result, here: Look) -> str:
@@ -93,14 +94,19 @@ def _sentence(text: str) -> str:
     return begun if begun.endswith((".", "!", "?")) else f"{begun}."
 
 
-def checks_html(checks: Sequence[Check]) -> str:
-    """The hypotheses, each with how well it is known here."""
+def heading(words: str, level: int) -> str:
+    """A small heading inside of what is said of a theorem: below its own, which is of the level 1 or 3."""
+    return f'<h{level} class="inner">{text(words)}</h{level}>'
+
+
+def checks_html(checks: Sequence[Check], level: int = 4) -> str:
+    """The hypotheses, each with how well it is known here, below a heading of this level."""
     items = []
     for check in checks:
         mark, family = MARKS[check.finding.status]
         note = f' <span class="faint">{prose(check.finding.note + describe_status(check.finding))}</span>'
         items.append(f'<li><span class="mark {family}">{mark}</span>{prose(check.says or check.name)}{note}</li>')
-    return f'<h4>Hypotheses</h4><ul class="checks">{"".join(items)}</ul>' if items else ""
+    return f'{heading("Hypotheses", level)}<ul class="checks">{"".join(items)}</ul>' if items else ""
 
 
 def _remedies(checks: Sequence[Check]) -> str:
@@ -147,16 +153,16 @@ def claims_html(claims: Sequence[Judged], id: str = "") -> str:
     return table(head, rows, kind="claims", left=2) if rows else ""
 
 
-def examples_html(result: Result) -> str:
-    """The theorem on other things than the subject."""
+def examples_html(result: Result, level: int = 4) -> str:
+    """The theorem on other things than the subject, below a heading of this level."""
     if not result.examples and not result.example_numbers:
         return ""
     numbers = numbers_html(result.example_numbers, title="")
-    return f"<h4>Examples (not about the subject)</h4>{claims_html(result.examples)}{numbers}"
+    return f"{heading('Examples (not about the subject)', level)}{claims_html(result.examples)}{numbers}"
 
 
-def numbers_html(numbers: Mapping[str, Enclosure], title: str = "<h4>Numbers</h4>") -> str:
-    """Named numbers with how each was obtained."""
+def numbers_html(numbers: Mapping[str, Enclosure], title: str) -> str:
+    """Named numbers with how each was obtained; `title` is the heading, as HTML, or nothing."""
     rows = [
         f'<div><dt>{prose(n)}</dt><dd>{numerals(enclosure(e))} <span class="faint">{escape(basis(e))}</span></dd></div>'
         for n, e in numbers.items()

@@ -34,6 +34,7 @@ from ftheta.report.charts.colourbar import colour_ends, value_scale
 from ftheta.report.charts.frame import Spec
 from ftheta.report.charts.png import LEVELS, level
 from ftheta.report.charts.scales import Scaled
+from ftheta.report.described import describe_chart
 from ftheta.report.render import FORMATS, chart_csv, figure, render
 from ftheta.report.render import svg as svg_of
 from ftheta.report.vega import vega
@@ -428,3 +429,17 @@ def test_the_csv_of_classes_names_them_and_the_rows() -> None:
     lines = chart_csv(samples.CLASSES).splitlines()
     assert lines[0] == "kind,number,x,y,class,given class"
     assert lines[-3:] == ["row,0,0.2,0.2,cat,cat", "row,1,0.3,0.2,dog,cat", "row,2,0.8,0.8,,dog"]
+
+
+def test_a_chart_in_words_says_the_numbers_that_one_would_read_off():
+    falling = Series("gap", (0, 10, 20), (1.0, nan, 0.25))
+    dots = Series("runs", (1, 2), (3.0, 5.0), mark="points")
+    told = describe_chart(Curves("error", Axis("k"), Axis("loss"), (falling, dots)))
+    assert told == (
+        "error: loss against k; gap: 1 at 0, 0.25 at 20, between 0.25 and 1; runs: 2 points, between 3 and 5"
+    )
+    assert "highest, 7, from 1 to 2" in describe_chart(Histogram("h", Axis(), Axis(), (0, 1, 2), (3, 7)))
+    assert "values between −1 and 4" in describe_chart(Heatmap("m", Axis(), Axis(), ((-1, 0), (4, 2)), (0, 1, 0, 2)))
+    assert "train: a 1, b 2" in describe_chart(Bars("b", Axis(), ("a", "b"), ("train",), ((1, 2),)))
+    empty = describe_chart(Curves("none", Axis("k"), Axis("y"), (Series("s", (), ()),)))
+    assert "nothing that can be drawn" in empty

@@ -10,7 +10,7 @@ export class Evidence {
     this.node = el(
       "details",
       { class: "panel how", on: { toggle: () => this.fill() } },
-      el("summary", { text: "Evidence" }),
+      el("summary", {}, el("h2", { text: "Evidence" })),
       this.body,
     );
     this.result = null;

@@ -25,7 +25,7 @@ export class LessonPanel {
     );
     const symbols = lesson.symbols.flatMap(([symbol, means]) => [withHtml("dt", symbol), withHtml("dd", means)]);
     this.node.replaceChildren(
-      el("summary", { text: "Lesson" }),
+      el("summary", {}, el("h2", { text: "Lesson" })),
       withHtml("p", lesson.why),
       el("ol", { class: "parts" }, ...lesson.parts.map(partItem)),
       heading("Symbols"),

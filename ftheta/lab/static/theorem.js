@@ -53,7 +53,7 @@ export class TheoremPage {
     this.evidence = new Evidence(catalogue.verdicts);
     this.related = el("p", { class: "related" });
     this.sources = el("ul", { class: "sources" });
-    this.about = el("details", { class: "panel" }, el("summary", { text: "Sources" }), this.sources);
+    this.about = el("details", { class: "panel" }, el("summary", {}, el("h2", { text: "Sources" })), this.sources);
     const card = el(
       "section",
       { class: "panel card-statement", "aria-label": "Statement" },

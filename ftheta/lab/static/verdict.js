@@ -43,7 +43,7 @@ export class VerdictBar {
   /** @param {any} verdict of the result @param {{checks: any[], claims: any[]}} html @param {boolean} forced */
   show(verdict, { checks, claims }, forced) {
     const failed = checks.filter((check) => check.status === "failed");
-    const why = failed.map((check) => `${check.says_html}: ${check.note_html}`).join("; ");
+    const why = failed.map((check) => `Hypothesis fails: ${check.says_html} (${check.note_html})`).join("; ");
     const vacuous = verdict.remarks.length ? ` <span class="remark">${escaped(verdict.remarks.join("; "))}</span>` : "";
     const told = [why && `<b>${why}</b>`, verdict.summary_html].filter(Boolean).join("; ");
     this.look(verdict, told + vacuous);
