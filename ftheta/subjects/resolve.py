@@ -60,8 +60,8 @@ INSTEAD = {
 
 @dataclass(frozen=True)
 class Asked:
-    """What a source leaves open; the fields are the arguments of `load`, and whether several inputs of a program are
-    read as one vector (`joins_inputs`)."""
+    """What a source leaves open; the fields are the arguments of `load`, and whether the inputs of a program that its
+    output does not depend on are kept (`keeps_inputs`)."""
 
     takes: tuple[type, ...] = KINDS
     example: Any = None
@@ -70,7 +70,7 @@ class Asked:
     spec: Any = None
     activation: str | Sequence[str] | None = None
     outputs: "Outputs" = "logits"
-    joins_inputs: bool = False
+    keeps_inputs: bool = False
     parts: tuple[str, ...] = ()
 
 
@@ -219,7 +219,7 @@ def _read_weights(arrays: dict[str, np.ndarray], path: Path, name: str, asked: A
 def _read_onnx(path: Path, name: str, asked: Asked) -> Network:
     from ftheta.networks.onnx.model import read  # the table of operators is only built for those who need it
 
-    return Network.of_import(read(path, until=asked.until, shape=_shape(asked), joins_inputs=asked.joins_inputs), name)
+    return Network.of_import(read(path, until=asked.until, shape=_shape(asked), keeps_inputs=asked.keeps_inputs), name)
 
 
 def _read_pt2(path: Path, name: str, asked: Asked) -> Network:

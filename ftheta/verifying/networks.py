@@ -129,7 +129,7 @@ def _load(net: Any, **asked: Any) -> Any:
         from ftheta.subjects.resolve import Asked, load_as, read_file
 
     if is_onnx(net) and Path(net).exists():
-        return read_file(Path(net), str(net), Asked((Network,), joins_inputs=True, **asked))
+        return read_file(Path(net), str(net), Asked((Network,), keeps_inputs=True, **asked))
     return load_as(Network, net, **asked)
 
 

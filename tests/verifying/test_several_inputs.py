@@ -87,3 +87,28 @@ def test_what_cannot_be_joined_is_named(tmp_path):
 """)
     with pytest.raises(SubjectError, match="inputs A, B"):
         ft.verify({"f": ReluNetwork.dense([np.ones((1, 2))], [np.zeros(1)])}, query)
+
+
+@pytest.mark.parametrize("smooth", [False, True])
+def test_an_input_that_the_output_does_not_depend_on_is_an_input_all_the_same(tmp_path, smooth):
+    path = write_two_inputs(tmp_path / "two.onnx", smooth)
+    model = onnx.load(path)
+    model.graph.input.insert(0, helper.make_tensor_value_info("idle", FLOAT, (None, 3)))
+    onnx.save(model, path)
+    net = read_network(str(path))
+    assert net.widths[0] == 6
+    ends = "".join(f"(declare-const X_{i} Real)(assert (>= X_{i} 0.0))(assert (<= X_{i} 1.0))\n" for i in range(6))
+    outputs = "(declare-const Y_0 Real)(declare-const Y_1 Real)\n"
+    largest = np.tanh(1.5) if smooth else 2.5  # at a = (1, 1) and b = 1
+    for beside, answer in ((-0.01, "sat"), (0.01, "unsat")):
+        asked = tmp_path / "p.vnnlib"
+        asked.write_text(f"{outputs}{ends}(assert (>= X_1 0.5))(assert (>= Y_0 {largest + beside}))")
+        found = ft.verify(str(path), asked, budget=20)
+        assert found.answer == answer
+        assert found.witness is None or (len(found.witness.x) == 6 and found.witness.x[1] >= Fraction(1, 2))
+
+
+def test_an_open_axis_that_is_the_only_one_is_a_batch_of_numbers(tmp_path):
+    path = write_two_inputs(tmp_path / "two.onnx", True, dims=((None, 2), (None,)))
+    assert ft.load(str(path)).input_shape == (3,)
+    assert ft.verify(str(path), write_old_property(tmp_path / "p.vnnlib", most(True) + 0.01), budget=20).holds

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ftheta.logic.errors import SubjectError
-from ftheta.networks.programs.joining import join_inputs
 from ftheta.networks.programs.node import MAX_NODES, Node, Port, ensure_order
 from ftheta.networks.programs.program import Program
 from ftheta.networks.reading import MAX_BYTES, Allowance, Malformed, read_bytes, to_analysis_type, unpack_gzip
@@ -27,17 +26,16 @@ OPSETS = range(7, 29)
 
 
 def read(
-    path: Path, *, until: str | None = None, shape: tuple[int, ...] | None = None, joins_inputs: bool = False
+    path: Path, *, until: str | None = None, shape: tuple[int, ...] | None = None, keeps_inputs: bool = False
 ) -> "Imported":
     """The network in an `.onnx` or `.onnx.gz` file, up to the node or tensor `until`.
 
     `shape` is that of one input, without the batch axis; it is needed where the file leaves lengths open. With
-    `joins_inputs`, several inputs are one vector, their entries one after another.
+    `keeps_inputs`, those that the output does not depend on are inputs of the network all the same.
     """
     from ftheta.networks.programs.importing import import_program  # needs JAX, which reading alone does not
 
-    program = read_model(path)
-    return import_program((join_inputs(program) if joins_inputs else program).until(until), shape)
+    return import_program(read_model(path).until(until), shape, keeps_inputs=keeps_inputs)
 
 
 def read_model(path: Path) -> Program:

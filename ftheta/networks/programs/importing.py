@@ -48,9 +48,12 @@ class Imported:
         return self.layers.folded_layers if isinstance(self.layers, ScaledLayers) else self.layers
 
 
-def import_program(program: Program, shape: tuple[int, ...] | None = None) -> Imported:
-    """The function of a program and its parameters: floats at the exact values they have in the file, as float64."""
-    feed = _feed(program, shape)
+def import_program(program: Program, shape: tuple[int, ...] | None = None, *, keeps_inputs: bool = False) -> Imported:
+    """The function of a program and its parameters: floats at the exact values they have in the file, as float64.
+
+    Inputs that the output does not depend on are left out, unless it `keeps_inputs`.
+    """
+    feed = _feed(program, shape, keeps_inputs)
     ensure_rules(program)
     with jax.enable_x64(True):
         seen = survey(program, feed)
@@ -71,10 +74,10 @@ def _has_few_nodes(program: Program) -> bool:
     return len(program.nodes) <= NODES_OF_A_LAYER * (matrices + 1)
 
 
-def _feed(program: Program, shape: tuple[int, ...] | None) -> Feed:
-    """The inputs that the output depends on; `shape` is that of one input, where the file leaves it open."""
+def _feed(program: Program, shape: tuple[int, ...] | None, keeps_inputs: bool) -> Feed:
+    """The inputs that the output depends on, or all; `shape` is that of one input, where the file leaves it open."""
     read = {name for node in program.nodes for name in node.inputs} | {port.name for port in program.outputs}
-    used = [port for port in program.inputs if port.name in read]
+    used = [port for port in program.inputs if keeps_inputs or port.name in read]
     if not used:
         raise SubjectError("A network takes an input.", where=program.where, got="none that the output depends on")
     types = {program.dialect.is_whole(port.type, f"{program.where}, input {port.name}") for port in used}
@@ -85,19 +88,24 @@ def _feed(program: Program, shape: tuple[int, ...] | None) -> Feed:
             got=f"inputs {', '.join(port.name for port in used)}, some of whole numbers, some of real ones",
             remedy="export it with inputs of one type and all others fixed",
         )
-    given = shape if len(used) == 1 else None
-    parts = tuple(Part(port.name, *_shape(port, given, program.where)) for port in used)
+    alone = len(used) == 1
+    given = shape if alone else None
+    parts = tuple(Part(port.name, *_shape(port, given, program.where, alone)) for port in used)
     return Feed(parts, types.pop())
 
 
-def _shape(port: Port, given: tuple[int, ...] | None, where: str) -> tuple[tuple[int, ...], bool]:
-    """The shape of one input, and whether the first axis of the graph's input is a batch: left open, or of length 1."""
+def _shape(port: Port, given: tuple[int, ...] | None, where: str, alone: bool) -> tuple[tuple[int, ...], bool]:
+    """The shape of one input, and whether the first axis of the graph's input is a batch: left open, or of length 1.
+
+    An open axis that is the only one is a batch of numbers beside other inputs; of an input `alone` it is a length.
+    """
     dims = port.dims
     if dims is None:
         if given is None:
             raise _open(port, where)
         return given, True
-    batch = len(dims) > 1 and dims[0] in (None, 1) and (given is None or len(given) == len(dims) - 1)
+    may_be_batch = len(dims) > 1 or (dims == (None,) and not alone)
+    batch = may_be_batch and dims[0] in (None, 1) and (given is None or len(given) == len(dims) - 1)
     own = dims[1:] if batch else dims
     if given is not None and (len(given) != len(own) or any(d not in (None, n) for d, n in zip(own, given))):
         raise SubjectError(
