@@ -81,15 +81,19 @@ def test_ctrl_c_ends_a_range_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (found.lo <= found.least).all() and np.isfinite(found.hi).all()
 
 
-def test_ctrl_c_ends_the_ladder_of_lipschitz_bounds_with_those_that_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    def press(*_: object) -> None:
+@pytest.mark.parametrize("step", ["find_steep", "_enumerate"])
+def test_ctrl_c_ends_the_ladder_of_lipschitz_bounds_with_those_that_are_known(
+    monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    def press(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     W, V = (np.random.default_rng(k).normal(size=size) for k, size in enumerate([(6, 2), (1, 6)]))
     net = ft.Network.of(lambda x: V @ jnp.maximum(W @ x, 0), np.zeros(2))
-    monkeypatch.setattr(ladder, "_enumerate", press)
+    monkeypatch.setattr(ladder, step, press)
     found = ft.lipschitz(net, budget=0.1)
-    assert 0 < found.lo <= found.hi < np.inf and ladder.INTERRUPTED in found.remarks
+    assert found.lo <= found.hi < np.inf and ladder.INTERRUPTED in found.remarks
+    assert (found.lo > 0) == (step == "_enumerate")
 
 
 def test_ctrl_c_ends_the_search_for_radii_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -121,8 +121,14 @@ def _bound_chain(
 ) -> LipschitzConstant:
     start = process_time()
     shares = SHARES[chain.inputs <= MOST_INPUTS_FOR_NEIGHBOURS] if domain.is_space else LOCAL_SHARES
-    steep = find_steep(chain, norm, rng, work=shares["search"] * seconds, domain=domain, rows=rows)
-    witness = lay_secant(chain, steep, norm, domain)
+    remarks = ()
+    try:
+        steep = find_steep(chain, norm, rng, work=shares["search"] * seconds, domain=domain, rows=rows)
+        witness = lay_secant(chain, steep, norm, domain)
+    except KeyboardInterrupt:
+        interrupts.heed()
+        remarks = (INTERRUPTED,)
+        witness = None
     ladder: list[Rung] = []
     if witness is not None:
         ladder.append(_lower_rung(chain, witness, norm, process_time() - start, "steepest secant found"))
@@ -137,7 +143,9 @@ def _bound_chain(
     if unbounded is not None:
         return LipschitzConstant(name, norm, domain.says, tuple(ladder), witness, (unbounded,))
     setting = prepare_setting(chain, ranges, norm, is_local=domain.region is not None)
-    remarks = ()
+    if remarks:
+        ladder.append(next(climb_ladder(setting, 0.0)))  # the first bound is there at once
+        return LipschitzConstant(name, norm, domain.says, tuple(ladder), witness, remarks)
     try:
         ladder.extend(climb_ladder(setting, shares["ladder"] * seconds))
         exact = _enumerate(chain, domain, norm, shares["pieces"] * seconds)
