@@ -105,7 +105,7 @@ def _shape(port: Port, given: tuple[int, ...] | None, where: str, alone: bool) -
             raise _open(port, where)
         return given, True
     may_be_batch = len(dims) > 1 or (dims == (None,) and not alone)
-    batch = may_be_batch and dims[0] in (None, 1) and (given is None or len(given) == len(dims) - 1)
+    batch = may_be_batch and dims[:1] in ((None,), (1,)) and (given is None or len(given) == len(dims) - 1)
     own = dims[1:] if batch else dims
     if given is not None and (len(given) != len(own) or any(d not in (None, n) for d, n in zip(own, given))):
         raise SubjectError(
