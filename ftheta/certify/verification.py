@@ -130,7 +130,8 @@ def decide(
     interrupted = False
     least = -math.inf if net.rounded else 0.0
     try:
-        for case in _parts(net, question):
+        parts = _parts(net, question)
+        for case in parts:
             remaining = began + seconds - clock()
             if remaining <= 0:
                 open += 1
@@ -146,6 +147,7 @@ def decide(
                 interrupts.heed()
                 interrupted = True
                 open += 1
+                least = -math.inf if next(parts, None) is not None else least  # others were not looked at
             if witness is not None or interrupted:
                 break
     except KeyboardInterrupt:
@@ -211,10 +213,11 @@ def decide_in_floats(
 
     def search(net: Any, case: Case, judge: FloatJudge, seconds: float) -> tuple[str, Search]:
         if isinstance(net, ReluNetwork):
-            return _search(net, case, judge, seconds, threads)
-        from .programs.search import search_program
+            method, found = _search(net, case, judge, seconds, threads)
+        else:
+            from .programs.search import search_program
 
-        method, found = search_program(net, case, seconds=seconds, propose=judge.propose)
+            method, found = search_program(net, case, seconds=seconds, propose=judge.propose)
         if found.interrupted:
             raise KeyboardInterrupt
         return method, found
@@ -311,9 +314,23 @@ def _search(
 def _search_inputs(
     net: ReluNetwork, case: Case, judge: Judge | FloatJudge, seconds: float, threads: int
 ) -> tuple[str, Search]:
+    """Boxes with attacks in between; what Ctrl-C leaves open is bounded like what is open in the end."""
+    boxes = InputSearch(net, case, judge.propose, judge.finish)
+    try:
+        method, search = _search_boxes(net, case, judge, boxes, seconds, threads)
+    except KeyboardInterrupt:
+        interrupts.heed()
+        method, search = "input splitting", boxes.stop()
+    if not search.closed and search.found is None and judge.witness is None:
+        search = replace(search, least=_bound_open(net, case, boxes))
+    return method, search
+
+
+def _search_boxes(
+    net: ReluNetwork, case: Case, judge: Judge | FloatJudge, boxes: InputSearch, seconds: float, threads: int
+) -> tuple[str, Search]:
     """Boxes, with an attack in between: from the centre, from many starts, by linear programs."""
     ends = clock() + seconds
-    boxes = InputSearch(net, case, judge.propose, judge.finish)
     search = boxes.go_on(min(GLANCE, seconds))
     rng = np.random.default_rng(0)
     strikes: tuple[tuple[Callable[[float], np.ndarray | None], float], ...] = (
@@ -328,8 +345,6 @@ def _search_inputs(
         if point is not None or judge.witness is not None:
             return "attack", Search(False, None, -np.inf, search.boxes, search.open)
         search = boxes.go_on(min(patience, ends - clock()), threads)
-    if not search.closed and search.found is None:
-        search = replace(search, least=_bound_open(net, case, boxes))
     return "input splitting", search
 
 

@@ -72,6 +72,9 @@ def verify_instances(
     results = [found.get(k) or _empty_row(*pair) | missing for k, pair in enumerate(pairs)]
     if out is not None:
         _write_results(out, results)
+    for k, row in enumerate(results):
+        if prints and k not in found:
+            print(",".join(row.values()))
     if as_json:
         print_json(results)
     if batch.interrupted:

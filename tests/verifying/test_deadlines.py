@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Iterator
+from fractions import Fraction
 from math import isfinite
 from types import SimpleNamespace
 
@@ -11,9 +12,11 @@ import pytest
 from numba.core import event
 
 import ftheta as ft
-from ftheta.certify import ladder
+from ftheta.certify import boxes, ladder
 from ftheta.certify.behaviour import ranges
+from ftheta.certify.questions import Box, Case, Question, Row
 from ftheta.certify.searches import Verification
+from ftheta.certify.verification import decide
 from ftheta.processes import compilation
 from ftheta.processes.compilation import clock, clock_stopped
 from ftheta.relu.network import ReluNetwork
@@ -68,6 +71,29 @@ def test_the_clock_stands_still_while_something_is_done_once(monkeypatch: pytest
         assert clock() == began
     now[0] += 2
     assert clock() == began + 2
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("parts", [1, 2])
+def test_ctrl_c_leaves_an_enclosure_of_what_is_open(monkeypatch: pytest.MonkeyPatch, threads: int, parts: int) -> None:
+    """Pressed while boxes are searched; none is known where another part of the question was not looked at yet."""
+    net = draw_network(12, 60, 60, 60, 1)
+    looks = itertools.count()
+    fit_chunk = boxes._fit_chunk
+
+    def press(*numbers: float) -> int:
+        if next(looks) == 6:
+            raise KeyboardInterrupt
+        return fit_chunk(*numbers)
+
+    box = Box((Fraction(-1),) * 12, (Fraction(1),) * 12)
+    case = Case(box, ((Row({}, {0: Fraction(-1)}, Fraction(-20000)),),))  # is there an output of 20,000 or more?
+    monkeypatch.setattr(boxes, "_fit_chunk", press)
+    found = decide(net, Question(12, 1, (case,) * parts), seconds=600, threads=threads)
+    assert found.answer == "unknown" and found.interrupted and found.open
+    assert isfinite(found.least) == (parts == 1)
+    rows = np.random.default_rng(1).choice([-1.0, 1.0], size=(500, 12))
+    assert found.least <= 20000 - max(net(x)[0] for x in rows)
 
 
 INTERRUPTED = Verification("unknown", None, "input splitting", "the real function", 1, 1, 0.1, 0.1, interrupted=True)

@@ -159,9 +159,17 @@ class InputSearch:
         return Search(closed, pool.found, 0.0 if closed else -np.inf, pool.looked_at, left)
 
     def list_open(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        """The parts of the box that are open, by their ends; the whole box where some were too small to be kept."""
-        whole = [(self._box[0], self._box[1])]
-        return whole if self._pool.stuck else [(part.lo, part.hi) for part in self._pool.boxes]
+        """The parts of the box that are open, by their ends; the whole box where some were too small to be kept, or a
+        thread was interrupted while it took or gave back its share."""
+        pool = self._pool
+        if pool.stuck or pool.working:
+            return [(self._box[0], self._box[1])]
+        return [(part.lo, part.hi) for part in pool.boxes]
+
+    def stop(self) -> Search:
+        """What an interrupted search has come to: nothing is decided by it."""
+        pool = self._pool
+        return Search(False, None, -np.inf, pool.looked_at, len(pool.boxes) + pool.stuck, interrupted=True)
 
     def compile(self) -> None:
         """Search nothing, so that compiling does not count against the time."""
@@ -237,6 +245,7 @@ def _work(pool: _Pool, net: Net, rows: Rows, ball: FloatBall | None, search: Cal
                 lower, upper, signs = (np.concatenate([a, np.empty_like(a)]) for a in (lower, upper, signs))
         except BaseException as error:
             pool.error = error
+            left = parts  # all of them are open again: what was under way may be half done
         finally:
             pool.give_back(left, int(counts[0]), int(counts[1]))
 
