@@ -1,8 +1,11 @@
 """What an audit runs, in which order, and how it is chosen."""
 
+from importlib import import_module
+from inspect import getsource
+
 import pytest
 
-from ftheta.auditing.facts import FACTS
+from ftheta.auditing.facts import FACTS, SHARED_BY
 from ftheta.auditing.plan import SECTIONS, plan_tasks
 from ftheta.catalogue import index
 from ftheta.logic import UsageError
@@ -46,3 +49,10 @@ def test_an_unknown_word_suggests_the_nearest_and_nothing_left_is_an_error():
         plan_tasks(["lipschitz-bound"])
     with pytest.raises(UsageError, match="Nothing is left"):
         plan_tasks(["rays"], ["extrapolation"])
+
+
+def test_facts_that_need_the_outputs_at_all_rows_are_left_to_the_process_that_has_them():
+    for fact in FACTS:
+        source = getsource(import_module(fact.module))
+        evaluates = "evaluate_data(" in source or "evaluate_classes(" in source
+        assert not evaluates or SHARED_BY.get(fact.id) == "outputs", fact.id

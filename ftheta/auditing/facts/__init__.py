@@ -57,6 +57,7 @@ FACTS = (  # the quick and the wanted ones first, so that a large network gets t
 _SHARED = {
     "outputs": (
         "test-error",
+        "data-warnings",
         "calibration",
         "baselines",
         "label-errors",
@@ -64,6 +65,8 @@ _SHARED = {
         "train-test-gap",
         "residuals",
         "margins",
+        "memorised-rows",
+        "best-linear-code",
     ),
     "gradient": ("certified-rows", "gradients-by-layer", "steepness", "curvature-of-the-loss"),
 }
