@@ -255,9 +255,10 @@ def regression() -> Case:
 
 
 def autoencoder() -> Case:
-    """Sixty-four pixels through twelve numbers and back."""
+    """Sixty-four pixels through twelve numbers and back, with a smaller error than PCA of twelve directions."""
     test, train = (ft.Dataset(part.name, part.x, part.x) for part in split())
-    model = train_module(mlp((64, 40, 12, 40, 64)), train, loss=nn.MSELoss(), steps=300, decay=0.0)
+    layers = mlp((64, 128, 12, 128, 64))
+    model = train_module(layers, train, loss=nn.MSELoss(), steps=2500, rate=2e-3, decay=0.0, batch=128)
     return Case("autoencoder", model, test, train)
 
 
