@@ -13,6 +13,7 @@ from ftheta.processes.serving import Channel, connect
 from .part import Setup
 
 SMALL = 200_000  # multiplications of one evaluation
+LARGE = 100_000_000
 
 
 def main() -> None:
@@ -24,7 +25,7 @@ def main() -> None:
         from .subjects import unpickle_networks
 
         networks = unpickle_networks(setup.recipe)
-        _hurry_small(networks)
+        _suit_compiler(networks)
         _record_compilation(setup.record)
         portraits = _portraits(networks) if setup.describes else ()
     except Exception as error:
@@ -37,17 +38,23 @@ def main() -> None:
         channel.send({"kind": "outcome"}, dump(found))
 
 
-def _hurry_small(networks: Any) -> None:
+def _suit_compiler(networks: Any) -> None:
     """Of a small network a program takes longer to compile than to run. Tracing it makes millions of small objects, of
-    which hardly one is garbage in a cycle."""
+    which hardly one is garbage in a cycle. Programs of a large one hold its weights: to keep them for the next audit
+    takes longer than to compile them (ResNet-18: 10 s against 1 s)."""
+    import jax
+
     from ftheta.graph.hurry import compile_quickly
 
     from .facts.inputs import multiplications
 
-    if max(map(multiplications, networks)) <= SMALL:
+    largest = max(map(multiplications, networks))
+    if largest <= SMALL:
         compile_quickly()
         gc.freeze()
         gc.set_threshold(50_000, 20, 100)
+    if largest >= LARGE:
+        jax.config.update("jax_enable_compilation_cache", False)
 
 
 def _body(channel: Channel) -> bytes:
