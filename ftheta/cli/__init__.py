@@ -22,6 +22,7 @@ from .common import print_json
 from .completion import make_completion
 from .cores import fit, graph, pieces
 from .course import course
+from .figure import figure
 from .generate import generate
 from .lab import lab
 from .lipschitz import lipschitz
@@ -45,7 +46,7 @@ app = App(
 app.command(list_, name="list")
 app.command(range_, name="range")
 ANSWERS = (show, check, verify, supports, robustness, lipschitz, simplify, audit)
-TOOLS = (graph, pieces, fit, approximate, generate, transport, distance, sweep, course, notebook, lab, doctor)
+TOOLS = (graph, pieces, fit, approximate, generate, transport, distance, sweep, course, figure, notebook, lab, doctor)
 for command in (*ANSWERS, *TOOLS):
     app.command(command)
 app.command(make_completion(app), name="completion")

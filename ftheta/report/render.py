@@ -1,4 +1,4 @@
-"""Charts as files: SVG, PNG, PDF, HTML and CSV, drawn offline by vl-convert with the vendored fonts."""
+"""Charts as files: SVG, PNG, PDF, HTML, CSV and PGFPlots, drawn offline by vl-convert with the vendored fonts."""
 
 import csv
 import io
@@ -16,11 +16,13 @@ from .charts.measure import FONTS
 from .charts.theme import ThemeName
 from .described import describe_chart
 from .letters import letters
+from .paper import COLUMN, DOTS_PER_INCH, PER_INCH, paper_spec, resize
+from .pgfplots import pgfplots
 from .vega import vega
 
-Format: TypeAlias = Literal["svg", "png", "pdf", "html", "csv"]
+Format: TypeAlias = Literal["svg", "png", "pdf", "html", "csv", "tex"]
 _OF_MARKS = re.compile(r' (?:role|aria-[a-z]+)="[^"]*"')
-FORMATS: tuple[Format, ...] = ("svg", "png", "pdf", "html", "csv")
+FORMATS: tuple[Format, ...] = ("svg", "png", "pdf", "html", "csv", "tex")
 
 
 def render(
@@ -33,17 +35,36 @@ def render(
     title: bool = True,
     scale: float = 2.0,
 ) -> str | bytes:
-    """The chart as text (svg, html, csv) or bytes (png, pdf). `scale` is the number of pixels of a PNG per unit."""
+    """The chart as text (svg, html, csv, tex) or bytes (png, pdf). `scale` is pixels of a PNG per unit."""
     if format not in FORMATS:
         raise UsageError("Charts have no such format.", got=format, remedy=f"choose one of {', '.join(FORMATS)}")
     if format == "csv":
         return chart_csv(chart)
+    if format == "tex":
+        return pgfplots(chart)
     spec = vega(chart, theme=theme, width=width, height=height, title=title)
     if format == "html":
         return _page(chart, svg(spec))
     if format == "svg":
         return svg(spec)
     return png(spec, scale) if format == "png" else _converter().vega_to_pdf(spec, allowed_base_urls=[])
+
+
+def render_for_paper(chart: Chart, format: Format, width: float = COLUMN, height: float | None = None) -> str | bytes:
+    """The chart as a figure of a paper, `width` × `height` inches: labels of 8 points, ticks of 7, no title, told apart
+    without colours. Without a height it takes the one that suits it."""
+    if format == "csv":
+        return chart_csv(chart)
+    if format == "tex":
+        return pgfplots(chart, width, height)
+    spec = paper_spec(chart, width, height)
+    points = 72 / PER_INCH
+    if format == "pdf":
+        return _converter().svg_to_pdf(resize(svg(spec), points, ""))
+    if format == "png":
+        return _converter().vega_to_png(spec, scale=points, ppi=DOTS_PER_INCH, allowed_base_urls=[])
+    drawn = resize(svg(spec), 1 / PER_INCH, "in")
+    return _page(chart, drawn) if format == "html" else drawn
 
 
 def svg(spec: Spec) -> str:

@@ -4,24 +4,36 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ftheta.logic import Result, UsageError
+from ftheta.logic import Result, UsageError, suggest
 from ftheta.logic.chart import Chart
 from ftheta.logic.result import Audit, Comparison
 
 if TYPE_CHECKING:
     from ftheta.networks.onnx.write import Precision
 
-DRAWN = (".pdf", ".svg", ".png", ".csv")
+    from .charts.theme import ThemeName
+
+DRAWN = (".pdf", ".svg", ".png", ".csv", ".tex")
 SUFFIXES = (*DRAWN, ".html", ".json")
 BUILDS = (".md", ".xml", ".sarif")  # forms of an audit for build servers
 AUDITS = (".html", ".json", *BUILDS)
 
 
-def save(result: Any, path: str | Path, *, precision: "Precision" = "float64") -> tuple[Path, ...]:
+def save(
+    result: Any,
+    path: str | Path,
+    *,
+    precision: "Precision" = "float64",
+    style: "ThemeName" = "light",
+    width: str | None = None,
+    height: str | None = None,
+) -> tuple[Path, ...]:
     """Write a result, an audit, a chart or a network, and say which files were written.
 
-    `.json` is the whole document, `.html` a page about it. `.pdf`, `.svg`, `.png` and `.csv` are the charts of a
-    result: the first under the name given, further ones under that name with -2, -3 … before the suffix. A network
+    `.json` is the whole document, `.html` a page about it. `.pdf`, `.svg`, `.png`, `.csv` and `.tex`
+    (PGFPlots) are the charts of a result: the first under the name given, further ones under that name with -2, -3 …
+    before the suffix. They are drawn in a `style`, light, dark or paper (for a column of a paper: 8 point labels, no
+    title, told apart without colours), `width` and `height` as in "3.25in" or "84mm". A network
     (also a list of layers, a ReLU normal form, a training run) is written as `.npz`, or as `.onnx` in the `precision`
     asked for.
     """
@@ -44,7 +56,9 @@ def save(result: Any, path: str | Path, *, precision: "Precision" = "float64") -
             got=path.name,
             remedy="save it as .html or .json; if a hypothesis fails, force=True measures anyway",
         )
-    return tuple(_write(_number_file(path, i), _draw(chart, path)) for i, chart in enumerate(charts, 1))
+    return tuple(
+        _write(_number_file(path, i), _draw(chart, path, style, width, height)) for i, chart in enumerate(charts, 1)
+    )
 
 
 def _save_network(net: Any, path: Path, precision: "Precision") -> tuple[Path, ...]:
@@ -97,10 +111,20 @@ def _page(document: Result | Audit | Comparison, path: Path) -> str:
     return comparison_page(document) if isinstance(document, Comparison) else result_page(document)
 
 
-def _draw(chart: Chart, path: Path) -> str | bytes:
-    from .render import render
+def _draw(chart: Chart, path: Path, style: "ThemeName", width: str | None, height: str | None) -> str | bytes:
+    from .charts.theme import THEMES
+    from .paper import COLUMN, SCREEN, read_length
+    from .render import render, render_for_paper
 
-    return render(chart, path.suffix.lower().removeprefix("."))  # type: ignore[arg-type]
+    if style not in THEMES:
+        raise UsageError("There is no such style.", got=style, remedy=suggest(style, THEMES, ", ".join(THEMES)))
+    across = None if width is None else read_length(width)
+    up = None if height is None else read_length(height)
+    format: Any = path.suffix.lower().removeprefix(".")
+    if style == "paper":
+        return render_for_paper(chart, format, across or COLUMN, up)
+    pixels = (None if inches is None else inches * SCREEN for inches in (across, up))
+    return render(chart, format, theme=style, width=next(pixels), height=next(pixels))
 
 
 def _number_file(path: Path, index: int) -> Path:

@@ -146,3 +146,22 @@ def alphabet(name: str, text: str) -> str:
         return "𝟙" if c == "1" and name == "mathbb" else c
 
     return "".join(letter(c) for c in text)
+
+
+# -- back to LaTeX ----------------------------------------------------------------------------------
+
+SCRIPTS = {sign: ("^", letter) for letter, sign in _RAISED.items() if ord(sign) > 127 and letter != "−"} | {
+    sign: ("_", letter) for letter, sign in _LOWERED.items() if letter != "−"
+}
+"""Raised and lowered letters: on which side they stand, and the letter itself."""
+
+COMMANDS = {sign: rf"\{name}" for name, (sign, _) in reversed(SYMBOLS.items()) if ord(sign[0]) > 127}
+COMMANDS |= {sign: rf"\mathbb{{{letter}}}" for letter, sign in _DOUBLE.items()}
+COMMANDS |= {sign: rf"\mathcal{{{letter}}}" for letter, sign in _SCRIPT.items() if letter.isupper()}
+COMMANDS |= {alphabet("mathbb", letter): rf"\mathbb{{{letter}}}" for letter in "ABDEFGIJKLMOSTUVWXY1"}
+COMMANDS |= {alphabet("mathcal", letter): rf"\mathcal{{{letter}}}" for letter in "ACDGJKNOPQSTUVWXYZ"}
+COMMANDS |= {"−": "-", "√": r"\surd ", "½": r"\frac{1}{2}", "¼": r"\frac{1}{4}", "∥": r"\|", "ᵀ": r"^{\top}"}
+"""The LaTeX of the letters and signs that stand for mathematics."""
+
+ACCENT_COMMANDS = {sign: rf"\{name}" for name, sign in reversed(ACCENTS.items())}
+"""The LaTeX of combining accents."""

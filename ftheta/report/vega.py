@@ -51,8 +51,13 @@ def vega(
     """The complete Vega specification of a chart, `width` × `height` pixels with its margins.
 
     Without a size a chart takes the one that suits it; a computational graph takes the height it needs in any case.
-    `title=False` leaves the title to the page around it.
+    `title=False` leaves the title to the page around it. For paper it grows by what stands below the drawing, unless it
+    has a height.
     """
     natural = (720, natural_height(chart)) if isinstance(chart, Bars) else _SIZES[chart.kind]
-    canvas = Canvas(width or natural[0], height or natural[1], THEMES[theme], title)
+    if theme == "paper" and width and not isinstance(chart, Bars):
+        natural = (width, width * natural[1] / natural[0])
+    canvas = Canvas(
+        width or natural[0], height or natural[1], THEMES[theme], title, grows=theme == "paper" and height is None
+    )
     return _BUILDERS[chart.kind](chart, canvas)

@@ -10,8 +10,9 @@ import pytest
 
 from ftheta.bibliography import references
 from ftheta.catalogue import theorems
-from ftheta.logic import Enclosure, Result, Status, Theorem, Verdict
+from ftheta.logic import Enclosure, Result, Status, Theorem, UsageError, Verdict
 from ftheta.report.document import from_json, to_json
+from ftheta.report.mathml import UNREAD, formulas, mathml
 from ftheta.report.render import render
 from ftheta.running import run
 
@@ -202,6 +203,22 @@ def test_every_chart_renders_to_svg(theorem: Theorem):
     for chart in default_result(theorem.id).charts:
         svg = str(render(chart, "svg"))
         assert svg.startswith("<svg") and "NaN" not in svg
+
+
+@unhurried
+@each_theorem
+def test_every_chart_has_labels_that_latex_can_read(theorem: Theorem):
+    for chart in default_result(theorem.id).charts:
+        try:
+            source = str(render(chart, "tex"))
+        except UsageError:  # it has no axes, or such as PGFPlots has not
+            continue
+        named = re.findall(r"label=\{(.*)\},$|addlegendentry\{(.*)\}$|yticklabels=\{(.*)\},$", source, re.MULTILINE)
+        for words in ("".join(found) for found in named):
+            bare = re.sub(r"\\[{}]", "", words)
+            assert bare.count("{") == bare.count("}"), words
+            assert all(UNREAD not in mathml(formula) for formula in formulas(words)), words
+            assert not re.search(r"[\u0370-\u03ff\u2070-\u20ff\u2100-\u2bff\U0001d400-\U0001d7ff]", words), words
 
 
 def numbers_with(theorem: Theorem, reference: Reference) -> dict[str, Enclosure]:

@@ -16,6 +16,7 @@ BEGINNING = {
     ".svg": b"<svg",
     ".png": b"\x89PNG",
     ".csv": b"category,group,value",
+    ".tex": b"%",
     ".html": b"<!DOCTYPE html>",
     ".json": b"{",
 }
@@ -52,7 +53,7 @@ def test_an_audit_is_a_page_or_a_document(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["figure.gif", "figure", ".pdf"])
 def test_an_unknown_suffix_is_refused_with_the_list(name: str, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"\.pdf, \.svg, \.png, \.csv, \.html, \.json"):
+    with pytest.raises(UsageError, match=r"\.pdf, \.svg, \.png, \.csv, \.tex, \.html, \.json"):
         ensure_savable(tmp_path / name)
 
 

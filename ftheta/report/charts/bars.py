@@ -1,5 +1,6 @@
 """Grouped horizontal bars: a row for each category, a colour for each group."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from math import ceil, isfinite
 
@@ -11,6 +12,7 @@ from .frame import TICK, Canvas, Frame, Spec, draw_frame, empty, mark, specifica
 from .legend import legend_height, legend_marks, legend_rows
 from .measure import shorten, text_width
 from .scales import Scaled, make_scale
+from .theme import PAPER_FILLS
 
 _THICK = 9.0
 _PART = 5.0
@@ -34,7 +36,7 @@ def bars(chart: Bars, canvas: Canvas) -> Spec:
     words = [shorten(letters(c), TICK, 0.32 * canvas.width) for c in chart.categories]
     frame = replace(frame, left=22 + max(text_width(w, TICK) for w in words), y_ticks=())
     theme = canvas.theme
-    colours = [theme.measured[0], theme.bounds[0], *theme.measured[1:], *theme.bounds[1:]]
+    colours = PAPER_FILLS if canvas.printed else theme.point_colours
     row = frame.height / len(chart.categories)
     marks = [m for c in range(len(words)) for m in _row(chart, c, row, frame, colours)]
     step = max(1, ceil(14 / row))  # where rows are too thin to be named one by one
@@ -47,7 +49,7 @@ def bars(chart: Bars, canvas: Canvas) -> Spec:
     return specification(frame, chart.title, [*marks, *names, *legend_marks(legend, colours, start, theme.ink)])
 
 
-def _row(chart: Bars, category: int, row: float, frame: Frame, colours: list[str]) -> list[Spec]:
+def _row(chart: Bars, category: int, row: float, frame: Frame, colours: Sequence[str]) -> list[Spec]:
     """The bars of one category with the numbers at their ends."""
     groups = len(chart.values)
     pitch = min(_THICK + _PART, (row - min(8.0, row * 0.2)) / max(1, groups))
@@ -69,7 +71,15 @@ def _row(chart: Bars, category: int, row: float, frame: Frame, colours: list[str
         marks.append(mark("rect", {**box, "fill": colours[g % len(colours)]}))
         if pitch >= 9:
             words = typeset(number(value, 3)) if value == value else "n/a"
-            marks.append(text([words], max(start, end) + 5, middle + 3.4, frame.canvas.theme.muted, size=9.5))
+            marks.append(
+                text(
+                    [words],
+                    max(start, end) + 5,
+                    middle + 3.4,
+                    frame.canvas.theme.muted,
+                    size=TICK if frame.canvas.printed else 9.5,
+                )
+            )
     return marks
 
 

@@ -1,19 +1,22 @@
-"""Curves with their labels at their ends: measured solid, bounds dashed, references thin and grey."""
+"""Curves with their labels at their ends, on paper below: measured solid, bounds dashed, references thin and grey."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import count, repeat
 
 from ftheta.logic.chart import Curves, Series
 
-from .frame import Canvas, Frame, Spec, draw_frame, empty, field, mark, specification, text
+from .frame import TICK, Canvas, Frame, Spec, draw_frame, empty, field, mark, specification, text
 from .labels import KEY, LEADING, SIZE, Label, Pen, Placed, margin, place, room
+from .legend import legend_height, legend_rows, row_middle
 from .scales import Scaled, make_scale
-from .theme import Theme
+from .theme import BOUND_DASHES, MEASURED_DASHES, PAPER, SHAPES, Theme
 from .thinning import MOST, keep_extremes, space_out
 
 _DASHES = ([7, 4], [3, 3], [10, 3, 2, 3], [2, 2])
 
 _NEAR_THE_EDGE = 0.98  # of the width: a label in the margin still stands beside a curve that ends here
+_MARKS = 8  # shapes along a line
 _FINE_DASHES = ([], [1, 2], [5, 2], [8, 2, 1, 2], [3, 1])
 
 
@@ -46,6 +49,8 @@ def label_series(
     """
     ends = [_last(s, x, y) for s in series]
     names = [s.name if end else f"{s.name} (no finite values)" for s, end in zip(series, ends)]
+    if canvas.printed:
+        return _name_below(title, x, y, canvas, names, pens(series, canvas.theme))
     keyed = len(series) > 1 or any(end and x.fraction(end[0]) < _NEAR_THE_EDGE for end in ends)
     frame = draw_frame(title, x, y, canvas, right=margin(names, canvas.width, keyed))
     labels = [
@@ -55,6 +60,22 @@ def label_series(
         for name, end, pen in zip(names, ends, pens(series, canvas.theme))
     ]
     return frame, _label_marks(place(labels, room(frame.right, keyed), 0, frame.height), keyed, frame)
+
+
+def _name_below(
+    title: str, x: Scaled, y: Scaled, canvas: Canvas, names: Sequence[str], chosen: Sequence[Pen]
+) -> tuple[Frame, list[Spec]]:
+    """The frame with the names of the series in rows below it: a column of a paper has no room at the right."""
+    rows = legend_rows(names, canvas, KEY + 6)
+    frame = draw_frame(title, x, y, canvas, below=legend_height(rows))
+    start = frame.height + frame.bottom - legend_height(rows) - 2
+    marks: list[Spec] = []
+    for r, row in enumerate(rows):
+        middle = row_middle(start, r)
+        for at, word, i in row:
+            marks += _key(chosen[i], at, middle, canvas.theme)
+            marks.append(text([word], at + KEY + 6, middle + TICK * 0.36, canvas.theme.ink, size=TICK))
+    return frame, marks
 
 
 def _last(series: Series, x: Scaled, y: Scaled) -> tuple[float, float] | None:
@@ -74,7 +95,29 @@ def draw_series(series: Sequence[Series], frame: Frame) -> tuple[list[Spec], lis
 
 
 def pens(series: Sequence[Series], theme: Theme) -> list[Pen]:
-    """A colour of its own for every series: bounds are orange and dashed, references grey, the rest blue first."""
+    """A colour of its own for every series: bounds are orange and dashed, references grey, the rest blue first. On
+    paper each has dashes and a shape of its own beside its colour."""
+    chosen = _coloured_pens(series, theme)
+    return _tell_apart(series, chosen) if theme is PAPER else chosen
+
+
+def _tell_apart(series: Sequence[Series], chosen: Sequence[Pen]) -> list[Pen]:
+    """The same pens with dashes and shapes that differ; a line whose dashes are taken is marked with its shape."""
+    seen: dict[str, int] = {}
+    apart = []
+    for k, (s, pen) in enumerate(zip(series, chosen)):
+        role = "measured" if s.role == "other" else s.role
+        i = seen.setdefault(role, 0)
+        seen[role] += 1
+        dashes = {"measured": MEASURED_DASHES, "bound": BOUND_DASHES, "reference": _FINE_DASHES}[role]
+        lap = i // len(dashes)
+        sign = SHAPES[(k if pen.points else lap) % len(SHAPES)]
+        look = {"dash": dashes[i % len(dashes)], "shape": sign, "marked": lap > 0 and not pen.points}
+        apart.append(replace(pen, width=0.7 * pen.width, **look))
+    return apart
+
+
+def _coloured_pens(series: Sequence[Series], theme: Theme) -> list[Pen]:
     measured = count()
     bounds = count()
     references = count()
@@ -164,6 +207,7 @@ def _marks(name: str, series: Series, points: list[Point | None], pen: Pen, data
         interpolate = {"interpolate": "step-after"} if series.mark == "step" else {}
         marks.append(mark("line", {**at, **line, **interpolate, "strokeJoin": "round"}, data=name))
         marks += _lonely(name, points, pen, data)
+        marks += _marked(name, points, pen, data) if pen.marked else []
     return marks
 
 
@@ -188,9 +232,17 @@ def _lonely(name: str, points: list[Point | None], pen: Pen, data: list[Spec]) -
     return [_dots(f"{name}alone", pen)]
 
 
+def _marked(name: str, points: list[Point | None], pen: Pen, data: list[Spec]) -> list[Spec]:
+    """A few points of a line, evenly spaced, with its shape."""
+    drawn = [p for p in points if p is not None]
+    few = drawn[:: max(1, len(drawn) // _MARKS)]
+    data.append({"name": f"{name}marked", "values": [{"x": p[0], "y": p[1]} for p in few]})
+    return [_dots(f"{name}marked", pen)]
+
+
 def _dots(name: str, pen: Pen) -> Spec:
     dot = {"x": field("x", "x"), "y": field("y", "y"), "size": 34, "fill": pen.colour, "fillOpacity": 0.85}
-    return mark("symbol", {**dot, "shape": "circle"}, data=name)
+    return mark("symbol", {**dot, "shape": pen.shape}, data=name)
 
 
 def _between(series: Sequence[Series], frame: Frame, data: list[Spec]) -> list[Spec]:
@@ -230,11 +282,14 @@ def _label_marks(labels: Sequence[Placed], keyed: bool, frame: Frame) -> list[Sp
 def _key(pen: Pen, x: float, y: float, theme: Theme) -> list[Spec]:
     """A piece of a curve, or one of its points, in a small box; `y` is its middle."""
     box = {"x": x, "y": y - 6.5, "width": KEY, "height": 13, "cornerRadius": 3}
-    frame = mark("rect", {**box, "fill": theme.box, "stroke": theme.grid, "strokeWidth": 1})
+    edge = theme.box if theme is PAPER else theme.grid
+    frame = mark("rect", {**box, "fill": theme.box, "stroke": edge, "strokeWidth": 1})
+    sign = mark("symbol", {"x": x + KEY / 2, "y": y, "size": 34, "fill": pen.colour, "shape": pen.shape})
     if pen.points:
-        return [frame, mark("symbol", {"x": x + KEY / 2, "y": y, "size": 34, "fill": pen.colour, "shape": "circle"})]
+        return [frame, sign]
     line = {"x": x + 2, "x2": x + KEY - 2, "y": y, "stroke": pen.colour, "strokeWidth": pen.width}
-    return [frame, mark("rule", {**line, "strokeDash": {"value": pen.dash}})]
+    rule = mark("rule", {**line, "strokeDash": {"value": pen.dash}})
+    return [frame, rule, sign] if pen.marked else [frame, rule]
 
 
 def _label(lines: list[str], x: float, y: float, colour: str) -> Spec:

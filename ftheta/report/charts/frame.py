@@ -7,7 +7,7 @@ from typing import Any
 from ..letters import letters
 from .measure import text_width, wrap
 from .scales import Scaled, Tick
-from .theme import FONT, Theme
+from .theme import FONT, PAPER, Theme
 
 Spec = dict[str, Any]
 SCHEMA = "https://vega.github.io/schema/vega/v6.json"
@@ -19,12 +19,19 @@ HEADING = 13
 
 @dataclass(frozen=True, slots=True)
 class Canvas:
-    """What a chart is drawn on: its whole size in pixels, its colours, and whether its title is drawn."""
+    """What a chart is drawn on: its whole size in pixels, its colours, and whether its title is drawn. One that `grows`
+    becomes higher by what stands below the drawing."""
 
     width: float
     height: float
     theme: Theme
     titled: bool = True
+    grows: bool = False
+
+    @property
+    def printed(self) -> bool:
+        """Whether it is for paper: narrow, and told apart without colours."""
+        return self.theme is PAPER
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +71,27 @@ def heading(title: str, canvas: Canvas) -> list[str]:
 def draw_frame(title: str, x: Scaled, y: Scaled, canvas: Canvas, *, right: float = 0.0, below: float = 0.0) -> Frame:
     """The frame with margins that hold the ticks, the axis labels, the title, and `right` and `below` more."""
     lines = heading(title, canvas)
+    if canvas.grows:
+        canvas = replace(canvas, height=canvas.height + below)
     top = 14.0 + (18 * len(lines) + 6 if lines else 0)
-    bottom = 28.0 + (22 if x.axis.label else 0) + below
+    bottom = 28.0 + _label_room(x.axis.label, canvas.width - 110, canvas) + below
     inner = canvas.height - top - bottom
     y_ticks = y.ticks(max(2, int(inner / 44)))
-    left = 18 + max((text_width(t.label, TICK) for t in y_ticks), default=0.0) + (22 if y.axis.label else 0)
+    beside = _label_room(y.axis.label, inner, canvas)
+    left = 18 + max((text_width(t.label, TICK) for t in y_ticks), default=0.0) + beside
     x_ticks = sparse(x, canvas.width - left - right)
     last = text_width(x_ticks[-1].label, TICK) / 2 if x_ticks else 0.0
     return Frame(canvas, x, y, left, max(right, last + 6), top, bottom, x_ticks, y_ticks)
+
+
+def _label_room(label: str, room: float, canvas: Canvas) -> float:
+    """What the label of an axis takes: nothing, or its lines."""
+    return 6.0 + 16 * len(_label_lines(label, room, canvas)) if label else 0.0
+
+
+def _label_lines(label: str, room: float, canvas: Canvas) -> list[str]:
+    """The label of an axis; on paper, where axes are short, in as many lines as it needs, up to three."""
+    return wrap(letters(label), LETTER, room, most=3 if canvas.printed else 1)
 
 
 def sparse(axis: Scaled, pixels: float) -> tuple[Tick, ...]:
@@ -157,8 +177,8 @@ def _title(title: str, frame: Frame) -> list[Spec]:
 
 def _axes(frame: Frame, grid: bool) -> list[Spec]:
     theme = frame.canvas.theme
-    x = _axis("x", "bottom", frame.x_ticks, frame.x.axis.label, frame.width, theme)
-    y = _axis("y", "left", frame.y_ticks, frame.y.axis.label, frame.height, theme)
+    x = _axis("x", "bottom", frame.x_ticks, _label_lines(frame.x.axis.label, frame.width, frame.canvas), theme)
+    y = _axis("y", "left", frame.y_ticks, _label_lines(frame.y.axis.label, frame.height, frame.canvas), theme)
     minor = [
         _bare_axis(scale, orient, axis.minor(), theme)
         for scale, orient, axis in (("x", "bottom", frame.x), ("y", "left", frame.y))
@@ -174,8 +194,8 @@ def _axes(frame: Frame, grid: bool) -> list[Spec]:
     return [*grids, *minor, x, y]
 
 
-def _axis(scale: str, orient: str, ticks: tuple[Tick, ...], label: str, room: float, theme: Theme) -> Spec:
-    words = wrap(letters(label), LETTER, room, most=1)[0]
+def _axis(scale: str, orient: str, ticks: tuple[Tick, ...], label: list[str], theme: Theme) -> Spec:
+    words = label if len(label) > 1 else label[0]
     labels = [t.label for t in ticks] or [""]
     chosen = {"signal": f"{_literal(labels)}[round(datum.index * {max(len(labels) - 1, 1)})]"}
     return {

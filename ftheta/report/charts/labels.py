@@ -19,13 +19,16 @@ _EDGES = 18  # pixels before and after the text
 
 @dataclass(frozen=True, slots=True)
 class Pen:
-    """How a series is drawn: its colour, that of its letters, the dashes and the width of its line, or as points."""
+    """How a series is drawn: its colour, that of its letters, the dashes and the width of its line, or as points of a
+    shape. A line that is `marked` carries some points of that shape too."""
 
     colour: str
     words: str
     dash: list[int]
     width: float
     points: bool = False
+    shape: str = "circle"
+    marked: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,14 +11,14 @@ _SIGN = 14
 _SPACE = 18
 
 
-def legend_rows(names: Sequence[str], canvas: Canvas) -> list[list[tuple[float, str, int]]]:
-    """The rows of a legend: (place, name, index) for each entry, broken where the canvas ends."""
+def legend_rows(names: Sequence[str], canvas: Canvas, sign: float = _SIGN) -> list[list[tuple[float, str, int]]]:
+    """The rows of a legend: (place, name, index) for each entry, broken where the canvas ends. A sign is so wide."""
     room = canvas.width - 90
     rows = [[]]
     x = 0.0
     for i, name in enumerate(names):
-        word = shorten(letters(name), TICK, min(room - _SIGN, 260))
-        width = _SIGN + text_width(word, TICK)
+        word = shorten(letters(name), TICK, min(room - sign, 260))
+        width = sign + text_width(word, TICK)
         if x and x + width > room:
             rows.append([])
             x = 0.0
@@ -30,6 +30,11 @@ def legend_rows(names: Sequence[str], canvas: Canvas) -> list[list[tuple[float, 
 def legend_height(rows: Sequence[object]) -> float:
     """The height that the rows take."""
     return _ROW * len(rows) + 6 if rows else 0.0
+
+
+def row_middle(y: float, row: int) -> float:
+    """The middle of a row of a legend whose first begins at `y`."""
+    return y + _ROW * (row + 0.5)
 
 
 def legend_width(rows: Sequence[Sequence[tuple[float, str, int]]]) -> float:
@@ -52,7 +57,7 @@ def legend_marks(
     """
     marks = []
     for r, row in enumerate(rows):
-        middle = y + _ROW * (r + 0.5)
+        middle = row_middle(y, r)
         for x, word, i in row:
             form = shape if isinstance(shape, str) else shape[i]
             sign = {"x": left + x + 5, "y": middle, "shape": form, "size": 90 if form == "square" else 60}

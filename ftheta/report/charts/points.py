@@ -5,6 +5,7 @@ from ftheta.logic.chart import Points
 from .frame import Canvas, Spec, draw_frame, empty, mark, specification
 from .legend import legend_height, legend_marks, legend_rows
 from .scales import make_scale
+from .theme import SHAPES
 from .thinning import space_out
 
 _MOST_GROUPS = 16
@@ -31,22 +32,19 @@ def points(chart: Points, canvas: Canvas) -> Spec:
     placed = [(*frame.at(a, b), g) for a, b, g in rows]
     kept = [placed[i] for i in space_out(placed)]
     size = 40 if len(kept) < 300 else 18 if len(kept) < 2000 else 9
-    marks = [_group([p for p in kept if p[2] == n], colours[i % len(colours)], size, i) for i, n in enumerate(names)]
+    shapes = SHAPES if canvas.printed else ("circle",)
+    marks = [
+        _group([p for p in kept if p[2] == n], colours[i % len(colours)], shapes[i % len(shapes)], size, i)
+        for i, n in enumerate(names)
+    ]
     start = frame.height + frame.bottom - legend_height(legend) - 4
-    entries = legend_marks(legend, colours, start, theme.ink, "circle")
+    entries = legend_marks(legend, colours, start, theme.ink, [shapes[i % len(shapes)] for i in range(len(shown))])
     data = [m.pop("values") for m in marks]
     return specification(frame, chart.title, [*marks, *entries], data=data)
 
 
-def _group(rows: list[tuple[float, float, str]], colour: str, size: int, index: int) -> Spec:
-    dot = {
-        "x": {"field": "x"},
-        "y": {"field": "y"},
-        "size": size,
-        "fill": colour,
-        "fillOpacity": 0.75,
-        "shape": "circle",
-    }
+def _group(rows: list[tuple[float, float, str]], colour: str, shape: str, size: int, index: int) -> Spec:
+    dot = {"x": {"field": "x"}, "y": {"field": "y"}, "size": size, "fill": colour, "fillOpacity": 0.75, "shape": shape}
     name = f"group{index}"
     values = {"name": name, "values": [{"x": round(x, 2), "y": round(y, 2)} for x, y, _ in rows]}
     return {**mark("symbol", dot, data=name), "values": values}

@@ -1,9 +1,9 @@
-"""Colours and letters of the charts, light and dark. The two themes correspond entry by entry."""
+"""Colours and letters of the charts: light and dark, which correspond entry by entry, and for paper."""
 
 from dataclasses import dataclass, fields
 from typing import Literal, TypeAlias
 
-ThemeName: TypeAlias = Literal["light", "dark"]
+ThemeName: TypeAlias = Literal["light", "dark", "paper"]
 FONT = "DejaVu Sans, Verdana, sans-serif"
 
 
@@ -55,7 +55,26 @@ DARK = Theme(
     measured_text=("#61a6fa", "#2ed4bf", "#a88bfa", "#f473b6", "#a4e635", "#23d3ee", "#c184fc", "#ccd5e1"),
     bounds_text=("#fc923c", "#f97171", "#fbcc15", "#faa8d4"),
 )
-THEMES: dict[str, Theme] = {"light": LIGHT, "dark": DARK}
+# the colours of Okabe and Ito, which colour-blind readers tell apart; within a role their greys differ
+PAPER = Theme(
+    background="#ffffff",
+    ink="#000000",
+    muted="#000000",
+    grid="#e3e3e3",
+    rule="#000000",
+    reference="#707070",
+    box="#ffffff",
+    measured=("#0072b2", "#009e73", "#cc79a7", "#56b4e9", "#000000"),
+    bounds=("#d55e00", "#e69f00", "#8c3d00", "#a6761d"),
+    measured_text=("#000000",) * 5,
+    bounds_text=("#000000",) * 4,
+)
+THEMES: dict[str, Theme] = {"light": LIGHT, "dark": DARK, "paper": PAPER}
+PAPER_FILLS = ("#003f66", "#e69f00", "#009e73", "#f0e442", "#d55e00", "#56b4e9")  # dark and light in turn
+# what tells series and groups apart where colours do not
+MEASURED_DASHES = ([], [2, 2], [9, 2, 2, 2], [14, 3], [9, 2, 2, 2, 2, 2])
+BOUND_DASHES = ([6, 3], [4, 4], [6, 3, 3, 3], [11, 5])
+SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "triangle-left")
 
 
 def dark_colours() -> dict[str, str]:
