@@ -1,5 +1,5 @@
-"""Every theorem of the package, found by walking `ftheta.theorems`; and the index that needs no JAX, with the
-sources as one line each."""
+"""Every theorem of the package, found by walking `ftheta.theorems`, and those of plug-ins; and the index that needs no
+JAX, with the sources as one line each."""
 
 import json
 import pkgutil
@@ -16,13 +16,22 @@ import ftheta.theorems as root
 from ftheta.bibliography import references, write_references
 from ftheta.logic import Hypothesis, Theorem, UsageError, suggest
 from ftheta.logic.knob import Knob, Setting
+from ftheta.plugins import Plugin, Plugins, find_plugins
 
+OWN = "ftheta"  # the package of our theorems
 INDEX = Path(__file__).parent / "theorems" / "index.json"
 
 
 @cache
 def theorems() -> Mapping[str, Theorem]:
-    """All theorems by id, in the order of the chapters. Imports every theorem module, hence JAX."""
+    """All theorems by id, in the order of the chapters, those of plug-ins last. Imports every theorem module, hence
+    JAX."""
+    return MappingProxyType({**own_theorems(), **{p.theorem.id: p.theorem for p in plugins().found}})
+
+
+@cache
+def own_theorems() -> Mapping[str, Theorem]:
+    """The theorems of ftheta itself."""
     found: dict[str, Theorem] = {}
     for chapter in root.CHAPTERS:
         folder = import_module(f"{root.__name__}.{chapter}")
@@ -48,14 +57,31 @@ sys.modules[root.__name__].__class__ = _CallableModule
 def theorem(name: str) -> Theorem:
     """One theorem by id (`_` and `-` are the same); imports only its module."""
     entry = entry_of(name)
+    if entry["package"] != OWN:
+        return next(p.theorem for p in plugins().found if p.theorem.id == entry["id"])
     module = import_module(entry["module"])
     return getattr(module, entry["id"].replace("-", "_"))
 
 
 @cache
 def index() -> Mapping[str, dict[str, Any]]:
-    """What `list` and `show` print, read from the generated index file."""
-    return MappingProxyType({e["id"]: e for e in json.loads(INDEX.read_text(encoding="utf-8"))})
+    """What `list` and `show` print: read from the generated index file, and off the plug-ins."""
+    return MappingProxyType({**_own_index(), **{p.theorem.id: _plugin_entry(p) for p in plugins().found}})
+
+
+@cache
+def _own_index() -> Mapping[str, dict[str, Any]]:
+    read = json.loads(INDEX.read_text(encoding="utf-8"))
+    return MappingProxyType({e["id"]: {**e, "package": OWN} for e in read})
+
+
+@cache
+def plugins() -> Plugins:
+    """The theorems of other packages. What is wrong with one is told once, on standard error, and it is left out."""
+    found = find_plugins(_own_index())
+    for problem in found.problems:
+        print(f"ftheta: {problem}", file=sys.stderr)
+    return found
 
 
 def entry_of(name: str) -> dict[str, Any]:
@@ -76,7 +102,7 @@ def settings_of(entry: Mapping[str, Any]) -> tuple[Setting, ...]:
 def make_index() -> list[dict[str, Any]]:
     """The index, made anew from the theorem modules and the bibliography."""
     known = references()
-    return [_entry(t, known) for t in theorems().values()]
+    return [_own_entry(t, known) for t in own_theorems().values()]
 
 
 def write_index() -> None:
@@ -84,17 +110,30 @@ def write_index() -> None:
     INDEX.write_text(json.dumps(make_index(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def _entry(t: Theorem, known: Mapping[str, str]) -> dict[str, Any]:
+def _own_entry(t: Theorem, known: Mapping[str, str]) -> dict[str, Any]:
     from ftheta.lessons import place_of_lesson, read_lesson  # imports pydantic
 
+    chapter = (import_module(f"{root.__name__}.{t.chapter}").__doc__ or t.chapter).strip().rstrip(".")
+    sources = {source: known[source] for source in t.sources}
+    return _entry(t, chapter, sources, read_lesson(place_of_lesson(INDEX.parent, t.chapter, t.id)))
+
+
+def _plugin_entry(plugin: Plugin) -> dict[str, Any]:
+    """A source that is not in our bibliography stands for itself."""
+    sources = {source: references().get(source, "") for source in plugin.theorem.sources}
+    entry = _entry(plugin.theorem, f"{plugin.package} {plugin.version}", sources, plugin.lesson)
+    return {**entry, "package": plugin.package, "package_version": plugin.version}
+
+
+def _entry(t: Theorem, chapter: str, sources: dict[str, str], lesson: dict[str, Any] | None) -> dict[str, Any]:
     return {
         "id": t.id,
         "chapter": t.chapter,
-        "chapter_title": (import_module(f"{root.__name__}.{t.chapter}").__doc__ or t.chapter).strip().rstrip("."),
+        "chapter_title": chapter,
         "title": t.title,
         "module": t.measure.__module__,
         "statement": t.statement,
-        "sources": {source: known[source] for source in t.sources},
+        "sources": sources,
         "takes": [kind.__name__ for kind in t.takes],
         "audited": t.audited and "Network" in [kind.__name__ for kind in t.takes],
         "assumes": [_describe_hypothesis(h) for h in t.assumes],
@@ -109,7 +148,7 @@ def _entry(t: Theorem, known: Mapping[str, str]) -> dict[str, Any]:
         "errata": t.errata,
         "gist": t.gist,
         "see_also": list(t.see_also),
-        "lesson": read_lesson(place_of_lesson(INDEX.parent, t.chapter, t.id)),
+        "lesson": lesson,
     }
 
 

@@ -26,6 +26,7 @@ from .figure import figure
 from .generate import generate
 from .lab import lab
 from .lipschitz import lipschitz
+from .new_theorem import new_theorem
 from .notebook import notebook
 from .range_of import range_
 from .robustness import robustness
@@ -46,8 +47,8 @@ app = App(
 app.command(list_, name="list")
 app.command(range_, name="range")
 ANSWERS = (show, check, verify, supports, robustness, lipschitz, simplify, audit)
-TOOLS = (graph, pieces, fit, approximate, generate, transport, distance, sweep, course, figure, notebook, lab, doctor)
-for command in (*ANSWERS, *TOOLS):
+TOOLS = (graph, pieces, fit, approximate, generate, transport, distance, sweep, course, figure, notebook, lab)
+for command in (*ANSWERS, *TOOLS, new_theorem, doctor):
     app.command(command)
 app.command(make_completion(app), name="completion")
 

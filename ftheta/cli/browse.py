@@ -4,11 +4,10 @@ from typing import Annotated, Any
 
 from ftheta.catalogue import entry_of, index
 from ftheta.logic import UsageError, suggest
-from ftheta.theorems import CHAPTERS
 
 from .common import Flag, Json, console, print_json
 
-_LISTED = ("id", "chapter", "chapter_title", "title", "gist", "see_also", "takes")
+_LISTED = ("id", "chapter", "chapter_title", "title", "gist", "see_also", "takes", "package")
 
 
 def list_(*words: str, chapter: str | None = None, json: Json = False) -> int:
@@ -21,9 +20,10 @@ def list_(*words: str, chapter: str | None = None, json: Json = False) -> int:
     chapter
         The chapter to keep to.
     """
-    if chapter is not None and chapter not in CHAPTERS:
+    chapters = list(dict.fromkeys(e["chapter"] for e in index().values()))
+    if chapter is not None and chapter not in chapters:
         raise UsageError(
-            "Unknown chapter.", got=chapter, remedy=suggest(chapter, CHAPTERS, f"choose one of {', '.join(CHAPTERS)}")
+            "Unknown chapter.", got=chapter, remedy=suggest(chapter, chapters, f"choose one of {', '.join(chapters)}")
         )
     entries = [e for e in index().values() if chapter in (None, e["chapter"])]
     if words:
@@ -86,8 +86,10 @@ def _print_for_a_paper(entry: dict[str, Any], latex: bool, bibtex: bool) -> None
         print(environment_of(entry))
     if bibtex:
         from ftheta.bibliography import bibtex as entry_for
+        from ftheta.bibliography import references
 
-        print("\n".join(entry_for(key) for key in entry["sources"]), end="")
+        known = references()
+        print("\n".join(entry_for(key) if key in known else f"% {key}\n" for key in entry["sources"]), end="")
 
 
 def doctor(*, json: Json = False) -> int:
@@ -110,6 +112,10 @@ def doctor(*, json: Json = False) -> int:
         f"ftheta {report['ftheta']} on Python {report['python']}, {report['platform']}, {report['cores']} cores\n"
     )
     out.print(table)
+    for package, ids in report["plugins"].items():
+        out.print(f"theorems of {package}: {', '.join(ids)}", markup=False)
+    for problem in report["plugin_problems"]:
+        out.print(problem, markup=False, style="yellow")
     for extra, command in report["install"].items():
         out.print(f"to add {extra}: {command}", markup=False)
     return 0

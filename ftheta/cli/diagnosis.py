@@ -6,6 +6,8 @@ import re
 from importlib.metadata import PackageNotFoundError, metadata, version
 from typing import Any
 
+from ftheta.catalogue import plugins
+
 _PURPOSE = {
     "cloudpickle": "functions sent to worker processes",
     "cyclopts": "command line",
@@ -43,8 +45,18 @@ def diagnose() -> dict[str, Any]:
         "platform": platform.platform(terse=True),
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
         "packages": rows,
+        "plugins": _plugins(),
+        "plugin_problems": [str(problem) for problem in plugins().problems],
         "install": {part: f"pip install 'ftheta[{part}]'" for part in missing},
     }
+
+
+def _plugins() -> dict[str, list[str]]:
+    """The theorems of other packages, by package and version."""
+    found: dict[str, list[str]] = {}
+    for plugin in plugins().found:
+        found.setdefault(f"{plugin.package} {plugin.version}", []).append(plugin.theorem.id)
+    return found
 
 
 def _row(requirement: str) -> dict[str, Any]:

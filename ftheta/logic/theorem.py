@@ -123,9 +123,11 @@ def theorem(
 
 
 def _chapter(module: str) -> str:
-    """`ftheta.theorems.<chapter>.<theorem>` names the chapter."""
+    """`ftheta.theorems.<chapter>.<theorem>` names the chapter; another package is one of its own."""
     parts = module.split(".")
-    return parts[parts.index("theorems") + 1] if "theorems" in parts else ""
+    if parts[:2] == ["ftheta", "theorems"]:
+        return parts[2]
+    return "" if parts[0] == "__main__" else parts[0]
 
 
 def _subject_types(measure: Callable[..., Evidence]) -> tuple[type, ...]:
