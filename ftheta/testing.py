@@ -7,6 +7,7 @@ def test_the_theorem_passes_the_contract():
     ftheta.testing.assert_theorem(my_theorem)
 """
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -17,7 +18,7 @@ from ftheta.auditing import audit
 from ftheta.auditing.thresholds import project_thresholds, read_thresholds, require
 from ftheta.logic import Audit, Met, Result, Theorem, UsageError, Verdict
 from ftheta.report.document import from_json, to_json
-from ftheta.report.render import render
+from ftheta.report.vega import vega
 from ftheta.running import run
 
 BROKEN = "broken on purpose"
@@ -84,8 +85,10 @@ def _faults_of(result: Result) -> Iterator[str]:
     if from_json(to_json(result)) != result:
         yield "the result does not come back from JSON as it was"
     for chart in result.charts:
-        if "NaN" in str(render(chart, "svg")):
-            yield f"the chart {chart.title!r} cannot be drawn"
+        try:
+            json.dumps(vega(chart), allow_nan=False)
+        except ValueError as error:
+            yield f"the chart {chart.title!r} cannot be drawn: {error}"
 
 
 def _faults_of_presets(theorem: Theorem) -> Iterator[str]:
