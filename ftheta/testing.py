@@ -92,8 +92,8 @@ def _faults_of(result: Result) -> Iterator[str]:
 
 
 def _faults_of_presets(theorem: Theorem) -> Iterator[str]:
-    for name, knobs in theorem.presets.items():
-        verdict = run(theorem, **knobs).verdict
+    for name in theorem.presets:
+        verdict = run(theorem, preset=name).verdict
         if verdict is Verdict.REFUTED or (verdict is Verdict.INAPPLICABLE) != (name == BROKEN):
             yield f'with the preset "{name}" it is {verdict.value}'
     if theorem.breaks_on is None:

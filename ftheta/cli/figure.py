@@ -1,7 +1,7 @@
 """`ftheta figure`: one chart of a theorem, or of a result that was saved, as a figure for a paper."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -81,7 +81,7 @@ def figure(
 
 
 def _check(
-    id: str, on: str | None, data: str | None, preset: str | None, seed: int, force: bool, knobs: dict[str, str]
+    id: str, on: str | None, data: str | None, preset: str | None, seed: int, force: bool, knobs: dict[str, Any]
 ) -> "Result":
     entry = entry_of(id)
     if data is not None and any(knob["name"] == "data" for knob in entry["knobs"]):

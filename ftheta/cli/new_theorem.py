@@ -63,7 +63,7 @@ def skeleton(id: str, package: str) -> dict[str, str]:
 
 
 def _fill(template: str, words: dict[str, str]) -> str:
-    text = files(__package__).joinpath("skeleton", f"{template}.txt").read_text(encoding="utf-8")
+    text = files("ftheta.cli").joinpath("skeleton", f"{template}.txt").read_text(encoding="utf-8")
     for key, word in words.items():
         text = text.replace(f"@{key}@", word)
     return text
