@@ -297,7 +297,14 @@ def test_a_deep_network_is_shortened_in_the_middle() -> None:
 
 
 def test_every_format_has_its_signature() -> None:
-    begins = {"svg": "<svg", "html": "<!DOCTYPE html>", "csv": "series,x,y", "png": b"\x89PNG", "pdf": b"%PDF"}
+    begins = {
+        "svg": "<svg",
+        "html": "<!DOCTYPE html>",
+        "csv": "series,x,y",
+        "png": b"\x89PNG",
+        "pdf": b"%PDF",
+        "tex": "% ",
+    }
     for format in FORMATS:
         made = render(samples.CURVES, format)
         assert made[: len(begins[format])] == begins[format]
