@@ -43,6 +43,7 @@ def _suit_compiler(networks: Any) -> None:
     which hardly one is garbage in a cycle. Programs of a large one hold its weights: to keep them for the next audit
     takes longer than to compile them (ResNet-18: 10 s against 1 s)."""
     import jax
+    from jax.experimental.compilation_cache import compilation_cache
 
     from ftheta.graph.hurry import compile_quickly
 
@@ -55,6 +56,7 @@ def _suit_compiler(networks: Any) -> None:
         gc.set_threshold(50_000, 20, 100)
     if largest >= LARGE:
         jax.config.update("jax_enable_compilation_cache", False)
+        compilation_cache.reset_cache()  # else it goes on where reading the network has compiled something
 
 
 def _body(channel: Channel) -> bytes:
