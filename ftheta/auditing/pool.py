@@ -2,9 +2,9 @@
 
 Facts come first, then a look at the hypotheses of the theorems, then those that apply (see `plan`). While others wait
 a task may take a turn; then its process is set aside (suspended) and goes on later, with longer turns: facts before
-the theorems that apply, until they have used their share, and everything else when nothing waits any more. Where
-there is no room for that, a task that has used its share of the budget is stopped and, if time is left in the end,
-tried once more with all of it. Nothing begins or goes on when the budget is used up. A killed worker is replaced.
+the theorems, until they have used their share, and everything else when nothing waits any more. Where there is no
+room for that, a task that has used its share of the budget is stopped and, if time is left in the end, tried once more
+with all of it. Nothing begins or goes on when the budget is used up. A killed worker is replaced.
 
 The budget runs from when the first worker is ready. Neither it nor the turns of tasks count time in which the machine
 was busy with other processes or kernels were compiled (`fairness`): what is found depends little on either.
@@ -196,8 +196,8 @@ class Pool:
         worker.unheard.clear()
 
     def _fact_to_go_on(self) -> AuditWorker | None:
-        """A fact that was set aside once, where a theorem would begin now."""
-        if not self.waiting or self.waiting[0].is_fact or self.waiting[0].looking:
+        """A fact that was set aside once, where a theorem would be looked at or begin now."""
+        if not self.waiting or self.waiting[0].is_fact:
             return None
         return next((w for w in self.suspended if w.task is not None and w.task.is_fact and w.turns == 1), None)
 
