@@ -71,8 +71,7 @@ def index() -> Mapping[str, dict[str, Any]]:
 
 @cache
 def _own_index() -> Mapping[str, dict[str, Any]]:
-    read = json.loads(INDEX.read_text(encoding="utf-8"))
-    return MappingProxyType({e["id"]: {**e, "package": OWN} for e in read})
+    return MappingProxyType({e["id"]: e for e in json.loads(INDEX.read_text(encoding="utf-8"))})
 
 
 @cache
@@ -115,7 +114,8 @@ def _own_entry(t: Theorem, known: Mapping[str, str]) -> dict[str, Any]:
 
     chapter = (import_module(f"{root.__name__}.{t.chapter}").__doc__ or t.chapter).strip().rstrip(".")
     sources = {source: known[source] for source in t.sources}
-    return _entry(t, chapter, sources, read_lesson(place_of_lesson(INDEX.parent, t.chapter, t.id)))
+    lesson = read_lesson(place_of_lesson(INDEX.parent, t.chapter, t.id))
+    return {**_entry(t, chapter, sources, lesson), "package": OWN}
 
 
 def _plugin_entry(plugin: Plugin) -> dict[str, Any]:

@@ -13,7 +13,7 @@ PAGE = ROOT / "docs" / "plugins.md"
 def test_the_page_does_what_it_says(tmp_path):
     """Line by line, each in a process of its own; what is installed goes to a folder of the test."""
     site = tmp_path / "site"
-    path = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(site)])}
+    path = {**os.environ, "PYTEST_ADDOPTS": "", "PYTHONPATH": os.pathsep.join([str(ROOT), str(site)])}
     instead = {
         "ftheta": [sys.executable, "-m", "ftheta"],
         "pip": [sys.executable, "-m", "pip", "--disable-pip-version-check"],
