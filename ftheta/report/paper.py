@@ -3,11 +3,9 @@
 import re
 from typing import Any
 
-from ftheta.logic import UsageError
-from ftheta.logic.chart import Chart
+from ftheta.logic.errors import UsageError
 
-from .charts.frame import LETTER, TICK, Spec
-from .vega import vega
+from .charts.frame import LETTER, TICK
 
 COLUMN = 3.25  # inches, in the usual two-column styles
 PER_INCH = 72 * LETTER / 8  # pixels of the drawing: a label of 12 pixels is set in 8 points
@@ -32,19 +30,13 @@ def read_length(words: str) -> float:
     return inches
 
 
-def paper_spec(chart: Chart, width: float = COLUMN, height: float | None = None) -> Spec:
-    """The Vega specification of a chart `width` × `height` inches large, at `PER_INCH` pixels per inch."""
-    pixels = None if height is None else height * PER_INCH
-    return _set_ticks(vega(chart, theme="paper", width=width * PER_INCH, height=pixels, title=False))
-
-
-def _set_ticks(part: Any) -> Any:
+def set_ticks(part: Any) -> Any:
     """The specification with what is as large as a tick label set in 7 points; it was given a little more room."""
     if isinstance(part, list):
-        return [_set_ticks(p) for p in part]
+        return [set_ticks(p) for p in part]
     if not isinstance(part, dict):
         return part
-    return {key: _tick_size(value) if key in _SIZES else _set_ticks(value) for key, value in part.items()}
+    return {key: _tick_size(value) if key in _SIZES else set_ticks(value) for key, value in part.items()}
 
 
 _SIZES = ("fontSize", "labelFontSize")

@@ -16,7 +16,7 @@ from .charts.measure import FONTS
 from .charts.theme import ThemeName
 from .described import describe_chart
 from .letters import letters
-from .paper import COLUMN, DOTS_PER_INCH, PER_INCH, paper_spec, resize
+from .paper import COLUMN, DOTS_PER_INCH, PER_INCH, resize, set_ticks
 from .pgfplots import pgfplots
 from .vega import vega
 
@@ -57,7 +57,8 @@ def render_for_paper(chart: Chart, format: Format, width: float = COLUMN, height
         return chart_csv(chart)
     if format == "tex":
         return pgfplots(chart, width, height)
-    spec = paper_spec(chart, width, height)
+    pixels = None if height is None else height * PER_INCH
+    spec = set_ticks(vega(chart, theme="paper", width=width * PER_INCH, height=pixels, title=False))
     points = 72 / PER_INCH
     if format == "pdf":
         return _converter().svg_to_pdf(resize(svg(spec), points, ""))
