@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from html import escape
 from typing import Any
 
-from ftheta.bibliography import bibtex
+from ftheta.catalogue.bibliography import bibtex
 from ftheta.lab.contents import symbol_html
 from ftheta.logic import Check, Result, Verdict
 from ftheta.report.explained import explain_statement

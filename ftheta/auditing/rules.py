@@ -10,7 +10,7 @@ Sources are keys of `references.bib`, or "ours" where the limit is a choice of t
 
 from dataclasses import dataclass
 
-from ftheta.bibliography import references
+from ftheta.catalogue.bibliography import references
 from ftheta.logic import AuditFinding, Basis, Enclosure, Severity
 
 INVISIBLE = 1 / 255  # of the range of the inputs: one step of an 8-bit image

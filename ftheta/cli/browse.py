@@ -27,7 +27,7 @@ def list_(*words: str, chapter: str | None = None, json: Json = False) -> int:
         )
     entries = [e for e in index().values() if chapter in (None, e["chapter"])]
     if words:
-        from ftheta.searching import matches
+        from ftheta.catalogue.searching import matches
 
         entries = [e for e in entries if matches(e, words)]
     if json:
@@ -85,8 +85,8 @@ def _print_for_a_paper(entry: dict[str, Any], latex: bool, bibtex: bool) -> None
 
         print(environment_of(entry))
     if bibtex:
-        from ftheta.bibliography import bibtex as entry_for
-        from ftheta.bibliography import references
+        from ftheta.catalogue.bibliography import bibtex as entry_for
+        from ftheta.catalogue.bibliography import references
 
         known = references()
         print("\n".join(entry_for(key) if key in known else f"% {key}\n" for key in entry["sources"]), end="")

@@ -9,10 +9,10 @@ from importlib.metadata import version
 from typing import Any
 
 from ftheta.catalogue import index
+from ftheta.catalogue.searching import search_text
 from ftheta.report.explained import mark_symbols
 from ftheta.report.mathml import formulas, mathml, plain, statement_html, words_html
 from ftheta.report.verdicts import LOOKS, NOT_CHECKED, Look
-from ftheta.searching import search_text
 
 _INDICES = re.compile("[₀-₉]+")
 _POWERS = re.compile("[⁰¹²³⁴-⁹]+")

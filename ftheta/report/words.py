@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from ftheta.bibliography import references
+from ftheta.catalogue.bibliography import references
 from ftheta.logic import AtMost, Check, Exists, Finding, Identity, Judged, Result, Status, Verdict
 from ftheta.logic.result import Audit
 from ftheta.logic.witness import Coordinate, Witness

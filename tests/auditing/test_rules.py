@@ -16,8 +16,8 @@ from ftheta.auditing.thresholds import (
     read_thresholds,
     require,
 )
-from ftheta.bibliography import references
 from ftheta.catalogue import index
+from ftheta.catalogue.bibliography import references
 from ftheta.logic import Audit, Enclosure, Fact, Met, Section, Severity, Table, UsageError
 
 TABLE = Table(

@@ -10,9 +10,9 @@ import pytest
 
 import ftheta as ft
 from ftheta import catalogue
+from ftheta.catalogue.plugins import GROUP, find_plugins
 from ftheta.cli import run
 from ftheta.cli.new_theorem import skeleton
-from ftheta.plugins import GROUP, find_plugins
 from ftheta.testing import assert_theorem
 
 ROOT = Path(__file__).parents[2]

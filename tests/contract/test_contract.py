@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from ftheta.bibliography import references
 from ftheta.catalogue import theorems
+from ftheta.catalogue.bibliography import references
 from ftheta.logic import Enclosure, Result, Status, Theorem, UsageError, Verdict
 from ftheta.report.document import from_json, to_json
 from ftheta.report.mathml import UNREAD, formulas, mathml

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ftheta.catalogue import index, settings_of, theorems
-from ftheta.lessons import read_lesson
+from ftheta.catalogue.lessons import read_lesson
 from ftheta.logic import Theorem
 from ftheta.logic.knob import parse_knobs
 

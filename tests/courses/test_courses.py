@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from ftheta.bibliography import references
 from ftheta.catalogue import index
+from ftheta.catalogue.bibliography import references
 from ftheta.checking import check
 from ftheta.cli import run
 from ftheta.courses import NAMES, Course, Exercise, built_in_courses, course, read_course

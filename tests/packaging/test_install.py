@@ -56,7 +56,7 @@ def test_an_installed_copy_lists_shows_checks_and_cites(installed):
     assert r"\begin{theorem}" in cited and "@article{barron1993" in cited
     checked = json.loads(installed.run("check", "hat-function", "--json").stdout)
     assert checked["verdict"] == "proved"
-    counted = installed.execute("from ftheta.bibliography import references; print(len(references()))")
+    counted = installed.execute("from ftheta.catalogue.bibliography import references; print(len(references()))")
     assert int(counted.stdout) > 200, counted.stderr
 
 

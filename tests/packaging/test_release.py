@@ -3,8 +3,8 @@
 import re
 import tomllib
 
-from ftheta.bibliography import bibtex, read_bibliography, references
 from ftheta.catalogue import index
+from ftheta.catalogue.bibliography import bibtex, read_bibliography, references
 from ftheta.cli import run
 from ftheta.report.latex import latex, text_to_latex
 

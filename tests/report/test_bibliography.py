@@ -1,6 +1,6 @@
 """The bibliography: read by pybtex where the index is made."""
 
-from ftheta.bibliography import references
+from ftheta.catalogue.bibliography import references
 
 
 def test_a_line_has_surnames_title_and_year_without_latex():

@@ -7,8 +7,8 @@ from xml.etree import ElementTree
 import pytest
 
 import ftheta
-from ftheta.bibliography import bibtex
 from ftheta.catalogue import index
+from ftheta.catalogue.bibliography import bibtex
 from ftheta.checking import check
 from ftheta.courses import NAMES
 from ftheta.report.document import from_json, to_json

@@ -3,8 +3,8 @@
 from itertools import pairwise
 from pathlib import Path
 
-from ftheta.bibliography import references
 from ftheta.catalogue import theorems
+from ftheta.catalogue.bibliography import references
 from ftheta.theorems.architectures.history_timeline import EVENTS, timeline_chart, timeline_table
 
 CATALOGUE = (Path(__file__).parents[2] / "contract" / "catalogue_ids.txt").read_text().split()

@@ -13,13 +13,14 @@ from types import MappingProxyType, ModuleType
 from typing import Any
 
 import ftheta.theorems as root
-from ftheta.bibliography import references, write_references
 from ftheta.logic import Hypothesis, Theorem, UsageError, suggest
 from ftheta.logic.knob import Knob, Setting
-from ftheta.plugins import Plugin, Plugins, find_plugins
+
+from .bibliography import references
+from .plugins import Plugin, Plugins, find_plugins
 
 OWN = "ftheta"  # the package of our theorems
-INDEX = Path(__file__).parent / "theorems" / "index.json"
+INDEX = Path(__file__).parents[1] / "theorems" / "index.json"
 
 
 @cache
@@ -110,7 +111,7 @@ def write_index() -> None:
 
 
 def _own_entry(t: Theorem, known: Mapping[str, str]) -> dict[str, Any]:
-    from ftheta.lessons import place_of_lesson, read_lesson  # imports pydantic
+    from .lessons import place_of_lesson, read_lesson  # imports pydantic
 
     chapter = (import_module(f"{root.__name__}.{t.chapter}").__doc__ or t.chapter).strip().rstrip(".")
     sources = {source: known[source] for source in t.sources}
@@ -154,8 +155,3 @@ def _entry(t: Theorem, chapter: str, sources: dict[str, str], lesson: dict[str, 
 
 def _describe_hypothesis(hypothesis: Hypothesis) -> dict[str, str]:
     return {"name": hypothesis.name, "says": hypothesis.says, "remedy": hypothesis.remedy}
-
-
-if __name__ == "__main__":
-    write_references()
-    write_index()

@@ -107,7 +107,7 @@ def _lesson(theorem: Theorem) -> dict[str, Any] | None:
     path = None if file is None else Path(file).with_name(f"{theorem.id.replace('-', '_')}.toml")
     if path is None or not path.is_file():
         return None
-    from ftheta.lessons import read_lesson  # imports pydantic
+    from .lessons import read_lesson  # imports pydantic
 
     return read_lesson(path)
 

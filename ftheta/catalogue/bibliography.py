@@ -8,8 +8,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-BIBLIOGRAPHY = Path(__file__).parents[1] / "references.bib"
-READ = Path(__file__).parent / "theorems" / "references.json"
+BIBLIOGRAPHY = Path(__file__).parents[2] / "references.bib"
+READ = Path(__file__).parents[1] / "theorems" / "references.json"
 
 
 @cache

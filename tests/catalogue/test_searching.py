@@ -3,7 +3,7 @@
 import pytest
 
 from ftheta.catalogue import index
-from ftheta.searching import matches, synonyms
+from ftheta.catalogue.searching import matches, synonyms
 
 
 def found(words: str) -> set[str]:
