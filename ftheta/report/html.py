@@ -6,7 +6,6 @@ from itertools import groupby
 from ftheta.logic import Change, Comparison, Result
 
 from .answers import count_findings, describe_run, status
-from .audit_html import audit_page as audit_page
 from .changes import format_change, format_fact
 from .finding_html import findings_html, requirements_html, status_html
 from .page import numerals, page, pill, prose, table, text

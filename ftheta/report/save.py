@@ -104,7 +104,8 @@ def _page(document: Result | Audit | Comparison, path: Path) -> str:
         from . import ci
 
         return {".md": ci.markdown, ".xml": ci.junit, ".sarif": ci.sarif}[path.suffix.lower()](document)
-    from .html import audit_page, comparison_page, result_page
+    from .audit_html import audit_page
+    from .html import comparison_page, result_page
 
     if isinstance(document, Audit):
         return audit_page(document)

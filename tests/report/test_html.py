@@ -10,7 +10,8 @@ import pytest
 from ftheta.logic import Result
 from ftheta.logic.result import Audit, Skipped
 from ftheta.report import html as html_module
-from ftheta.report.html import audit_page, result_page
+from ftheta.report.audit_html import audit_page
+from ftheta.report.html import result_page
 from ftheta.report.words import unmet_requirements
 
 from . import samples
