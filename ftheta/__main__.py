@@ -1,14 +1,17 @@
 """The `ftheta` command, also as `python -m ftheta`. Imports come inside, so that Ctrl-C is heeded from the start."""
 
+import os
 import sys
 
 from ftheta.processes import interrupts, streams
+from ftheta.processes.environment import UNTRACED
 
 
 def main() -> None:
     """Run the command line and exit with its code."""
     streams.prepare()
     interrupts.watch()
+    os.environ.update(UNTRACED | os.environ)
     try:
         from ftheta.cli import run
 

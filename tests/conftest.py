@@ -5,6 +5,7 @@ import gc
 import os
 import signal
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ pytest_plugins = ["tests.costs", "tests.slow"]
 install(CORES)
 
 from ftheta.processes.caching import compiled_kept, trim  # noqa: E402
+from ftheta.processes.environment import UNTRACED  # noqa: E402
 
 settings.register_profile("house", deadline=None, derandomize="CI" in os.environ, max_examples=WITH_EVERY_CHANGE)
 settings.register_profile("night", deadline=None, max_examples=AT_NIGHT)  # by --hypothesis-profile
@@ -32,6 +34,7 @@ COMPILED.mkdir(parents=True, exist_ok=True)
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(COMPILED))
 os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
 os.environ.update(compiled_kept())
+os.environ.update(UNTRACED)
 
 # Programs and their graphs are kept: to look through all of them after every few hundred new objects finds nothing.
 gc.set_threshold(50_000, 20, 20)
@@ -41,6 +44,31 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     """Forget programs that were compiled long ago."""
     if not hasattr(session.config, "workerinput"):
         trim(COMPILED, 500_000_000)
+
+
+def pytest_collection_finish() -> None:
+    """What was imported stays: it need not be looked through again for garbage. Programs share what they are written
+    in."""
+    gc.collect()
+    gc.freeze()
+    if "jax" in sys.modules:
+        _share_contexts()
+
+
+def _share_contexts() -> None:
+    """JAX makes a new MLIR context for every program that it compiles, and there are tens of thousands of small ones:
+    a context for each thread serves them all. At night, too, so that no test depends on it in the day alone."""
+    from jax._src.interpreters import mlir
+
+    make = mlir.make_ir_context
+    kept = threading.local()
+
+    def context_of_thread():
+        if not hasattr(kept, "context"):
+            kept.context = make()
+        return kept.context
+
+    mlir.make_ir_context = context_of_thread
 
 
 def pytest_runtest_setup() -> None:

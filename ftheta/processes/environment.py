@@ -2,7 +2,8 @@
 
 One thread each, so that workers do not fight over the cores; with more, XLA would also split large sums by their
 number, and the last bits of a result would depend on the machine's load and size. On the CPU, where nothing else is
-said. No chance in the order of a set. Compiled programs are kept between runs.
+said. No chance in the order of a set. Compiled programs are kept between runs, and do not say which lines of Python
+they come from: nobody reads that, and writing it down is a tenth of the work of compiling.
 """
 
 import os
@@ -13,6 +14,7 @@ from .caching import compiled_kept
 
 _THREADS = ("NPROC", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 _ONE_THREAD = "--xla_cpu_multi_thread_eigen=false"
+UNTRACED = {"JAX_TRACEBACK_IN_LOCATIONS_LIMIT": "0"}  # lines of Python that a compiled program names for each operation
 MEMORY = "FTHETA_WORKER_MEMORY"  # bytes that the worker may take
 DIES_WITH_PARENT = "FTHETA_WORKER_DIES_WITH_PARENT"
 
@@ -29,4 +31,4 @@ def worker_environment(temporary: Path | None = None) -> dict[str, str]:
         "PYTHONHASHSEED": "0",
     }
     folder = {} if temporary is None else {"TMPDIR": str(temporary)}
-    return {"JAX_PLATFORMS": "cpu", **os.environ, **fixed, **compiled_kept(), **folder}
+    return {"JAX_PLATFORMS": "cpu", **UNTRACED, **os.environ, **fixed, **compiled_kept(), **folder}
