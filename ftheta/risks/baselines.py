@@ -1,7 +1,7 @@
 r"""Models that take no training to speak of: what a network has to beat.
 
-Each predicts the class, or the target, of every row $x_i$ from the *other* rows, or, where reference rows are given,
-from these alone.
+Each is fitted to reference rows and predicts the class, or the target, of others. Nearest rows are also found among the
+rows themselves, each without itself.
 """
 
 from typing import NamedTuple
@@ -28,31 +28,21 @@ class Fitted(NamedTuple):
     y: Float[np.ndarray, "n k"]
 
 
-def predict_linearly(rows: Labelled, classes: int, reference: Labelled | None = None) -> Int[np.ndarray, "n"]:
+def predict_linearly(rows: Labelled, classes: int, reference: Labelled) -> Int[np.ndarray, "n"]:
     """The class with the largest output of a ridge regression on one-hot labels."""
     units = np.eye(classes)
-    known = None if reference is None else Fitted(reference.x, units[reference.y])
-    return regress_linearly(Fitted(rows.x, units[rows.y]), known).argmax(1)
+    return regress_linearly(Fitted(rows.x, units[rows.y]), Fitted(reference.x, units[reference.y])).argmax(1)
 
 
-def regress_linearly(rows: Fitted, reference: Fitted | None = None) -> Float[np.ndarray, "n k"]:
-    r"""The outputs of a ridge regression, columns standardised.
-
-    Without a `reference`, row $i$ is left out when its own target is predicted: with the hat matrix $H$ of all rows its
-    prediction is $(\hat y_i-H_{ii}y_i)/(1-H_{ii})$.
-    """
-    fitted_on = rows if reference is None else reference
-    centre = fitted_on.x.mean(0)
-    spread = fitted_on.x.std(0)
+def regress_linearly(rows: Fitted, reference: Fitted) -> Float[np.ndarray, "n k"]:
+    """The outputs of a ridge regression on the reference rows, columns standardised."""
+    centre = reference.x.mean(0)
+    spread = reference.x.std(0)
     scale = np.where(spread > 0, spread, 1.0)
-    X = _with_one((fitted_on.x - centre) / scale)
+    X = _with_one((reference.x - centre) / scale)
     penalties = np.full(X.shape[1], PENALTY)
     penalties[-1] = 0.0  # the intercept is free
-    if reference is not None:
-        return _with_one((rows.x - centre) / scale) @ _ridge(X, reference.y, penalties)
-    H = X @ _ridge(X, np.eye(len(X)), penalties)
-    own = np.minimum(np.diag(H), 1 - 1e-9)[:, None]
-    return (H @ rows.y - own * rows.y) / (1 - own)
+    return _with_one((rows.x - centre) / scale) @ _ridge(X, reference.y, penalties)
 
 
 def _with_one(x: np.ndarray) -> np.ndarray:
@@ -70,10 +60,9 @@ def nearest_labels(rows: Labelled, k: int, reference: Labelled | None = None) ->
     return others.y[_find_nearest(rows.x, k, None if reference is None else reference.x)]
 
 
-def nearest_targets(rows: Fitted, reference: Fitted | None = None) -> Float[np.ndarray, "n k"]:
-    """The targets of the nearest other row (or reference row) in the 2-norm."""
-    others = rows if reference is None else reference
-    return others.y[_find_nearest(rows.x, 1, None if reference is None else reference.x)[:, 0]]
+def nearest_targets(rows: Fitted, reference: Fitted) -> Float[np.ndarray, "n k"]:
+    """The targets of the nearest reference row in the 2-norm."""
+    return reference.y[_find_nearest(rows.x, 1, reference.x)[:, 0]]
 
 
 def _find_nearest(x: np.ndarray, k: int, reference: np.ndarray | None) -> np.ndarray:

@@ -10,7 +10,8 @@ import pytest
 from jax.flatten_util import ravel_pytree
 from scipy import stats
 
-from ftheta.auditing.facts import FACTS
+from ftheta.auditing.facts import FACTS, regression
+from ftheta.auditing.facts import baselines as classifier_baselines
 from ftheta.auditing.part import Part
 from ftheta.auditing.performing import perform
 from ftheta.auditing.plan import plan_tasks
@@ -141,16 +142,40 @@ def test_what_is_wrong_with_residuals_is_found(noise, net, rule):
     assert rules_of(found).get(rule, "good") in ("warning", "note")
 
 
-def test_baselines_of_a_regression_leave_each_row_out():
-    data = noisy_line(60, lambda rng, x: rng.normal(size=len(x)))
-    found = part("baselines", line(1.0).with_data(data))
-    others = [np.delete(data.y, i).mean() for i in range(60)]
-    assert value(found, "mean squared error, mean of the labels").lo == pytest.approx(np.mean((data.y - others) ** 2))
-    gaps = np.abs(data.x - data.x.T) + np.diag(np.full(60, np.inf))
-    nearest = data.y[gaps.argmin(1)]
-    assert value(found, "mean squared error, nearest neighbour").lo == pytest.approx(np.mean((data.y - nearest) ** 2))
+def record_baselines(monkeypatch, module: Any, name: str) -> list[tuple[Any, Any]]:
+    """The rows that a baseline predicts, and those that it is fitted to."""
+    called = []
+    plain = getattr(module, name)
+    monkeypatch.setattr(module, name, lambda *given: called.append((given[0], given[-1])) or plain(*given))
+    return called
+
+
+@pytest.mark.parametrize("trained", [False, True])
+def test_baselines_of_a_regression_are_fitted_to_rows_that_they_are_not_tested_on(trained, monkeypatch):
+    called = record_baselines(monkeypatch, regression, "nearest_targets")
+    net = line(1.0).with_data(noisy_line(60, lambda rng, x: rng.normal(size=len(x))))
+    other = noisy_line(40, lambda rng, x: rng.normal(size=len(x)), seed=1)
+    found = part("baselines", net.with_train_data(other) if trained else net)
+    ((rows, reference),) = called
+    assert (len(rows.x), len(reference.x)) == ((60, 40) if trained else (30, 30))
+    assert not np.isin(rows.x, reference.x).any()
+    expected = np.mean((rows.y - reference.y.mean()) ** 2)
+    assert value(found, "mean squared error, mean of the labels").lo == pytest.approx(expected)
+    nearest = reference.y[np.abs(rows.x - reference.x.T).argmin(1)]
+    assert value(found, "mean squared error, nearest neighbour").lo == pytest.approx(np.mean((rows.y - nearest) ** 2))
     assert rules_of(found) == {"larger-error-than-baseline": "problem"}
-    assert rules_of(part("baselines", line(2.0).with_data(data)))["ahead-of-baselines"] in ("good", "note")
+    assert rules_of(part("baselines", line(2.0).with_data(net.data)))["ahead-of-baselines"] in ("good", "note")
+
+
+def test_baselines_of_a_classifier_are_tested_on_rows_of_the_whole_file_that_they_are_not_fitted_to(monkeypatch):
+    called = record_baselines(monkeypatch, classifier_baselines, "nearest_labels")
+    rng = np.random.default_rng(0)
+    data = Dataset("sorted by class", rng.normal(size=(5000, 2)), np.repeat([0, 1], 2500))
+    part("baselines", Network.described(random_mlp(rng, (2, 3, 2)), "net").with_data(data))
+    ((rows, reference),) = called
+    assert (len(rows.x), len(reference.x)) == (2000, 3000)
+    assert not np.isin(rows.x[:, 0], reference.x[:, 0]).any()
+    assert 900 < rows.y.sum() < 1100 and rows.y.sum() + reference.y.sum() == 2500
 
 
 def test_the_noise_floor_is_what_equal_rows_cost_any_function():

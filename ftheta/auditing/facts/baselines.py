@@ -11,11 +11,12 @@ from ftheta.subjects.inputs import takes_tokens
 
 from ..part import Part
 from ..rules import judge, percent
-from .evaluation import Evaluation, evaluate_classes, evaluate_data, flatten
-from .regression import evaluate_regression, judge_against_baselines, refuse_reconstruction
+from .evaluation import evaluate_classes, evaluate_data, flatten
+from .inputs import classes_of
+from .regression import ASSUMED, evaluate_regression, judge_against_baselines, refuse_reconstruction
 
 ROWS = 2000  # that baselines are tried on
-REFERENCE = 10_000  # rows of training that they may use
+REFERENCE = 10_000  # rows that they may be fitted to
 MOST_COLUMNS = 2000  # of a linear model
 LEVEL = 0.05
 NEIGHBOURS = 10
@@ -34,24 +35,24 @@ def baselines(net: Network, rng: np.random.Generator) -> Part:
     found, classes = evaluate_classes(net, rng)
     if len(classes) < LEAST:
         raise SubjectError("This needs at least ten labelled rows.", got=f"{len(classes)}", remedy="give more rows")
-    rows = _rows_of(net, found, classes)
+    _refuse_tokens(net)
+    x = flatten(found.x)
     reference = _reference(net, rng)
-    k = found.outputs.shape[1]
-    right = found.guesses[: len(rows.y)] == rows.y
-    tried = {"majority class": np.full(len(rows.y), np.bincount((reference or rows).y).argmax())}
-    if rows.x.shape[1] <= MOST_COLUMNS:
-        tried["linear model"] = predict_linearly(rows, k, reference)
+    source = "rows of training" if reference is not None else "other rows of the data"
+    tested, fitted = _part_rows(len(classes), rng, keep_all=reference is not None)
+    reference = reference or Labelled(x[fitted], classes[fitted])
+    rows = Labelled(_on_one_scale(x[tested], reference.x), classes[tested])
+    reference = Labelled(_on_one_scale(reference.x, reference.x), reference.y)
+    right = found.guesses[tested] == rows.y
+    tried = {"majority class": np.full(len(rows.y), np.bincount(reference.y).argmax())}
+    if x.shape[1] <= MOST_COLUMNS:
+        tried["linear model"] = predict_linearly(rows, found.outputs.shape[1], reference)
     tried["nearest neighbour"] = nearest_labels(rows, 1, reference)[:, 0]
-    source = (
-        "fitted to the other rows of the data"
-        if reference is None
-        else f"fitted to {len(reference.y):,} rows of training"
-    )
-    told = f"{found.told if len(rows.y) == len(classes) else f'{len(rows.y):,} rows'}, {source}"
+    told = f"{len(tested):,} rows, fitted to {len(reference.y):,} {source}"
     facts = [
         Fact(
             f"accuracy, {name}",
-            Enclosure.equal(float((guess == rows.y).mean())),
+            Enclosure.measured(float((guess == rows.y).mean()), samples=len(tested)),
             told,
             f"{name.replace(' ', '_')}_accuracy",
         )
@@ -60,16 +61,22 @@ def baselines(net: Network, rng: np.random.Generator) -> Part:
     best = max(tried, key=lambda name: (tried[name] == rows.y).sum())
     rival = tried[best] == rows.y
     p = min(1.0, len(tried) * mcnemar(right, rival))  # the best of so many was chosen by these rows
-    tested = f"McNemar's exact test, corrected for {len(tried)} baselines{_say_dependent(reference)}"
-    facts.append(Fact(f"p-value, network against {best}", Enclosure.measured(p, samples=len(rows.y)), tested))
+    by = f"McNemar's exact test, corrected for {len(tried)} baselines; {ASSUMED}"
+    facts.append(Fact(f"p-value, network against {best}", Enclosure.measured(p, samples=len(rows.y)), by))
     shares = (float(right.mean()), *(float((guess == rows.y).mean()) for guess in tried.values()))
     chart = Bars("accuracy on the same rows", Axis("accuracy"), ("this network", *tried), ("",), (shares,))
     return Part(tuple(facts), charts=(chart,), findings=_compare(right, rival, best, p))
 
 
-def _say_dependent(reference: object | None) -> str:
-    """Baselines fitted to the rows that they are tested on make these depend on one another."""
-    return "" if reference is not None else "; approximate: each row's baseline is fitted to the others"
+def _part_rows(n: int, rng: np.random.Generator, *, keep_all: bool) -> tuple[np.ndarray, np.ndarray]:
+    """The numbers of rows to test on, drawn at random, and of other rows to fit to: none where all are kept for tests.
+
+    A model that is fitted to the rows it is tested on, be it to all but one, makes them depend on one another, and the
+    exact tests ask for independent rows.
+    """
+    order = rng.permutation(n)
+    most = min(ROWS, n if keep_all else n // 2)
+    return np.sort(order[:most]), np.sort(order[most : most + REFERENCE])
 
 
 def _regression_baselines(net: Network, rng: np.random.Generator) -> Part:
@@ -79,17 +86,17 @@ def _regression_baselines(net: Network, rng: np.random.Generator) -> Part:
         got = f"{len(given.errors)}"
         raise SubjectError("This needs at least ten labelled rows.", got=got, remedy="give more rows")
     _refuse_tokens(net)
-    x = flatten(given.found.x[:ROWS])
+    x = flatten(given.found.x)
     if x.shape[1] > MOST_COLUMNS:
         got = f"{x.shape[1]:,} columns"
         raise SubjectError("The inputs are too large for a linear model.", got=got, remedy="give fewer columns")
-    reference = None
-    train = net.train_data
-    if train is not None and train.y is not None and train.y.reshape(len(train), -1).shape[1] == given.labels.shape[1]:
-        few = _new_rows(net, train, rng)
-        y = train.y.reshape(len(train), -1)[few].astype(np.float64)
-        reference = Fitted(_on_one_scale(net, flatten(train.x[few])), y) if len(few) >= LEAST else None
-    return judge_against_baselines(given, Fitted(_on_one_scale(net, x), given.labels[:ROWS]), reference, rng)
+    reference = _fitted_reference(net, given.labels.shape[1], rng)
+    source = "rows of training" if reference is not None else "other rows of the data"
+    tested, fitted = _part_rows(len(x), rng, keep_all=reference is not None)
+    reference = reference or Fitted(x[fitted], given.labels[fitted])
+    rows = Fitted(_on_one_scale(x[tested], reference.x), given.labels[tested])
+    reference = Fitted(_on_one_scale(reference.x, reference.x), reference.y)
+    return judge_against_baselines(given.errors[tested] ** 2, rows, reference, source, rng)
 
 
 def _compare(right: np.ndarray, rival: np.ndarray, best: str, p: float) -> tuple:
@@ -114,15 +121,18 @@ def label_errors(net: Network, rng: np.random.Generator) -> Part:
     are everywhere. So the share of them is estimated on the quarter of the rows that have the largest margins.
     """
     found, classes = evaluate_classes(net, rng)
-    rows = _rows_of(net, found, classes)
+    _refuse_tokens(net)
+    few = np.sort(rng.permutation(len(classes))[:ROWS])
+    x = flatten(found.x[few])
+    rows = Labelled(_on_one_scale(x, x), classes[few])
     n = len(rows.y)
     if n < 5 * NEIGHBOURS:
         raise SubjectError("This needs more labelled rows.", got=f"{n}", remedy=f"give {5 * NEIGHBOURS} rows or more")
-    guessed = found.guesses[:n]
+    guessed = found.guesses[few]
     votes = nearest_labels(rows, NEIGHBOURS)
     agree = (votes == guessed[:, None]).mean(1)
     doubted = np.flatnonzero((guessed != rows.y) & (agree >= AGREE))
-    ordered = np.sort(found.outputs[:n], axis=1)
+    ordered = np.sort(found.outputs[few], axis=1)
     margins = ordered[:, -1] - ordered[:, -2]
     inside = (margins >= np.quantile(margins, 1 - FAR)) & (agree >= AGREE)
     wrong = int((inside & (guessed != rows.y)).sum())
@@ -131,7 +141,7 @@ def label_errors(net: Network, rng: np.random.Generator) -> Part:
     told = f"of {n:,} rows; {NEIGHBOURS} nearest rows, {percent(AGREE, 0)} of which agree with the network"
     facts = (Fact("labels that look wrong", Enclosure.measured(len(doubted), samples=n), told, "label_errors"),)
     listed = [
-        (int(found.rows[i]), found.name(int(rows.y[i])), found.name(int(guessed[i])), f"{percent(agree[i], 0)}")
+        (int(found.rows[few[i]]), found.name(int(rows.y[i])), found.name(int(guessed[i])), f"{percent(agree[i], 0)}")
         for i in doubted[np.argsort(-agree[doubted], kind="stable")][:SHOWN]
     ]
     table = Table("labels that look wrong", ("row", "label", "network", "neighbours that agree"), tuple(listed))
@@ -146,12 +156,6 @@ def label_errors(net: Network, rng: np.random.Generator) -> Part:
     return Part(facts, (table,) if listed else (), findings=findings)
 
 
-def _rows_of(net: Network, found: Evaluation, classes: np.ndarray) -> Labelled:
-    """The rows that are compared, columns on one scale: neighbours are near in all of them."""
-    _refuse_tokens(net)
-    return Labelled(_on_one_scale(net, flatten(found.x[:ROWS])), classes[:ROWS])
-
-
 def _refuse_tokens(net: Network) -> None:
     if takes_tokens(net):
         raise SubjectError("Token ids have no distances.", remedy="this is about inputs that are numbers")
@@ -164,14 +168,23 @@ def _new_rows(net: Network, train: Dataset, rng: np.random.Generator) -> np.ndar
 
 
 def _reference(net: Network, rng: np.random.Generator) -> Labelled | None:
-    """The rows of training, where they are known and labelled alike."""
-    data = net.train_data
-    if data is None or data.y is None or data.y.ndim > 1:
+    """The rows of training, where they are known and labelled with the numbers of outputs."""
+    train = net.train_data
+    classes = None if train is None or train.y is None else classes_of(net, train.y.reshape(len(train), -1))
+    if train is None or classes is None:
         return None
-    few = _new_rows(net, data, rng)
-    if len(few) < LEAST:
+    few = _new_rows(net, train, rng)
+    return Labelled(flatten(train.x[few]), classes[few]) if len(few) >= LEAST else None
+
+
+def _fitted_reference(net: Network, outputs: int, rng: np.random.Generator) -> Fitted | None:
+    """The same of a regression: so many numbers a label."""
+    train = net.train_data
+    if train is None or train.y is None or train.y.reshape(len(train), -1).shape[1] != outputs:
         return None
-    return Labelled(_on_one_scale(net, flatten(data.x[few])), data.y[few].astype(int))
+    few = _new_rows(net, train, rng)
+    y = train.y.reshape(len(train), -1)[few].astype(np.float64)
+    return Fitted(flatten(train.x[few]), y) if len(few) >= LEAST else None
 
 
 def _is_in(x: np.ndarray, data: Dataset | None) -> np.ndarray:
@@ -180,9 +193,10 @@ def _is_in(x: np.ndarray, data: Dataset | None) -> np.ndarray:
     return np.array([row.tobytes() in known for row in flatten(x) + 0], bool)
 
 
-def _on_one_scale(net: Network, x: np.ndarray) -> np.ndarray:
-    assert net.data is not None
-    ranges = np.ptp(flatten(net.data.x), axis=0)
+def _on_one_scale(x: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """The columns divided by their ranges in the rows that are `known`, where these ranges are far apart: neighbours
+    are near in all columns."""
+    ranges = np.ptp(known, axis=0)
     used = ranges[ranges > 0]
     if not len(used) or used.max() <= ONE_SCALE * used.min():
         return x

@@ -256,22 +256,26 @@ def _residual_picture(given: Residuals) -> tuple[Points, ...]:
 # -- simple models --------------------------------------------------------------------------------------------------
 
 
-def judge_against_baselines(given: Residuals, rows: Fitted, reference: Fitted | None, rng: np.random.Generator) -> Part:
-    """Mean of the labels, linear model and nearest neighbour on the same rows, with a test that they are as good."""
+def judge_against_baselines(
+    own: np.ndarray, rows: Fitted, reference: Fitted, source: str, rng: np.random.Generator
+) -> Part:
+    """Mean of the labels, linear model and nearest neighbour on the same rows, with a test that they are as good.
+
+    `own` are the squared errors of the network; the others are fitted to `reference`, no row of which is tested.
+    """
     n = len(rows.y)
-    source = "the other rows of the data" if reference is None else f"{len(reference.y):,} rows of training"
-    total = rows.y.sum(0)
-    means = (total - rows.y) / (n - 1) if reference is None else np.broadcast_to(reference.y.mean(0), rows.y.shape)
-    tried = {"mean of the labels": means}
+    tried = {"mean of the labels": np.broadcast_to(reference.y.mean(0), rows.y.shape)}
     tried["linear model"] = regress_linearly(rows, reference)
     tried["nearest neighbour"] = nearest_targets(rows, reference)
-    own = given.errors[:n] ** 2
     losses = {name: ((guess - rows.y) ** 2).sum(1) for name, guess in tried.items()}
-    told = f"{n:,} rows, fitted to {source}"
-    facts = [Fact(f"mean squared error, {k}", Enclosure.equal(float(v.mean())), told) for k, v in losses.items()]
+    told = f"{n:,} rows, fitted to {len(reference.y):,} {source}"
+    facts = [
+        Fact(f"mean squared error, {k}", Enclosure.measured(float(v.mean()), samples=n), told)
+        for k, v in losses.items()
+    ]
     best = min(losses, key=lambda name: float(losses[name].mean()))
     p = min(1.0, len(tried) * sign_flip_test(losses[best] - own, rng))
-    tested = f"sign-flip test, corrected for {len(tried)} baselines"
+    tested = f"sign-flip test of exchangeable errors, corrected for {len(tried)} baselines; {ASSUMED}"
     facts.append(Fact(f"p-value, network against {best}", Enclosure.measured(p, samples=n), tested))
     sizes = tuple(float(np.sqrt(part.mean())) for part in (own, *losses.values()))
     chart = Bars("root mean squared error on the same rows", Axis("error"), ("this network", *tried), ("",), (sizes,))
