@@ -177,7 +177,19 @@ def test_an_autoencoder_is_held_against_pca(directions, rule):
     axes = np.linalg.svd(x, full_matrices=False)[2]
     U = axes[list(directions)]
     net = Network.described(Description((Dense(U, np.zeros(2)), Dense(U.T, np.zeros(6)))), "linear")
-    found = part("best-linear-code", net.with_data(Dataset("rows", x)))
+    found = part("best-linear-code", net.with_data(Dataset("rows", x)).with_train_data(Dataset("training", x)))
     left = np.delete(np.linalg.svd(x, compute_uv=False), [0, 1])
     assert value(found, "error of PCA with 2 directions").lo == pytest.approx((left**2).sum() / 300)
     assert rules_of(found)["behind-pca"] in (rule, "problem" if rule == "warning" else rule)
+
+
+def test_pca_of_the_rows_at_hand_is_no_better_than_the_best_code_of_their_law():
+    """On the rows that it is fitted to it always is: 40 directions are more than 60 rows can tell."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(60, 40)) * np.where(np.arange(40) < 3, 2.0, 1.0)
+    U = np.eye(40)[:3]
+    net = Network.described(Description((Dense(U, np.zeros(3)), Dense(U.T, np.zeros(40)))), "the best of the law")
+    found = part("best-linear-code", net.with_data(Dataset("rows", x)))
+    assert value(found, "error of PCA with 3 directions").samples == 30
+    assert value(found, "error of PCA with 3 directions").lo > value(found, "reconstruction error").lo
+    assert rules_of(found)["behind-pca"] in ("good", "note")

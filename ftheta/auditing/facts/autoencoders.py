@@ -19,6 +19,7 @@ SHOWN = 10
 MOST_COLUMNS = 4096
 LEVEL = 0.05
 FITTED = 10_000  # rows of training that PCA is fitted to
+LEAST = 10  # rows, one half of which PCA is fitted to
 
 
 def best_linear_code(net: Network, rng: np.random.Generator) -> Part:
@@ -26,17 +27,15 @@ def best_linear_code(net: Network, rng: np.random.Generator) -> Part:
     found = _evaluate_reconstruction(net, rng)
     width = _bottleneck(net)
     x = flatten(found.x)
-    train = net.train_data
-    fitted_on = x if train is None else flatten(train.x[rng.permutation(len(train))[:FITTED]])
+    fitted_on, tested, source = _part_rows(net, x, rng)
     centre = fitted_on.mean(0)
     directions = np.linalg.svd(fitted_on - centre, full_matrices=False)[2]
     linear = centre + (x - centre) @ directions[:width].T @ directions[:width]
     own = ((found.outputs - x) ** 2).sum(1)
-    rival = ((linear - x) ** 2).sum(1)
+    rival = ((linear - x) ** 2).sum(1)[tested]
     spread = float(((x - x.mean(0)) ** 2).sum(1).mean())
-    p = sign_flip_test(rival - own, rng)
-    n = len(x)
-    source = "these rows themselves" if train is None else f"{len(fitted_on):,} rows of training"
+    p = sign_flip_test(rival - own[tested], rng)
+    n = len(tested)
     facts = (
         Fact("latent dimension (narrowest layer)", Enclosure.exact(width), "", "latent_dimension"),
         Fact(
@@ -44,16 +43,30 @@ def best_linear_code(net: Network, rng: np.random.Generator) -> Part:
         ),
         Fact(
             f"error of PCA with {width} directions",
-            Enclosure.equal(float(rival.mean())),
-            f"fitted to {source}",
+            Enclosure.measured(float(rival.mean()), samples=n),
+            f"{n:,} rows, fitted to {len(fitted_on):,} {source}",
             "pca_error",
         ),
         Fact("share of the variance that is kept", Enclosure.equal(1 - float(own.mean()) / spread), found.told),
-        Fact("p-value, network against PCA", Enclosure.measured(p, samples=n), "sign-flip test"),
+        Fact("p-value, network against PCA", Enclosure.measured(p, samples=n), f"sign-flip test, {n:,} rows"),
     )
-    return Part(
-        facts, charts=_pictures(net, found, x, linear, directions, width), findings=_compare(own, rival, width, p)
-    )
+    charts = _pictures(net, found, x, linear, directions, width)
+    return Part(facts, charts=charts, findings=_compare(own[tested], rival, width, p))
+
+
+def _part_rows(net: Network, x: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, str]:
+    """The rows that PCA is fitted to, the numbers of those that it is tested on, and where the first come from.
+
+    Without rows of training it is one half and the other: on the rows that it is fitted to PCA is the best linear code
+    of all, also where they are noise.
+    """
+    if net.train_data is not None:
+        few = rng.permutation(len(net.train_data))[:FITTED]
+        return flatten(net.train_data.x[few]), np.arange(len(x)), "rows of training"
+    if len(x) < LEAST:
+        raise SubjectError(f"This needs at least {LEAST} rows.", got=f"{len(x)}", remedy="give more rows")
+    tested, others = np.array_split(rng.permutation(len(x)), 2)
+    return x[others], np.sort(tested), "other rows"
 
 
 def _evaluate_reconstruction(net: Network, rng: np.random.Generator) -> Evaluation:
