@@ -56,6 +56,7 @@ ROBUST = {  # written with norm and radius: `certified_accuracy(linf, 0.01)`
     "certified_accuracy": "share of rows that are right, and certified to stay so within ε",
     "attacked_accuracy": "share of rows that are right, and survive an attack within ε",
 }
+UNBOUNDED = frozenset({"squared_error", "r_squared", "rmse", "absolute_error"})  # some rows bound no mean of all
 CONFIDENCE = 0.95
 _FORM = re.compile(r"\s*([a-z_0-9.]+)\s*(?:\(\s*linf\s*,\s*([-+.\deE]+)\s*\))?\s*(>=|<=|==|>|<)\s*([-+.\deE]+)\s*")
 _RELATIONS = {">=": operator.ge, "<=": operator.le, "==": operator.eq, ">": operator.gt, "<": operator.lt}
@@ -146,7 +147,7 @@ def require(document: Audit | Comparison, thresholds: Iterable[Threshold]) -> Au
 def _judge(document: Audit | Comparison, threshold: Threshold) -> Requirement:
     known = _known(document, threshold)
     if known is None:
-        return Requirement(threshold.text, Met.UNKNOWN, "not known: it was not computed, or needs data")
+        return Requirement(threshold.text, Met.UNKNOWN, "not known: it was not computed, or needs data, or more rows")
     value = f"{known.lo:.6g}" if known.is_point else f"between {known.lo:.6g} and {known.hi:.6g}"
     sure = "" if known.confidence is None else f" ({100 * known.confidence:g} % confidence, {known.samples} rows tried)"
     return Requirement(threshold.text, threshold.holds_for(known), f"{value}{sure}")
@@ -166,6 +167,8 @@ def _known(document: Audit | Comparison, threshold: Threshold) -> Enclosure | No
     known = {fact.key: fact.value for fact in facts if isinstance(fact.value, Enclosure)}
     found = known.get(threshold.quantity)
     speaks_for_a_sample = found is not None and found.basis is Basis.SAMPLED and found.confidence is None
+    if speaks_for_a_sample and threshold.quantity in UNBOUNDED:
+        return None
     return known.get(f"{threshold.quantity}_interval", found) if speaks_for_a_sample else found
 
 

@@ -73,6 +73,28 @@ def test_rows_that_were_drawn_decide_by_their_interval(monkeypatch):
     assert judge("worst_class_accuracy >= 0.2", found) is Met.MET
 
 
+def test_rows_that_were_drawn_decide_nothing_of_a_mean_without_a_largest_value(monkeypatch):
+    """One row of 200 is off by 1000: 40 others say nothing of it."""
+    x = np.random.default_rng(0).normal(size=(200, 1))
+    y = x[:, 0].copy()
+    y[0] = 1000.0
+    net = Network.described(Description((Dense(np.eye(1), np.zeros(1), "identity"),)), "line")
+    texts = ("squared_error <= 1", "rmse <= 1", "absolute_error <= 1", "r_squared >= 0.9")
+    whole = part_of("test-error", net.with_data(Dataset("rows", x, y)))
+    assert {judge(text, whole) for text in texts} == {Met.MISSED}
+    monkeypatch.setattr(evaluation, "affordable", lambda net, work, least, most: 40)
+    drawn = part_of("test-error", net.with_data(Dataset("rows", x, y)))
+    assert facts_of(drawn)["squared_error"].basis is Basis.SAMPLED and facts_of(drawn)["squared_error"].hi < 1
+    assert {judge(text, drawn) for text in texts} == {Met.UNKNOWN}
+
+
+def test_predictions_that_change_in_float32_are_at_least_those_of_the_rows_drawn(monkeypatch):
+    net = wrong_at(10, 200)
+    assert judge("float32_flips == 0", part_of("precision", net)) is Met.MET
+    monkeypatch.setattr(evaluation, "affordable", lambda net, work, least, most: 40)
+    assert judge("float32_flips == 0", part_of("precision", net)) is Met.UNKNOWN
+
+
 def test_the_gap_to_rows_of_training_that_were_drawn_has_two_intervals(monkeypatch):
     train = wrong_at(3, 300).data
     net = wrong_at(10, 40).with_train_data(train)

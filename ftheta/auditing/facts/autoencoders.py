@@ -38,16 +38,14 @@ def best_linear_code(net: Network, rng: np.random.Generator) -> Part:
     n = len(tested)
     facts = (
         Fact("latent dimension (narrowest layer)", Enclosure.exact(width), "", "latent_dimension"),
-        Fact(
-            "reconstruction error", Enclosure.equal(float(own.mean())), f"mean square, {found.told}", "reconstruction"
-        ),
+        Fact("reconstruction error", found.know(float(own.mean())), f"mean square, {found.told}", "reconstruction"),
         Fact(
             f"error of PCA with {width} directions",
             Enclosure.measured(float(rival.mean()), samples=n),
             f"{n:,} rows, fitted to {len(fitted_on):,} {source}",
             "pca_error",
         ),
-        Fact("share of the variance that is kept", Enclosure.equal(1 - float(own.mean()) / spread), found.told),
+        Fact("share of the variance that is kept", found.know(1 - float(own.mean()) / spread), found.told),
         Fact("p-value, network against PCA", Enclosure.measured(p, samples=n), f"sign-flip test, {n:,} rows"),
     )
     charts = _pictures(net, found, x, linear, directions, width)

@@ -45,13 +45,12 @@ def calibration(net: Network, rng: np.random.Generator) -> Part:
     test = calibration_test(given.top, given.right, rng)
     radius = bins.radius(CONFIDENCE)
     interval = Enclosure(max(0.0, bins.error - radius), min(1.0, bins.error + radius), Basis.SAMPLED, n, CONFIDENCE)
-    measured = Enclosure.equal(bins.error) if found.is_complete else Enclosure.measured(bins.error, samples=n)
     temperature = fit_temperature(given.logits, classes)
     mended = reliability(softmax(given.logits / temperature).max(1), given.right)
     source = "of the outputs, which are probabilities" if given.are_given else "by softmax of the outputs"
     told = f"{found.told}, {source}"
     facts = (
-        Fact("expected calibration error (ECE), 15 bins", measured, told, "ece"),
+        Fact("expected calibration error (ECE), 15 bins", found.know(bins.error), told, "ece"),
         Fact("ECE, interval", interval, "if the rows are independent; McDiarmid's inequality", "ece_interval"),
         Fact("ECE to be expected of a calibrated network", Enclosure.measured(test.expected, samples=n), told),
         Fact("p-value of perfect calibration", Enclosure.measured(test.p, samples=n), told),

@@ -37,10 +37,13 @@ class Evaluation:
         """Whether every row of the data was evaluated."""
         return len(self.rows) == self.whole
 
+    def know(self, value: float) -> Enclosure:
+        """A number read off the rows: one of the data where all of them were evaluated, else of these alone."""
+        return Enclosure.equal(value) if self.is_complete else Enclosure.measured(value, samples=len(self.rows))
+
     def know_share(self, count: int) -> Enclosure:
-        """`count` of the rows, as a share: of the data where all of them were evaluated, else of these alone."""
-        n = len(self.rows)
-        return Enclosure.equal(count / n) if self.is_complete else Enclosure.measured(count / n, samples=n)
+        """`count` of the rows, as a share."""
+        return self.know(count / len(self.rows))
 
     def bound_share(self, what: str, count: int, key: str) -> tuple[Fact, ...]:
         """An exact binomial interval of the same share of all rows, where not all were evaluated."""

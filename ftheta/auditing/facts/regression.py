@@ -85,12 +85,12 @@ def judge_regression(net: Network, rng: np.random.Generator) -> Part:
     mse = float(squares.mean())
     explained = 1 - mse / spread if spread > 0 else 0.0
     facts = [
-        Fact("R² on the data", Enclosure.equal(explained), f"{told}; share of the labels' variance", "r_squared"),
-        Fact("mean squared error on the data", Enclosure.equal(mse), told, "squared_error"),
-        Fact("root mean squared error", Enclosure.equal(mse**0.5), told, "rmse"),
-        Fact("mean absolute error", Enclosure.equal(float(errors.mean())), told, "absolute_error"),
+        Fact("R² on the data", given.found.know(explained), f"{told}; share of the labels' variance", "r_squared"),
+        Fact("mean squared error on the data", given.found.know(mse), told, "squared_error"),
+        Fact("root mean squared error", given.found.know(mse**0.5), told, "rmse"),
+        Fact("mean absolute error", given.found.know(float(errors.mean())), told, "absolute_error"),
         Fact("median absolute error, exact interval", median_interval(errors, CONFIDENCE), ASSUMED, "median_error"),
-        Fact("squared error of the best constant", Enclosure.equal(spread), told),
+        Fact("squared error of the best constant", given.found.know(spread), told),
     ]
     if len(errors) > 1:
         facts.insert(2, Fact("expected squared error", mean(squares, CONFIDENCE), ASSUMED))
