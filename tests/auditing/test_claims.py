@@ -73,6 +73,18 @@ def test_rows_that_were_drawn_decide_by_their_interval(monkeypatch):
     assert judge("worst_class_accuracy >= 0.2", found) is Met.MET
 
 
+def test_nothing_is_known_of_a_class_of_which_no_row_was_drawn(monkeypatch):
+    net = wrong_at(0, 200)
+    assert net.data is not None and net.data.y is not None
+    three = Network.described(Description((Dense(np.eye(3), np.zeros(3), "identity"),)), "all columns")
+    x = net.data.x - [0, 0, 100]  # so that class 2 is never predicted
+    y = np.where(np.arange(200) == 3, 2, net.data.y)
+    monkeypatch.setattr(evaluation, "affordable", lambda net, work, least, most: 40)
+    found = part_of("test-error", three.with_data(Dataset("rows", x, y)))
+    assert facts_of(found)["worst_class_accuracy"].lo == 1
+    assert judge("worst_class_accuracy >= 0.2", found) is Met.UNKNOWN
+
+
 def test_rows_that_were_drawn_decide_nothing_of_a_mean_without_a_largest_value(monkeypatch):
     """One row of 200 is off by 1000: 40 others say nothing of it."""
     x = np.random.default_rng(0).normal(size=(200, 1))

@@ -31,6 +31,7 @@ class Evaluation:
     names: tuple[str, ...]
     told: str
     whole: int  # how many rows the data have
+    unmet: int  # classes of the data that none of these rows has
 
     @property
     def is_complete(self) -> bool:
@@ -82,8 +83,9 @@ def _evaluate(net: Network, data: Dataset, rows: np.ndarray) -> Evaluation:
     x = data.x[rows]
     labels = None if data.y is None else data.y.reshape(len(data), -1)[rows]
     classes = None if labels is None else classes_of(net, labels)
+    unmet = 0 if classes is None or data.y is None else len(np.unique(data.y)) - len(np.unique(classes))
     told = describe_rows(len(rows), data)
-    return Evaluation(rows, x, outputs_at(net, x), labels, classes, data.classes, told, len(data))
+    return Evaluation(rows, x, outputs_at(net, x), labels, classes, data.classes, told, len(data), unmet)
 
 
 def evaluate_classes(net: Network, rng: np.random.Generator, *, train: bool = False) -> tuple[Evaluation, np.ndarray]:

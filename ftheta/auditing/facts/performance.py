@@ -112,16 +112,25 @@ def _worst_class_fact(found: Evaluation, classes: np.ndarray) -> tuple[Fact, ...
         return (Fact(name, Enclosure.equal((rows - wrong) / rows), told, "worst_class_accuracy"),)
     return (
         Fact(name, Enclosure.measured((rows - wrong) / rows, samples=rows), told, "worst_class_accuracy"),
-        Fact(f"{name}, interval for all rows", _least_accuracy(counted), found.told, "worst_class_accuracy_interval"),
+        Fact(
+            f"{name}, interval for all rows",
+            _least_accuracy(counted, found.unmet),
+            found.told,
+            "worst_class_accuracy_interval",
+        ),
     )
 
 
-def _least_accuracy(counted: list[tuple[int, int, int]]) -> Enclosure:
-    """Of the class that fares worst among all rows, from some of them: intervals that hold for all classes together."""
+def _least_accuracy(counted: list[tuple[int, int, int]], unmet: int) -> Enclosure:
+    """Of the class that fares worst among all rows, from some of them: intervals that hold for all classes together.
+
+    Of a class without a row among them nothing is known.
+    """
     level = 1 - (1 - CONFIDENCE) / len(counted)
     known = [binomial_interval(rows - wrong, rows, level) for _, rows, wrong in counted]
     total = sum(rows for _, rows, _ in counted)
-    return Enclosure(min(e.lo for e in known), min(e.hi for e in known), Basis.SAMPLED, total, CONFIDENCE)
+    least = 0.0 if unmet else min(e.lo for e in known)
+    return Enclosure(least, min(e.hi for e in known), Basis.SAMPLED, total, CONFIDENCE)
 
 
 def _worst_class(found: Evaluation, classes: np.ndarray, overall: Enclosure) -> tuple:
