@@ -52,8 +52,12 @@ def solve(problem: Problem, supply: Array, demand: Array, total: int) -> Flow:
     refinements = 0
     while True:
         found = _Search(problem, supply, demand, limit).run(rows, columns, f, g, total)
-        used = float(problem.costs_of(found.rows, found.columns)[found.flow > 0].max())
-        if limit <= used < problem.largest_cost:  # costs above the limit are taken for it: none of them may be used
+        used = float(problem.costs_of(found.rows, found.columns)[found.flow > 0].max(initial=0.0))
+        if int(found.flow.sum()) < total:  # pairs that are needed cost more than leaving mass where it is
+            if limit >= problem.largest_cost:
+                raise ArithmeticError("No plan for all of the mass was found, although every pair may be used.")
+            limit = problem.largest_cost
+        elif limit <= used < problem.largest_cost:  # costs above the limit are taken for it: none of them may be used
             limit = min(4 * used, problem.largest_cost)
         elif 0 < used < limit / COARSE and refinements < REFINEMENTS:  # dear pairs make the unit of all costs coarse
             limit = 4 * used
@@ -160,7 +164,8 @@ class _Search:
         self.limit = max(limit, TINY)  # below, the unit of costs underflows
         self.nodes = problem.n + problem.m
         self.unit = self.limit / 2.0 ** (COST_BITS - int(self.nodes + 2).bit_length())
-        self.dearest = 2 * round(self.limit / self.unit) + 1
+        # dearer than any way around by other pairs, so that mass is left out only where pairs beyond that are needed
+        self.dearest = min(problem.n, problem.m) * round(self.limit / self.unit) + 1
         self.arcs = simplex.make_arcs(self.nodes, 2 * FIRST * self.nodes)
         self.tree = simplex.make_tree(self.nodes)
         self.counters = np.array([self.nodes, self.nodes, 0], np.int64)

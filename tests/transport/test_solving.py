@@ -203,3 +203,15 @@ def test_memory_that_does_not_suffice_is_told(monkeypatch):
     monkeypatch.setattr("ftheta.transport.problems.available_memory", lambda: 1000.0)
     with pytest.raises(UsageError, match="more memory"):
         ft.transport(np.arange(10.0), np.arange(10.0), epsilon=1.0)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_clusters_far_apart_whose_masses_differ_have_a_whole_plan(seed):
+    """The cheapest pairs of each point stay within its cluster; some mass has to leave it all the same."""
+    rng = np.random.default_rng(seed)
+    centres = 1e4 * rng.normal(size=(2, 2))
+    x, y = (centres[rng.integers(0, 2, 38)] + 1e-3 * rng.normal(size=(38, 2)) for _ in range(2))
+    found = ft.transport(x, y)
+    assert found.plan.masses.sum() == pytest.approx(1, abs=1e-14)
+    costs = cdist(x, y, "sqeuclidean")
+    assert found.value.middle == pytest.approx(costs[linear_sum_assignment(costs)].mean(), rel=1e-9)
