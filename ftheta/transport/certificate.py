@@ -11,10 +11,9 @@ import numpy as np
 from ftheta.logic.enclosure import Enclosure
 from ftheta.shapes import Float, Int
 
-from .problems import MATRIX, Array, Problem, U
+from .problems import LOST, MATRIX, Array, Problem, U
 
 ENTRIES = 1 << 19
-TINY = 1e-280  # more than all underflows
 
 
 def transform(problem: Problem, f: Float[np.ndarray, "n"]) -> Float[np.ndarray, "m"]:
@@ -31,16 +30,16 @@ def transform(problem: Problem, f: Float[np.ndarray, "n"]) -> Float[np.ndarray, 
         table = problem.table(rows, f, columns_first=True)
         if problem.kind == MATRIX:
             least = table.min(1)
-            g[rows] = least - 2 * U * np.abs(least) - TINY
+            g[rows] = least - 2 * U * np.abs(least)
         else:
             transform_below(table, slack, problem.x, problem.y, f, problem.kind, shrink, first, g)
-    return g
+    return g - problem.underflow
 
 
 def bound_below(problem: Problem, f: Float[np.ndarray, "n"], g: Float[np.ndarray, "m"]) -> float:
     """The dual value of potentials that are feasible, rounded down."""
     terms = np.concatenate([problem.a * f, problem.b * g])
-    return fsum(terms) - 8 * U * fsum(np.abs(terms)) - TINY
+    return fsum(terms) - 8 * U * fsum(np.abs(terms)) - LOST
 
 
 def bound_above(
@@ -53,7 +52,7 @@ def bound_above(
     """The cost of a plan, rounded up; `masses` are right to a relative error of 2u, up to `misplaced` mass in all."""
     terms = masses * problem.costs_of(rows, columns)
     cost = fsum(terms) * (1 + problem.relative_error + 8 * U)
-    return cost + misplaced * problem.largest_cost * (1 + 4 * U) + TINY
+    return cost + misplaced * problem.largest_cost * (1 + 4 * U) + LOST + problem.underflow
 
 
 def enclose(

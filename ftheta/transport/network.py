@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .certificate import TINY
-from .problems import MATRIX, Array, Problem
+from .problems import LOST, MATRIX, Array, Problem
 
 ENTRIES = 1 << 19  # of the table of all pairs that are held at once
 FIRST = 10  # arcs for each point at the start
@@ -161,7 +160,7 @@ class _Search:
         self.problem = problem
         self.supply = supply
         self.demand = demand
-        self.limit = max(limit, TINY)  # below, the unit of costs underflows
+        self.limit = max(limit, LOST)  # below, the unit of costs underflows
         self.nodes = problem.n + problem.m
         self.unit = self.limit / 2.0 ** (COST_BITS - int(self.nodes + 2).bit_length())
         # dearer than any way around by other pairs, so that mass is left out only where pairs beyond that are needed

@@ -8,7 +8,7 @@ the entries of a matrix.
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import fsum, gcd, inf
+from math import fsum, gcd, inf, sqrt
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,8 @@ SQUARED, EUCLIDEAN, CITYBLOCK, MATRIX = range(4)
 U = 2.0**-53
 BALANCED = 1e-9  # relative difference of two masses that is taken for rounding
 LARGEST_COST = 1e290
+LOST = 1e-280  # more than all underflows
+LOST_ROOT = 1e-161  # more than the root of what is lost of one square
 MANY_TERMS = 16  # coordinates from which a squared distance is dearer to compute than to read
 FEW_PAIRS = 1 << 20
 
@@ -63,6 +65,12 @@ class Problem:
         return 0.0 if self.matrix is not None else (self.x.shape[1] + 4) * U
 
     @cached_property
+    def underflow(self) -> float:
+        """What a computed cost may be off by beyond its relative error: squares below the least float64 number are
+        lost, and roots of what is lost are not small."""
+        return LOST_ROOT * sqrt(self.x.shape[1]) if self.kind == EUCLIDEAN else LOST
+
+    @cached_property
     def centre(self) -> Array:
         return (self.x.mean(0) + self.y.mean(0)) / 2
 
@@ -76,7 +84,8 @@ class Problem:
         with np.errstate(over="ignore"):
             sides = (hi - lo) * (1 + 4 * U)
             total = sides.sum() if self.kind == CITYBLOCK else (sides**2).sum()
-            return float((np.sqrt(total) if self.kind == EUCLIDEAN else total) * (1 + self.relative_error * 4))
+            total = np.sqrt(total) if self.kind == EUCLIDEAN else total
+            return float(total * (1 + self.relative_error * 4) + (self.underflow if sides.any() else 0.0))
 
     def costs_of(self, rows: Int[np.ndarray, "k"], columns: Int[np.ndarray, "k"]) -> Float[np.ndarray, "k"]:
         """The costs of some pairs, from differences of coordinates."""
@@ -144,7 +153,7 @@ class Problem:
         far = max(float(np.abs(self.x - self.centre).max()), float(np.abs(self.y - self.centre).max()))
         potentials = float(np.abs(potential).max(initial=0.0))
         if self.kind != SQUARED:
-            return 2 * (d + 4) * U * self.largest_cost + 4 * U * potentials
+            return 2 * (d + 4) * U * self.largest_cost + 4 * U * potentials + 2 * self.underflow
         return 4 * (d + 8) * U * (4 * d * far**2 + potentials)
 
 

@@ -16,8 +16,8 @@ import numpy as np
 from ftheta.logic.enclosure import Basis, Enclosure
 from ftheta.shapes import Float
 
-from .certificate import TINY, bound_below, join_bounds, transform
-from .problems import Array, Problem, U, ensure_memory
+from .certificate import bound_below, join_bounds, transform
+from .problems import LOST, Array, Problem, U, ensure_memory
 
 TOLERANCE = 1e-6  # total mass in the wrong rows, at which the iteration ends
 ITERATIONS = 2000
@@ -250,7 +250,7 @@ def enclose_cost(
     sums = (problem.n + problem.m + 16) * U  # of rows and of columns, in any order
     entries = problem.table_error(np.zeros(1)) + problem.relative_error * problem.largest_cost
     cost = fsum(np.einsum("ij,ij->i", C, plan))
-    above = cost * (1 + sums) + entries * 2 + (wrong + sums) * problem.largest_cost + TINY
+    above = cost * (1 + sums) + entries * 2 + (wrong + sums) * problem.largest_cost + LOST
     return join_bounds(bound_below(problem, f, transform(problem, f)), above)
 
 

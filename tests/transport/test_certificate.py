@@ -38,6 +38,14 @@ def test_each_end_bounds_the_rational_optimum_by_itself(seed, scale, shift):
     assert optimum <= Fraction(bound_above(problem, rows, columns, independent, 0.0))
 
 
+@pytest.mark.parametrize("step", [1e-163, 1.6e-162, 2.3e-162, 1e-155])
+def test_distances_whose_squares_underflow_are_enclosed(step):
+    """Along a coordinate axis the Euclidean distance is the step itself."""
+    x, y = np.zeros((2, 2)), np.array([[step, 0.0], [step, 0.0]])
+    assert ft.transport(x, y, cost="euclidean").value.lo <= step <= ft.transport(x, y, cost="euclidean").value.hi
+    assert Fraction(step) in ft.transport(x, y, cost="euclidean", epsilon=1e-3).cost
+
+
 @max_examples(20)
 @given(st.integers(0, 10**6), st.sampled_from([1e-12, 1.0, 1e8]), SHIFTS, st.floats(0.05, 5))
 def test_the_cost_that_a_penalty_leads_to_encloses_the_rational_optimum(seed, scale, shift, epsilon):
