@@ -9,7 +9,7 @@ import numpy as np
 from ftheta.logic.enclosure import Enclosure
 from ftheta.shapes import Int, Real
 
-from .problems import Array, U
+from .problems import LOST, Array, U
 
 Number = int | float | Fraction
 
@@ -26,8 +26,9 @@ def line_cost(
 
     As fast as sorting both. The enclosure holds the rounding of float64.
     """
+    x, y = np.asarray(x, float), np.asarray(y, float)  # differences of shorter numbers would round or wrap around
     if a is None and b is None and len(x) == len(y):
-        steps = np.sort(np.asarray(x, float))
+        steps = np.sort(x)
         steps -= np.sort(y)
         np.abs(steps, out=steps)
         if p != 1:
@@ -39,21 +40,24 @@ def line_cost(
         rows, columns, masses = _match_levels(*_whole_levels(len(x), len(y)))
     else:
         rows, columns, masses = monotone_plan(x, y, a, b)
-        values_x, values_y = np.asarray(x, float), np.asarray(y, float)
+        values_x, values_y = x, y
     steps = np.abs(values_x[rows] - values_y[columns])
     value = float((masses * steps**p).sum())
-    spread = float(max(np.max(x), np.max(y))) - float(min(np.min(x), np.min(y)))
-    wrong = 0.0 if a is None and b is None else 8 * p * (len(x) + len(y)) * U  # masses are differences of sums
-    return _around(value, len(rows), p, wrong * spread**p)
+    if a is None and b is None:
+        return _around(value, len(rows), p)
+    spread = np.maximum(x.max(), y.max()) - np.minimum(x.min(), y.min())
+    misplaced = 8 * p * (len(x) + len(y)) * U  # masses are differences of sums
+    return _around(value, len(rows), p, float(misplaced * spread**p))
 
 
 def _around(value: float, terms: int, p: float, extra: float = 0.0) -> Enclosure:
-    """Differences, powers and a pairwise sum of non-negative terms: each rounds by a few units in the last place. What
-    overflows on the way tells nothing: a mean may be finite whose sum is not."""
+    """Differences, powers and a pairwise sum of non-negative terms: each rounds by a few units in the last place, or
+    underflows. What overflows on the way tells nothing: a mean may be finite whose sum is not."""
     if not np.isfinite(value):
         return Enclosure.between(0.0, np.inf)
     relative = (200 + 4 * p + int(terms).bit_length()) * U
-    return Enclosure.between(max(0.0, value * (1 - relative) - extra), value * (1 + relative) + extra + 1e-300)
+    error = value * relative + extra + LOST
+    return Enclosure.between(max(0.0, value - error), value + error)
 
 
 def monotone_plan(

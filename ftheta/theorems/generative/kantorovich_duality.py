@@ -40,6 +40,7 @@ KINDS = ("plane", "ring and disc", "digits 3 and 8", "one point")
 EXACT_PAIRS = 3000
 DRAGGED = 4.0  # how far the second sample is moved at most by dragging
 MASSES = ("shares", "counts")
+ROUNDING = 1e-12  # of costs and moments in float64, in units of the largest cost
 ZERO = Enclosure.exact(0)
 
 # ---- subjects --------------------------------------------------------------------------------------------------------
@@ -132,9 +133,10 @@ def kantorovich_duality(
     claims, exact = _claims(found, rng)
     if masses == "counts":
         claims.append(_claim_of_counts(found.problem))
-    gelbrich = _bound_by_moments(x, y) if cost == "sqeuclidean" else None
+    gelbrich = _bound_by_moments(found.problem) if cost == "sqeuclidean" else None
     if gelbrich is not None:
-        claims.append(AtMost("bound by the moments ≤ W₂²", Enclosure.equal(gelbrich), found.value))
+        rounding = ROUNDING * (found.problem.largest_cost or 1.0)
+        claims.append(AtMost("bound by the moments ≤ W₂²", Enclosure.equal(gelbrich), found.value, atol=rounding))
     numbers: dict[str, Enclosure | float] = {"optimal cost": found.value, "relative gap": found.gap}
     if gelbrich is not None:
         numbers["bound by the moments"] = gelbrich
@@ -167,7 +169,8 @@ def _claims(found: Transport, rng: np.random.Generator) -> tuple[list[Claim], Fr
         dual = bound_below(problem, f, transform(problem, f))
         claims.append(AtMost(f"dual value of {name} ≤ optimum", Enclosure.between(dual, dual), found.value))
     independent = _independent_cost(found)
-    claims.append(AtMost("optimum ≤ cost of the independent plan", found.value, independent))
+    rounding = ROUNDING * (problem.largest_cost or 1.0)
+    claims.append(AtMost("optimum ≤ cost of the independent plan", found.value, independent, atol=rounding))
     exact = None
     if problem.n * problem.m <= EXACT_PAIRS and problem.kind != COSTS.index("euclidean"):
         near = order_pairs(found.plan.rows, found.plan.columns, found.plan.masses)
@@ -177,10 +180,16 @@ def _claims(found: Transport, rng: np.random.Generator) -> tuple[list[Claim], Fr
         slack = max(problem.exact_cost(i, j) - best.f[i] - best.g[j] for i, j in best.plan)
         claims.append(Identity("primal − dual, in rationals", Enclosure.exact(exact - dual), ZERO))
         claims.append(Identity("largest slack where the plan has mass, in rationals", Enclosure.exact(slack), ZERO))
-    gap = Enclosure.exact(found.value.hi) - Enclosure.exact(found.value.lo)
-    what = "cost of the plan − dual value of its potentials, relative"
-    claims.append(AtMost(what, gap / Enclosure.exact(max(found.value.lo, 1e-300)), Enclosure.exact(1e-9)))
+    what = "cost of the plan − dual value of its potentials, in units of the largest cost"
+    claims.append(AtMost(what, _enclose_gap(found), Enclosure.exact(1e-9)))
     return claims, exact
+
+
+def _enclose_gap(found: Transport) -> Enclosure:
+    """The optimum over plans less that over potentials, zero by the theorem: what is known of it from these two."""
+    known = Enclosure.exact(found.value.hi) - Enclosure.exact(found.value.lo)
+    unit = Enclosure.exact(found.problem.largest_cost or 1.0)
+    return Enclosure.between(0.0, max((known / unit).hi, 0.0))
 
 
 def _claim_of_counts(problem: Problem) -> Claim:
@@ -203,8 +212,9 @@ def _independent_cost(found: Transport) -> Enclosure:
     return Enclosure.equal(total)
 
 
-def _bound_by_moments(x: np.ndarray, y: np.ndarray) -> float:
-    return gaussian_distance(*sample_moments(x), *sample_moments(y))
+def _bound_by_moments(problem: Problem) -> float:
+    """From rows about their common centre: moments far from the origin would be rounded."""
+    return gaussian_distance(*sample_moments(problem.x - problem.centre), *sample_moments(problem.y - problem.centre))
 
 
 def _examples() -> Examples:

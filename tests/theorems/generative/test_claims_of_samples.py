@@ -13,6 +13,7 @@ from ftheta.networks import Dense, Description
 from ftheta.running import assess, run
 from ftheta.subjects import Dataset, Network
 from ftheta.theorems.generative.wasserstein_sampling import farthest_apart
+from ftheta.theorems.samples import make_pair
 from ftheta.transport.line import exact_line_cost, line_cost
 from tests.thoroughness import max_examples
 
@@ -64,3 +65,50 @@ def test_costs_beyond_the_floats_are_enclosed_all_the_same(x, y, p):
     cost = exact_line_cost(x, y, p=p)
     assert Fraction(found.lo) <= cost
     assert found.hi == np.inf or cost <= Fraction(found.hi)
+
+
+@pytest.mark.parametrize(
+    "x, y, p",
+    [
+        (np.array([-100], np.int8), np.array([100, 100], np.int8), 1),  # the difference wraps around in eight bits
+        (np.array([1, 1], np.float32) * np.float32(1e-30), np.ones(3, np.float32), 1),
+        (
+            np.array([-1e200, 1e200]),
+            np.repeat([-1e200, 1e200], 2),
+            2,
+        ),  # the cost is zero, the square of the range is not
+        (np.array([0.0]), np.array([1.6e-162]), 2),  # the square is rounded up to the least positive number
+    ],
+)
+def test_line_costs_are_those_of_the_real_numbers(x, y, p):
+    found = line_cost(x, y, p=p)
+    assert exact_line_cost(x.tolist(), y.tolist(), p=p) in found
+
+
+SAME = np.random.default_rng(0).normal(size=(30, 2))
+
+
+@pytest.mark.parametrize(
+    "x, y",
+    [(SAME, SAME[::-1]), (np.ones((4, 2)), np.ones((5, 2))), (1e6 * SAME, 1e6 * SAME[::-1]), (1e8 + SAME, 1e8 + SAME)],
+    ids=["equal", "one point", "large", "far from the origin"],
+)
+def test_samples_that_cost_nothing_to_move_do_not_refute_duality(x, y):
+    found = run(theorem("kantorovich-duality"), make_pair("no cost", x, y))
+    assert found.verdict is Verdict.CERTIFIED
+
+
+def test_a_column_that_never_changes_is_compared_too():
+    rows = np.stack([np.arange(5.0), np.ones(5)], 1)
+    assert run(
+        theorem("transport-1d"), make_pair("constant column", rows, rows + np.array([0.5, 0.0])), power=2.0
+    ).verdict.holds
+
+
+def test_the_plan_beside_sorting_is_one_of_all_rows():
+    """The first thousand rows of both samples agree, the others do not."""
+    x = np.repeat([0.0, 100.0], [1000, 3001])
+    y = np.repeat([0.0, 300.0], [1000, 2003])
+    found = run(theorem("transport-1d"), make_pair("rows in order", x, y), power=3.0)
+    assert not any(judged.judgement.contradicted for judged in found.claims)
+    assert found.verdict is Verdict.CONSISTENT
