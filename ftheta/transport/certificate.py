@@ -49,10 +49,12 @@ def bound_above(
     masses: Float[np.ndarray, "k"],
     misplaced: float,
 ) -> float:
-    """The cost of a plan, rounded up; `masses` are right to a relative error of 2u, up to `misplaced` mass in all."""
+    """The optimal cost is at most that of a plan, rounded up; `masses` are right to a relative error of 2u, up to
+    `misplaced` mass in all."""
     terms = masses * problem.costs_of(rows, columns)
     cost = fsum(terms) * (1 + problem.relative_error + 8 * U)
-    return cost + misplaced * problem.largest_cost * (1 + 4 * U) + LOST + problem.underflow
+    above = cost + misplaced * problem.largest_cost * (1 + 4 * U) + LOST + problem.underflow
+    return min(above, problem.largest_cost)  # as every plan of mass 1 does
 
 
 def enclose(

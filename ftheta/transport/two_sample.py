@@ -21,6 +21,7 @@ from .problems import Array
 Statistic: TypeAlias = Literal["gaussian", "linear", "energy"]
 BLOCK = 1 << 21  # entries of the kernel that are held at once
 MEDIAN_ROWS = 1000
+NEAR = 1e-6  # squares below this share of the sizes that cancel in them have lost digits
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +57,9 @@ def permutation_test(
     values, size = _statistics(pooled, weights, kernel, h)
     if not np.isfinite(values).all():
         raise SubjectError(
-            "The rows are too large for float64.", got="squares that overflow", remedy="scale all rows alike"
+            "Squares of these distances are no float64 numbers.",
+            got=f"entries up to {np.abs(pooled).max():.2g}, bandwidth {h:.2g}",
+            remedy="scale all rows alike",
         )
     observed = float(values[0])
     reaches = values >= observed - 64 * np.finfo(float).eps * size  # equal up to rounding counts as equal
@@ -109,15 +112,25 @@ def kernel_block(
     r"""$e^{-|x-y|^2/2h^2}$, $\langle x,y\rangle$ or $-|x-y|$ for all pairs."""
     if kernel == "linear":
         return x @ y.T
-    if x.shape[1] == 1:
-        squares = (x - y.T) ** 2
-    else:
-        squares = np.einsum("nd,nd->n", x, x)[:, None] + np.einsum("nd,nd->n", y, y) - 2 * (x @ y.T)
-        np.maximum(squares, 0.0, out=squares)
+    squares = (x - y.T) ** 2 if x.shape[1] == 1 else _square_distances(x, y)
     if kernel == "energy":
         return -np.sqrt(squares)
     squares *= -1 / (2 * h**2)
     return np.exp(squares, out=squares)
+
+
+def _square_distances(x: Array, y: Array) -> Array:
+    """By one product of matrices about a common centre; pairs that are near to one another, in which it cancels, again
+    from their differences."""
+    centre = y.mean(0)
+    left, right = x - centre, y - centre
+    sizes = np.einsum("nd,nd->n", left, left)[:, None] + np.einsum("nd,nd->n", right, right)
+    squares = sizes - 2 * (left @ right.T)
+    sizes *= NEAR
+    for i, near in enumerate(squares < sizes):
+        columns = np.flatnonzero(near)
+        squares[i, columns] = ((x[i] - y[columns]) ** 2).sum(1)
+    return np.maximum(squares, 0.0, out=squares)
 
 
 def median_distance(pooled: Float[np.ndarray, "n d"]) -> float:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import linalg, stats
+from scipy.spatial.distance import cdist
 
 import ftheta as ft
 from ftheta.logic.errors import SubjectError, UsageError
@@ -170,3 +171,19 @@ def test_it_can_be_written_as_json_and_text():
     assert found.to_dict()["p_value"] == found.p_value
     assert "p-value" in str(found)
     assert ft.distance([[0.0, 1.0]] * 3, [[2.0, 3.0]] * 3, "w2").p_value is None
+
+
+@pytest.mark.parametrize("kind", ["energy", "mmd"])
+@pytest.mark.parametrize("offset, accuracy", [(0.0, 1e-13), (2.0**20, 1e-9), (2.0**26, 1e-7)])
+def test_distances_far_from_the_origin_are_those_of_the_rows(kind, offset, accuracy):
+    """Against differences of coordinates; the rows are stored with the rounding of the offset, their distances not."""
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(20, 2)) + offset, rng.normal(size=(25, 2)) + offset + 1
+    found = ft.distance(x, y, kind=kind)
+    pooled = np.concatenate([x, y])
+    apart = cdist(pooled, pooled)
+    K = -apart if kind == "energy" else np.exp(-(apart**2) / (2 * np.median(apart[np.triu_indices(45, 1)]) ** 2))
+    w = np.repeat([1 / 20, -1 / 25], [20, 25])
+    assert found.value.middle == pytest.approx(np.sqrt(w @ K @ w), rel=1e-12)
+    near = ft.distance(x - offset, y - offset, kind=kind)
+    assert found.value.middle == pytest.approx(near.value.middle, rel=accuracy)

@@ -176,7 +176,8 @@ def _check_again(x: np.ndarray, y: np.ndarray, lost: int, value: Enclosure) -> W
             means.append(mean)
             deviations.append((arb(square.numerator) / arb(square.denominator)).sqrt())
         apart = (means[0] - means[1]) ** 2
-        distance = arb(apart.numerator) / arb(apart.denominator) + (deviations[0] - deviations[1]) ** 2
+        step = deviations[0] - deviations[1]
+        distance = arb(apart.numerator) / arb(apart.denominator) + step * step  # powers of balls around 0 are NaN
     at = {"deviations": tuple(float(s.mid()) for s in deviations)}
     return Witness(at, Enclosure.ball(distance), value, "moments in rationals, their roots in balls")
 

@@ -113,13 +113,16 @@ def gan_and_transport(
     claims: list[Claim] = [
         Identity(f"value of the game at {name} = 2 JS − ln 4", _value(current, p, q), game, witness, atol=1e-12),
         _claim_others(best, p, q, game, rng),
-        Identity("JS = information of a row about its sample", Enclosure.equal(divergence), _information(p, q)),
+        Identity(
+            "JS = information of a row about its sample", Enclosure.equal(divergence), _information(p, q), atol=1e-12
+        ),
         AtMost("JS ≤ ln 2", Enclosure.equal(divergence), Enclosure.equal(log(2))),
     ]
     some, others = x[:MOST], y[:MOST]
     distance = transport(some, others, cost="euclidean").value
     common = float(np.minimum(p, q).sum())
-    claims.append(AtMost("|mean x − mean y| ≤ W₁", _mean_gap(some, others), distance, rtol=1e-9))
+    rounding = 1e-12 * max(float(np.abs(some).max()), float(np.abs(others).max()))
+    claims.append(AtMost("|mean x − mean y| ≤ W₁", _mean_gap(some, others), distance, atol=rounding))
     first, second = names_of(data)
     return Evidence(
         claims=tuple(claims),

@@ -113,7 +113,10 @@ def mmd_test(
     chosen: Statistic = kernel  # type: ignore[assignment]
     found = permutation_test(x, y, chosen, bandwidth=h, permutations=permutations, rng=rng)
     threshold = deviation_threshold(min(len(x), len(y)), level)
-    claims: list[Claim] = [_claim_positive(found.statistic, kernel), *_claim_level(pooled, chosen, h, level, rng)]
+    claims: list[Claim] = [
+        _claim_positive(found.statistic, pooled, chosen, h),
+        *_claim_level(pooled, chosen, h, level, rng),
+    ]
     if len(pooled) >= EIGHT:
         claims.append(_claim_level_of_eight(pooled, chosen, h, level, counting, rng))
     root = sqrt(max(found.statistic, 0.0))
@@ -135,8 +138,11 @@ def mmd_test(
 # ---- mathematics -----------------------------------------------------------------------------------------------------
 
 
-def _claim_positive(statistic: float, kernel: str) -> AtMost:
-    return AtMost(f"0 ≤ wᵀKw ({kernel} kernel)", Enclosure.exact(0), Enclosure.equal(statistic), atol=1e-12)
+def _claim_positive(statistic: float, pooled: np.ndarray, kernel: Statistic, h: float) -> AtMost:
+    """Up to the rounding of a sum, which is relative to the entries of K."""
+    size = float(np.abs(kernel_block(pooled, pooled, kernel, h)).max())
+    what = f"0 ≤ wᵀKw ({kernel} kernel)"
+    return AtMost(what, Enclosure.exact(0), Enclosure.equal(statistic), atol=1e-12 * max(size, 1.0))
 
 
 def _claim_level(

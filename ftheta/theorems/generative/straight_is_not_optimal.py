@@ -243,7 +243,7 @@ def _enclose_costs(first: np.ndarray, second: np.ndarray) -> tuple[Enclosure, En
         alpha = _ball(A[0][0] * A[1][1] - A[0][1] ** 2).sqrt()
         beta = _ball(B[0][0] * B[1][1] - B[0][1] ** 2).sqrt()
         C = [[_ball(A[i][j]) / alpha + _ball(B[i][j]) / beta for j in range(2)] for i in range(2)]
-        middle = (alpha * beta).sqrt() * (C[0][0] + C[1][1]) / (C[0][0] * C[1][1] - C[0][1] ** 2).sqrt()
+        middle = (alpha * beta).sqrt() * (C[0][0] + C[1][1]) / (C[0][0] * C[1][1] - C[0][1] * C[1][0]).sqrt()
         best = (_ball(product) + 2 * alpha * beta).sqrt()
         base = _ball(shift + total)
         return Enclosure.ball(base - 2 * middle), Enclosure.ball(base - 2 * best), Enclosure.ball(base)

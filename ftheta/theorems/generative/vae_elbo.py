@@ -176,11 +176,12 @@ def _enclose(
         rest = sum((u * u for u in r), arb(0))
         precision = 1 + size / s2
         centre = along / s2 / precision
+        off = (m - centre) * (m - centre)  # products, as powers of balls around 0 are NaN
         two_pi = 2 * arb.pi()
-        logp = -(d * (two_pi * s2).log() + precision.log() + rest / s2 - precision * centre**2) / 2
+        logp = -(d * (two_pi * s2).log() + precision.log() + rest / s2 - precision * centre * centre) / 2
         fit = -(d * (two_pi * s2).log() + (rest - 2 * m * along + (m**2 + t2) * size) / s2) / 2
         elbo = fit - (m**2 + t2 - 1 - t2.log()) / 2
-        short = (precision * (t2 + (m - centre) ** 2) - 1 - (precision * t2).log()) / 2
+        short = (precision * (t2 + off) - 1 - (precision * t2).log()) / 2
         numbers: Numbers = {"ELBO": Enclosure.ball(elbo), "log p(x)": Enclosure.ball(logp)}
         claims: list[Claim] = [
             Identity("log p(x) = ELBO + KL(q‖posterior)", Enclosure.ball(logp), Enclosure.ball(elbo + short))
@@ -190,7 +191,7 @@ def _enclose(
         if wide < 0:  # forced: the formula without its hypothesis
             wide = -wide
         if not wide.contains(0):
-            square = t2 / (v * wide).sqrt() * ((m - centre) ** 2 / wide).exp()
+            square = t2 / (v * wide).sqrt() * (off / wide).exp()
             if 2 * t2 > v:
                 numbers["Var(w/p)"] = Enclosure.ball(square - 1)
             part = _second_moment(m, t2, centre, v, wide)

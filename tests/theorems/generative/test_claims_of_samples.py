@@ -112,3 +112,26 @@ def test_the_plan_beside_sorting_is_one_of_all_rows():
     found = run(theorem("transport-1d"), make_pair("rows in order", x, y), power=3.0)
     assert not any(judged.judgement.contradicted for judged in found.claims)
     assert found.verdict is Verdict.CONSISTENT
+
+
+@pytest.mark.parametrize("name", ["bures-and-fid", "gan-and-transport"])
+@pytest.mark.parametrize("x", [np.arange(20.0)[:, None], SAME, 1e6 * SAME], ids=["line", "plane", "large"])
+def test_one_sample_in_two_orders_contradicts_nothing(name, x):
+    found = run(theorem(name), make_pair("one sample", x, x[::-1]))
+    assert found.verdict is Verdict.CERTIFIED
+
+
+def test_clouds_that_mirror_one_another_have_a_rectified_flow():
+    """Their correlations cancel in Σ₀/α + Σ₁/β."""
+    x = np.array([[1.0, 2.0], [3.0, 1.0], [0.0, -1.0], [2.5, 0.5]])
+    found = run(theorem("straight-is-not-optimal"), make_pair("mirrored", x, x * [1, -1]))
+    assert found.verdict.holds
+
+
+def test_a_statistic_of_large_rows_is_zero_up_to_rounding():
+    found = run(theorem("mmd-test"), make_pair("one sample", 1e6 * SAME, 1e6 * SAME[::-1]), kernel="energy")
+    assert not any(judged.judgement.contradicted for judged in found.claims)
+
+
+def test_rows_that_are_all_alike_are_at_no_distance():
+    assert run(theorem("wasserstein-sampling"), Dataset("one point", np.ones((20, 2)))).verdict.holds
