@@ -59,6 +59,16 @@ def unadjusted_langevin(
     return x
 
 
+def _read_start(start: Any) -> np.ndarray:
+    try:
+        rows = np.atleast_2d(np.asarray(start, np.float64))
+    except (TypeError, ValueError):
+        raise UsageError("The start is rows of numbers.", where="ft.langevin", got=type(start).__name__) from None
+    if not rows.size:
+        raise UsageError("The start has no rows.", where="ft.langevin", got=f"shape {rows.shape}")
+    return rows
+
+
 def langevin(
     score: Callable[[np.ndarray], np.ndarray], start: Any, *, step: float, steps: int = 1000, seed: int = 0
 ) -> Float[np.ndarray, "n d"]:
@@ -67,7 +77,10 @@ def langevin(
     `score` maps rows to $\nabla\log p=-\nabla V$ at each. Steps above $2/L$, with $L$ the largest curvature of $V$,
     diverge, and that is said; on $V=x^2/2$ the chains end with the variance $\frac1{1-h/2}$.
     """
-    rows = np.atleast_2d(np.asarray(start, np.float64))
+    rows = _read_start(start)
+    if np.shape(score(rows)) != rows.shape:
+        got = f"shape {np.shape(score(rows))}, not {rows.shape}"
+        raise UsageError("A score has one row of the size of x for every row.", where="ft.langevin", got=got)
     if not (step > 0 and steps >= 1 and np.isfinite(rows).all()):
         raise UsageError(
             "Langevin steps need a positive step, at least one step and a finite start.",

@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from math import log1p, sqrt
+from math import inf, log1p, sqrt
 from typing import Any
 
 import numpy as np
 
 from ftheta.flows.mixtures import Mixture
-from ftheta.flows.models import read_rows
+from ftheta.flows.models import choose_rows, read_rows
 from ftheta.lazy import jax
 from ftheta.logic.enclosure import Enclosure
 from ftheta.logic.errors import UsageError, suggest
@@ -33,7 +33,6 @@ SCHEDULES = ("karras", "linear")
 HORIZON = 6.0
 STOP = 1e-3
 COPY = 1 / 3  # a copy is this much nearer to one row than to all others
-MOST_ROWS = 5000
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,8 +113,10 @@ def diffuse(
                 got=given,
                 remedy=suggest(given, known, f"one of {', '.join(known)}"),
             )
-    if steps < 1 or not spread >= 0:
-        raise UsageError("Steps are positive, a spread is not negative.", where="ft.diffuse", got=f"{steps}, {spread}")
+    if not (steps == int(steps) >= 1 and 0 <= spread < inf):
+        raise UsageError(
+            "Steps are whole and positive, a spread is not negative.", where="ft.diffuse", got=f"{steps}, {spread}"
+        )
     is_score = callable(source) or hasattr(source, "apply")
     if is_score and data is None:
         raise UsageError("A score needs the data it was trained on.", where="ft.diffuse", remedy="give data=rows")
@@ -124,7 +125,7 @@ def diffuse(
     scale = sqrt(float(rows.var(0).mean()))
     if not scale > 0:
         raise UsageError("All rows are the same.", where="ft.diffuse", remedy="give rows that differ")
-    atoms = ((rows - centre) / scale)[:MOST_ROWS]
+    atoms = (choose_rows(rows, np.random.default_rng(seed)) - centre) / scale
     law = Mixture(atoms, np.full(len(atoms), 1 / len(atoms)), 0.0 if is_score else spread**2)
     score = _read_score(source) if is_score else law.score_at
     bound = None
@@ -151,7 +152,7 @@ def _choose_levels(schedule: str, steps: int) -> np.ndarray:
 def _read_score(source: Any) -> Score:
     """A score of times and rows: a network takes the time as the last entry of its input."""
     if not hasattr(source, "apply"):
-        return source
+        return partial(_ensure_vectors, source)
     with jax.enable_x64(True):
         compiled: Callable[..., Any] = jax.jit(jax.vmap(partial(source.apply, source.params)))
 
@@ -159,4 +160,16 @@ def _read_score(source: Any) -> Score:
         with jax.enable_x64(True):
             return np.asarray(compiled(np.concatenate([x, np.full((len(x), 1), t)], 1)))
 
-    return score
+    return partial(_ensure_vectors, score)
+
+
+def _ensure_vectors(score: Score, t: float, x: np.ndarray) -> np.ndarray:
+    """What a score of the user says at these rows, or an error: samples that are not numbers would tell nothing."""
+    found = np.asarray(score(t, x))
+    if found.shape != x.shape:
+        got = f"shape {found.shape}, not {x.shape}"
+        raise UsageError("A score has one row of the size of x for every row.", where="ft.diffuse", got=got)
+    if not np.isfinite(found).all():
+        got = f"{found[~np.isfinite(found)][0]} at the time {t:.4g}"
+        raise UsageError("The score is no number.", where="ft.diffuse", got=got, remedy="take more steps, or mend it")
+    return found

@@ -96,7 +96,7 @@ def fit_coupling(
     """A flow fitted to the rows: whitened, then layer after layer; the likelihood of the rows never falls."""
     d = rows.shape[1]
     centre = rows.mean(0)
-    factor = np.linalg.cholesky(np.cov(rows.T, bias=True).reshape(d, d) + 1e-9 * np.eye(d) * rows.var())
+    factor = np.linalg.cholesky(np.cov(rows.T, bias=True).reshape(d, d) + 1e-9 * np.diag(rows.var(0)))
     x = np.linalg.solve(factor, (rows - centre).T).T
     fitted: list[Coupling] = []
     for k in range(layers if d > 1 else 0):

@@ -23,6 +23,7 @@ KINDS = ("matching", "coupling", "exact")
 STEPS = 60
 MOST_EXACT_TRACE = 16  # coordinates up to which the trace is computed, and not estimated
 MOST_ROWS = 5000
+LARGEST = 1e100  # entry of a row whose squares and products are floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,8 +91,6 @@ def flow(
             remedy=suggest(kind, KINDS, f"one of {', '.join(KINDS)}"),
         )
     rng = np.random.default_rng(seed)
-    if kind == "coupling":
-        return _coupling_model(fit_coupling(rows, rng, layers=layers), rows)
     centre, scale = rows.mean(0), rows.std(0)
     if not (scale > 0).all():
         raise UsageError(
@@ -100,9 +99,13 @@ def flow(
             got=float(rows[0, int(np.argmin(scale))]),
             remedy="leave constant columns out: on them no density exists",
         )
+    if kind == "coupling":
+        return _coupling_model(fit_coupling(rows, rng, layers=layers), rows)
     n, d = rows.shape
     blur = n ** (-1 / (d + 4)) if spread is None else spread
-    standard = ((rows - centre) / scale)[:MOST_ROWS]
+    if not 0 <= blur < np.inf:
+        raise UsageError("The blur is a positive number.", where="ft.flow", got=f"spread={blur}")
+    standard = (choose_rows(rows, rng) - centre) / scale
     law = Mixture(standard, np.full(len(standard), 1 / len(standard)), blur**2 if kind == "exact" else 0.0)
     floor = _estimate_floor(law, rng)
     if kind == "exact":
@@ -132,7 +135,17 @@ def read_rows(data: Any, where: str) -> np.ndarray:
             got=f"an array of shape {rows.shape} and type {rows.dtype}",
             remedy="give one row per point; of one number per row, x[:, None]; drop or impute NaN",
         )
-    return rows.reshape(len(rows), -1).astype(np.float64)
+    rows = rows.reshape(len(rows), -1).astype(np.float64)
+    largest = float(np.abs(rows).max(initial=0.0))
+    if largest > LARGEST:
+        got = f"entries up to {largest:.2g}"
+        raise UsageError("Squares of these rows are no float64 numbers.", where=where, got=got, remedy="scale them")
+    return rows
+
+
+def choose_rows(rows: Float[np.ndarray, "n d"], rng: np.random.Generator) -> Float[np.ndarray, "k d"]:
+    """All rows, or as many of them as are held in tables with all points, drawn: the first ones may be alike."""
+    return rows if len(rows) <= MOST_ROWS else rows[np.sort(rng.choice(len(rows), MOST_ROWS, replace=False))]
 
 
 def _estimate_floor(law: Mixture, rng: np.random.Generator, draws: int = 5000, times: int = 25) -> Enclosure:

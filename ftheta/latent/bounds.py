@@ -6,6 +6,7 @@ and $L_K=\mathbb E\log\frac1K\sum_{k\le K}w_k$ for independent $z_k\sim q$ (IWAE
 
 from collections.abc import Callable
 from functools import partial
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -76,8 +77,15 @@ def elbo(
     """
     row = np.asarray(x, np.float64).ravel()
     m = np.atleast_1d(np.asarray(mean, np.float64))
-    tau = np.broadcast_to(np.asarray(deviation, np.float64), m.shape)
-    if not (noise > 0 and (tau > 0).all() and importance >= 1 and draws >= 2):
+    tau = np.asarray(deviation, np.float64)
+    if not (row.size and np.isfinite(row).all() and np.isfinite(m).all() and tau.size in (1, m.size)):
+        raise UsageError(
+            "A row of finite numbers is needed, and a finite mean and a deviation for each latent.",
+            where="ft.elbo",
+            got=f"x {row[:4]}, mean {m[:4]}, {tau.size} deviations",
+        )
+    tau = np.broadcast_to(tau, m.shape)
+    if not (0 < noise < inf and ((tau > 0) & (tau < inf)).all() and importance >= 1 and draws >= 2):
         raise UsageError(
             "Deviations are positive, and at least one weight and two draws are needed.",
             where="ft.elbo",
@@ -92,7 +100,15 @@ def elbo(
             where="ft.elbo",
             got=f"shape {means.shape}, not {(len(z), len(row))}",
         )
-    logs = log_weights(lambda _: means, row, z, m, tau, noise)
+    with np.errstate(over="ignore"):  # what overflows is looked for
+        logs = log_weights(lambda _: means, row, z, m, tau, noise)
+    if not np.isfinite(logs).all():
+        raise UsageError(
+            "The weights are no float64 numbers.",
+            where="ft.elbo",
+            got=f"log w = {logs[~np.isfinite(logs)][0]}",
+            remedy="scale the rows, or give larger noise",
+        )
     return importance_bound(logs.reshape(draws, importance))
 
 

@@ -13,6 +13,8 @@ import numpy as np
 from ftheta.logic.errors import UsageError
 from ftheta.shapes import Float
 
+LARGEST = 1e100  # entry of a row whose squares and products are floats
+
 
 @dataclass(frozen=True, eq=False)
 class Ppca:
@@ -64,7 +66,7 @@ class Ppca:
         top = self.eigenvalues[:q]
         centred = x - self.mean
         inside = centred @ self.directions
-        outside = (centred**2).sum(1) - (inside**2).sum(1)
+        outside = ((centred - inside @ self.directions.T) ** 2).sum(1)  # a difference of squares would cancel
         logs = float(np.log(top).sum()) + (d - q) * np.log(self.noise)
         return -((inside**2 / top).sum(1) + outside / self.noise + logs + d * np.log(2 * np.pi)) / 2
 
@@ -89,19 +91,25 @@ def fit_ppca(rows: Float[np.ndarray, "n d"], latents: int) -> Ppca:
 
 def ppca(data: Any, latents: int) -> Ppca:
     r"""Probabilistic PCA of the rows of `data` (an array, a `Dataset`) with this number of latents."""
-    rows = np.asarray(getattr(data, "x", data), np.float64)
+    rows = np.asarray(getattr(data, "x", data))
     rows = rows.reshape(len(rows), -1) if rows.size else rows.reshape(0, 0)
     n, d = rows.shape
-    if n < 2 or not np.isfinite(rows).all():
-        raise UsageError("PPCA needs at least two rows of finite numbers.", where="ft.ppca", got=f"shape {rows.shape}")
-    if not 0 <= latents < d:
+    if n < 2 or rows.dtype.kind not in "fiub" or not np.isfinite(rows).all():
+        got = f"shape {rows.shape}, type {rows.dtype}"
+        raise UsageError("PPCA needs at least two rows of finite numbers.", where="ft.ppca", got=got)
+    rows = rows.astype(np.float64)
+    largest = float(np.abs(rows).max())
+    if largest > LARGEST:
+        got = f"entries up to {largest:.2g}"
+        raise UsageError("Squares of these rows are no float64 numbers.", where="ft.ppca", got=got, remedy="scale them")
+    if not 0 <= latents == int(latents) < d:
         raise UsageError(
             "PPCA has fewer latents than the rows have entries.",
             where="ft.ppca",
             got=f"{latents} latents, {d} entries",
             remedy=f"give 0 to {d - 1}",
         )
-    model = fit_ppca(rows, latents)
+    model = fit_ppca(rows, int(latents))
     if not model.noise > 0:
         raise UsageError(
             "Beyond these latents the rows do not vary: the likelihood is infinite.",

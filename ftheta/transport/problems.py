@@ -239,11 +239,16 @@ def read_weights(given: ArrayLike | None, count: int, name: str) -> Float[np.nda
         raise SubjectError("Weights are finite and not negative.", where=f"{name}[{bad[0]}]", got=got)
     if not weights.any():
         raise SubjectError("All weights are zero.", where=name)
+    if not weights.max() <= LARGEST_COST:
+        raise SubjectError("Weights are too large for float64.", where=name, got=f"up to {weights.max():g}")
     return weights
 
 
 def _read_matrix(given: Any, n: int, m: int) -> Array:
-    matrix = np.asarray(given, np.float64)
+    try:
+        matrix = np.asarray(given, np.float64)
+    except (TypeError, ValueError):
+        raise SubjectError("Costs are real numbers.", where="cost", got=type(given).__name__) from None
     if matrix.shape != (n, m):
         raise SubjectError("A matrix of costs has a row for each x and a column for each y.", got=str(matrix.shape))
     if not np.isfinite(matrix).all():

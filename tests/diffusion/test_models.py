@@ -99,3 +99,28 @@ def test_the_spectral_gap_of_two_wells_is_that_of_a_matrix():
 
     second = eigvalsh_tridiagonal(diagonal, off, select="i", select_range=(0, 1))[1]
     assert spectral_gap(law) == pytest.approx(second, rel=1e-3)
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+@pytest.mark.parametrize("score", [lambda t, x: x * np.nan, lambda t, x: x[:, 0]], ids=["NaN", "another shape"])
+def test_a_score_that_is_none_is_refused(sampler, score):
+    with pytest.raises(UsageError, match="score"):
+        ft.diffuse(score, data=ROWS, sampler=sampler, steps=3).sample(4)
+
+
+def test_rows_whose_squares_overflow_are_refused():
+    with pytest.raises(UsageError, match="no float64 numbers"):
+        ft.diffuse(1e200 * ROWS)
+
+
+@pytest.mark.parametrize(
+    "score, start, words",
+    [
+        (lambda x: -x[:, 0], np.zeros((3, 1)), "one row of the size of x"),  # would be broadcast to three columns
+        (lambda x: -x, [], "no rows"),
+        (lambda x: -x, "start", "rows of numbers"),
+    ],
+)
+def test_bad_input_of_langevin_steps_is_told(score, start, words):
+    with pytest.raises(UsageError, match=words):
+        ft.langevin(score, start, step=0.1, steps=2)

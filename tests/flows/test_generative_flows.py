@@ -137,3 +137,29 @@ def test_bad_input_is_refused():
         ft.flow(np.array([[np.inf, 1.0], [0.0, 0.0]]))
     with pytest.raises(UsageError, match="entries per row"):
         ft.flow(ROWS, "coupling").log_density(np.ones((3, 5)))
+
+
+@pytest.mark.parametrize("kind", ["matching", "coupling", "exact"])
+def test_rows_without_a_density_or_with_squares_that_overflow_are_refused(kind):
+    with pytest.raises(UsageError, match="constant"):
+        ft.flow(np.stack([ROWS[:, 0], np.ones(len(ROWS))], 1), kind, steps=1)
+    with pytest.raises(UsageError, match="no float64 numbers"):
+        ft.flow(1e200 * ROWS, kind, steps=1)
+
+
+def test_a_blur_that_is_no_number_is_refused():
+    with pytest.raises(UsageError, match="blur"):
+        ft.flow(ROWS, "exact", spread=float("nan"))
+
+
+def test_a_coupling_flow_does_not_depend_on_where_the_columns_lie():
+    """What is added to the covariance is relative to the spread of each column, not to the distance of their means."""
+    moved = ft.flow(ROWS + np.array([0.0, 2.0**30]), "coupling", layers=0)
+    assert moved.loss.middle == pytest.approx(ft.flow(ROWS, "coupling", layers=0).loss.middle, abs=1e-6)
+
+
+def test_a_law_of_many_rows_is_not_that_of_the_first_ones():
+    rows = np.repeat([0.0, 1.0], [6000, 6000])[:, None]
+    assert ft.diffuse(rows).law.atoms.mean() == pytest.approx(0, abs=0.1)
+    density = ft.flow(rows, "exact").log_density(np.array([[0.0], [1.0]]))[0]
+    assert density[0] == pytest.approx(density[1], abs=0.1)

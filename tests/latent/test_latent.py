@@ -10,6 +10,7 @@ from sklearn.decomposition import PCA
 
 import ftheta as ft
 from ftheta.latent.bounds import gaussian_divergence
+from ftheta.latent.ppca import Ppca
 from ftheta.logic import UsageError
 
 from ..thoroughness import max_examples
@@ -75,3 +76,34 @@ def test_the_divergence_of_gaussians():
 def test_a_decoder_of_another_size_is_refused():
     with pytest.raises(UsageError, match="one row of the size of x"):
         ft.elbo(lambda z: z, [0.0, 1.0], [0.0], 1.0)
+
+
+@pytest.mark.parametrize(
+    "x, mean, deviation, noise",
+    [
+        ([np.nan], [0.0], 1.0, 1.0),
+        ([0.0], [np.inf], 1.0, 1.0),
+        ([0.0], [0.0], [1.0, 2.0], 1.0),
+        ([1e200], [0.0], 1.0, 1.0),
+    ],
+)
+def test_bad_input_of_the_elbo_is_told(x, mean, deviation, noise):
+    with pytest.raises(UsageError):
+        ft.elbo(lambda z: z, x, mean, deviation, noise=noise)
+
+
+@pytest.mark.parametrize(
+    "rows, latents, words", [([["a"]] * 3, 0, "finite"), (DIGITS, 1.5, "latents"), (1e200 * DIGITS, 2, "scale")]
+)
+def test_bad_input_of_ppca_is_told(rows, latents, words):
+    with pytest.raises(UsageError, match=words):
+        ft.ppca(rows, latents)
+
+
+def test_the_density_of_a_row_far_along_a_direction_keeps_its_digits():
+    """Along u the row is one deviation of 10⁷ away, across it exactly 2 deviations of 1."""
+    u, v = np.array([np.cos(1.0), np.sin(1.0)]), np.array([-np.sin(1.0), np.cos(1.0)])
+    model = Ppca(np.zeros(2), u[:, None], np.array([1e14, 1.0]), 1.0)
+    row = 1e7 * u + 2 * v
+    expected = -(1 + 4 + np.log(1e14) + 2 * np.log(2 * np.pi)) / 2
+    assert model.log_density(row[None])[0] == pytest.approx(expected, rel=1e-9)

@@ -192,6 +192,8 @@ def test_masses_other_than_one_scale_the_cost():
         (([1.0], [1.0], None, None, "sqeuclidean", 1e-40), UsageError, "at least 1e-30"),
         (([1e200], [-1e200]), SubjectError, "too large"),
         ((["a"], [1.0]), SubjectError, "real numbers"),
+        (([1.0], [1.0], None, None, [["a"]]), SubjectError, "real numbers"),
+        (([1.0, 2.0], [1.0, 2.0], [1e308, 1e308], [1e308, 1e308]), SubjectError, "too large"),
     ],
 )
 def test_bad_input_is_told(arguments, error, words):
