@@ -19,9 +19,11 @@ Score = Callable[[float, np.ndarray], np.ndarray]
 STOP = 1e-3  # where the backward processes of discrete data end: at 0 their score is infinite
 
 
-def backward_times(mixture: Mixture, horizon: float, steps: int) -> Float[np.ndarray, "steps_and_one"]:
-    """Times from the horizon down to 0 (of discrete data, to STOP): even, then finer as the density sharpens."""
-    stop, scale = (0.0, mixture.variance / 2) if mixture.variance else (min(STOP, horizon / 2), 0.0)
+def backward_times(
+    mixture: Mixture, horizon: float, steps: int, stop: float = STOP
+) -> Float[np.ndarray, "steps_and_one"]:
+    """Times from the horizon down to 0 (of discrete data, to `stop`): even, then finer as the density sharpens."""
+    stop, scale = (0.0, mixture.variance / 2) if mixture.variance else (min(stop, horizon / 2), 0.0)
     first, last = (log(t + scale) if t + scale < 1 else t + scale - 1 for t in (horizon, stop))
     u = np.linspace(first, last, steps + 1)
     times = np.where(u < 0, np.exp(np.minimum(u, 0)), u + 1) - scale

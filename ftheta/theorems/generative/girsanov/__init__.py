@@ -196,8 +196,7 @@ def _compare(
     bound = squared + Enclosure.equal(first)
     steps = 100
     n = int(min(samples, max(200, ENTRIES // (law.atoms.size * steps))))
-    times = backward_times(law, horizon, steps)
-    times[-1] = end
+    times = backward_times(law, horizon, steps, end)
     start = rng.normal(size=(n, law.atoms.shape[1]))
     stochastic = process == PROCESSES[0]
     x = reverse_sde(score, start, times, rng, law.variance) if stochastic else probability_flow(score, start, times)
