@@ -2,6 +2,7 @@
 it."""
 
 from functools import partial
+from math import inf
 from typing import Annotated
 
 import numpy as np
@@ -224,9 +225,11 @@ def _grid(center: np.ndarray, width: np.ndarray, nodes: int) -> tuple[np.ndarray
 def _integrate_bound(
     net: Network, x: np.ndarray, m: np.ndarray, tau: np.ndarray, noise: float
 ) -> tuple[list[Claim], Numbers]:
-    """Any decoder of one or two latents: the integrals by the trapezoidal rule, with twice as many nodes to compare."""
+    """Any decoder of one or two latents: the integrals by the trapezoidal rule, twice with twice as many nodes. They
+    are known where the second step is much smaller than the first: rules that all miss a narrow peak, or that all have
+    a node on it, agree no better as they are refined."""
     found = []
-    for nodes in (NODES // len(m), 2 * (NODES // len(m)) + 1):
+    for nodes in (NODES // (2 * len(m)) + 1, NODES // len(m), 2 * (NODES // len(m)) + 1):
         zeros = np.zeros_like(m)
         z, cell = _grid(zeros, np.ones_like(m), nodes)
         prior = log_weights(partial(values_at, net), x, z, zeros, np.ones_like(m), noise) - (z**2).sum(1) / 2
@@ -237,8 +240,10 @@ def _integrate_bound(
         elbo = float(q @ logs)
         short = float(q @ (logp - logs))
         found.append((logp, elbo, short))
-    (logp, elbo, short), error = found[1], 4 * np.abs(np.subtract(*found)) + 1e-10
-    sides = [Enclosure.between(v - e, v + e, Basis.FLOAT) for v, e in zip((logp, elbo, short), error.tolist())]
+    steps = np.abs(np.diff(found, axis=0))
+    settled = steps[1] <= np.maximum(steps[0] / 4, 1e-9)
+    errors = np.where(settled, 4 * steps[1] + 1e-10, inf)
+    sides = [Enclosure.between(v - e, v + e, Basis.FLOAT) for v, e in zip(found[-1], errors.tolist())]
     claims: list[Claim] = [
         AtMost("ELBO ≤ log p(x)", sides[1], sides[0]),
         AtMost("0 ≤ KL(q‖posterior)", Enclosure.exact(0), sides[2]),
