@@ -4,7 +4,7 @@ from typing import Annotated
 
 import numpy as np
 from flint import acb, arb, ctx
-from scipy.special import ndtr
+from scipy.special import log_ndtr
 
 from ftheta.logic import (
     AtMost,
@@ -165,7 +165,7 @@ def _log_masses(x: np.ndarray, means: np.ndarray, deviations: np.ndarray) -> np.
     flip = low > 0
     a = np.where(flip, -high, low)
     b = np.where(flip, -low, high)
-    return np.log(np.maximum(ndtr(b) - ndtr(a), 1e-300))
+    return log_ndtr(b) + np.log1p(-np.exp(log_ndtr(a) - log_ndtr(b)))
 
 
 def _mean_log_density(x: np.ndarray, means: np.ndarray, deviations: np.ndarray, dequantised: bool) -> np.ndarray:

@@ -192,12 +192,8 @@ def _enclose_decay(law: Mixture, start: float, spread: float, t: float) -> tuple
 
         spent = acb.integral(information, 0, arb(t)).real
         claims: list[Claim] = [
-            AtMost("KL_t ≤ e^(−2αt) KL₀", Enclosure.ball(after), Enclosure.ball(fade**2 * before), atol=1e-15),
-            AtMost(
-                "W₂(t) ≤ e^(−αt) W₂(0)",
-                Enclosure.ball(_wasserstein(law, *at_end)),
-                Enclosure.ball(fade * _wasserstein(law, *at_start)),
-            ),
+            _claim_decay("KL_t ≤ e^(−2αt) KL₀", after, fade**2 * before),
+            _claim_decay("W₂(t) ≤ e^(−αt) W₂(0)", _wasserstein(law, *at_end), fade * _wasserstein(law, *at_start)),
             Identity("KL₀ − KL_t = ∫ I dt", Enclosure.ball(before - after), Enclosure.ball(spent), atol=1e-12),
         ]
         numbers: Numbers = {
@@ -206,6 +202,14 @@ def _enclose_decay(law: Mixture, start: float, spread: float, t: float) -> tuple
             "KL at 0": Enclosure.ball(before),
         }
     return claims, numbers
+
+
+def _claim_decay(what: str, left: arb, right: arb) -> Claim:
+    """Where the two agree (at time 0, or for a start of the target's own spread) balls cannot tell which is larger:
+    then the claim is that of their middles, up to rounding."""
+    if left < right or left > right:
+        return AtMost(what, Enclosure.ball(left), Enclosure.ball(right))
+    return AtMost(what, Enclosure.equal(float(left.mid())), Enclosure.equal(float(right.mid())), atol=1e-15)
 
 
 def _discrete_variance(law: Mixture, step: float) -> Enclosure:

@@ -181,7 +181,7 @@ def _check_again(rows: np.ndarray, k: int, x: np.ndarray, sigma: float, eta: flo
         off = arb(0)
         for j, target in enumerate(points[k]):
             denoised = sum((share * point[j] for share, point in zip(shares, points)), arb(0)) / total
-            off += (denoised - target) ** 2
+            off += (denoised - target) * (denoised - target)  # powers of balls around 0 are NaN
     where = {"x": tuple(x.tolist())}
     return Witness(where, Enclosure.ball(off.sqrt()), Enclosure.exact(eta), "the denoiser in balls")
 
