@@ -21,6 +21,8 @@ from ftheta.graph.regions import Region, compares_variable
 CHUNK = 1 << 13
 """Entries treated at a time, to bound memory."""
 
+Compare = Callable[[Node, Interval, Interval], Interval]
+
 
 def along_curve(curve: Curve, operand: Slot, x: Interval) -> Lines:
     """Lines around a function of known curvature of an operand in x (boxes, *shape)."""
@@ -74,10 +76,14 @@ def single_node(node: Node, operand: Slot) -> Region:
 
 
 def _evaluator(
-    region: Region, graph: Graph, constants: Mapping[int, Interval], entries: Array | None = None
+    region: Region,
+    graph: Graph,
+    constants: Mapping[int, Interval],
+    entries: Array | None = None,
+    compare: Compare = strict_compare,
 ) -> Evaluate:
     """The function with its derivative; `entries` are the numbers of the entries, counted through all boxes, at which
-    constants that are arrays are read."""
+    constants that are arrays are read; `compare` decides comparisons of the variable with a constant."""
     fixed = {
         slot.id: constants[slot.id] if entries is None else _at_entries(constants[slot.id], region.variable, entries)
         for node in region.nodes
@@ -86,7 +92,7 @@ def _evaluator(
     }
 
     def rule(node: Node):
-        return strict_compare if compares_variable(graph, region.variable, node) else PLAIN_RULES[node.primitive]
+        return compare if compares_variable(graph, region.variable, node) else PLAIN_RULES[node.primitive]
 
     return evaluator(region.nodes, region.variable.id, fixed, rule)
 
@@ -104,14 +110,35 @@ def slopes_at_kink(region: Region, graph: Graph, constants: Mapping[int, Interva
     uniform = {k: _uniform(constants[k]) for k in _constants_of(region, constants)}
     if any(value is None for value in uniform.values()):
         return None
-    evaluate = _evaluator(region, graph, {k: value for k, value in uniform.items() if value is not None})
-    found = evaluate(Interval(np.array([-np.inf, 0.0, 0.0]), np.array([0.0, 0.0, np.inf])))
-    slopes = found.slope
-    if slopes is None or found.value.lo[1] != 0.0 or found.value.hi[1] != 0.0:
+    numbers = {k: value for k, value in uniform.items() if value is not None}
+    sides = [Interval(np.array([-np.inf]), np.array([0.0])), Interval(np.array([0.0]), np.array([np.inf]))]
+    if not _vanishes_at_zero(region, graph, numbers, sides):
         return None
-    left, right = (float(slopes.lo[k]) for k in (0, 2))
-    known = left == slopes.hi[0] and right == slopes.hi[2] and np.isfinite([left, right]).all()
-    return (left, right) if known and set(region.knots) <= {0.0} else None
+    evaluate = _evaluator(region, graph, numbers)
+    found = [evaluate(side).slope for side in sides]
+    slopes = [float(slope.lo[0]) for slope in found if slope is not None and slope.is_point]
+    known = len(slopes) == 2 and np.isfinite(slopes).all()
+    return (slopes[0], slopes[1]) if known and set(region.knots) <= {0.0} else None
+
+
+def _vanishes_at_zero(
+    region: Region, graph: Graph, constants: Mapping[int, Interval], sides: Sequence[Interval]
+) -> bool:
+    """Whether the function is 0 at 0, and so are its limits from either side: it may jump there, as
+    `where(x > 0, x + 1, x)` does. A limit is the value at 0 with the comparisons that hold beside it."""
+
+    def compare_on(side: Interval) -> Compare:
+        def rule(node: Node, x: Interval, y: Interval) -> Interval:
+            return strict_compare(
+                node, *(side if slot == region.variable else z for slot, z in zip(node.inputs, (x, y)))
+            )
+
+        return rule
+
+    zero = Interval(np.zeros(1), np.zeros(1))
+    rules = [strict_compare, *(compare_on(side) for side in sides)]
+    values = [_evaluator(region, graph, constants, compare=rule)(zero).value for rule in rules]
+    return all(value.is_point and not value.lo.any() for value in values)
 
 
 def _constants_of(region: Region, constants: Mapping[int, Interval]) -> Sequence[int]:
