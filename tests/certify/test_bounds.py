@@ -246,3 +246,31 @@ def test_a_polytope_without_a_point_is_refused_and_one_with_a_single_point_is_no
             ft.bounds(lambda x: x @ np.ones((2, 1)), region)
         return
     assert ft.bounds(lambda x: x @ np.ones((2, 1)), region).lower <= 0.0
+
+
+@pytest.mark.parametrize("method", ["forward", "crown", "alpha-crown"])
+@pytest.mark.parametrize(
+    "f, least, greatest",
+    [
+        (lambda x: jnp.where(x > 0, x + 1, x), -1, 2),
+        (lambda x: jnp.where(x >= 0, 2 * x, x - 1), -2, 2),
+        (lambda x: x + (x < 0) * (x - 3), -5, 1),
+    ],
+)
+def test_a_function_that_jumps_at_the_origin_is_no_kink(f, least, greatest, method):
+    """Linear with a value of 0 at 0 and a jump beside it: it was taken for x ↦ max(ax, bx)."""
+    found = ft.bounds(f, ([-1.0], [1.0]), method=method)
+    assert found.lower[0] <= least and greatest <= found.upper[0]
+
+
+@pytest.mark.parametrize("method", ["forward", "crown"])
+def test_a_variance_of_half_precision_numbers_counts_them_right(method):
+    """257 is no number of bfloat16; of so many equal numbers, and one larger by 1, the variance is 256/257²."""
+
+    def variance(x):
+        h = (x.astype(jnp.bfloat16) * jnp.bfloat16(1)).astype(jnp.float32)
+        return jnp.mean(h * h) - jnp.mean(h) ** 2
+
+    x = 3000 + np.eye(257)[0]
+    found = ft.bounds(variance, (x - 1e-3, x + 1e-3), method=method)
+    assert found.lower <= 256 / 257**2 <= found.upper

@@ -58,6 +58,9 @@ def _variance(pattern: Variance) -> Expression:
     scale = pattern.scale
 
     def expression(x: Any) -> Any:
+        x = x.astype(
+            jnp.promote_types(x.dtype, jnp.float32)
+        )  # half precision cannot count to 2049, nor bfloat16 to 257
         centred = x - jnp.sum(x, pattern.axes, keepdims=True) / count
         total = jnp.sum(jnp.square(centred), pattern.axes, keepdims=pattern.keeps_axes)
         return total * float(scale.numerator) / float(scale.denominator)  # the fraction itself may be no float
