@@ -278,7 +278,14 @@ def test_complex_numbers_and_keys_are_refused():
         intervals(g, jax.random.key(0), Interval(0.0, 1.0))
 
 
-@pytest.mark.parametrize("f", [lambda x: x.at[np.array([1, 1])].set(x[:2]), lambda x: lax.sort((x, x), num_keys=2)[1]])
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: x.at[np.array([1, 1])].set(x[:2]),
+        lambda x: lax.sort((x, x), num_keys=2)[1],
+        lambda x: jnp.zeros(3, int).at[np.array([0, 0])].add(x[:2].astype(int)),
+    ],
+)
 def test_uses_of_a_primitive_beyond_its_rule_are_refused(f):
     with pytest.raises(NoRule, match="no rule for the primitive"):
         enclose(f, ([0.0] * 4, [1.0] * 4))
@@ -305,3 +312,19 @@ def test_intervals_check_their_ends_and_shapes():
         intervals(trace(jnp.sin, np.ones(3)), Interval(np.zeros(2), np.ones(2)))
     with pytest.raises(GraphError, match="do not meet"):
         Interval(0.0, 1.0).meet(Interval(2.0, 3.0))
+
+
+@pytest.mark.parametrize(
+    "x, rounded", [(0.49999999999999994, 0.0), (2.0**52 + 1, 2.0**52 + 1), (-2.5, -3.0), (1.5, 2.0)]
+)
+def test_ties_are_rounded_away_from_zero_and_nothing_else_is(x, rounded):
+    found = enclose(lambda x: lax.round(x, lax.RoundingMethod.AWAY_FROM_ZERO), (x, x))
+    assert (float(found.lo), float(found.hi)) == (rounded, rounded)
+
+
+def test_an_integer_that_reaches_the_next_power_of_two_wraps_around():
+    """2⁶² + 2⁶² = −2⁶³ in 64 bits; the largest integer, 2⁶³ − 1, is no float."""
+    with jax.enable_x64(True):
+        g = trace(lambda x: x.astype(np.int64) + x.astype(np.int64), np.float64(0))
+        found = intervals(g, Interval(2.0**62, 2.0**62)).outputs
+    assert found.lo <= -(2.0**63)

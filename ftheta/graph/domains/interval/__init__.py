@@ -91,7 +91,13 @@ def _convert(node: Node, x: Interval) -> Interval:
 
 def _round(node: Node, x: Interval) -> Interval:
     to_even = node.params["rounding_method"] == lax.RoundingMethod.TO_NEAREST_EVEN
-    return x.map(np.rint if to_even else lambda end: np.copysign(np.floor(np.abs(end) + 0.5), end))
+    return x.map(np.rint if to_even else _away_from_zero)
+
+
+def _away_from_zero(x: np.ndarray) -> np.ndarray:
+    """The nearest whole number, of two the one farther from 0; the part behind the point is exact, |x| + ½ is not."""
+    whole = np.trunc(x)
+    return np.where(np.abs(x - whole) >= 0.5, whole + np.sign(x), whole)
 
 
 def _lattice(numbers: Any, truths: Any) -> Rule:
@@ -230,7 +236,7 @@ def _whole_numbers(slot: Slot, x: Interval) -> Interval:
     info = np.iinfo(slot.dtype)
     lo = np.ceil(x.lo)
     hi = np.floor(x.hi)
-    wraps = ~((lo >= float(info.min)) & (hi <= float(info.max)) & (lo <= hi))
+    wraps = ~((lo >= float(info.min)) & (hi < float(info.max + 1)) & (lo <= hi))  # 2⁶³ − 1 is no float
     return Interval(np.where(wraps, float(info.min), lo), np.where(wraps, float(info.max), hi))
 
 

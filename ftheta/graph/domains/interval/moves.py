@@ -169,6 +169,8 @@ def scatter_add(node: Node, x: Interval, index: Interval, update: Interval) -> I
 def landing_places(node: Node, shape: tuple[int, ...], index: Array, updates: tuple[int, ...]) -> Array:
     """The entry that each update is added to (−1: none), read off the transposed map, which gathers positions."""
     dtype = node.dtype
+    if not node.outputs[0].is_real:
+        raise missing_rule("interval", FILE, node, "on whole numbers")
     if math.prod(shape) >= 1 / np.finfo(dtype).eps:
         raise missing_rule("interval", FILE, node, f"on more entries than {dtype} can count")
     numbers = (1 + _positions(shape)).astype(dtype)
