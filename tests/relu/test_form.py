@@ -138,6 +138,7 @@ def test_maxout_and_minima_of_many() -> None:
         jnp.abs,
         lambda x: jnp.clip(x, -0.5, 1.5),
         lambda x: lax.clamp(-0.5, x, 1.5),
+        lambda x: lax.clamp(1.5, x, -0.5),  # in the wrong order: the upper end
         lambda x: jnp.where(x > 0, x, -0.25 * x),
         lambda x: jnp.where(x <= 1, 2 * x - 1, x),
         lambda x: x * (x > 0),

@@ -37,9 +37,9 @@ def minimum(assembly: Assembly, node: Node, x: Any, y: Any) -> Forms:
 
 
 def clamp(assembly: Assembly, node: Node, lowest: Any, x: Any, highest: Any) -> Forms:
-    """The rule for `clip`: `x` between `lowest` and `highest`."""
+    """The rule for `clamp`: `x` between `lowest` and `highest`; the latter where they are in the wrong order."""
     low, high = (spread(as_forms(v), node.shape) for v in (lowest, highest))
-    return larger(assembly, smaller(assembly, as_forms(x), high), low)
+    return smaller(assembly, larger(assembly, as_forms(x), low), high)
 
 
 def absolute(assembly: Assembly, node: Node, x: Any) -> Forms:
