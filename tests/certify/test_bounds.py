@@ -274,3 +274,9 @@ def test_a_variance_of_half_precision_numbers_counts_them_right(method):
     x = 3000 + np.eye(257)[0]
     found = ft.bounds(variance, (x - 1e-3, x + 1e-3), method=method)
     assert found.lower <= 256 / 257**2 <= found.upper
+
+
+def test_slopes_are_chosen_for_several_outputs_behind_an_open_choice():
+    f = lambda x: jax.lax.select_n(jnp.clip(jnp.floor(x), 0, 1).astype(int), jnp.ones(2), jnp.maximum(x, x[:1]))
+    found = ft.bounds(f, ([-1.0, 1.0], [1.0, 1.5]), method="alpha-crown")
+    assert np.all(found.lower <= 1.0) and np.all(found.upper >= [1.0, 1.5])

@@ -328,3 +328,8 @@ def test_an_integer_that_reaches_the_next_power_of_two_wraps_around():
         g = trace(lambda x: x.astype(np.int64) + x.astype(np.int64), np.float64(0))
         found = intervals(g, Interval(2.0**62, 2.0**62)).outputs
     assert found.lo <= -(2.0**63)
+
+
+def test_a_window_over_a_number_is_the_number():
+    found = enclose(lambda x: lax.reduce_window(x, 0.0, lax.add, (), (), "VALID"), (1.0, 2.0))
+    assert (float(found.lo), float(found.hi)) == (1.0, 2.0)

@@ -117,6 +117,8 @@ def windows(
 ) -> Array:
     """All windows of x, as an array (positions..., window...). Dilation inserts `fill` between entries of x, or
     steps over entries inside a window; negative padding crops."""
+    if not x.ndim:
+        return x
     spread = np.full([(n - 1) * d + 1 if n else 0 for n, d in zip(x.shape, base_dilation)], fill)
     spread[tuple(slice(None, None, d) for d in base_dilation)] = x
     cropped = spread[tuple(slice(max(-a, 0), n - max(-b, 0)) for n, (a, b) in zip(spread.shape, padding))]

@@ -55,7 +55,8 @@ class Choice:
     def push(self, A: Array, values: Sequence[Array], slopes: Array | None = None) -> Array:
         result = np.where(A > 0, self.enclosure.lo[:, None], self.enclosure.hi[:, None])
         for spread, mask, v in zip(self.spreads, self.taken, values):
-            result = np.where(mask[:, None], spread.push(v.reshape(-1, *v.shape[2:])).reshape(A.shape), result)
+            wide = spread.push(v.reshape(-1, *v.shape[2:])).reshape(*v.shape[:2], *A.shape[2:])
+            result = np.where(mask[:, None], wide, result)
         return result
 
 
