@@ -22,6 +22,7 @@ from .common import print_json
 from .completion import make_completion
 from .cores import fit, graph, pieces
 from .course import course
+from .export import export
 from .figure import figure
 from .generate import generate
 from .lab import lab
@@ -47,7 +48,7 @@ app = App(
 app.command(list_, name="list")
 app.command(range_, name="range")
 ANSWERS = (show, check, verify, supports, robustness, lipschitz, simplify, audit)
-TOOLS = (graph, pieces, fit, approximate, generate, transport, distance, sweep, course, figure, notebook, lab)
+TOOLS = (graph, pieces, fit, approximate, generate, transport, distance, sweep, course, figure, export, notebook, lab)
 for command in (*ANSWERS, *TOOLS, new_theorem, doctor):
     app.command(command)
 app.command(make_completion(app), name="completion")

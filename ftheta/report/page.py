@@ -4,6 +4,7 @@ import re
 from base64 import b64encode
 from collections.abc import Iterable, Sequence
 from functools import cache
+from hashlib import sha256
 from html import escape
 from pathlib import Path
 
@@ -26,14 +27,17 @@ _JOINT = re.compile(r"(?<=[≤≥=→Δ±]) | (?=%)")
 _MOST_ROWS = 200
 
 
-def page(title: str, body: Iterable[str]) -> str:
-    """A whole page: no script, no reference to anything outside the file."""
+def page(title: str, body: Iterable[str], *, style: str = "", scripts: Sequence[str] = ()) -> str:
+    """A whole page: no reference to anything outside the file, and no script but those given, named by their hashes in
+    the policy. `style` comes after the rules of all pages; the scripts are modules and run in their order."""
+    hashes = " ".join(f"'sha256-{b64encode(sha256(script.encode()).digest()).decode()}'" for script in scripts)
+    policy = f"{_POLICY}; script-src {hashes}" if scripts else _POLICY
     head = [
         '<meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
         f"<title>{text(title)}</title>",
-        f"<style>{_style()}</style>",
+        f"<style>{_style()}{style}</style>",
     ]
     return "\n".join(
         [
@@ -44,7 +48,9 @@ def page(title: str, body: Iterable[str]) -> str:
             "</head>",
             "<body><main>",
             *body,
-            "</main></body>",
+            "</main>",
+            *(f'<script type="module">{script}</script>' for script in scripts),
+            "</body>",
             "</html>",
             "",
         ]
@@ -115,8 +121,17 @@ def part_mark(part: str) -> str:
 
 def figure_html(chart: Chart, *, captioned: bool = True, id: str = "") -> str:
     """A chart as an SVG figure with its title below; one of the theorem `id` with the letter of the part it checks."""
-    wide = 1000 if isinstance(chart, Dag) else 760 if isinstance(chart, Diagram) and captioned else 540
-    height = _HEIGHTS.get(chart.kind, 300 if isinstance(chart, Diagram) else None)
-    letter = part_mark(part_of_chart(id, chart.title))
-    caption = f"<figcaption>{letter}{prose(chart.title)}</figcaption>" if captioned and chart.title else ""
+    wide, height = figure_size(chart, captioned=captioned)
+    caption = f"<figcaption>{caption_html(chart, id)}</figcaption>" if captioned and chart.title else ""
     return f"<figure>{figure(chart, width=wide, height=height)}{caption}</figure>"
+
+
+def figure_size(chart: Chart, *, captioned: bool = True) -> tuple[float, float | None]:
+    """Width and height, in pixels, of a chart on a page; without a height it takes what suits it."""
+    wide = 1000 if isinstance(chart, Dag) else 760 if isinstance(chart, Diagram) and captioned else 540
+    return wide, _HEIGHTS.get(chart.kind, 300 if isinstance(chart, Diagram) else None)
+
+
+def caption_html(chart: Chart, id: str = "") -> str:
+    """The title of a chart; one of the theorem `id` after the letter of the part that it checks."""
+    return part_mark(part_of_chart(id, chart.title)) + prose(chart.title)

@@ -43,16 +43,16 @@ def theorem_html(
     wide = [chart for chart in result.charts if isinstance(chart, (Dag, Diagram))]
     small = [chart for chart in result.charts if not isinstance(chart, (Dag, Diagram))]
     gist = f'<p class="gist">{prose(result.gist)}</p>' if result.gist else ""
-    statement = gist + _statement(result, lesson)
+    statement = gist + taught_statement_html(result, lesson)
     draw = partial(figure_html, id=lettered)
     beside = all(len(formula(f)) <= _LONGEST_BESIDE for f in formulas(result.statement))
     left = [
         statement if beside else "",
         summary_html(result, here),
         checks_html(result.checks, level),
-        _remedies(result.checks),
+        remedies_html(result.checks),
         printed_claims_html(result.as_printed),
-        _errata(result),
+        errata_html(result),
     ]
     first = f"<div>{draw(small[0])}</div>" if small else ""
     gallery = f'<div class="gallery">{"".join(map(draw, small[1:]))}</div>' if small[1:] else ""
@@ -62,13 +62,13 @@ def theorem_html(
         numbers_html(result.numbers, heading("Numbers", level)),
         *map(data_table, result.tables),
     ]
-    below = "".join([*tables, gallery, *map(draw, wide), _sources(result), _see_also(result, anchors)])
+    below = "".join([*tables, gallery, *map(draw, wide), sources_html(result), _see_also(result, anchors)])
     told = f"<div{'' if first else ' class=wide'}>{''.join(left)}</div>"
     above = "" if beside else statement
     return f'<article id="{anchor}">{title}{above}<div class="sides">{told}{first}</div>{below}</article>'
 
 
-def _statement(result: Result, lesson: Mapping[str, Any] | None) -> str:
+def taught_statement_html(result: Result, lesson: Mapping[str, Any] | None) -> str:
     if lesson is None:
         return f'<div class="statement">{statement_html(result.statement)}</div>'
     parts = parts_html(lesson["parts"], lesson["symbols"])
@@ -109,7 +109,7 @@ def checks_html(checks: Sequence[Check], level: int = 4) -> str:
     return f'{heading("Hypotheses", level)}<ul class="checks">{"".join(items)}</ul>' if items else ""
 
 
-def _remedies(checks: Sequence[Check]) -> str:
+def remedies_html(checks: Sequence[Check]) -> str:
     """How to meet the hypotheses that fail."""
     failed = [c for c in checks if c.finding.status is Status.FAILED and c.remedy]
     told = "".join(f"<p><b>To meet “{text(c.name)}”:</b> {prose(c.remedy.rstrip('.'))}.</p>" for c in failed)
@@ -130,7 +130,7 @@ def printed_claims_html(as_printed: Sequence[Judged]) -> str:
     return "".join(parts)
 
 
-def _errata(result: Result) -> str:
+def errata_html(result: Result) -> str:
     return (
         f'<div class="note"><p><b>Errata in the sources:</b> {statement_html(result.errata)}</p></div>'
         if result.errata
@@ -170,7 +170,7 @@ def numbers_html(numbers: Mapping[str, Enclosure], title: str) -> str:
     return f'{title}<dl class="numbers">{"".join(rows)}</dl>' if rows else ""
 
 
-def _sources(result: Result) -> str:
+def sources_html(result: Result) -> str:
     told = "; ".join(text(source(key)) for key in result.sources)
     return f'<p class="faint">Sources: {told}.</p>' if told else ""
 
