@@ -79,7 +79,7 @@ def _make(
         remedy = suggest(preset, entry["presets"], f"choose one of {', '.join(entry['presets'])}")
         raise UsageError("There is no such preset.", got=preset, remedy=remedy)
     given = {name.replace("-", "_"): value for name, value in knobs.items()}
-    standing = parse_knobs(settings, knobs_of(settings, entry["presets"].get(preset, {}), given))
+    standing: dict[str, Any] = parse_knobs(settings, knobs_of(settings, entry["presets"].get(preset, {}), given))
     moved = choose_knob(settings, knob)
     values = positions_of(moved, count, standing[moved.name])
     from ftheta.checking import check

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response
 from starlette.routing import Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
 from starlette.websockets import WebSocket
@@ -19,8 +19,10 @@ from ftheta.logic import FthetaError, SubjectError, UsageError
 from ftheta.processes.caching import cache_folder, trim
 from ftheta.report.charts.measure import FONTS
 
+from .answer_jobs import AnswerJobs, KeptAnswers, OwnJobs, SharedJobs
 from .audits import AuditRoom
 from .background import BackgroundJobs, await_reply
+from .classroom import compute_ahead, join_page, order_of_lessons, refuse
 from .contents import Contents, catalogue
 from .courses import Courses
 from .exports import MEDIA
@@ -38,7 +40,7 @@ for suffix, kind in ((".js", "text/javascript"), (".css", "text/css"), (".woff2"
     mimetypes.add_type(kind, suffix)  # some systems have other names for them, which browsers refuse
 
 STATIC = Path(__file__).parent / "static"
-_ROOM = {"compiled": 300 << 20, "thumbnails": 50 << 20}  # bytes
+_ROOM = {"compiled": 300 << 20, "thumbnails": 50 << 20, "classroom": 1 << 30}  # bytes
 _TIDY = 300.0  # seconds
 _RETRY = 1  # seconds until a page asks again for a picture that is being made
 
@@ -52,6 +54,7 @@ def make_app(door: Door, lab: "Lab") -> App:
         Route("/api/subjects", lab.subjects),
         Route("/api/subjects", lab.upload, methods=["POST"]),
         Route("/api/thumbnail/{id}", lab.thumbnail),
+        Route("/join", lab.join),
         Route("/api/export", lab.export, methods=["POST"]),
         WebSocketRoute("/ws", lab.tab),
         Mount("/static/fonts", Files(directory=FONTS)),
@@ -72,28 +75,46 @@ def make_app(door: Door, lab: "Lab") -> App:
 
 class Lab:
     """What the routes share. `subject` are the words for the subject that the lab was started with, `course` those for
-    a course."""
+    a course, `theorem` the one to open; `classroom` is the address that a class is to open, None for a lab of one's
+    own."""
 
     def __init__(
-        self, workers: int, subject: str | None = None, program: tuple[str, ...] = PROGRAM, *, course: str | None = None
+        self,
+        workers: int,
+        subject: str | None = None,
+        program: tuple[str, ...] = PROGRAM,
+        *,
+        course: str | None = None,
+        theorem: str | None = None,
+        classroom: str | None = None,
     ) -> None:
         self.scratch = Scratch()
         temporary = self.scratch.room("temporary")
         self.pool = Pool(workers, program=program, temporary=temporary)
         self.background = BackgroundJobs(Pool(1, spare=False, program=(*program, "background"), temporary=temporary))
-        self.contents = Contents.of(catalogue())
+        self.classroom = classroom
+        self.contents = Contents.of({**catalogue(), "classroom": classroom is not None})
+        self.lessons = order_of_lessons(theorem, course) if classroom is not None else []
         self.courses = Courses(course)
         self.gallery = Gallery(self.background)
         self.audits = AuditRoom(temporary)
         self.store = SubjectStore(self.background.ask, subject, self.scratch.room("uploads"))
+        self.jobs: AnswerJobs = OwnJobs(self.pool, self.store)
+        if classroom is not None:
+            self.jobs = SharedJobs(self.pool, self.store, KeptAnswers())
+            self.audits.closed = refuse
 
     def open(self) -> None:
         self.pool.open()
         self.background.pool.open()
-        self.tidying = asyncio.create_task(_tidy())
+        self.tasks = [asyncio.create_task(_tidy())]
+        if isinstance(self.jobs, SharedJobs):
+            ahead = compute_ahead(self.jobs, self.background, self.lessons)
+            self.tasks.append(asyncio.create_task(ahead))
 
     async def close(self) -> None:
-        self.tidying.cancel()
+        for task in self.tasks:
+            task.cancel()
         self.gallery.close()
         await self.pool.close()
         await self.background.pool.close()
@@ -111,7 +132,15 @@ class Lab:
     async def subjects(self, request: Request) -> Response:
         return JSONResponse(await self.store.list_subjects(), headers={"cache-control": "no-store"})
 
+    async def join(self, request: Request) -> Response:
+        if self.classroom is None:
+            remedy = "start the lab with --classroom"
+            raise UsageError("This lab is not for a class.", remedy=remedy)
+        return HTMLResponse(join_page(self.classroom), headers={"cache-control": "no-store"})
+
     async def upload(self, request: Request) -> Response:
+        if self.classroom is not None:
+            refuse()
         length = request.headers.get("content-length", "")
         given = int(length) if length.isascii() and length.isdigit() else None
         entry = await self.store.upload(request.query_params.get("name", ""), request.stream(), given)
@@ -141,7 +170,7 @@ class Lab:
         return Response(body, headers=headers, media_type=MEDIA[format])
 
     async def tab(self, socket: WebSocket) -> None:
-        await Tab(socket, self.pool, self.store, self.audits).serve()
+        await Tab(socket, self.jobs, self.store, self.audits).serve()
 
 
 def _contents(request: Request, contents: Contents) -> Response:

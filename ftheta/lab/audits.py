@@ -33,6 +33,7 @@ class AuditRoom:
         self.temporary = temporary
         self.program = program
         self.at_work: set[AuditProcess] = set()
+        self.closed: Callable[[], None] | None = None  # where there are no audits, what says so
 
 
 class AuditProcess(Worker):
@@ -80,6 +81,8 @@ class AuditConversation:
             await self._fail(message.n, told(error))
 
     def _begin(self, order: AuditOrder) -> None:
+        if self.room.closed is not None:
+            self.room.closed()
         if len(self.room.at_work) >= MOST:
             remedy = "wait for one of them, or stop it on its page"
             raise UsageError("Other pages run audits already.", got=f"{MOST} audits", remedy=remedy)

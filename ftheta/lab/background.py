@@ -26,7 +26,7 @@ class BackgroundJobs:
         return await await_reply(self.pool, job)
 
     async def picture(self, order: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
-        """Have it done when there is time; begun again when something more urgent interrupted it."""
+        """Have a picture made, or an answer ahead, when there is time; begun again after something more urgent."""
         while True:
             job = self.pool.submit(Job(order, theorem=order["theorem"]))
             header, body = await _outcome(self.pool, job)
@@ -35,7 +35,7 @@ class BackgroundJobs:
 
 
 def _is_picture(job: Job) -> bool:
-    return job.order["kind"] == "thumbnail"
+    return job.order["kind"] == "thumbnail" or job.order.get("ahead", False)
 
 
 async def await_reply(pool: Pool, job: Job) -> tuple[dict[str, Any], bytes]:

@@ -73,6 +73,11 @@ class Door:
         return address.lower() in (*_LOOPBACK, bracket_host(self.host)) or (self.wide and _is_address(address))
 
     @property
+    def local(self) -> bool:
+        """Whether this machine alone can reach it."""
+        return bracket_host(self.host) in _LOOPBACK
+
+    @property
     def wide(self) -> bool:
         return self.host in ("0.0.0.0", "::")
 

@@ -1,4 +1,5 @@
-"""Workers shared by everybody who asks: first come first served, and nobody has more than one job at a time."""
+"""Workers shared by everybody who asks: in turns, first come first served unless these differ; nobody has more than one
+job at a time."""
 
 import asyncio
 from collections import deque
@@ -73,7 +74,8 @@ class Pool:
             idle = [w for w in self.workers if w.idle]
             if not idle or busy >= self.size:
                 return
-            job = self.waiting.popleft()
+            job = min(self.waiting, key=lambda each: each.turn)  # the first of equals
+            self.waiting.remove(job)
             max(idle, key=lambda w: (job.key in w.kept, job.theorem in w.warm, len(w.warm))).give(job)
 
     def _on_change(self, worker: LabWorker) -> None:

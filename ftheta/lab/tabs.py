@@ -9,14 +9,13 @@ from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from ftheta.logic import FthetaError
 
+from .answer_jobs import AnswerJobs
 from .audits import AuditConversation, AuditRoom
-from .pool import Pool
 from .protocol import Cancel, Run, read_message, told
 from .subject_store import SubjectStore
 from .workers import Job, log_failure
 
 _TICK = 0.4  # seconds between two words of progress
-LONGEST = 600.0  # seconds that a computation may take
 _GRACE = 0.3  # a stale computation this young may end: a slider on the move still shows pictures
 _DIED = "The worker stopped and was replaced; the computation starts again."
 
@@ -24,14 +23,15 @@ _DIED = "The worker stopped and was replaced; the computation starts again."
 class Tab:
     """One page. `newest` waits for the one at work to end."""
 
-    def __init__(self, socket: WebSocket, pool: Pool, store: SubjectStore, audits: AuditRoom) -> None:
+    def __init__(self, socket: WebSocket, jobs: AnswerJobs, store: SubjectStore, audits: AuditRoom) -> None:
         self.socket = socket
         self.audit = AuditConversation(self._send, store, audits)
-        self.pool = pool
-        self.store = store
+        self.jobs = jobs
         self.newest: Run | None = None
         self.at_work: Run | None = None
         self.job: Job | None = None
+        self.turn: float | None = None  # since when it has waited for a picture, later if its last one took long
+        self.last = 0.0  # seconds that its last computation took
         self.awake = asyncio.Event()
 
     async def serve(self) -> None:
@@ -47,7 +47,7 @@ class Tab:
             answering.cancel()
             await self.audit.close()
             if self.job is not None:
-                self.pool.cancel(self.job)
+                self.jobs.drop(self.job)
             with contextlib.suppress(asyncio.CancelledError):
                 await answering
 
@@ -63,6 +63,8 @@ class Tab:
             await self.audit.take(message)
         else:
             self.newest = message
+            if self.turn is None:
+                self.turn = asyncio.get_running_loop().time() + self.last
             self._drop_stale(message)
             self.awake.set()
 
@@ -71,7 +73,7 @@ class Tab:
             self.newest = None
             await self._say({"type": "cancelled", "n": n})
         elif self.at_work is not None and self.at_work.n == n and self.job is not None:
-            self.pool.cancel(self.job)
+            self.jobs.drop(self.job)
 
     def _drop_stale(self, newer: Run) -> None:
         """Interrupt the computation that a newer request has made useless: one of another theorem at once, one of
@@ -83,9 +85,9 @@ class Tab:
         same = older.state.theorem == newer.state.theorem
         left = _GRACE - job.seconds if same else 0.0
         if left <= 0:
-            self.pool.cancel(job)
+            self.jobs.drop(job)
         else:
-            asyncio.get_running_loop().call_later(left, lambda: self.job is job and self.pool.cancel(job))
+            asyncio.get_running_loop().call_later(left, lambda: self.job is job and self.jobs.drop(job))
 
     async def _answer(self) -> None:
         while True:
@@ -98,16 +100,22 @@ class Tab:
                 self.at_work = self.job = None
 
     async def _run(self, run: Run, attempts: int = 2) -> None:
+        known = self.jobs.recall(run)
+        if known is not None:
+            self.turn = None
+            await self._send(known)
+            return
         await self._say({"type": "started", "n": run.n})
         header = {"kind": "cancelled"}
         body = b""
         for attempt in range(attempts):
             try:
-                self.job = self.pool.submit(run_job(run, self.store))
+                self.job = self.jobs.ask(run, self.turn or 0.0)
             except FthetaError as error:
                 header = {"kind": "failed", "error": told(error)}
                 break
             header, body = await self._await_reply(run, self.job)
+            self.last = self.job.seconds
             if header["kind"] != "died":
                 break
             if attempt + 1 < attempts:
@@ -117,9 +125,9 @@ class Tab:
     async def _await_reply(self, run: Run, job: Job) -> tuple[dict[str, Any], bytes]:
         while not job.outcome.done():
             await asyncio.wait([job.outcome], timeout=_TICK)
-            if job.seconds > LONGEST:
-                self.pool.cancel(job)
-                return {"kind": "failed", "error": _too_long(run)}, b""
+            if job.seconds > self.jobs.longest:
+                self.jobs.drop(job)
+                return {"kind": "failed", "error": _too_long(run, self.jobs.longest)}, b""
             if not job.outcome.done():
                 text = "waiting for a free worker" if job.began is None else job.stage or "computing"
                 await self._say({"type": "progress", "n": run.n, "text": text, "seconds": round(job.seconds, 2)})
@@ -128,7 +136,8 @@ class Tab:
     async def _finish(self, run: Run, header: dict[str, Any], body: bytes) -> None:
         match header["kind"]:
             case "done":
-                await self._send(body.decode())
+                self.turn = None
+                await self._send(self.jobs.message(run, body))
             case "cancelled":
                 await self._say({"type": "cancelled", "n": run.n})
             case "failed":
@@ -152,29 +161,16 @@ class Tab:
                 await self.socket.send_text(text)
 
 
-def run_job(run: Run, store: SubjectStore) -> Job:
-    """The order for a worker."""
-    state = run.state
-    order = {
-        "kind": "run",
-        "n": run.n,
-        "state": state.model_dump(),
-        "size": run.size and run.size.model_dump(),
-        "source": store.source(state.subject),
-    }
-    return Job(order, state.theorem, state.key)
-
-
 def _knob(error: dict[str, str]) -> dict[str, str]:
     """The knob that the error is about, so that the page can say it there."""
     where = error["where"]
     return {"knob": where[2:].replace("-", "_")} if where.startswith("--") else {}
 
 
-def _too_long(run: Run) -> dict[str, str]:
+def _too_long(run: Run, longest: float) -> dict[str, str]:
     what = "The computation took too long."
     remedy = "take smaller values, or the command line, which has no limit"
-    return {"what": what, "where": run.state.theorem, "got": f"more than {LONGEST:g} s", "remedy": remedy}
+    return {"what": what, "where": run.state.theorem, "got": f"more than {longest:g} s", "remedy": remedy}
 
 
 def _number_of(text: str) -> int | None:

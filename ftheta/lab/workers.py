@@ -29,6 +29,7 @@ class Job:
     order: dict[str, Any]
     theorem: str = ""
     key: str = ""
+    turn: float = 0.0  # of those who wait, the least is next
     number: int = field(default_factory=lambda: next(_NUMBERS))
     stage: str = ""
     began: float | None = None

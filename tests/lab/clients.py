@@ -128,11 +128,11 @@ class Talk:
 
 
 @contextmanager
-def running(workers: int = 2) -> Iterator[Site]:
+def running(workers: int = 2, classroom: str | None = None) -> Iterator[Site]:
     """A lab with workers that compute nothing."""
     listening = socket.create_server(("127.0.0.1", 0))
     port = listening.getsockname()[1]
-    lab = Lab(workers, program=FAKE)
+    lab = Lab(workers, program=FAKE, classroom=classroom)
     server = uvicorn.Server(configuration(make_app(Door("127.0.0.1", port, TOKEN), lab)))
     thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[listening])), daemon=True)
     thread.start()

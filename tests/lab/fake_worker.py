@@ -28,7 +28,7 @@ def do(order: dict[str, Any], say: Any) -> tuple[dict[str, Any], bytes]:
     if order["kind"] == "export":
         return {"kind": "done"}, f"{order['format']} {os.getpid()}".encode()
     reply = {"type": "result", "n": order["n"], "theorem": state["theorem"], "pid": os.getpid()}
-    return {"kind": "done"}, json.dumps(reply).encode()
+    return {"kind": "done"}, json.dumps(reply, separators=(",", ":")).encode()
 
 
 def _act(word: str, seconds: str = "0", *, seed: int) -> None:

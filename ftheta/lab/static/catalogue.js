@@ -24,7 +24,7 @@ export class Cards {
       { class: "hero" },
       el("h1", { text: "The mathematics of deep learning, running." }),
       this.lead,
-      el("p", {}, el("a", { href: "#/audit", text: "Audit a network of your own" })),
+      el("p", { class: "to-audit" }, el("a", { href: "#/audit", text: "Audit a network of your own" })),
       chips,
     );
     const titles = new Map(catalogue.theorems.map(({ id, title }) => [id, title]));

@@ -6,7 +6,9 @@ import { restoreTheme } from "./theme.js";
 
 restoreTheme();
 try {
-  new Lab(await loadCatalogue()).start();
+  const catalogue = await loadCatalogue();
+  document.documentElement.toggleAttribute("data-classroom", catalogue.classroom);
+  new Lab(catalogue).start();
 } catch (error) {
   if (!(error instanceof Refused)) throw error;
   byId("centre").replaceChildren(el("p", { class: "nothing", role: "alert", text: sentence(error.said) }));

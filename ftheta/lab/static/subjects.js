@@ -76,7 +76,7 @@ export class Subjects {
           .slice(0, 4)
           .map((fact) => fact.join(" "))
           .join(" · ")
-      : `Requires ${wanted(this.theorem)}. Drop a file anywhere on this page.`;
+      : `Requires ${wanted(this.theorem)}.${closed() ? "" : " Drop a file anywhere on this page."}`;
     write(this.facts, words);
   }
 
@@ -136,6 +136,9 @@ export function fits(subject, theorem) {
   const kinds = (subject.takes || [subject.kind]).map((kind) => kind.toLowerCase());
   return theorem.takes.some((kind) => kinds.includes(kind.toLowerCase()));
 }
+
+/** Whether this is a lab for a class, which takes no files. */
+const closed = () => document.documentElement.hasAttribute("data-classroom");
 
 /** Files dropped anywhere on the page. */
 function dropping(give) {
