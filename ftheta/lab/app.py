@@ -93,7 +93,7 @@ class Lab:
         self.pool = Pool(workers, program=program, temporary=temporary)
         self.background = BackgroundJobs(Pool(1, spare=False, program=(*program, "background"), temporary=temporary))
         self.classroom = classroom
-        self.contents = Contents.of({**catalogue(), "classroom": classroom is not None})
+        self.contents = Contents.of(catalogue(classroom is not None))
         self.lessons = order_of_lessons(theorem, course) if classroom is not None else []
         self.courses = Courses(course)
         self.gallery = Gallery(self.background)

@@ -26,7 +26,7 @@ def refuse() -> NoReturn:
 
 def join_page(address: str) -> str:
     """The link as a QR code to be projected."""
-    style = '<link rel="stylesheet" href="/static/style/join.css">'
+    style = '<link rel="icon" href="/static/icon.svg"><link rel="stylesheet" href="/static/style/join.css">'
     head = f'<meta charset="utf-8"><title>fθ lab: join</title>{style}'
     code = to_svg(encode(address))
     return f'<!DOCTYPE html><html lang="en"><head>{head}</head><body>{code}<p>{escape(address)}</p></body></html>'

@@ -35,12 +35,13 @@ class Contents:
         return cls(plain, gzip.compress(plain, mtime=0), f'"{hashlib.sha256(plain).hexdigest()[:20]}"')
 
 
-def catalogue() -> dict[str, Any]:
-    """Chapters, theorems and the words of the verdicts."""
+def catalogue(classroom: bool = False) -> dict[str, Any]:
+    """Chapters, theorems and the words of the verdicts; and whether the lab is one for a class."""
     entries = index().values()
     chapters = {e["chapter"]: e["chapter_title"] for e in entries}
     return {
         "version": version("ftheta"),
+        "classroom": classroom,
         "chapters": [{"id": id, "title": title} for id, title in chapters.items()],
         "verdicts": {**{v.value: look_as_json(x) for v, x in LOOKS.items()}, "not-checked": look_as_json(NOT_CHECKED)},
         "theorems": [_theorem(entry) for entry in entries],
