@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ftheta.auditing import audit
+from ftheta.auditing.rules import UNUSABLE
 from ftheta.auditing.thresholds import project_thresholds, read_thresholds, require
 from ftheta.logic import Audit, Met, Result, Theorem, UsageError, Verdict
 from ftheta.report.document import from_json, to_json
@@ -25,7 +26,8 @@ BROKEN = "broken on purpose"
 
 
 def assert_audit(model: Any, data: Any = None, *thresholds: str, **options: Any) -> Audit:
-    """Audit the network and raise an AssertionError that names every threshold that is missed or unknown.
+    """Audit the network and raise an AssertionError that names every threshold that is missed or unknown, and data
+    that cannot be used.
 
     Without `thresholds` those of `[tool.ftheta.audit]` in `pyproject.toml` here are taken; one may also be the name of
     a TOML file. The `options` are those of `ft.audit`.
@@ -36,9 +38,10 @@ def assert_audit(model: Any, data: Any = None, *thresholds: str, **options: Any)
         raise UsageError("There is no threshold to assert.", remedy=remedy)
     found = require(audit(model, data, **options), wanted)
     assert isinstance(found, Audit)
-    failed = [r for r in found.requirements if r.met is not Met.MET]
-    if failed:
-        raise AssertionError("\n".join(f"{r.text}: {r.met.value}, {r.says}" for r in failed))
+    unusable = [finding.says for finding in found.findings if finding.rule in UNUSABLE]
+    failed = [f"{r.text}: {r.met.value}, {r.says}" for r in found.requirements if r.met is not Met.MET]
+    if unusable or failed:
+        raise AssertionError("\n".join([*unusable, *failed]))
     return found
 
 

@@ -27,7 +27,7 @@ def portray(net: Network) -> Portrait:
     """What the network is."""
     data = net.data or net.law
     named = "" if data is None else data.name
-    return Portrait(net.name, type(net).__name__, net.fingerprint, in_words(net), diagram(net), named)
+    return Portrait(net.name, type(net).__name__, net.fingerprint, in_words(net), diagram(net), named, net.data_errors)
 
 
 def in_words(net: Network) -> tuple[tuple[str, str], ...]:

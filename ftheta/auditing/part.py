@@ -1,12 +1,15 @@
 """What goes between processes: how a worker begins, what one fact contributes to its section, what a network is."""
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
-from ftheta.logic import AuditFinding, Basis, Chart, Diagram, Enclosure, Fact, Table
+from ftheta.logic import AuditFinding, Basis, Chart, Diagram, Enclosure, Fact, SubjectError, Table
 
 RADII_TABLE = "radii of the rows tried, in ℓ∞"  # the title of the table that thresholds on robustness are read from
 NOT_COMPUTED = "–"  # in that table
+
+
+DataErrors: TypeAlias = tuple[tuple[str, SubjectError], ...]  # which data cannot be used, and why
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +35,8 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Portrait:
-    """What a network is: all that an audit says of it beside what it finds."""
+    """What a network is: all that an audit says of it beside what it finds, and why data that came with it could not
+    be used."""
 
     name: str
     kind: str
@@ -40,6 +44,7 @@ class Portrait:
     facts: tuple[tuple[str, str], ...]
     diagram: Diagram | None
     data: str
+    data_errors: DataErrors = ()
 
 
 def no_better(e: Enclosure, basis: Basis) -> Enclosure:

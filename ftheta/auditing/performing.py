@@ -11,6 +11,7 @@ from ftheta.logic import FthetaError, Result, Skipped
 from ftheta.running import Assessment, assess, run
 from ftheta.subjects import Network
 
+from .facts.evaluation import raised_by_network
 from .part import Part
 from .plan import Task
 
@@ -60,6 +61,9 @@ def _perform_guarded(task: Task, do: Callable[[Any], _Found], networks: Sequence
     except MemoryError:
         return Skipped(task.id, "it needs more memory than there is", "fewer rows, or a smaller network")
     except Exception as error:
+        own = raised_by_network(error)
+        if own:
+            return Skipped(task.id, f"the network raises an error: {own}", "call it on these rows by hand")
         largest = max((float(np.abs(net.data.x).max()) for net in networks if net.data is not None), default=0.0)
         if largest > HUGE:
             reason = f"float64 overflows on inputs of size {largest:.2g}"

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from math import inf
 from time import monotonic
-from typing import Any
+from typing import Any, TypeAlias
 
 from ftheta.logic import Skipped
 from ftheta.processes import pool
@@ -37,6 +37,9 @@ TURN = 0.25  # of its share that a task takes before others have a turn
 LONGER = {True: 4, False: 2}  # times, that the next turn of a fact, and of a theorem, ends later
 WORTH = 3  # times what a new process takes to get ready: it also compiles again what the others have
 MOST_SUSPENDED = 6  # processes
+
+
+OnPortraits: TypeAlias = Callable[[tuple[Portrait, ...]], None]
 
 
 class CannotLoad(Exception):
@@ -99,7 +102,8 @@ class AuditWorker(Worker):
 class Pool:
     """The workers and the tasks they share."""
 
-    def __init__(self, setup: Setup, workers: int) -> None:
+    def __init__(self, setup: Setup, workers: int, on_portraits: OnPortraits) -> None:
+        self._on_portraits = on_portraits
         self.loading = 0.0  # seconds that the slowest worker took to get ready
         self.portraits: tuple[Portrait, ...] = ()  # of the networks, as the first worker says
         self.waiting: deque[Task] = deque()
@@ -240,11 +244,17 @@ class Pool:
             error = load(frame[1])
             raise CannotLoad(str(error)) from error
         elif frame[0]["kind"] == "ready":
-            self.portraits = self.portraits or load(frame[1])
+            self._know_networks(load(frame[1]))
             worker.ready = True
             self.loading = max(self.loading, monotonic() - worker.started)
         else:
             self._on_outcome(worker, load(frame[1]), done)
+
+    def _know_networks(self, portraits: tuple[Portrait, ...]) -> None:
+        """What the worker that describes the networks says of them."""
+        if portraits:
+            self.portraits = portraits
+            self._on_portraits(portraits)
 
     def _on_outcome(self, worker: AuditWorker, outcome: Outcome | Assessment, done: Done) -> None:
         task = worker.task
@@ -280,9 +290,9 @@ class Pool:
 
 
 @contextmanager
-def open_pool(setup: Setup, workers: int) -> Iterator[Pool]:
-    """A pool that ends with the block."""
-    opened = Pool(setup, workers)
+def open_pool(setup: Setup, workers: int, on_portraits: OnPortraits = lambda portraits: None) -> Iterator[Pool]:
+    """A pool that ends with the block; `on_portraits` is told what the networks are as soon as they are read."""
+    opened = Pool(setup, workers, on_portraits)
     try:
         yield opened
     finally:

@@ -54,6 +54,16 @@ class Rule:
 RULES = (
     # -- nothing else means much while one of these holds --
     Rule(
+        "unusable-data", "data", "sets of data that were given and cannot be used",
+        "what was asked about them has no answer; all that needs no data is answered", "ours", problem=0.0,
+        remedy="mend the data and audit again",
+    ),
+    Rule(
+        "raises", "what", "sets of rows on which the network raises an error",
+        "it computes nothing on them", "ours", problem=0.0, remedy="call the network on these rows by hand",
+        theorem="test-error",
+    ),
+    Rule(
         "not-finite", "what", "share of rows with an output that is not finite",
         "no prediction can be read off it", "ours", problem=0.0,
         remedy="find the operation that overflows; scale the inputs as in training",
@@ -343,6 +353,7 @@ RULES = (
     ),
 )  # fmt: skip
 BY_ID = {rule.id: rule for rule in RULES}
+UNUSABLE = ("unusable-data", "raises")  # rules of findings that say that data gave no answer
 ORDER = {rule.id: place for place, rule in enumerate(RULES)}
 
 

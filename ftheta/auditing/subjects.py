@@ -1,12 +1,13 @@
 """The networks of an audit: read here, and again in every worker."""
 
 import pickle
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ftheta.logic import SubjectError
+from ftheta.logic import SubjectError, UnknownSubjectError
 from ftheta.subjects import Dataset, Network
 
 
@@ -35,23 +36,43 @@ class Recipe:
 
     @cached_property
     def network(self) -> Network:
+        """The network with its data. Data that cannot be used are left out, and the network says why; words that name
+        nothing are an error."""
         from ftheta.networks.modules import is_torch  # imports JAX
         from ftheta.subjects.resolve import load  # imports readers of every kind
 
-        def read_data(given: Any, parts: tuple[str, ...] = ()) -> Dataset | None:
-            if given is None:
-                return None
-            return _of(Dataset, load(given, takes=(Dataset,), labels=self.labels, parts=parts))
-
-        data = read_data(self.data) if is_torch(self.model) else None
-        example = None if data is None else (1, *data.x.shape[1:])
+        example = self._example if is_torch(self.model) else None
         network = _of(Network, load(self.model, example, takes=(Network,), until=self.until))
         if self.role:
             network = network.with_role(self.role)
-        names = tuple(name for name, _ in network.parts)
-        data = data or read_data(self.data, names)
-        train = read_data(self.train, names)
-        return network.with_data(data).with_train_data(train)
+        network = _add_data(network, "data", lambda: network.with_data(self._read_data(self.data, network)))
+        return _add_data(
+            network, "training data", lambda: network.with_train_data(self._read_data(self.train, network))
+        )
+
+    @property
+    def _example(self) -> tuple[int, ...] | None:
+        """The shape of one input, with its batch axis: a module of torch does not say it, the rows of the data do."""
+        data = self._read_data(self.data)
+        return None if data is None else (1, *data.x.shape[1:])
+
+    def _read_data(self, given: Any, network: Network | None = None) -> Dataset | None:
+        from ftheta.subjects.resolve import load
+
+        if given is None:
+            return None
+        names = () if network is None else tuple(name for name, _ in network.parts)
+        return _of(Dataset, load(given, takes=(Dataset,), labels=self.labels, parts=names))
+
+
+def _add_data(network: Network, which: str, add: Callable[[], Network]) -> Network:
+    """The network with data, or with the reason why they cannot be its data."""
+    try:
+        return add()
+    except UnknownSubjectError:
+        raise
+    except SubjectError as error:
+        return replace(network, data_errors=(*network.data_errors, (which, error)))
 
 
 def _of(kind: Any, subject: Any) -> Any:

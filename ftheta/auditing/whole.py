@@ -19,6 +19,7 @@ from ftheta.logic import (
     Result,
     Section,
     Skipped,
+    SubjectError,
     Verdict,
 )
 from ftheta.processes import interrupts
@@ -29,7 +30,7 @@ from ftheta.subjects import Network
 
 from .budget import DEFAULT, Clock
 from .inside import run_inside
-from .part import Part, Portrait, Setup
+from .part import DataErrors, Part, Portrait, Setup
 from .performing import Outcome, Progress
 from .plan import SECTIONS, Task, plan_tasks
 from .pool import CannotLoad, open_pool
@@ -127,6 +128,7 @@ class Run:
     on_section: Callable[[Section], None] = lambda section: None
     outcomes: dict[str, Outcome] = field(default_factory=dict)
     interrupted: bool = False
+    of_data: tuple[AuditFinding, ...] = ()  # that cannot be used
 
     def go(self, recipes: tuple[Recipe, ...], workers: int | None) -> tuple[Portrait, ...]:
         """Perform everything, in workers where that can be, and return what the networks are.
@@ -142,6 +144,7 @@ class Run:
         if portraits and not self._rest:
             return portraits
         networks = _networks(recipes)
+        self._judge_data(network.data_errors for network in networks)
         if self._rest:
             clock = Clock.of(self.limit, len(self.tasks), 1)
             try:
@@ -154,7 +157,8 @@ class Run:
     def _in_workers(self, packed: bytes, workers: int) -> tuple[Portrait, ...]:
         """Perform what the workers can; nothing is returned where they cannot say what the networks are."""
         clock = Clock.of(self.limit, len(self.tasks), workers)
-        with open_pool(Setup(packed, self.seed), workers) as opened:
+        judge_data = lambda portraits: self._judge_data(portrait.data_errors for portrait in portraits)
+        with open_pool(Setup(packed, self.seed), workers, judge_data) as opened:
             try:
                 opened.run(self.tasks, clock, self._done, self._teller(clock))
             except KeyboardInterrupt:
@@ -184,11 +188,20 @@ class Run:
         if isinstance(outcome, Part) and task.section in SECTIONS:
             self.on_section(self._section(task.section))
 
+    def _judge_data(self, errors: Iterable[DataErrors]) -> None:
+        """Say which data of the networks cannot be used, once."""
+        if self.of_data:
+            return
+        found = {error.says: error for few in errors for which in few for error in _judge_unusable(*which)}
+        self.of_data = tuple(found.values())
+        for finding in self.of_data:
+            self.on_finding(finding)
+
     @property
     def findings(self) -> tuple[AuditFinding, ...]:
         """All of them, worst first."""
         found = (self.outcomes[task.id] for task in self.tasks if task.id in self.outcomes)
-        return sort_findings(tuple(finding for outcome in found for finding in findings_of(outcome)))
+        return sort_findings((*self.of_data, *(finding for outcome in found for finding in findings_of(outcome))))
 
     def _teller(self, clock: Clock) -> Progress:
         def tell(now: Sequence[str]) -> None:
@@ -219,6 +232,14 @@ def findings_of(outcome: Outcome) -> tuple[AuditFinding, ...]:
         says = f"A theorem is refuted on this network: {outcome.title}."
         return tuple(replace(f, theorem=outcome.id) for f in judge("refuted", Enclosure.exact(1), says))
     return ()
+
+
+def _judge_unusable(which: str, error: SubjectError) -> tuple[AuditFinding, ...]:
+    """The finding that data cannot be used: `which` they are, and what is wrong with them."""
+    got = "" if error.got is None else f" ({error.got})"
+    what = f"{error.what[:1].lower()}{error.what[1:]}".rstrip(".")
+    says = f"The {which} cannot be used: {what}{got}."
+    return judge("unusable-data", Enclosure.exact(1), says, f"read off {error.where}", remedy=error.remedy)
 
 
 def _networks(recipes: tuple[Recipe, ...]) -> tuple[Network, ...]:

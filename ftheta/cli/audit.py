@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from ftheta.logic import Audit, Comparison, UsageError, Verdict, suggest
+from ftheta.logic import Audit, AuditFinding, Comparison, SubjectError, UsageError, Verdict, suggest
 from ftheta.report.working import Working
 
 from .common import Flag, Json, console, exit_code
@@ -89,6 +89,8 @@ def audit(
         print(f"ftheta: {error}", file=sys.stderr)
         return error.exit_code
     _show(document, written[0] if written else None, json)
+    for finding in _unusable(document):
+        print(f"ftheta: {finding.says}\n  {finding.basis}\n  remedy: {finding.remedy}", file=sys.stderr)
     return _code(document, audits, strict)
 
 
@@ -141,16 +143,26 @@ def _document(
 
 
 def _code(document: Audit | Comparison, audits: list[Audit], strict: bool) -> int:
-    """1 before 3: what is refuted or missed weighs more than what is not known."""
+    """1 before 3: what is refuted or missed weighs more than what is not known. Data that cannot be used weigh most:
+    what was asked of them has no answer."""
     from ftheta.auditing.thresholds import exit_code_of
 
     if any(audit.interrupted for audit in audits):
         return INTERRUPTED
+    if _unusable(document):
+        return SubjectError.exit_code
     results = [result for audit in audits for result in audit.results]
     codes = {exit_code(results, strict=False), exit_code_of(document.requirements)}
     if strict and any(_is_open(audit) for audit in audits):
         codes.add(3)
     return 1 if 1 in codes else max(codes)
+
+
+def _unusable(document: Audit | Comparison) -> list[AuditFinding]:
+    """The findings that say that data cannot be used, or not by this network."""
+    from ftheta.auditing.rules import UNUSABLE
+
+    return [finding for finding in document.findings if finding.rule in UNUSABLE]
 
 
 def _is_open(audit: Audit) -> bool:

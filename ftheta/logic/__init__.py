@@ -27,6 +27,7 @@ from .enclosure import Basis as Basis
 from .enclosure import Enclosure as Enclosure
 from .errors import FthetaError as FthetaError
 from .errors import SubjectError as SubjectError
+from .errors import UnknownSubjectError as UnknownSubjectError
 from .errors import UsageError as UsageError
 from .errors import suggest as suggest
 from .evidence import Evidence as Evidence

@@ -48,6 +48,10 @@ class SubjectError(FthetaError):
     exit_code = 4
 
 
+class UnknownSubjectError(SubjectError):
+    """Words that name nothing: no file, no built-in subject, no Python object. Most often a slip of the pen."""
+
+
 def suggest(word: str, known: Iterable[str], otherwise: str = "", *, most: int = 2) -> str:
     """The remedy for a word that is not known: the nearest known ones, or, where none is near, what else to do."""
     near = difflib.get_close_matches(word, list(known), n=most, cutoff=0.5)

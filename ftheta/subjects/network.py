@@ -33,7 +33,7 @@ class Network:
     network was handed over, where that makes a difference; it is read as it is after training.
 
     Several inputs of a file are one vector here: `parts` are their names and shapes, in its order, and an `.npz` file
-    with an array of each name is its data.
+    with an array of each name is its data. `data_errors` say which data could not become its own, and why.
 
     `role` says what the network is in a generative model, one of `ROLES`. The rows that such a model is to imitate are
     no inputs of a generator, decoder, score or velocity: they are kept as `law`, and `data` stays empty.
@@ -51,6 +51,7 @@ class Network:
     train_data: Dataset | None = None
     training_parts: tuple[str, ...] = ()
     parts: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    data_errors: tuple[tuple[str, SubjectError], ...] = ()
 
     def __post_init__(self) -> None:
         if self.role and self.role not in ROLES:

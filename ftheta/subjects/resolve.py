@@ -14,7 +14,7 @@ import numpy as np
 from ftheta.datasets import dataset_of_words
 from ftheta.datasets.naming import SETS
 from ftheta.graph.expressions import Expression
-from ftheta.logic.errors import FthetaError, SubjectError, suggest
+from ftheta.logic.errors import FthetaError, SubjectError, UnknownSubjectError, suggest
 from ftheta.networks.description import Description
 from ftheta.networks.files import describe, is_weight_list
 from ftheta.networks.modules import input_size, is_nnx, is_stateful, is_torch
@@ -127,7 +127,7 @@ def resolve(words: str, asked: Asked) -> Subject:
     if path.suffix or there:
         return read_file(path, printable(path), asked)
     known = [*BUILT_IN, *SETS]
-    raise SubjectError(
+    raise UnknownSubjectError(
         "This is neither a file, nor `package.module:attribute`, nor a built-in subject.",
         got=words,
         remedy=suggest(words, known, f"built-in: {', '.join(known)}"),
@@ -146,13 +146,13 @@ def read_file(path: Path, name: str, asked: Asked = Asked()) -> Subject:
 
     Every reader of `FORMATS` is called here and nowhere else, where its errors become ours.
     """
+    if not _exists(path):
+        raise UnknownSubjectError("There is no such file.", got=str(path), remedy=_nearest_file(path))
     for found in FORMATS:
         if path.name.lower().endswith(found.endings):
             with reading_file(path, found.kind):
                 return found.read(path, name, asked)
-    if not _exists(path):
-        raise SubjectError("There is no such file.", got=str(path), remedy=_nearest_file(path))
-    raise SubjectError(
+    raise UnknownSubjectError(
         "Files of this kind are not read.",
         got=str(path),
         remedy=INSTEAD.get(path.suffix.lower(), f"give {READ}; or `package.module:attribute`"),
@@ -266,7 +266,7 @@ def import_object(words: str) -> Any:
     except FthetaError:
         raise
     except Exception as error:
-        raise SubjectError(
+        raise UnknownSubjectError(
             "This Python object cannot be imported.",
             got=words,
             where=f"{type(error).__name__}: {error}",

@@ -131,17 +131,62 @@ DATA = {
 
 
 @pytest.mark.parametrize("name", DATA)
-def test_data_that_cannot_be_used_are_named_with_their_place(capsys, folder, without_workers, name):
+def test_data_that_cannot_be_used_are_named_and_the_rest_is_found(capsys, folder, without_workers, name):
     np.savez(name, **DATA[name][0])
-    code, out, err = words(capsys, "audit", "one.npz", "--data", name)
-    assert code == 4 and DATA[name][1] in err and out == "" and "Traceback" not in err
+    code, out, err = words(capsys, "audit", "one.npz", "--data", name, "--only", "counts,test-error", *PATIENT)
+    assert code == 4 and DATA[name][1] in err and "Traceback" not in err
+    assert "PROBLEM  The data cannot be used" in out and "parameters 22" in " ".join(out.split())
 
 
-def test_data_that_cannot_be_used_are_named_by_workers_too(capsys, folder):
-    name = "wide.npz"
-    np.savez(name, **DATA[name][0])
-    code, out, err = words(capsys, "audit", "one.npz", "--data", name)
-    assert code == 4 and DATA[name][1] in err and out == "" and "Traceback" not in err
+def test_data_that_cannot_be_used_are_a_finding_of_every_form(capsys, folder):
+    """With workers; and without its data the network is what it is without them."""
+    np.savez("wide.npz", **DATA["wide.npz"][0])
+    few = ("--only", "counts,test-error", *PATIENT)
+    code, out, err = words(capsys, "audit", "one.npz", "--data", "wide.npz", "--json", "--out", "r.html", *few)
+    audit = from_json(out)
+    assert isinstance(audit, Audit) and code == 4 and DATA["wide.npz"][1] in err
+    assert [(f.severity.value, f.rule) for f in audit.findings] == [("problem", "unusable-data")]
+    assert DATA["wide.npz"][1] in audit.findings[0].says and DATA["wide.npz"][1] in Path("r.html").read_text()
+    _, alone, _ = words(capsys, "audit", "one.npz", "--json", *few)
+    assert audit.sections == from_json(alone).sections and audit.sections[0].facts  # type: ignore[union-attr]
+
+
+def test_training_data_that_cannot_be_used_cost_the_others_nothing(capsys, folder, without_workers):
+    np.savez("short.npz", **DATA["short.npz"][0])
+    arguments = ("--data", "data.npz", "--train", "short.npz", "--against", "other.npz", "--only", "test-error")
+    code, out, err = words(capsys, "audit", "one.npz", *arguments, *PATIENT)
+    assert code == 4 and "The training data cannot be used" in err and "3 rows, 2 labels" in err
+    assert "The training data cannot be used" in out and "accuracy on the data" in out
+
+
+def test_a_network_that_raises_on_its_data_is_a_finding(capsys, folder, without_workers, monkeypatch):
+    Path("strict_nets.py").write_text("""
+import jax, numpy as np, ftheta as ft
+def ensure(x):
+    if (np.asarray(x) > 0).any(): raise ValueError("a positive entry")
+    return np.asarray(x)
+def call(x):
+    return jax.pure_callback(ensure, jax.ShapeDtypeStruct(x.shape, x.dtype), x, vmap_method="expand_dims")
+strict = ft.Network.of(call, (2,))
+""")
+    code, out, err = words(
+        capsys,
+        "audit",
+        "strict_nets:strict",
+        "--data",
+        "data.npz",
+        "--only",
+        "test-error,calibration,columns",
+        *PATIENT,
+    )
+    assert code == 4 and "ValueError: a positive entry" in err and "Traceback" not in err
+    assert "PROBLEM  The network raises an error on these data" in out and "constant columns" in out
+    assert "internal error" not in out
+
+
+def test_a_name_of_data_that_names_nothing_is_explained_before_any_work(capsys, folder, without_workers):
+    code, out, err = words(capsys, "audit", "one.npz", "--data", "dat.npz")
+    assert code == 4 and out == "" and "no such file" in err and "did you mean" in err and "data.npz" in err
 
 
 def test_files_that_are_no_networks_are_refused_with_a_remedy(capsys, folder, without_workers):

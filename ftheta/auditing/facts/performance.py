@@ -7,11 +7,11 @@ import numpy as np
 from ftheta.estimates import binomial_interval
 from ftheta.estimates.concentration import hoeffding_radius
 from ftheta.logic import Axis, Bars, Basis, Enclosure, Fact, SubjectError, Table
-from ftheta.subjects import Network
+from ftheta.subjects import Dataset, Network
 
 from ..part import Part
 from ..rules import judge, percent
-from .evaluation import Evaluation, evaluate_data
+from .evaluation import Evaluation, evaluate_data, raised_by_network
 from .pictures import draw_rows
 from .regression import judge_regression
 
@@ -26,7 +26,12 @@ ASSUMED = "if the rows are independent and no training or selection saw them"
 
 def test_error(net: Network, rng: np.random.Generator) -> Part:
     """The error on the data with its confidence interval: exact (Clopper–Pearson) and by Hoeffding's inequality."""
-    found = evaluate_data(net, rng)
+    try:
+        found = evaluate_data(net, rng)
+    except Exception as error:
+        if net.data is None or not raised_by_network(error):
+            raise
+        return _raises(net.data, raised_by_network(error))
     if found.labels is None:
         raise SubjectError("This needs data with labels.", got="no labels", remedy="add --data with x and y")
     if not np.isfinite(found.outputs).all():
@@ -34,6 +39,12 @@ def test_error(net: Network, rng: np.random.Generator) -> Part:
     if found.classes is not None:
         return _classification(found, found.classes)
     return judge_regression(net, rng)
+
+
+def _raises(data: Dataset, error: str) -> Part:
+    says = f"The network raises an error on these data: {error}."
+    value = Enclosure.exact(1)
+    return Part((Fact("error of the network", error, data.name),), findings=judge("raises", value, says, data.name))
 
 
 def _not_finite(found: Evaluation) -> Part:

@@ -33,7 +33,7 @@ def choose_arrays(arrays: Mapping[str, np.ndarray], labels: str | None, where: s
             "It is not clear which arrays are the data." if found else "The file holds no data.",
             where=where,
             got=", ".join(f"{name} {array.shape}" for name, array in list(arrays.items())[:12]) or "nothing",
-            remedy=f'say which labels are meant: labels="{found[0][1]}"'
+            remedy=f'say which labels are meant: labels="{found[0][1]}", or --labels {found[0][1]}'
             if found and found[0][1]
             else "name the arrays x and y",
         )

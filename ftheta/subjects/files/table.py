@@ -65,7 +65,9 @@ class Table:
             )
         if odd:
             name = self.names[odd[0]]
-            near = f'if they are the labels, say so: labels="{name}"; else ' if column is None else ""
+            near = (
+                f'if they are the labels, say so: labels="{name}", or --labels {name}; else ' if column is None else ""
+            )
             raise SubjectError(
                 "A column holds words.",
                 where=f"{self.where}, column {name!r}",
