@@ -1,4 +1,5 @@
-"""Options for programs that take longer to compile than to run: several times less of the one, more of the other."""
+"""Options for programs that take longer to compile than to run: several times less of the one, more of the other; and
+for those that run for so long that a thorough compiler pays, whatever the process asks for."""
 
 import os
 from collections.abc import Mapping
@@ -12,14 +13,25 @@ _HURRIED = {
     "xla_cpu_use_fusion_emitters": False,
     "xla_cpu_parallel_codegen_split_count": 1,
 }
+_THOROUGH = {"xla_backend_optimization_level": 3, "xla_cpu_use_fusion_emitters": True}  # XLA's own choice
 
 
 @cache
 def quick_compiler_options() -> Mapping[str, int | bool]:
     """For `compiler_options` of `jax.jit`: those of the wanted options that this version of XLA knows."""
-    if _are_known(_HURRIED):
-        return MappingProxyType(_HURRIED)
-    return MappingProxyType({name: value for name, value in _HURRIED.items() if _are_known({name: value})})
+    return _keep_known(_HURRIED)
+
+
+@cache
+def thorough_compiler_options() -> Mapping[str, int | bool]:
+    """For `compiler_options` of `jax.jit`: as XLA compiles by itself, also where XLA_FLAGS ask for a quick compiler."""
+    return _keep_known(_THOROUGH)
+
+
+def _keep_known(options: Mapping[str, int | bool]) -> Mapping[str, int | bool]:
+    if _are_known(options):
+        return MappingProxyType(dict(options))
+    return MappingProxyType({name: value for name, value in options.items() if _are_known({name: value})})
 
 
 def compile_quickly() -> None:

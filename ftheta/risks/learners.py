@@ -6,9 +6,7 @@ that standard deviation. The peak stands where the network just about fits the t
 """
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from os import cpu_count
 from typing import Any
 
 import numpy as np
@@ -17,7 +15,7 @@ from ftheta.datasets import dataset
 from ftheta.logic.errors import UsageError
 from ftheta.shapes import Float, Real
 
-from .watching import Recipe, Watched, WatchedRows, log_steps, room_for, start, watch
+from .watching import Recipe, Watched, WatchedRows, log_steps, room_for, run_side_by_side, start, watch
 
 FITTED = 0.01  # a training error up to this is called zero
 TESTED = 2000  # rows at most
@@ -186,10 +184,8 @@ MEASURES = ("train_loss", "train_error", "test_loss", "test_error")
 def _side_by_side(
     cells: list[tuple[int, Setting]], x: np.ndarray, y: np.ndarray, held_out: int | None
 ) -> list[dict[str, float]]:
-    """Every network once, two at a time where there are cores: a small one keeps no more than one busy."""
-    one = lambda cell: learn(x, y, cell[1], cell[0], held_out=held_out).last()
-    with ThreadPoolExecutor(min(2, cpu_count() or 1)) as pool:
-        return list(pool.map(one, cells))
+    """The last losses and errors of every network."""
+    return run_side_by_side(lambda cell: learn(x, y, cell[1], cell[0], held_out=held_out).last(), cells)
 
 
 def _curve(

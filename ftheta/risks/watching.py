@@ -6,18 +6,21 @@ rows that do not count are rows with weight zero. Networks of all widths and sam
 sizes of room, one compiled program each, which saves the compilation of every width.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
-from functools import partial
+from functools import cache, partial
 from itertools import pairwise
 from math import inf
-from typing import Any, NamedTuple
+from os import cpu_count
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
 
+from ftheta.graph.hurry import thorough_compiler_options
 from ftheta.logic.errors import UsageError
 from ftheta.networks.activations import activation
 from ftheta.shapes import Float, Int, Shaped
@@ -30,6 +33,8 @@ DTYPE = np.float32
 VANISHING = ("relu", "square", "tanh", "leaky-relu", "gelu", "silu", "arctan", "identity")
 
 Layers = list[tuple[np.ndarray, np.ndarray | None]]
+Cell = TypeVar("Cell")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -151,15 +156,22 @@ def watch(params: Layers, train: WatchedRows, test: WatchedRows, recipe: Recipe,
     static = recipe.static
     numbers = Numbers(DTYPE(recipe.step), DTYPE(recipe.decay))
     with jax.enable_x64(True):
+        advance = _compile_advance()
         state = _begin(static, params, numbers)
         done = 0
         seen = []
         for k in at:
-            state, found = _advance(static, state, numbers, train, test, np.int32(k - done))
+            state, found = advance(static, state, numbers, train, test, np.int32(k - done))
             done = k
             seen.append(found)
         columns = np.array([[float(v) for v in row] for row in jax.device_get(seen)]).T
     return Watched(np.asarray(at), *columns)
+
+
+def run_side_by_side(run: Callable[[Cell], Result], cells: Iterable[Cell]) -> list[Result]:
+    """Every run once, two at a time where there are cores: a small network keeps no more than one busy."""
+    with ThreadPoolExecutor(min(2, cpu_count() or 1)) as pool:
+        return list(pool.map(run, cells))
 
 
 @partial(jax.jit, static_argnums=0)
@@ -167,7 +179,12 @@ def _begin(static: Static, params: Any, numbers: Numbers) -> State:
     return static.problem(numbers).start(params)
 
 
-@partial(jax.jit, static_argnums=0)
+@cache
+def _compile_advance() -> Callable[..., Any]:
+    """`_advance`, compiled thoroughly: it is called for thousands of steps."""
+    return jax.jit(_advance, static_argnums=0, compiler_options=dict(thorough_compiler_options()))
+
+
 def _advance(static: Static, state: State, numbers: Numbers, train: WatchedRows, test: WatchedRows, count: Any) -> Any:
     """`count` steps; then loss and error on both sets."""
     problem = static.problem(numbers)

@@ -23,6 +23,7 @@ from ftheta.logic import (
     hypothesis,
     theorem,
 )
+from ftheta.risks.watching import run_side_by_side
 from ftheta.subjects import Dataset
 
 from .effects import VARIED, Effect, measure_effect, median_time
@@ -113,8 +114,12 @@ def gather(operation: Operation, protocol: Protocol, first: int, seeds: int, lon
     """Runs with and without weight decay, the control where the table is that of addition, and the effects if asked."""
     protocol = protocol.limit_steps(operation, WORK)
     numbered = range(first, first + seeds)
-    runs = [grok(operation, protocol, seed) for seed in numbered]
-    bare = [grok(operation, replace(protocol, decay=0.0), seed) for seed in list(numbered)[: 1 + seeds // 3]]
+    without_decay = replace(protocol, decay=0.0)
+    cells = [(protocol, seed) for seed in numbered]
+    cells += [(without_decay, seed) for seed in list(numbered)[: 1 + seeds // 3]]
+    trained = run_side_by_side(lambda cell: grok(operation, *cell), cells)
+    runs = trained[:seeds]
+    bare = trained[seeds:]
     found = []
     if effects:
         few = min(seeds, 2)
