@@ -1,0 +1,201 @@
+"""Contestants on torch: torch.func, torchdiffeq, curvlinops, pyhessian, geomloss, auto_LiRPA, and training loops."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch  # type: ignore[import-not-found]
+from protocol import Run, serve, take
+
+Work = Mapping[str, np.ndarray]
+
+
+def dense_kernel(work: Work) -> Run:
+    return _kernel(work, _dense)
+
+
+def image_kernel(work: Work) -> Run:
+    def apply(p: Any, x: Any) -> Any:
+        for W in p[:-1]:
+            x = torch.relu(torch.nn.functional.conv2d(x[None], W, padding=1)[0])
+        return p[-1] @ x.reshape(-1)
+
+    return _kernel(work, apply)
+
+
+def _dense(p: Any, x: Any) -> Any:
+    for W, b in zip(p[:-2:2], p[1:-2:2]):
+        x = torch.relu(W @ x + b)
+    return p[-2] @ x + p[-1]
+
+
+def _kernel(work: Work, apply: Any) -> Run:
+    """All Jacobians by vectorised reverse mode, and their product."""
+    from torch.func import jacrev, vmap  # type: ignore[import-not-found]
+
+    p = tuple(map(torch.tensor, take(work, "p")))
+    x = torch.tensor(work["x"])
+
+    def run() -> Any:
+        flat = [J.reshape(len(x), -1) for J in vmap(jacrev(apply), (None, 0))(p, x)]
+        return sum(J @ J.T for J in flat)
+
+    return run
+
+
+def _network(work: Work, activation: Any, dtype: Any = None) -> Any:
+    parts: list[Any] = []
+    weights = [torch.tensor(w, dtype=dtype) for w in take(work, "p")]
+    for W, b in zip(weights[::2], weights[1::2]):
+        layer = torch.nn.Linear(W.shape[1], W.shape[0], dtype=W.dtype)
+        layer.weight.data = W
+        layer.bias.data = b
+        parts += [layer, activation()]
+    return torch.nn.Sequential(*parts[:-1])
+
+
+def _loss(outputs: Any, targets: Any) -> Any:
+    return ((outputs - targets) ** 2).sum(-1).mean()
+
+
+def _hessian_data(work: Work) -> tuple[Any, Any, Any]:
+    torch.set_default_dtype(torch.float64)
+    return _network(work, torch.nn.Tanh), torch.tensor(work["x"]), torch.tensor(work["y"])
+
+
+def curvlinops(work: Work) -> Run:
+    """Its Hessian as a linear operator, and SciPy's Lanczos."""
+    from curvlinops import HessianLinearOperator  # type: ignore[import-not-found]
+    from scipy.sparse.linalg import eigsh  # type: ignore[import-not-found]
+
+    net, x, y = _hessian_data(work)
+    params = list(net.parameters())
+    mean = torch.nn.MSELoss(reduction="mean")  # over entries: times the number of outputs it is the loss of the others
+
+    def run() -> Any:
+        operator = HessianLinearOperator(net, mean, params, [(x, y)], check_deterministic=False).to_scipy()
+        return np.sort(eigsh(operator, 5, which="LA", tol=1e-3, return_eigenvectors=False))[::-1] * y.shape[1]
+
+    return run
+
+
+def scipy_eigsh(work: Work) -> Run:
+    """Products with the Hessian by torch.func, and SciPy's Lanczos."""
+    from scipy.sparse.linalg import LinearOperator, eigsh  # type: ignore[import-not-found]
+    from torch.func import functional_call, grad, jvp  # type: ignore[import-not-found]
+
+    net, x, y = _hessian_data(work)
+    names = [name for name, _ in net.named_parameters()]
+    params = tuple(p.detach() for p in net.parameters())
+    sizes = [p.numel() for p in params]
+    slope = grad(lambda p: _loss(functional_call(net, dict(zip(names, p)), (x,)), y))
+
+    def multiply(v: Any) -> Any:
+        parts = torch.split(torch.from_numpy(np.ravel(v)), sizes)
+        moved = jvp(slope, (params,), (tuple(a.reshape(p.shape) for a, p in zip(parts, params)),))[1]
+        return torch.cat([m.reshape(-1) for m in moved]).detach().numpy()
+
+    operator = LinearOperator((sum(sizes),) * 2, matvec=multiply, dtype=np.float64)
+    return lambda: np.sort(eigsh(operator, 5, which="LA", tol=1e-3, return_eigenvectors=False))[::-1]
+
+
+def pyhessian(work: Work) -> Run:
+    from pyhessian import hessian  # type: ignore[import-not-found]
+
+    net, x, y = _hessian_data(work)
+
+    def run() -> Any:
+        torch.manual_seed(0)
+        return hessian(net, _loss, data=(x, y), cuda=False).eigenvalues(top_n=5)[0]
+
+    return run
+
+
+def ode_gradient(work: Work) -> Run:
+    from torchdiffeq import odeint  # type: ignore[import-not-found]
+
+    theta = [torch.nn.Parameter(torch.tensor(p)) for p in take(work, "p")]
+    x = torch.tensor(work["x"])
+    times = torch.tensor([0.0, 1.0], dtype=x.dtype)
+    tolerance = float(work["tolerance"])
+
+    def field(t: Any, x: Any) -> Any:
+        return torch.tanh(x @ theta[0].T + theta[1]) @ theta[2].T + theta[3]
+
+    def run() -> Any:
+        for p in theta:
+            p.grad = None
+        end: Any = odeint(field, x, times, rtol=tolerance, atol=tolerance, method="dopri5")[-1]
+        (end**2).sum().backward()
+        return theta[0].grad
+
+    return run
+
+
+def entropic_transport(work: Work) -> Run:
+    """geomloss, ½‖x − y‖² and blur² = ε/2: times 2 it is the entropic value."""
+    from geomloss import SamplesLoss  # type: ignore[import-not-found]
+
+    x = torch.tensor(work["x"])
+    y = torch.tensor(work["y"])
+    loss = SamplesLoss("sinkhorn", p=2, blur=float(work["epsilon"] / 2) ** 0.5, debias=False, scaling=0.99)
+    return lambda: 2 * loss(x, y)
+
+
+def box_bounds(work: Work) -> Run:
+    from auto_LiRPA import BoundedModule, BoundedTensor, PerturbationLpNorm  # type: ignore[import-not-found]
+
+    points = torch.tensor(work["x"], dtype=torch.float32)
+    bounded = BoundedModule(_network(work, torch.nn.ReLU, torch.float32), points[:1], device="cpu")
+    box = PerturbationLpNorm(norm=np.inf, eps=float(work["radius"]))
+
+    def run() -> Any:
+        with torch.no_grad():
+            return bounded.compute_bounds(x=(BoundedTensor(points, box),), method="CROWN", bound_upper=False)[0]
+
+    return run
+
+
+def training(work: Work) -> Run:
+    return _train(work, fused=False)
+
+
+def fused_training(work: Work) -> Run:
+    return _train(work, fused=True)
+
+
+def _train(work: Work, fused: bool) -> Run:
+    x = torch.tensor(work["x"], dtype=torch.float32)
+    y = torch.tensor(work["y"], dtype=torch.float32)
+    steps = int(work["steps"])
+
+    def run() -> Any:
+        net = _network(work, torch.nn.ReLU, torch.float32)
+        optimiser = torch.optim.Adam(net.parameters(), 1e-3, fused=fused)
+        rows = np.random.default_rng(0)
+        loss = torch.zeros(())
+        for _ in range(steps):
+            batch = torch.from_numpy(rows.integers(len(x), size=64))
+            optimiser.zero_grad()
+            loss = _loss(net(x[batch]), y[batch])
+            loss.backward()
+            optimiser.step()
+        return loss.detach()
+
+    return run
+
+
+if __name__ == "__main__":
+    methods = (
+        dense_kernel,
+        image_kernel,
+        curvlinops,
+        scipy_eigsh,
+        pyhessian,
+        ode_gradient,
+        entropic_transport,
+        box_bounds,
+        training,
+        fused_training,
+    )
+    serve({f.__name__: f for f in methods})

@@ -1,0 +1,128 @@
+"""Our contestants, and the limits: products or sorts that the work cannot do without."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from protocol import Run, serve, take
+
+from ftheta.certify.neurons.enclosing import enclose
+from ftheta.certify.neurons.inputs import Inputs
+from ftheta.certify.neurons.lines import Start, bound_below, plain_lines
+from ftheta.kernels.dispatch import ntk
+from ftheta.networks.description import Dense, Description
+from ftheta.pieces import Space, count_pieces
+from ftheta.relu.network import ReluNetwork
+from ftheta.spectra import Objective, extremes
+from ftheta.subjects import Network
+from ftheta.theorems.depth.adjoint_method.adjoints import solve
+from ftheta.training import fit
+from ftheta.transport import transport
+from ftheta.transport.line import line_cost
+
+Work = Mapping[str, np.ndarray]
+
+
+def dense_kernel(work: Work) -> Run:
+    net = Network.described(_perceptron(work, "relu"))
+    return lambda: ntk(net, work["x"])
+
+
+def image_kernel(work: Work) -> Run:
+    def apply(p: Any, x: Any) -> Any:
+        for W in p[:-1]:
+            x = jax.nn.relu(jax.lax.conv(x[None], W, (1, 1), "SAME")[0])
+        return p[-1] @ x.ravel()
+
+    net = Network("convolutional", apply, take(work, "p"), work["x"].shape[1:])
+    return lambda: ntk(net, work["x"])
+
+
+def gram_products(work: Work) -> Run:
+    """Of a dense network: activations and gradients of every layer with themselves, in NumPy."""
+    n = len(work["x"])
+    weights = take(work, "p")[::2]
+    sizes = [weights[0].shape[1], *[W.shape[0] for W in weights[:-1]], *[W.shape[0] for W in weights[:-1]]]
+    arrays = [np.random.default_rng(k).normal(size=(n, size)) for k, size in enumerate(sizes)]
+    return lambda: sum(A @ A.T for A in arrays)
+
+
+def hessian_eigenvalues(work: Work) -> Run:
+    objective = Objective.of(_perceptron(work, "tanh"), (work["x"], work["y"]), "squared", dtype=np.float64)
+    return lambda: np.sort(extremes(objective.hessian(), 5, "largest", tol=1e-3, products=2000).largest.values)[::-1]
+
+
+def exact_transport(work: Work) -> Run:
+    return lambda: transport(work["x"], work["y"]).value.middle
+
+
+def entropic_transport(work: Work) -> Run:
+    epsilon = float(work["epsilon"])
+    return lambda: transport(work["x"], work["y"], epsilon=epsilon).cost.middle
+
+
+def line_transport(work: Work) -> Run:
+    return lambda: float(line_cost(work["x"], work["y"]).middle)
+
+
+def two_sorts(work: Work) -> Run:
+    return lambda: [np.sort(work["x"])[:1], np.sort(work["y"])[:1]]
+
+
+def ode_gradient(work: Work) -> Run:
+    def field(theta: Any, x: Any) -> Any:
+        W1, b1, W2, b2 = theta
+        return jnp.tanh(x @ W1.T + b1) @ W2.T + b2
+
+    tolerance = float(work["tolerance"])
+
+    def loss(theta: Any, x: Any) -> Any:
+        return jnp.sum(solve(field, theta, x, tolerance, stored=True, solver="Dopri5") ** 2)
+
+    jax.config.update("jax_enable_x64", True)
+    both = jax.jit(jax.value_and_grad(loss))
+    return lambda: jax.block_until_ready(both(take(work, "p"), work["x"]))[1][0]
+
+
+def regions(work: Work) -> Run:
+    weights = take(work, "p")
+    net = ReluNetwork.dense(weights[::2], weights[1::2])
+    return lambda: int(count_pieces(net, Space(weights[0].shape[1])).lo)
+
+
+def box_bounds(work: Work) -> Run:
+    """Lower bounds of all outputs over boxes by back-substitution with the lines of CROWN, rounded outward."""
+    weights = take(work, "p")
+    net = ReluNetwork.dense(weights[::2], weights[1::2])
+    radius = float(work["radius"])
+
+    def bound(x: np.ndarray) -> np.ndarray:
+        frame, _ = enclose(net, Inputs(x - radius, x + radius))
+        last = frame.last
+        start = Start(np.ascontiguousarray(last.weight), last.bias.copy(), last.error.copy())
+        return bound_below(frame.inputs, frame.layers, start, plain_lines(frame.layers, net.widths[-1]))
+
+    return lambda: np.array([bound(x) for x in work["x"]])
+
+
+def training(work: Work) -> Run:
+    net = _perceptron(work, "relu")
+    steps = int(work["steps"])
+    options: dict[str, Any] = {"step": 1e-3, "steps": steps, "batch": 64, "dtype": np.float32, "progress": False}
+    return lambda: fit(net, (work["x"], work["y"]), "squared", "adam", **options).history.loss[-1]
+
+
+def _perceptron(work: Work, activation: str) -> Description:
+    weights = take(work, "p")
+    pairs = list(zip(weights[::2], weights[1::2]))
+    hidden = [Dense(W, b, activation) for W, b in pairs[:-1]]
+    return Description((*hidden, Dense(*pairs[-1])))
+
+
+if __name__ == "__main__":
+    kernels = (dense_kernel, image_kernel, gram_products)
+    transports = (exact_transport, entropic_transport, line_transport, two_sorts)
+    others = (hessian_eigenvalues, ode_gradient, regions, box_bounds, training)
+    serve({f.__name__: f for f in (*kernels, *transports, *others)})
