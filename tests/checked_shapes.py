@@ -62,7 +62,7 @@ class _Checks:
         return self.seen[function] <= self.most
 
 
-FIRST_CALLS = 20
+FIRST_CALLS = 8
 CHECKS = _Checks()
 
 

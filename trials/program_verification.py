@@ -293,7 +293,7 @@ def attempt_ranges(rng: np.random.Generator) -> str | None:
 
 
 TRIALS = (
-    Trial("programs: boxes of inputs", "another answer than ball arithmetic's", attempt_boxes, few=25),
-    Trial("programs: one linear form", "a wrong answer beside the least value", attempt_forms, few=25),
+    Trial("programs: boxes of inputs", "another answer than ball arithmetic's", attempt_boxes, few=10),
+    Trial("programs: one linear form", "a wrong answer beside the least value", attempt_forms, few=10),
     Trial("programs: ranges inside", "another answer than ball arithmetic's", attempt_ranges, few=15),
 )
