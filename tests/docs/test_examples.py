@@ -22,7 +22,7 @@ def blocks(page: Path, language: str) -> list[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
-def test_python_examples_run_and_print_what_they_say(page, tmp_path, monkeypatch):
+def test_python_examples_run_and_print_what_they_say(page, tmp_path, monkeypatch, without_workers):
     monkeypatch.chdir(tmp_path)
     names: dict = {"__name__": "__main__"}
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
@@ -57,7 +57,7 @@ def write_files_of_the_pages(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
-def test_command_lines_in_the_pages_run(page, tmp_path, monkeypatch, capsys):
+def test_command_lines_in_the_pages_run(page, tmp_path, monkeypatch, capsys, without_workers):
     monkeypatch.chdir(tmp_path)
     write_files_of_the_pages(tmp_path)
     for block in blocks(page, "sh"):
