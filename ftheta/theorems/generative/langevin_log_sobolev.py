@@ -172,7 +172,10 @@ def _divergence(law: Mixture, away: arb, v: arb) -> arb:
 
 
 def _wasserstein(law: Mixture, away: arb, v: arb) -> arb:
-    return (away + law.atoms.shape[1] * (v.sqrt() - arb(law.variance).sqrt()) ** 2).sqrt()
+    step = v.sqrt() - arb(law.variance).sqrt()
+    square = away + law.atoms.shape[1] * step * step  # powers of balls around 0 are NaN, and so are their roots
+    half = square.upper().sqrt() / 2
+    return square.sqrt() if square > 0 or square.is_zero() else arb(half, half.upper())
 
 
 def _enclose_decay(law: Mixture, start: float, spread: float, t: float) -> tuple[list[Claim], Numbers]:

@@ -70,3 +70,15 @@ def test_a_column_that_never_changes_does_not_stop_the_witness_of_a_copy():
     rows = np.stack([np.random.default_rng(0).normal(size=12), np.ones(12)], 1)
     found = run(theorem("memorise-and-speciate"), Dataset("constant column", rows), margin=0.0, force=True)
     assert found.verdict is Verdict.REFUTED
+
+
+@pytest.mark.parametrize(
+    "name, knobs",
+    [
+        ("langevin-log-sobolev", {"spread": 0.01}),
+        ("score-matching", {"components": 1, "noise": 1000.0}),
+        ("trace-estimators", {"scale": 0.0, "probes": "sphere"}),
+    ],
+)
+def test_numbers_that_are_zero_up_to_rounding_contradict_nothing(name, knobs):
+    assert not any(judged.judgement.contradicted for judged in run(theorem(name), **knobs).claims)
