@@ -28,7 +28,8 @@ def _slice(call: Call, x: Any, *_: Any) -> Any:
         raise Malformed("a slice needs one axis and one step a start")
     cut = [slice(None)] * x.ndim
     for start, end, axis, step in zip(starts, ends, axes, steps):
-        cut[axis] = slice(start, end, step)
+        first = max(start, -x.shape[axis]) if step < 0 else start  # ONNX begins at the first entry, Python nowhere
+        cut[axis] = slice(first, end, step)
     return x[tuple(cut)]
 
 
