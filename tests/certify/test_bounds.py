@@ -280,3 +280,8 @@ def test_slopes_are_chosen_for_several_outputs_behind_an_open_choice():
     f = lambda x: jax.lax.select_n(jnp.clip(jnp.floor(x), 0, 1).astype(int), jnp.ones(2), jnp.maximum(x, x[:1]))
     found = ft.bounds(f, ([-1.0, 1.0], [1.0, 1.5]), method="alpha-crown")
     assert np.all(found.lower <= 1.0) and np.all(found.upper >= [1.0, 1.5])
+
+
+def test_a_part_without_entries_takes_nothing_away():
+    found = ft.bounds(lambda x: jnp.concatenate([jax.nn.relu(x[:0]), x]), ([-1.0, 0.0], [1.0, 2.0]))
+    assert found.lower.tolist() == [-1.0, 0.0] and found.upper.tolist() == [1.0, 2.0]

@@ -73,7 +73,7 @@ class Affine:
         return cls(tuple(p for p, _ in terms), tuple(m for _, m in terms), spread, lost)
 
     def pull(self, A: Array, slopes: Array | None = None) -> Pulled:
-        flat = A.reshape(-1, *A.shape[2:])
+        flat = A.reshape(A.shape[0] * A.shape[1], *A.shape[2:])  # of an array that may be empty
         back = tuple(_in_boxes(linear.pull(flat), A) for linear in self.maps)
         error = self.lost[:, None]
         return Pulled(back, 0.0, error + weigh(np.abs(A), self.spread) if self.spread.any() else error)
