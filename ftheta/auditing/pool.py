@@ -200,10 +200,15 @@ class Pool:
         worker.unheard.clear()
 
     def _fact_to_go_on(self) -> AuditWorker | None:
-        """A fact that was set aside once, where a theorem would be looked at or begin now."""
-        if not self.waiting or self.waiting[0].is_fact:
-            return None
-        return next((w for w in self.suspended if w.task is not None and w.task.is_fact and w.turns == 1), None)
+        """A fact that was set aside: whose process has evaluated what all facts that wait need, so that no other has to
+        do it again; or once, where a theorem would be looked at or begin now."""
+        aside = [w for w in self.suspended if w.task is not None and w.task.is_fact]
+        facts = [task for task in self.waiting if task.is_fact]
+        if facts:
+            held = set().union(*(w.has for w in aside)) - {""}
+            needed = {task.shares for task in facts}
+            return next((w for w in aside if needed <= held and facts[0].shares in w.has), None)
+        return next((w for w in aside if self.waiting and w.turns == 1), None)
 
     def _assign(self, clock: Clock, done: Done) -> None:
         for worker in [w for w in self.workers if w.ready and w.task is None]:

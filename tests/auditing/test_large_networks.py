@@ -114,6 +114,19 @@ def test_a_worker_leaves_facts_to_the_one_that_has_evaluated_what_they_share():
     assert pool._next_task(second).id == "precision"  # type: ignore[arg-type] # rather than nothing
 
 
+def test_a_process_that_was_set_aside_goes_on_where_all_facts_that_wait_need_what_it_has():
+    from collections import deque
+
+    pool = object.__new__(Pool)
+    aside = _Worker({"gradient"})
+    aside.task, aside.turns = TASKS["certified-rows"], 2  # type: ignore[attr-defined]
+    pool.suspended = deque([aside])  # type: ignore[list-item]
+    pool.waiting = deque([TASKS["gradients-by-layer"], TASKS["steepness"]])
+    assert pool._fact_to_go_on() is aside
+    pool.waiting.append(TASKS["columns"])
+    assert pool._fact_to_go_on() is None  # others can begin
+
+
 def test_a_network_on_tokens_has_a_gradient_by_its_parameters_alone(monkeypatch):
     monkeypatch.setattr(large, "LARGE", 0)
 

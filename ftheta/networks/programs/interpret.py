@@ -62,7 +62,7 @@ def run(
     With `shapes` the output has the right shape and type, and no more: nodes that are alike are computed once.
     """
     survey = Survey() if survey is None else survey
-    found: dict[str, Any] = {"": None, **values}
+    found: dict[str, Any] = {"": None, **{name: _in_precision(value) for name, value in values.items()}}
     folded = 0
     for node in program.nodes:
         inputs = [found[name] for name in node.inputs]
@@ -74,6 +74,7 @@ def run(
             if not name:
                 continue
             _ensure_size(value, program, node)
+            value = _in_precision(value)
             if isinstance(value, np.ndarray):
                 folded += value.nbytes
                 survey.known[name] = value
@@ -81,6 +82,14 @@ def run(
         if folded > MAX_FOLDED:
             raise SubjectError("The graph computes more constants than is allowed.", where=program.where)
     return _output(program, found)
+
+
+def _in_precision(value: Any) -> Any:
+    """A constant in the precision that JAX computes in now: an array that it has met in float64 it takes for float64
+    ever after, which does not go with float32."""
+    if isinstance(value, np.ndarray) and value.dtype == np.float64 and jnp.result_type(float) == np.float32:
+        return value.astype(np.float32)
+    return value
 
 
 def _compute_node(program: Program, node: Node, inputs: list[Any], read: set[str]) -> tuple[Any, ...]:

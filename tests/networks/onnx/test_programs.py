@@ -1,7 +1,9 @@
 """Small programs of several operators: comparisons, choices, computations with shapes, attention."""
 
+import jax
 import numpy as np
 import pytest
+from onnx import numpy_helper
 
 import ftheta as ft
 from ftheta.logic import SubjectError
@@ -37,6 +39,27 @@ def test_functions_of_positive_numbers(op):
     shift = 1.5 if op == "Acosh" else 0.1
     made = model(then(("Sigmoid", {}), ("Mul", "c", {}), ("Add", "s", {}), (op, {})), [1, 4, 5], {"c": 0.8, "s": shift})
     agrees(made, X)
+
+
+def test_constants_come_in_the_precision_of_the_call(monkeypatch):
+    """JAX takes an array that it has met in float64 for float64 in a later call, where it does not go with float32."""
+    constant = node("Constant", out=["c"], value=numpy_helper.from_array(np.array(0.7, np.float32)))
+    made = model([constant, *then(("Div", "c", {}), ("Softmax", {}))], [1, 4, 5])
+    net = read(made)
+    seen = set()
+    compute = interpret._compute_node
+
+    def record(program, node, inputs, names):
+        seen.update(str(value.dtype) for value in inputs)
+        return compute(program, node, inputs, names)
+
+    monkeypatch.setattr(interpret, "_compute_node", record)
+    for wide, dtype in ((True, "float64"), (False, "float32")):
+        seen.clear()
+        with jax.enable_x64(wide):
+            found = np.asarray(net.apply(net.params, X[0].astype(dtype)))
+        assert seen == {dtype} and found.dtype == dtype
+        np.testing.assert_allclose(found[None], reference(made, X), rtol=1e-5)
 
 
 @pytest.mark.parametrize("op", ["Equal", "Greater", "Less", "GreaterOrEqual", "LessOrEqual"])
