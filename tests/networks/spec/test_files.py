@@ -2,6 +2,7 @@
 
 import json
 import re
+import tomllib
 from itertools import pairwise
 
 import numpy as np
@@ -125,6 +126,30 @@ def test_the_skeleton_of_a_convolutional_network_needs_its_question_marks_filled
     (tmp_path / "net.toml").write_text(text.replace('"?"', '"relu"'))
     net = ft.load(tmp_path / "net.toml")
     assert isinstance(net, ft.Network) and net.output_shape == (4, 5, 5)
+
+
+def test_the_skeleton_knows_embeddings_recurrent_layers_and_norms_of_torch():
+    torch = pytest.importorskip("torch")
+    parts = {"emb": torch.nn.Embedding(50, 8), "cell": torch.nn.LSTM(8, 16, bidirectional=True)}
+    parts |= {"bn": torch.nn.BatchNorm1d(16), "ln": torch.nn.LayerNorm(16), "out": torch.nn.Linear(16, 2)}
+    arrays = {k: v.numpy() for k, v in torch.nn.ModuleDict(parts).state_dict().items()}
+    text = skeleton(arrays, "w.safetensors")
+    kinds = {layer["name"]: layer["kind"] for layer in tomllib.loads(text)["layers"]}
+    assert kinds == {"emb": "embedding", "bn": "batch-norm", "ln": "layer-norm", "out": "dense"}
+    assert "# cell: an LSTM" in text
+
+
+def test_the_skeleton_joins_the_statistics_that_flax_keeps_apart(tmp_path):
+    arrays = {"params/Dense_0/kernel": np.ones((3, 4)), "params/Dense_0/bias": np.zeros(4)}
+    arrays |= {"params/Norm_0/scale": np.full(4, 2.0), "params/Norm_0/bias": np.zeros(4)}
+    arrays |= {"batch_stats/Norm_0/mean": np.ones(4), "batch_stats/Norm_0/var": np.full(4, 4.0)}
+    save_file(arrays, tmp_path / "w.safetensors")
+    text = skeleton(arrays, "w.safetensors").replace('input = ["?"]', "input = [3]").replace('"?"', '"identity"')
+    (tmp_path / "net.toml").write_text(text)
+    net = ft.load(tmp_path / "net.toml")
+    x = np.array([1.0, 2.0, 3.0])
+    assert isinstance(net, ft.Network)
+    np.testing.assert_allclose(net(x), np.full(4, 2.0 * (x.sum() - 1.0) / 2.0), rtol=1e-4)
 
 
 # ---- spec files ------------------------------------------------------------------------------------------------------
