@@ -65,8 +65,14 @@ def test_quotients_are_rationals():
         (lambda x: (jnp.array([0.1]) * 2).astype(jnp.float32).astype(x.dtype) * x, Fraction(0.2)),
         (lambda x: jnp.float64(0.1) ** 2 * x, Fraction(0.1) ** 2),
         (lambda x: jnp.where(x > 0, x / 3, x / 7), Fraction(1, 3)),
+        (lambda x: jnp.maximum(jnp.float64(0.1) + jnp.float64(0.2), 0.3) * x, Fraction(0.1) + Fraction(0.2)),
+        (lambda x: jnp.minimum(jnp.float64(0.1) / 3, 0.1) * x, Fraction(0.1) / 3),
+        (lambda x: jnp.abs(jnp.float64(-0.1) / 3) * x, Fraction(0.1) / 3),
     ],
-    ids=["sum", "quotient", "product of vectors", "sum of an array", "cast", "square", "choice"],
+    ids=[
+        *("sum", "quotient", "product of vectors", "sum of an array", "cast", "square", "choice"),
+        *("largest", "smallest", "absolute value"),
+    ],
 )
 def test_constants_that_the_program_computes_are_exact(f, meant):
     meant = meant or Fraction(0.1) * Fraction(0.3) + Fraction(0.2) * Fraction(0.7) + Fraction(1e20)

@@ -10,12 +10,14 @@ import jax
 import numpy as np
 from jax import lax
 
+from ftheta.certify.quadratic.search import MOST_PRODUCTS, fits
 from ftheta.certify.questions import round_down, round_up
 from ftheta.certify.traced_programs import MEANING, read_program
 from ftheta.graph.domains.interval import intervals
 from ftheta.graph.domains.interval.intervals import Interval
 from ftheta.graph.domains.linear.program import Program, needed_nodes
 from ftheta.logic.errors import SubjectError
+from ftheta.relu.reading.products import QuadraticNetwork, read_products
 from ftheta.shapes import Float
 
 Array = np.ndarray
@@ -45,6 +47,12 @@ class TracedNetwork:
         self.output_shape: tuple[int, ...] = self.program.graph.outputs[0].shape
         self.widths = (prod(self.shape), prod(self.output_shape))
         self.flat_function: Callable[[Any], Any] = lambda x: net.apply(net.params, x.reshape(self.shape)).ravel()
+
+    @cached_property
+    def quadratic(self) -> QuadraticNetwork | None:
+        """The program as a quadratic function of a ReLU network of few variables, where it is one."""
+        found = read_products(self.program.source, MOST_PRODUCTS)
+        return found if found is not None and fits(found) else None
 
     def enclose_at(self, x: tuple[Fraction, ...]) -> Interval:
         """The outputs (flat) at a rational point, with outward rounding."""

@@ -1,0 +1,1 @@
+"""Questions about quadratic functions of ReLU networks (`x⁺ᵀPx⁺ − xᵀPx`), decided by semidefinite certificates."""
