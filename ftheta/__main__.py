@@ -21,6 +21,8 @@ def main() -> None:
         interrupts.end_watch()
         print("\nftheta: interrupted", file=sys.stderr)
         code = interrupts.EXIT_CODE
+    if code == interrupts.EXIT_CODE:
+        interrupts.leave()
     sys.exit(code)
 
 

@@ -187,6 +187,19 @@ def test_a_question_that_never_ends_is_a_timeout():
     assert (code, out.splitlines()) == (0, ["timeout", "3"]) and "no search" in err
 
 
+def test_leaving_waits_for_no_thread_and_does_what_is_due_at_the_end():
+    begun = time.monotonic()
+    code, out, _ = ended("""
+        import atexit
+        atexit.register(print, "cleared up")
+        threading.Thread(target=time.sleep, args=(20,)).start()
+        print("shown", end=" ")
+        interrupts.leave()
+        """)
+    assert (code, out) == (130, "shown cleared up")
+    assert time.monotonic() - begun < 10
+
+
 def test_two_signals_of_one_press_are_one_press():
     body = "try:\n    press(); press(); time.sleep(1)\nexcept KeyboardInterrupt:\n    interrupts.heed()\n"
     assert ended(f"{body}\npress()\ntime.sleep(0.6)\nprint('in order')")[:2] == (0, "in order")

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 Array = np.ndarray
 STARTS = 64
 ASCENT = 60  # steps of projected ascent
+HASTE = 6  # the same, where no time is left
 FIRST_SHARE = 0.1  # of the gap, at which the first question is asked
 TURN = 0.34  # of the time that is left, for one question
 
@@ -57,7 +58,7 @@ def maximise(
     ends = clock() + seconds
     row = np.asarray(row, np.float64)
     evaluate = Evaluator(net)
-    attained, x = _climb(net, row, box, evaluate)
+    attained, x = _climb(net, row, box, evaluate, ASCENT if seconds > 0 else HASTE)
     first = _bound_above(net, row, box)
     bound = Fraction(first) if np.isfinite(first) else None
     share = FIRST_SHARE
@@ -109,7 +110,9 @@ def _ask_at_least(net: "ReluNetwork | TracedNetwork", row: Array, box: Box, leve
     return Question(net.widths[0], net.widths[-1], (case,))
 
 
-def _climb(net: "ReluNetwork | TracedNetwork", row: Array, box: Box, evaluate: Evaluator) -> tuple[Fraction, Point]:
+def _climb(
+    net: "ReluNetwork | TracedNetwork", row: Array, box: Box, evaluate: Evaluator, steps: int
+) -> tuple[Fraction, Point]:
     """A large value that is attained, by projected ascent from many points; its value there is exact."""
     low, high = (np.array(side, np.float64) for side in box.outer())
     rng = np.random.default_rng(0)
@@ -118,7 +121,7 @@ def _climb(net: "ReluNetwork | TracedNetwork", row: Array, box: Box, evaluate: E
     best = x.copy()
     most = np.full(len(x), -np.inf)
     cotangents = np.repeat(row[None], len(x), axis=0)
-    for step in range(ASCENT):
+    for step in range(steps):
         y, passed = propagate(net, x)
         value = np.nan_to_num(y @ row, nan=-np.inf)
         better = value > most
