@@ -23,7 +23,7 @@ from .guards import Guard, clip_box
 from .multipliers import Found
 from .unfolding import Part, Unfolded, Unfolder
 
-MOST_VARIABLES = 64  # inputs and neurons
+MOST_VARIABLES = 40  # inputs and neurons
 MOST_PRODUCTS = 256
 ATTACK_SHARE = 0.1  # of the time, for counter-examples near the relaxed ones
 
