@@ -76,12 +76,6 @@ def best_discriminator(data: Dataset, *, trained: float) -> Finding:
     assumes=(two_samples, best_discriminator),
     on=samples,
     breaks_on="broken on purpose",
-    same_for_all={
-        "value of the game at D*": "samples without common rows are all alike to the divergence",
-        "JS ≤ ln 2": "samples without common rows are all alike to the divergence",
-        "JS = information": "samples without common rows are all alike to the divergence",
-        "largest value": "samples without common rows are all alike to the divergence",
-    },
     presets={
         "textbook": {},
         "disjoint": {"kind": "disjoint"},
