@@ -96,7 +96,7 @@ CASES = [
     ("Slice", IMAGE, [], {"starts": [1, -3], "ends": [3, 100], "axes": [1, 2]}, 9),
     ("Slice", IMAGE, [], {"starts": [0, 1], "ends": [1, 3]}, 9),
     ("Slice", IMAGE, [I64(1, -1), I64(9, -100), I64(2, -1), I64(2, -2)], {}, 13),
-    ("Slice", IMAGE, [I64(-100), I64(-100), I64(2), I64(-1)], {}, 13),  # from before the first entry backwards: the first
+    ("Slice", IMAGE, [I64(-100), I64(-100), I64(2), I64(-1)], {}, 13),  # from before the first entry
     ("Slice", IMAGE, [I64(0, 2), I64(1, 4)], {}, 13),
     ("Gather", IMAGE, [I64(2)], {"axis": 1}, 13),
     ("Gather", IMAGE, [np.array(-1)], {"axis": 2}, 13),
