@@ -14,7 +14,7 @@ from ftheta.report.described import describe_chart
 from ftheta.report.document import to_json
 from ftheta.report.letters import letters
 from ftheta.report.mathml import words_html
-from ftheta.report.numbers import basis, enclosure, number, typeset
+from ftheta.report.numbers import basis, enclosure, number, quantity, typeset
 from ftheta.report.parts import part_of_chart, part_of_claim
 from ftheta.report.reproduce import command, snippet, versions
 from ftheta.report.sides import sides
@@ -99,7 +99,7 @@ def _html(result: Result) -> dict[str, Any]:
 
 
 def _numbers(numbers: Mapping[str, Enclosure]) -> list[list[str]]:
-    return [[words_html(name), typeset(enclosure(e)), basis(e)] for name, e in numbers.items()]
+    return [[words_html(name), typeset(quantity(name, e)), basis(e)] for name, e in numbers.items()]
 
 
 def _check(check: Check) -> dict[str, Any]:

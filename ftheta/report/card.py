@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from ftheta.logic import Check, Curves, Enclosure, Judged, Result, Status, Table
 
 from .letters import letters
-from .numbers import basis, enclosure, number
+from .numbers import basis, number, quantity
 from .parts import part_of_chart, part_of_claim
 from .plain import plain
 from .reproduce import command, versions
@@ -128,7 +128,7 @@ def _extras(result: Result, plot: bool) -> Iterator["RenderableType"]:
 
 def _numbers(numbers: Mapping[str, Enclosure]) -> Iterator["RenderableType"]:
     for name, value in numbers.items():
-        shown = enclosure(value)
+        shown = quantity(name, value)
         equation = shown if shown[0] in "≤≥" else f"= {shown}"
         yield hanging_indent("", "", f"{letters(name)} {equation}", (f"  {basis(value)}", FAINT))
 

@@ -9,7 +9,7 @@ from ftheta.logic import Result
 from .course_commands import course_command
 from .course_words import errata_of
 from .letters import letters
-from .numbers import enclosure
+from .numbers import quantity
 from .plain import plain
 from .terminal import FAINT, Card, Columns, Styled, hanging_indent, heading, indent, line
 from .verdicts import look
@@ -77,7 +77,7 @@ def _answer(exercise: Exercise, result: Result, differing: Sequence[str]) -> Ite
     yield indent(line((course_command(exercise), FAINT)))
     found: list[Any] = [f"{here.sign} {here.word}", f": {result.summary}" if result.summary else ""]
     yield indent(line(*found))
-    yield from (indent(line(f"{name} = {enclosure(result.numbers[name])}")) for name in _named(exercise, result))
+    yield from (indent(line(f"{name} = {quantity(name, result.numbers[name])}")) for name in _named(exercise, result))
     yield from (indent(line((f"! {words}", "red"))) for words in differing)
     yield line("")
 

@@ -48,6 +48,12 @@ def power_of_ten(exponent: int) -> str:
     return "10" + str(exponent).translate(_RAISED)
 
 
+def quantity(name: str, e: Enclosure) -> str:
+    """`enclosure` of what is called so: the *year of* something is 1986, not 1,986."""
+    is_year = re.match(r"year\b", name) is not None and e.is_point and e.lo == int(e.lo)
+    return f"{int(e.lo)}" if is_year else enclosure(e)
+
+
 def enclosure(e: Enclosure) -> str:
     """`4.13`, `≥ 4.13`, `≤ 17.4`, `[4.1, 4.2]`, `4.13 ± 0.02 (95 %)`, `… (nominal 95 %)` or `unknown`."""
     if isinf(e.lo) and isinf(e.hi):

@@ -7,7 +7,7 @@ from math import floor, inf, isfinite, log10
 from ftheta.logic.claim import AtMost, Claim, Converges, Exists, Identity, Rate
 from ftheta.logic.enclosure import Enclosure
 
-from .numbers import enclosure, number, tidy
+from .numbers import enclosure, number, quantity, tidy
 
 _CONFIDENCE = re.compile(r" \((nominal )?[\d.]+ %\)")
 
@@ -26,8 +26,8 @@ def sides(claim: Claim) -> Sides:
     match claim:
         case AtMost(left=left, right=right):
             return Sides(enclosure(left), enclosure(right), _room(_top(left), _bottom(right)))
-        case Identity(left=left, right=right):
-            return Sides(enclosure(left), f"= {enclosure(right)}", _distance(left.middle, right.middle))
+        case Identity(what=what, left=left, right=right):
+            return Sides(quantity(what, left), f"= {quantity(what, right)}", _distance(left.middle, right.middle))
         case Rate(slope=slope, order=order, sharp=sharp):
             return Sides(f"slope {enclosure(slope)}", f"{'' if sharp else '≤ '}{number(-order)}", "")
         case Converges(values=values, limit=limit):

@@ -12,7 +12,7 @@ from ftheta.logic.chart import Dag
 
 from .explained import explain_statement
 from .mathml import formulas, statement_html
-from .numbers import basis, enclosure
+from .numbers import basis, quantity
 from .page import data_table, figure_html, numerals, part_mark, pill, prose, table, text
 from .parts import lesson_of, part_of_claim
 from .parts_html import parts_html
@@ -164,7 +164,7 @@ def examples_html(result: Result, level: int = 4) -> str:
 def numbers_html(numbers: Mapping[str, Enclosure], title: str) -> str:
     """Named numbers with how each was obtained; `title` is the heading, as HTML, or nothing."""
     rows = [
-        f'<div><dt>{prose(n)}</dt><dd>{numerals(enclosure(e))} <span class="faint">{escape(basis(e))}</span></dd></div>'
+        f'<div><dt>{prose(n)}</dt><dd>{numerals(quantity(n, e))} <span class="faint">{escape(basis(e))}</span></dd></div>'
         for n, e in numbers.items()
     ]
     return f'{title}<dl class="numbers">{"".join(rows)}</dl>' if rows else ""

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ftheta.logic import AtMost, Claim, Enclosure, Identity, Result, Verdict
 from ftheta.logic.verdict import MEANING
-from ftheta.report.numbers import basis, enclosure, number, typeset
+from ftheta.report.numbers import basis, enclosure, number, quantity, typeset
 from ftheta.report.reproduce import command, snippet
 from ftheta.report.sides import Sides, sides
 from ftheta.report.verdicts import LOOKS, look
@@ -103,3 +103,10 @@ def test_the_command_that_repeats_a_result_names_every_knob() -> None:
     assert command(result) == "ftheta check lipschitz-product --points 4096 --step 0.5 --exact true --seed 0"
     compile(snippet(result), "snippet", "exec")
     assert "points=4096" in snippet(result) and "seed=0" in snippet(result)
+
+
+def test_years_have_no_comma_and_counts_of_years_do() -> None:
+    year = Enclosure.exact(1986)
+    claim = Identity("year of the perceptron", Enclosure.exact(1975), year)
+    assert (sides(claim).measured, sides(claim).bound) == ("1975", "= 1986")
+    assert quantity("year of the paper", year) == "1986" and quantity("years counted", year) == "1,986"
