@@ -164,7 +164,8 @@ def examples_html(result: Result, level: int = 4) -> str:
 def numbers_html(numbers: Mapping[str, Enclosure], title: str) -> str:
     """Named numbers with how each was obtained; `title` is the heading, as HTML, or nothing."""
     rows = [
-        f'<div><dt>{prose(n)}</dt><dd>{numerals(quantity(n, e))} <span class="faint">{escape(basis(e))}</span></dd></div>'
+        f"<div><dt>{prose(n)}</dt><dd>{numerals(quantity(n, e))} "
+        f'<span class="faint">{escape(basis(e))}</span></dd></div>'
         for n, e in numbers.items()
     ]
     return f'{title}<dl class="numbers">{"".join(rows)}</dl>' if rows else ""
