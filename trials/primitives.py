@@ -49,7 +49,8 @@ def _fractions(x: Any) -> Array:
 
 def _number(rng: np.random.Generator) -> float:
     rare = [0.0, -0.0, 2.0**56, 5e-324, 1e-9]
-    return float(rng.choice([rng.standard_normal(), rng.integers(-3, 4), rng.integers(-6, 7) / 2, rng.choice(rare)]))
+    drawn = [rng.standard_normal(), rng.integers(-3, 4), rng.integers(-6, 7) / 2, rng.choice(rare)]
+    return float(rng.choice(np.array(drawn, float)))
 
 
 def _numbers(rng: np.random.Generator, shape: Sequence[int]) -> Array:
@@ -68,7 +69,7 @@ def _contraction(rng: np.random.Generator, shape: Shape) -> Step:
     free = "z" if rng.integers(2) else ""
     other = "".join(rng.permutation([*(letters[a] for a in (*contract, *batch)), *free]))
     W = _numbers(rng, [2 if c == "z" else shape[letters.index(c)] for c in other])
-    numbers = tuple([a, [other.index(letters[i]) for i in a]] for a in (contract, batch))
+    numbers: Any = tuple([a, [other.index(letters[i]) for i in a]] for a in (contract, batch))
     kept = "".join(c for a, c in enumerate(letters) if a not in contract and a not in batch)
     result = "".join(letters[a] for a in batch) + kept + free
     exact = _fractions(W)
@@ -138,7 +139,7 @@ def _entries(rng: np.random.Generator, shape: Shape) -> Step:
     n = shape[axis]
     if rng.integers(2):
         index = rng.integers(-2 * n, 2 * n, 3)
-        mode = str(rng.choice(["clip", "wrap"]))
+        mode: Any = str(rng.choice(["clip", "wrap"]))
         return Step(
             f"take {index} {mode} {axis}",
             lambda x: jnp.take(x, index, axis, mode=mode),
@@ -270,7 +271,7 @@ def _run_exactly(steps: Sequence[Step], x: Array) -> Array | None:
 def _draw_points(rng: np.random.Generator, lo: Array, hi: Array) -> list[Array]:
     """Corners, inner points, and whole numbers where the box has them."""
     low, high = _fractions(lo), _fractions(hi)
-    shares = [_fractions(rng.choice([0, 1, rng.integers(65) / 64], lo.shape)) for _ in range(POINTS)]
+    shares = [_fractions(rng.choice(np.array([0, 1, rng.integers(65) / 64]), lo.shape)) for _ in range(POINTS)]
     points = [low + share * (high - low) for share in shares]
     whole = _fractions(np.clip(np.rint(lo / 2 + hi / 2), lo, hi))
     return [whole, *points]
