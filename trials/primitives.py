@@ -42,7 +42,7 @@ class Step:
 def _fractions(x: Any) -> Array:
     """An array of objects, whatever its shape."""
     flat = [value if isinstance(value, Fraction) else Fraction(float(value)) for value in np.asarray(x).flat]
-    result = np.empty(np.shape(x), object)
+    result: Any = np.empty(np.shape(x), object)
     result.flat = flat
     return result
 
