@@ -123,6 +123,10 @@ CASES = [
     ("ReduceMean", IMAGE, [], {"keepdims": 0}, 13),
     ("ReduceSum", IMAGE, [I64(2)], {"keepdims": 0}, 13),
     ("ReduceSum", IMAGE, [I64()], {"noop_with_empty_axes": 1}, 13),
+    ("ReduceL2", IMAGE, [I64()], {"noop_with_empty_axes": 1}, 18),
+    ("ReduceLogSumExp", IMAGE, [I64()], {"noop_with_empty_axes": 1}, 18),
+    ("ReduceMean", IMAGE, [I64()], {"noop_with_empty_axes": 1}, 18),
+    ("ReduceSumSquare", IMAGE, [I64()], {"noop_with_empty_axes": 1}, 18),
     ("ReduceMax", IMAGE, [I64(1, 2)], {}, 18),
     *(("CumSum", IMAGE, [np.array(2)], {"exclusive": e, "reverse": r}, 14) for e in (0, 1) for r in (0, 1)),
     # convolutions

@@ -13,13 +13,14 @@ _INPUT_SINCE = {"ReduceSum": 13}  # the axes became an input in opset 13; for al
 
 
 def _over(reduce: Callable[[Any, Any, tuple[int, ...], bool], Any]) -> Rule:
-    """`reduce(library, x, axes, keepdims)`; without a list of axes it goes over all, or does nothing if so asked."""
+    """`reduce(library, x, axes, keepdims)`; without a list of axes it goes over all, or over none if so asked: then
+    nothing is summed, but a sum of squares still squares."""
 
     def rule(call: Call, x: Any, *_: Any) -> Any:
         axes = call.list_of("axes", 1, _INPUT_SINCE.get(call.node.op, 18))
-        if not axes and call.whole("noop_with_empty_axes", 0):
-            return x
-        over = tuple(axis_of(a, x.ndim) for a in axes) if axes else tuple(range(x.ndim))
+        if not axes:
+            axes = [] if call.whole("noop_with_empty_axes", 0) else range(x.ndim)
+        over = tuple(axis_of(a, x.ndim) for a in axes)
         return reduce(call.xp, x, over, bool(call.whole("keepdims", 1)))
 
     return rule
