@@ -8,7 +8,7 @@ one severity: causes before their effects.
 Sources are keys of `references.bib`, or "ours" where the limit is a choice of this project; argue with it here.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ftheta.catalogue.bibliography import references
 from ftheta.logic import AuditFinding, Basis, Enclosure, Severity
@@ -380,6 +380,21 @@ def judge(
     known = basis or describe_knowledge(value)
     why = rule.describe(severity)
     return (AuditFinding(severity, rule.question, says, value, known, means, advice, rule.theorem, id, why),)
+
+
+def weigh_without_data(findings: tuple[AuditFinding, ...]) -> tuple[AuditFinding, ...]:
+    """What was seen at standard normal inputs where there are no data: worth knowing at most, and nothing to praise, as
+    nobody may ever feed the network with such inputs."""
+    return tuple(
+        replace(
+            finding,
+            severity=Severity.NOTE,
+            means=f"There are no data: the rows are standard normal inputs. {finding.means}".strip(),
+            because=f"{finding.because}; a note at most, as there are no data",
+        )
+        for finding in findings
+        if finding.severity is not Severity.GOOD
+    )
 
 
 def describe_knowledge(value: Enclosure) -> str:

@@ -16,6 +16,7 @@ from ftheta.auditing.part import Part
 from ftheta.auditing.performing import perform
 from ftheta.auditing.plan import plan_tasks
 from ftheta.logic import Basis, Heatmap, Regions, Skipped
+from ftheta.logic.severity import Severity
 from ftheta.networks import Dense, Description, random_mlp
 from ftheta.subjects import Dataset, Network
 from ftheta.subjects.resolve import load
@@ -499,3 +500,14 @@ def test_the_local_constant_of_a_linear_classifier_is_its_norm():
     for fact in local_lipschitz(net, np.random.default_rng(0)).facts:
         assert fact.value.lo == pytest.approx(5) == fact.value.hi
         assert fact.value.lo <= 5 <= fact.value.hi
+
+
+def test_what_is_seen_at_made_up_inputs_is_a_note_at_most():
+    """Half of the units are dead wherever inputs are near 0: of data, a warning or worse."""
+    rng = np.random.default_rng(0)
+    first = Dense(rng.normal(size=(8, 3)), np.where(np.arange(8) < 4, -100.0, 1.0), "relu")
+    net = Network.described(Description((first, Dense(rng.normal(size=(2, 8)), np.zeros(2)))), "half dead")
+    (alone,) = part("active-units", net).findings
+    given = part("active-units", net.with_data(Dataset("rows", rng.normal(size=(50, 3))))).findings
+    assert alone.severity is Severity.NOTE and "standard normal inputs" in alone.means
+    assert Severity.NOTE not in [finding.severity for finding in given if finding.rule == alone.rule]

@@ -13,7 +13,7 @@ from ftheta.stability.radii import certified_radius
 from ftheta.subjects import Network
 
 from ..part import NOT_COMPUTED, RADII_TABLE, Part
-from ..rules import INVISIBLE, SMALL, judge
+from ..rules import INVISIBLE, SMALL, judge, weigh_without_data
 from .inputs import affordable, choose_rows, classes_of, ensure_real_inputs, multiplications, outputs_at, some_rows
 from .large import is_large, loss_gradients
 from .pictures import draw_rows
@@ -217,7 +217,7 @@ def _judge_rows(net: Network, found: _Rows) -> tuple[AuditFinding, ...]:
         basis = f"attacked from below, certified from above, {n} rows tried"
         means = f"{certain} of {n} are certified to stay."
         findings += judge(rule, known, says, basis, judged_by=flipped / n, means=means)
-    return findings
+    return findings if net.data is not None else weigh_without_data(findings)
 
 
 def _range_of_inputs(shape: tuple[int, ...], x: np.ndarray) -> tuple[float, str]:

@@ -16,7 +16,7 @@ from ftheta.spectra.objective import natural_objective
 from ftheta.subjects import Network
 
 from ..part import Part
-from ..rules import judge, percent
+from ..rules import judge, percent, weigh_without_data
 from .counting import name_of_array
 from .inputs import BATCH, affordable, describe_rows, some_rows
 from .large import is_large, loss_gradients
@@ -163,6 +163,8 @@ def active_units(net: Network, rng: np.random.Generator) -> Part:
         )
     facts += _growth(units, n, told)
     findings = (*_judge_relus(relus, n), *_judge_saturation(curved, n), *_judge_growth(units, n))
+    if net.data is None:
+        findings = weigh_without_data(findings)
     return Part(tuple(facts), (_table(units, told),), _unit_chart(relus), findings)
 
 
