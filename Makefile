@@ -48,8 +48,11 @@ chromium:
 		DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends chromium >/dev/null || true; \
 	fi
 
+# Every core beside its peers in one run: benchmarks/RESULTS.md and results.svg. QUICK=1 is a look, small sizes and few
+# rounds. Each peer gets an environment of its own in build/peers, the first time. `python -m benchmarks NAME` measures
+# one core in depth.
 bench: $(VENV)/.installed-dev
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks.comparison $(if $(QUICK),--quick)
 
 # An hour of adversarial cases for every kind of answer; prints how many were tried and how many were wrong.
 MINUTES ?= 60

@@ -1,4 +1,4 @@
-"""`python -m benchmarks [name …]` runs all benchmarks, or those named."""
+"""`python -m benchmarks [name …]` runs all benchmarks, or those named; `benchmarks.comparison` is the table of all."""
 
 import pkgutil
 import sys
@@ -8,7 +8,9 @@ import benchmarks
 
 
 def main(names: list[str]) -> None:
-    known = [info.name for info in pkgutil.iter_modules(benchmarks.__path__) if not info.name.startswith("_")]
+    known = [
+        info.name for info in pkgutil.iter_modules(benchmarks.__path__) if not (info.ispkg or info.name.startswith("_"))
+    ]
     unknown = set(names) - set(known)
     if unknown:
         sys.exit(f"benchmarks: unknown {', '.join(sorted(unknown))}; there are {', '.join(known)}")

@@ -9,11 +9,13 @@ import time
 
 from .cores import CORES, Core
 from .environments import name_missing_folders, set_up
-from .racing import Contestant, Course, our_python, race
+from .racing import Contestant, Course, race
 from .results import Row, write
 
 ROUNDS = 7
+PATIENCE = 300.0  # seconds for one answer
 QUICK_ROUNDS = 3
+QUICK_PATIENCE = 60.0
 
 
 def main() -> None:
@@ -26,34 +28,30 @@ def main() -> None:
         sys.exit(f"no core is called so; there are: {'; '.join(core.name for core in CORES)}")
     names = sorted({peer.environment for core in cores for peer in core.peers})
     environments = [set_up(name) for name in names]
-    pythons = {"": our_python()} | {e.name: str(e.python) for e in environments if e.python}
+    pythons = {"": sys.executable} | {e.name: str(e.python) for e in environments if e.python}
     missing = {e.name: e.reason for e in environments if not e.python}
     begun = time.monotonic()
-    rows = [run_core(core, pythons, missing, chosen.quick) for core in cores]
-    write(rows, missing | name_missing_folders(), chosen.quick)
+    rows: list[Row] = []
+    for core in cores:
+        rows.append(run_core(core, pythons, missing, chosen.quick))
+        write(rows, missing | name_missing_folders(), chosen.quick)  # so that an interrupted run leaves what it has
     print(f"benchmarks/RESULTS.md and benchmarks/results.svg, after {time.monotonic() - begun:.0f} s", file=sys.stderr)
 
 
 def run_core(core: Core, pythons: dict[str, str], missing: dict[str, str], quick: bool) -> Row:
-    """All sizes of one core."""
+    """All sizes of one core; contestants without an environment carry the reason."""
     sizes = core.quick if quick else core.sizes
-    rounds = QUICK_ROUNDS if quick else ROUNDS
-    courses = []
-    for size in sizes:
-        print(f"{core.name}, {size:,} {core.size}", file=sys.stderr, flush=True)
-        courses.append(_race_those_there(core, size, pythons, missing, rounds))
-    return Row(core, sizes, courses)
-
-
-def _race_those_there(
-    core: Core, size: int, pythons: dict[str, str], missing: dict[str, str], rounds: int
-) -> list[Course]:
-    """The contestants in the order of the table; those without an environment carry the reason."""
+    print(f"{core.name}, {core.size}: {', '.join(map(str, sizes))}", file=sys.stderr, flush=True)
     everyone: list[Contestant] = [core.ours, *core.peers, *([core.limit] if core.limit else [])]
     there = [contestant for contestant in everyone if contestant.environment in pythons]
-    raced = dict(zip(there, race(there, pythons, core.work(size), rounds)))
-    absent = {one: Course(one.label, reason=missing[one.environment]) for one in everyone if one not in raced}
-    return [(raced | absent)[contestant] for contestant in everyone]
+    absent = {one: Course(one.label, reason=missing[one.environment]) for one in everyone if one not in there}
+    rounds, patience = (QUICK_ROUNDS, QUICK_PATIENCE) if quick else (ROUNDS, PATIENCE)
+    raced = race(there, pythons, map(core.work, sizes), rounds, patience)
+    return Row(core, sizes, [_in_order(everyone, dict(zip(there, courses)) | absent) for courses in raced])
+
+
+def _in_order(everyone: list[Contestant], courses: dict[Contestant, Course]) -> list[Course]:
+    return [courses[contestant] for contestant in everyone]
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
 """The protocol between the comparison and its contestants; run by every Python, so it needs NumPy alone.
 
-`python <program>.py <method> <work.npz>` prepares the method on the arrays of the work, runs it once, which compiles,
-and prints a line `{"ready": …}`. Each line that it is sent then means: run once more. It answers with a line of JSON:
-`cpu` and `wall` seconds, `peak` (MiB that the process has grown by since it had read its work) and `value`, some numbers
-of the result, which have to agree among the contestants.
+`python <program>.py <method>` reads lines, each the path of a work (.npz), and answers each with a line of JSON. To a
+path that is new: `{"ready": …}`, after the method was prepared on the arrays and run once, which compiles. To one that
+it had before: `cpu` and `wall` seconds of one more run, `peak` (MiB that the process has grown by since it read its
+first work) and `value`, some numbers of the result, which have to agree among the contestants.
 """
 
 import json
@@ -11,6 +11,7 @@ import resource
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,21 +23,38 @@ SHOWN = 32  # numbers of a result that are compared
 
 def serve(methods: Mapping[str, Prepare]) -> None:
     """Answer on standard output until standard input ends."""
-    name, path = sys.argv[1:3]
     answers = sys.stdout
     sys.stdout = sys.stderr  # what a package prints is no answer
-    work = dict(np.load(path))
-    before = _resident()
-    run = methods[name](work)
-    value = summarise(run())
-    print(json.dumps({"ready": name}), file=answers, flush=True)
-    for _ in sys.stdin:
-        cpu = time.process_time()
-        wall = time.perf_counter()
-        found = run()
-        answer = {"cpu": time.process_time() - cpu, "wall": time.perf_counter() - wall}
-        value = summarise(found)
-        print(json.dumps(answer | {"peak": _peak() - before, "value": value}), file=answers, flush=True)
+    prepare = methods[sys.argv[1]]
+    before = 0.0
+    path = ""
+    run: Run = int
+    for line in sys.stdin:
+        if line.strip() == path:
+            answer = _time_once(run)
+            answer["peak"] -= before
+        else:
+            path = line.strip()
+            work = dict(np.load(path))
+            before = before or _resident()
+            run = prepare(work)
+            run()
+            answer = {"ready": path}
+        print(json.dumps(answer), file=answers, flush=True)
+
+
+def _time_once(run: Run) -> dict[str, Any]:
+    cpu = _processor_seconds()
+    wall = time.perf_counter()
+    found = run()
+    seconds = {"cpu": _processor_seconds() - cpu, "wall": time.perf_counter() - wall}
+    return seconds | {"peak": _peak(), "value": summarise(found)}
+
+
+def _processor_seconds() -> float:
+    """Of this process, all its threads, and the processes that it started and that have ended."""
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime
 
 
 def summarise(result: Any) -> list[float]:
@@ -63,7 +81,6 @@ def _peak() -> float:
 def _resident() -> float:
     """MiB that the process has now; where there is no /proc, the most it had."""
     try:
-        with open("/proc/self/statm") as file:
-            return int(file.read().split()[1]) * resource.getpagesize() / 2**20
+        return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / 2**20
     except OSError:
         return _peak()

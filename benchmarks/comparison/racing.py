@@ -2,10 +2,11 @@
 
 import json
 import os
+import re
 import select
 import subprocess
-import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,8 +15,9 @@ from typing import Any
 import numpy as np
 
 HERE = Path(__file__).parent
+ROOT = HERE.parent.parent
 PROGRAMS = HERE / "programs"
-PATIENCE = 120  # seconds for one round, or for the first with compilation
+_ERROR = re.compile(r"[\w.]*(Error|Exception)\b.*:|[\w.]*Error$")
 ONE_THREAD = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
@@ -63,41 +65,39 @@ class Course:
 class _Process:
     """A contestant that waits for its next round."""
 
-    def __init__(self, python: str, contestant: Contestant, work: Path) -> None:
+    def __init__(self, python: str, contestant: Contestant, log: Path) -> None:
         # programs of peers see the protocol alone, ours the package as well
-        path = os.pathsep.join(
-            [str(HERE), *([os.environ.get("PYTHONPATH", ""), str(Path.cwd())] * (not contestant.environment))]
-        )
-        program = PROGRAMS / f"{contestant.program}.py"
-        self._log = work.with_suffix(f".{contestant.label}.log".replace("/", " ")).open("w+")
+        places = [str(HERE)] if contestant.environment else [str(HERE), str(ROOT), os.environ.get("PYTHONPATH", "")]
+        self._log = log.open("w+")
         self._process = subprocess.Popen(
-            [python, str(program), contestant.method, str(work)],
+            [python, str(PROGRAMS / f"{contestant.program}.py"), contestant.method],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
             text=True,
-            env={**os.environ, **ONE_THREAD, "PYTHONPATH": path},
+            env={**os.environ, **ONE_THREAD, "PYTHONPATH": os.pathsep.join(places)},
         )
 
-    def read(self) -> dict[str, Any] | str:
-        """Its next line, or why there is none."""
-        assert self._process.stdout is not None
-        ready, _, _ = select.select([self._process.stdout], [], [], PATIENCE)
+    def ask(self, work: Path, patience: float) -> dict[str, Any] | str:
+        """Its answer, or why there is none."""
+        assert self._process.stdin is not None and self._process.stdout is not None
+        try:
+            print(work, file=self._process.stdin, flush=True)
+        except BrokenPipeError:
+            return self._read_error()
+        ready, _, _ = select.select([self._process.stdout], [], [], patience)
         if not ready:
-            return f"stopped after {PATIENCE} s"
+            return f"stopped after {patience:g} s"
         line = self._process.stdout.readline()
-        return json.loads(line) if line else self._last_words()
+        return json.loads(line) if line else self._read_error()
 
-    def ask(self) -> dict[str, Any] | str:
-        assert self._process.stdin is not None
-        print(file=self._process.stdin, flush=True)
-        return self.read()
-
-    def _last_words(self) -> str:
+    def _read_error(self) -> str:
+        """The last line of its error output that names an error."""
         self._process.wait()
         self._log.seek(0)
         lines = [line.strip() for line in self._log.read().splitlines() if line.strip()]
-        return (lines or [f"ended with code {self._process.returncode}"])[-1][:160]
+        errors = [line for line in lines if _ERROR.match(line)]
+        return (errors or lines or [f"ended with code {self._process.returncode}"])[-1][:160]
 
     def close(self) -> None:
         self._process.kill()
@@ -106,39 +106,40 @@ class _Process:
 
 
 def race(
-    contestants: Sequence[Contestant], pythons: dict[str, str], work: dict[str, np.ndarray], rounds: int
-) -> list[Course]:
-    """The courses of all contestants on this work, in `rounds` interleaved rounds.
+    contestants: Sequence[Contestant],
+    pythons: dict[str, str],
+    works: Iterable[dict[str, np.ndarray]],
+    rounds: int,
+    patience: float,
+) -> list[list[Course]]:
+    """For each work, the courses of all contestants on it, in `rounds` interleaved rounds.
 
-    `pythons` has the interpreter of every environment, that of the empty name being ours.
+    Who does not answer within `patience` seconds, compiling included, is left out from there on. `pythons` has the
+    interpreter of every environment, that of the empty name being ours.
     """
-    courses = [Course(contestant.label) for contestant in contestants]
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "work.npz"
-        np.savez(path, allow_pickle=False, **work)
-        processes: list[_Process] = []
-        try:
-            for contestant, course in zip(contestants, courses):
-                processes.append(_Process(pythons[contestant.environment], contestant, path))
-                said = processes[-1].read()  # one at a time: they compile
-                course.reason = said if isinstance(said, str) else ""
-            for _ in range(rounds):
-                for process, course in zip(processes, courses):
-                    if not course.reason:
-                        _take_round(process, course)
-        finally:
-            for process in processes:
-                process.close()
-    return courses
+    with TemporaryDirectory() as folder, ExitStack() as stack:
+        processes = []
+        for k, contestant in enumerate(contestants):
+            process = _Process(pythons[contestant.environment], contestant, Path(folder) / f"{k}.log")
+            stack.callback(process.close)
+            processes.append(process)
+        found: list[list[Course]] = []
+        for k, work in enumerate(works):
+            path = Path(folder) / f"{k}.npz"
+            np.savez(path, allow_pickle=False, **work)
+            before = found[-1] if found else [Course(contestant.label) for contestant in contestants]
+            found.append([Course(course.label, reason=course.reason) for course in before])  # who stopped has stopped
+            _race_on(path, list(zip(processes, found[-1])), rounds, patience)
+    return found
 
 
-def _take_round(process: _Process, course: Course) -> None:
-    answer = process.ask()
-    if isinstance(answer, str):
-        course.reason = answer
-    else:
-        course.add(answer)
-
-
-def our_python() -> str:
-    return sys.executable
+def _race_on(work: Path, contest: Sequence[tuple[_Process, Course]], rounds: int, patience: float) -> None:
+    for k in range(1 + rounds):
+        for process, course in contest:
+            if course.reason:
+                continue
+            answer = process.ask(work, patience)
+            if isinstance(answer, str):
+                course.reason = answer
+            elif k:  # the first answer says that it is ready
+                course.add(answer)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from .cores import Core
 from .racing import Course
 
 FOLDER = Path(__file__).parent.parent
+QUIET = 1.5  # a load average up to this is our own
 FASTER = 1.02  # ratios closer to 1 than this are called equal
 
 
@@ -66,7 +68,7 @@ class Row:
         return fit_exponent(*zip(*kept)) if len(kept) > 1 else np.nan
 
 
-def fit_exponent(sizes: Sequence[float], seconds: Sequence[float]) -> float:
+def fit_exponent(sizes: Any, seconds: Any) -> float:
     """The exponent p of seconds ≈ c · size^p."""
     return float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
 
@@ -95,20 +97,21 @@ def describe(rows: Sequence[Row], missing: Mapping[str, str], quick: bool) -> st
 
 def _describe_run(quick: bool) -> str:
     cores = os.cpu_count() or 1
-    load = os.getloadavg()[0]
+    load = f"load average {os.getloadavg()[0]:.1f} on {cores} cores at the end of the run"
     state = (
-        f"**The machine was loaded by other work** (load average {load:.1f} on {cores} cores at the end of the run): judge by "
-        "CPU time, and expect even that to be larger than on quiet cores."
-        if load > 1.5
-        else f"The machine had little else to do (load average {load:.1f} on {cores} cores at the end of the run)."
+        f"**The machine was loaded by other work** ({load}): judge by CPU time, and expect even that to be larger than "
+        "on quiet cores."
+        if os.getloadavg()[0] > QUIET
+        else f"The machine had little else to do ({load})."
     )
     command = "make bench QUICK=1" if quick else "make bench"
     return (
         f"`{command}`, {time.strftime('%-d %B %Y', time.gmtime())}, Python {platform.python_version()}, {cores} cores "
-        f"({platform.machine()}). {state} Every contestant is a process of its own with one thread, takes the same arrays, "
-        "compiles before its first round, and waits while the others take theirs. Times are the smallest of the rounds. "
-        "*Ratio* is the CPU time of the best peer whose result agrees with ours, divided by ours: above 1 we are first. "
-        "*Growth* is the exponent p of time ~ size^p, fitted over all sizes. *Peak* is by how much the process grew."
+        f"({platform.machine()}). {state} Every contestant is a process of its own with one thread, takes the same "
+        "arrays, compiles before its first round, and waits while the others take theirs. Times are the smallest of "
+        "the rounds. *Ratio* is the CPU time of the best peer whose result agrees with ours, divided by ours: above 1 "
+        "we are first. *Growth* is the exponent p of time ~ size^p, fitted over all sizes. *Peak* is by how much the "
+        "process grew."
     )
 
 
@@ -133,7 +136,7 @@ def _tabulate(rows: Sequence[Row]) -> str:
         best = row.best
         limit = row.limit
         theirs = (best.label, *_show(best)) if best else ("none ran", "–", "–", "–")
-        floor = f"{limit.label}, {ours.cpu / limit.cpu:.2f}×" if limit and limit.finished else "–"
+        floor = f"{limit.label}, {ours.cpu / limit.cpu:.2f}×" if limit and limit.finished and ours.finished else "–"
         growth = f"{row.exponent(ours.label):.2f}" + (f", peer {row.exponent(best.label):.2f}" if best else "")
         ratio = f"**{row.ratio:.2f}×**" if best else "–"
         size = f"{row.sizes[-1]:,} {row.core.size}"

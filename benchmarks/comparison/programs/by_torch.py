@@ -66,22 +66,23 @@ def _hessian_data(work: Work) -> tuple[Any, Any, Any]:
 def curvlinops(work: Work) -> Run:
     """Its Hessian as a linear operator, and SciPy's Lanczos."""
     from curvlinops import HessianLinearOperator  # type: ignore[import-not-found]
-    from scipy.sparse.linalg import eigsh  # type: ignore[import-not-found]
+    from scipy.sparse.linalg import eigsh
 
     net, x, y = _hessian_data(work)
     params = list(net.parameters())
+    tolerance: Any = 1e-3
     mean = torch.nn.MSELoss(reduction="mean")  # over entries: times the number of outputs it is the loss of the others
 
     def run() -> Any:
         operator = HessianLinearOperator(net, mean, params, [(x, y)], check_deterministic=False).to_scipy()
-        return np.sort(eigsh(operator, 5, which="LA", tol=1e-3, return_eigenvectors=False))[::-1] * y.shape[1]
+        return np.sort(eigsh(operator, 5, which="LA", tol=tolerance, return_eigenvectors=False))[::-1] * y.shape[1]
 
     return run
 
 
 def scipy_eigsh(work: Work) -> Run:
     """Products with the Hessian by torch.func, and SciPy's Lanczos."""
-    from scipy.sparse.linalg import LinearOperator, eigsh  # type: ignore[import-not-found]
+    from scipy.sparse.linalg import LinearOperator, eigsh
     from torch.func import functional_call, grad, jvp  # type: ignore[import-not-found]
 
     net, x, y = _hessian_data(work)
@@ -95,8 +96,9 @@ def scipy_eigsh(work: Work) -> Run:
         moved = jvp(slope, (params,), (tuple(a.reshape(p.shape) for a, p in zip(parts, params)),))[1]
         return torch.cat([m.reshape(-1) for m in moved]).detach().numpy()
 
-    operator = LinearOperator((sum(sizes),) * 2, matvec=multiply, dtype=np.float64)
-    return lambda: np.sort(eigsh(operator, 5, which="LA", tol=1e-3, return_eigenvectors=False))[::-1]
+    operator: Any = LinearOperator((sum(sizes),) * 2, matvec=multiply, dtype=np.float64)  # type: ignore[call-arg]
+    tolerance: Any = 1e-3
+    return lambda: np.sort(eigsh(operator, 5, which="LA", tol=tolerance, return_eigenvectors=False))[::-1]
 
 
 def pyhessian(work: Work) -> Run:
