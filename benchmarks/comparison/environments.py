@@ -52,7 +52,7 @@ def _install(wanted: Path, folder: Path, python: Path) -> str:
         except subprocess.TimeoutExpired:
             return f"not installed within {PATIENCE} s"
         if done.returncode:
-            return _first_error(done.stderr)
+            return _first_error(done.stderr).replace(str(wanted), wanted.name)
     return ""
 
 

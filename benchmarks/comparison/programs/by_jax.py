@@ -6,6 +6,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.flatten_util import ravel_pytree
 from protocol import Run, serve, take
 
 Work = Mapping[str, np.ndarray]
@@ -42,7 +43,7 @@ def matfree(work: Work) -> Run:
     p = [jnp.asarray(w) for w in take(work, "p")]
     x = jnp.asarray(work["x"])
     y = jnp.asarray(work["y"])
-    flat, unravel = jax.flatten_util.ravel_pytree(p)
+    flat, unravel = ravel_pytree(p)
 
     def loss(flat: Any) -> Any:
         p = unravel(flat)

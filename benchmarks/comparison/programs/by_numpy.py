@@ -82,7 +82,7 @@ def sklearn_training(work: Work) -> Run:
     options: dict[str, Any] = {"batch_size": 64, "max_iter": epochs, "tol": 0.0, "alpha": 0.0, "random_state": 0}
 
     def run() -> Any:
-        net = MLPRegressor(hidden, n_iter_no_change=epochs + 1, **options)
+        net = MLPRegressor(hidden_layer_sizes=hidden, n_iter_no_change=epochs + 1, **options)
         return net.fit(x, y).loss_
 
     return run
