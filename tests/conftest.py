@@ -57,13 +57,16 @@ def pytest_collection_finish() -> None:
 
 def _share_contexts() -> None:
     """JAX makes a new MLIR context for every program that it compiles, and there are tens of thousands of small ones:
-    a context for each thread serves them all. At night, too, so that no test depends on it in the day alone."""
+    a context for each thread serves them all, but for programs that are compiled while another is written down."""
     from jax._src.interpreters import mlir
+    from jax._src.lib.mlir import ir
 
     make = mlir.make_ir_context
     kept = threading.local()
 
-    def context_of_thread():
+    def context_of_thread() -> ir.Context:
+        if ir.Context.current is not None:
+            return make()
         if not hasattr(kept, "context"):
             kept.context = make()
         return kept.context
