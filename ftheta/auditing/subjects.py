@@ -77,7 +77,8 @@ def _add_data(network: Network, which: str, add: Callable[[], Network]) -> Netwo
 
 def _of(kind: Any, subject: Any) -> Any:
     if not isinstance(subject, kind):
-        raise SubjectError(f"A {kind.__name__} is needed here.", got=f"{subject.name}, a {type(subject).__name__}")
+        got = f"{subject.name}, a {type(subject).__name__}"
+        raise UnknownSubjectError(f"A {kind.__name__} is needed here.", got=got)
     return subject
 
 

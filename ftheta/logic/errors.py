@@ -49,7 +49,8 @@ class SubjectError(FthetaError):
 
 
 class UnknownSubjectError(SubjectError):
-    """Words that name nothing: no file, no built-in subject, no Python object. Most often a slip of the pen."""
+    """Words that name nothing: no file, no built-in subject, no Python object; or something of another kind. Most often
+    a slip of the pen."""
 
 
 def suggest(word: str, known: Iterable[str], otherwise: str = "", *, most: int = 2) -> str:

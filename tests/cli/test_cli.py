@@ -165,7 +165,7 @@ def test_an_audit_writes_a_report_and_json(capsys, without_workers, tmp_path):
 
 def test_data_of_the_wrong_shape_are_refused(capsys, without_workers, tmp_path):
     path = write(tmp_path / "rows.npz", x=np.ones((5, 3)))
-    code, _, err = words(capsys, "audit", "digits-mlp", "--data", path)
+    code, _, err = words(capsys, "audit", "digits-mlp", "--data", path, "--only", "counts", "--budget", "30m")
     assert code == 4 and "do not fit" in err and "(64,)" in err
 
 

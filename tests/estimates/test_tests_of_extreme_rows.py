@@ -38,5 +38,5 @@ def test_distances_whose_squares_are_no_floats_are_refused(kind, scale):
 
 
 def test_statistics_that_overflow_reject_nothing():
-    with np.errstate(all="ignore"), pytest.raises(SubjectError, match="too large"):
+    with np.errstate(all="ignore"), pytest.raises(SubjectError, match="no float64 numbers"):
         permutation_test(1e200 * X, 1e200 * Y, "energy")
